@@ -18,13 +18,11 @@ from reconciler.applying.attempt import Attempt
 from reconciler.applying.session import Session
 from reconciler.core.comparing import taken
 from reconciler.core.comparing.created import MadeAs, is_older, judge_created
-from reconciler.core.comparing.match import same_identity
 from reconciler.core.comparing.normalize import instant, live, trusted
 from reconciler.core.comparing.observe import observed
 from reconciler.core.comparing.taken import Reading
 from reconciler.core.planning.records import proven, record_of
-from reconciler.errors import InDoubt, NotFound, ServiceError
-from reconciler.model.address import Address
+from reconciler.errors import InDoubt, ServiceError
 from reconciler.model.documents import Fields
 from reconciler.model.entities import Entity
 from reconciler.model.kind.kinds import KINDS
@@ -34,8 +32,6 @@ from reconciler.model.snapshots import LiveEntity, RecordedEntity
 from reconciler.service.client import Found
 from reconciler.service.found import remote_id
 
-# Seconds that a clock may have been set by since a create was sent.
-clock_margin_s = 3600.0
 SHOWN_AGAIN = "reconciler plan shows it again; find out why the service does not take it"
 
 
@@ -176,50 +172,6 @@ def made_as(run: Session, entity: Entity, row: LiveEntity, *, within_s: float) -
         of_another=run.is_of_another(entity.address, row.fields),
         old=is_older(row.modified, row.seen, within_s=within_s),
     )
-
-
-def is_declared_now(run: Session, row: LiveEntity, address: Address) -> bool:
-    """Whether somebody has written the identity that is shown into the manifest since a create was sent."""
-    now = run.context.desired.entities.get(address)
-    return now is not None and bool(same_identity(now.fields, row.fields, run.rules.keys(row.kind)))
-
-
-async def lookalikes(run: Session, entity: Entity, parent_id: str, *, within_s: float) -> tuple[str, ...]:
-    """Return the ids of what a create may have made, that long ago: nobody's, as sent but for its identity.
-
-    Not whom the manifest declares by now: she is adopted. Only where the kind's lists tell what two of the
-    same share, as the names of a contact. Read with a margin of an hour, because clocks are set.
-    """
-    kind = KINDS[entity.address.kind]
-    if not kind.listing.alike or any(not entity.fields.get(path) for path in kind.listing.alike):
-        return ()
-    filters = {path: str(entity.fields[path]).strip() for path in kind.listing.alike}
-    held = {record.remote_id for record in run.records.values()}
-    found = []
-    for row in await look.search(run, entity.address, filters):
-        told = live(kind.name, row.body)
-        alike = same_identity(entity.fields, told, (kind.listing.alike,))
-        strange = run.id_conflict(entity.address, row.remote_id)
-        if not alike or strange or row.remote_id in held:
-            continue
-        try:
-            whole = await look.get(run, entity.address, row.remote_id, parent_id)
-        except NotFound:
-            found.append(row.remote_id)  # the list shows it: that is enough to ask a person
-            continue
-        seen = observed(
-            kind.name,
-            entity.address.workspace,
-            row.remote_id,
-            whole.body,
-            seen=whole.date,
-            parent_id=parent_id,
-        )
-        if is_declared_now(run, seen, entity.address):
-            continue
-        if made_as(run, entity, seen, within_s=within_s + clock_margin_s) == "rewritten":
-            found.append(row.remote_id)
-    return tuple(sorted(found))
 
 
 def row_of_change(change: Change, found: Found, parent_id: str) -> LiveEntity:

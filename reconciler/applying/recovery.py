@@ -19,6 +19,7 @@ from reconciler.applying.context import RunContext
 from reconciler.applying.look import ContactGone, Several
 from reconciler.applying.session import RESUME, NotDone, Session
 from reconciler.applying.settle import SentWrite
+from reconciler.applying.unclaimed import Listings
 from reconciler.applying.workers import queues, together
 from reconciler.core.review.guard import Consent
 from reconciler.core.runs.recover import Unfinished, recover, wait_s
@@ -87,11 +88,19 @@ async def _settled(
     changes = {change.address: change for change in run.plan.changes}
     doubts = [(intent, _change(run, changes.get(intent.address), intent)) for intent in intents]
     outcomes: dict[Address, Outcome | None] = {}
+    listings = Listings()  # nothing of all this can land any more: one list answers for each of them
 
     async def look_at(queue: Iterator[_Doubt]) -> None:
         for intent, change in queue:
-            free = str(intent.address) in released
-            outcomes[intent.address] = await _looked_at(run, name, intent, change, released=free)
+            free, named = str(intent.address) in released, intent.remote_id
+            sent = SentWrite(
+                _passed_s(run, intent),
+                named if intent.action == "create" else "",
+                released=free,
+                reach="list",
+                listings=listings,
+            )
+            outcomes[intent.address] = await _looked_at(run, name, intent, change, sent)
 
     try:
         await together(run, [look_at(queue) for queue in queues(run, doubts, run.may_look)])
@@ -102,7 +111,7 @@ async def _settled(
 
 
 async def _looked_at(
-    run: Session, name: str, intent: Intent, change: Change | None, *, released: bool
+    run: Session, name: str, intent: Intent, change: Change | None, sent: SentWrite
 ) -> Outcome | None:
     """Return what became of one intent, durably; None where it was not carried out."""
     if intent.address.workspace not in run.ids:
@@ -110,8 +119,6 @@ async def _looked_at(
     if change is None and intent.action == "create":
         return _open(intent, name, "nothing that can be read says how to recognize it.", _DECLARE)
     try:
-        named = intent.remote_id if intent.action == "create" else ""
-        sent = SentWrite(_passed_s(run, intent), named, released=released)
         landed = await settle.landed(run, change, intent.parent_id, sent) if change else None
     except ContactGone:
         landed = None  # without its contact there is no device

@@ -13,6 +13,7 @@ from msgspec import Struct, structs
 from reconciler.applying import look, readback
 from reconciler.applying.readback import SHOWN_AGAIN, joined, not_taken, row_of_change
 from reconciler.applying.session import IN_DOUBT, Doubt, NotDone, Session
+from reconciler.applying.unclaimed import Listings, Reach, find_unclaimed, is_declared_now
 from reconciler.applying.workers import queues, together
 from reconciler.core.comparing.taken import same
 from reconciler.core.planning.records import proven, record_of
@@ -87,13 +88,16 @@ class SentWrite(Struct, frozen=True):
 
     `named` is the id that the answer to a create named. `unseen`: a look a settle window ago did not find
     what was to be deleted. `released`: a create may be sent again, by a person's word or
-    because a limit refused it.
+    because a limit refused it. `reach` is how far a create is looked for that shows another identity, and
+    `listings` are shared by looks that begin together.
     """
 
     passed_s: float
     named: str = ""
     unseen: bool = False
     released: bool = False
+    reach: Reach = "names"
+    listings: Listings | None = None
 
 
 async def landed(
@@ -105,7 +109,10 @@ async def landed(
     """
     match change:
         case Create():
-            return await _created(run, change, parent_id) or await _rewritten(run, change, parent_id, sent)
+            made = await _created(run, change, parent_id) or await _rewritten(run, change, parent_id, sent)
+            if made is not None:
+                run.claim(change.address, made.remote_id)  # nobody's no longer, to the looks beside this one
+            return made
         case Update():
             return await _updated(run, change, parent_id, before)
         case Delete():
@@ -242,7 +249,7 @@ async def _rewritten(run: Session, change: Create, parent_id: str, sent: SentWri
                 raise NotDone("in doubt", what, again(address)) from None
         else:
             row = row_of_change(change, found, parent_id)
-            if readback.is_declared_now(run, row, address):
+            if is_declared_now(run, row, address):
                 return None  # the next plan adopts it
             if readback.made_as(run, entity, row, within_s=sent.passed_s) == "other":
                 what = f"its answer named {sent.named}, which shows another entity."
@@ -251,7 +258,9 @@ async def _rewritten(run: Session, change: Create, parent_id: str, sent: SentWri
             missing = tuple(one for one in proof.reading.refused if one.shown is None)
             what = joined(f"it is there, by the id {sent.named} of its answer.", proof.said())
             return Landed(sent.named, run.keep(proof.record, row), what, missing)
-    if ids := await readback.lookalikes(run, entity, parent_id, within_s=sent.passed_s):
+    if ids := await find_unclaimed(
+        run, entity, parent_id, within_s=sent.passed_s, reach=sent.reach, listings=sent.listings
+    ):
         what = f"what may be it is there with another identity (id {', '.join(ids)})."
         raise NotDone("in doubt", what, again(address))
     return None

@@ -77,7 +77,7 @@ async def _tried(run: Session, attempt: Attempt) -> Outcome:
             raise put_off
         # A 503 may hide a create that was done: sent again unseen, it makes somebody twice (rule A8).
         passed_s = run.context.timing.monotonic() - attempt.began
-        sent = settle.SentWrite(passed_s, released=_turned_away(put_off))
+        sent = settle.SentWrite(passed_s, released=_turned_away(put_off), reach="recent")
         landed = await settle.landed(run, attempt.change, attempt.parent_id, sent, attempt.before)
         if landed:
             attempt.done(landed.remote_id)

@@ -322,6 +322,81 @@ def test_a_create_in_doubt_that_may_be_there_is_sent_again_by_a_word_alone(place
     assert people(place) == 2
 
 
+LOST = {
+    **{how: pair for how, pair in WRITTEN.items() if ":" not in pair[1]},
+    "at another name of the company": ("p9@mail.example.com", "p9@example.com"),
+}
+
+
+@pytest.mark.parametrize(("ours", "theirs"), LOST.values(), ids=LOST.keys())
+def test_a_lost_create_that_is_written_in_another_way_makes_one_person(
+    place: Stage, ours: str, theirs: str
+) -> None:
+    """Neither her address nor her name is found: who is new, nobody's and like her is asked about."""
+    place.built(3)
+    place.declare(**crowd(3), p9=person("Nine", jobTitle="Pilot", workEmailAddress1=ours))
+    change = with_fields(workEmailAddress1=theirs, firstName="9")
+
+    def tell(request: Request, truth: Truth) -> None:
+        change(request, truth)
+
+    with place.proxy.telling(Lie("a create that is written in another way, lost", asked("POST"), tell)):
+        codes = [place.apply().returncode for _ in range(3)]
+    after = place.run("resume")
+
+    assert codes == [8, 8, 8]
+    assert "--create-again contact/default/p9" in said(after)
+    assert people(place) == 4
+    place.set("p9", workEmailAddress1=theirs)
+    assert place.apply().returncode == 0
+    assert people(place) == 4
+    assert place.mails()[theirs] == 1
+
+
+def test_a_lost_create_of_a_resource_that_is_renamed_makes_one(place: Stage) -> None:
+    """Its name is all that it is known by; what it is and who may load it are as they were sent."""
+    place.built(1)
+    rota = {"scope": "private", "mimeType": "text/csv", "content": {"rows": [{"a": "1"}]}}
+
+    def declare(name: str) -> None:
+        manifest = {"version": "1", "workspace": "default", "contacts": crowd(1)}
+        resources = {"rota": {"name": name, **rota}}
+        place.project.manifest.write_text(json.dumps({**manifest, "resources": resources}), "utf-8")
+
+    change = with_fields(name="upload-0001.csv")
+
+    def tell(request: Request, truth: Truth) -> None:
+        change(request, truth)
+
+    declare("rota.csv")
+    lie = Lie("a resource that is renamed, lost", asked("POST", "/resources"), tell)
+    with place.proxy.telling(lie):
+        codes = [place.apply().returncode for _ in range(3)]
+
+    assert codes == [8, 8, 8]
+    names = [one["name"] for one in place.service.call("GET", "/resources")["resources"]]
+    assert names == ["upload-0001.csv"]
+    declare("upload-0001.csv")
+    assert place.apply().returncode == 0
+    assert place.run("plan", "--detailed-exitcode").returncode == 0
+    assert len(place.service.call("GET", "/resources")["resources"]) == 1
+
+
+@pytest.mark.parametrize("name", ["Stranger", "Nina"])
+def test_a_lost_create_that_was_not_made_is_sent_again_beside_strangers(place: Stage, name: str) -> None:
+    """Who is like nobody that was sent holds nothing up."""
+    place.built(2)
+    place.declare(**crowd(2), p9=person("Nine", jobTitle="Pilot"))
+    with place.proxy.telling(Lie("a create that never arrives", asked("POST"), lambda *_: None, most=1)):
+        assert place.apply().returncode == 8
+    place.stranger(name, lastName="Roe", jobTitle="Pilot", workMobilePhone1="+61491570158")
+
+    done = place.apply()
+
+    assert done.returncode == 0, said(done)
+    assert len(place.ids_of("Nine")) == 1
+
+
 def test_a_create_that_shows_another_entity_ends_the_run_and_is_sent_once(place: Stage) -> None:
     """Another name as well: that is more than its identity, so a person has to look."""
     place.declare(p9=person("Nine"), p8=person("Eight"))

@@ -1,4 +1,4 @@
-"""Is what a create has made the entity that was sent, though it shows another identity? As a table.
+"""Is what a create has made, or may have made, the entity that was sent? As two tables.
 
 A service may write an address in its own way: a domain in its A-label, without the part behind a plus sign,
 gmail for googlemail. Taken for somebody else's, every apply would make one more person. Taken for ours too
@@ -9,10 +9,12 @@ Source: docs/planning.md, A12.
 from typing import Literal
 
 from reconciler.core.comparing import taken
-from reconciler.core.comparing.normalize import instant
-from reconciler.core.comparing.taken import Reading
+from reconciler.core.comparing.normalize import instant, masked
+from reconciler.core.comparing.taken import Reading, same
 from reconciler.core.rules import Key
-from reconciler.model.documents import Fields
+from reconciler.core.text.blanks import trim_edges
+from reconciler.model.documents import Fields, Scalar
+from reconciler.model.kind.kinds import KINDS
 
 MadeAs = Literal["same", "rewritten", "hidden", "other"]
 
@@ -53,6 +55,53 @@ def judge_created(
     if apart or of_another or old or not reading.taken - paths:
         return "other"
     return "rewritten" if identity == "other" else "hidden"
+
+
+# So many values that tell one from another have to agree; of an entity that has fewer, all of them.
+_agreeing_min = 2
+# So many where one of them differs, and it is no older than the create: the service may rewrite that one too.
+_agreeing_but_one_min = 3
+
+
+def may_be_made(
+    kind: str, sent: Fields, shown: Fields, *, keys: tuple[Key, ...], salt: str, fresh: bool
+) -> bool:
+    """Whether a create whose answer was lost may have made an entity that shows another identity.
+
+    Asked only of those that nobody has: neither recorded nor whom another entry declares. Values are compared
+    that were sent and are shown, but for the identities and what tells nobody apart (countries, time zones,
+    flags, messaging options). `fresh`: its time of change says that it is no older than the create. Secrets
+    of `sent` are in clear or masked with `salt`, those of `shown` in clear. A text in another letter case
+    agrees: a service that writes addresses in its own way may do so with names.
+
+        values that differ | values that tell, and agree            | may be
+        none               | 2, or all where fewer were sent        | yes
+        none               | fewer, or nothing but the identity     | no
+        one                | 3 or more, of a fresh one              | yes
+        otherwise          | any                                    | no
+    """
+    row = KINDS[kind]
+    unasked = {path for key in keys for path in key} | row.unread | row.revives.keys()
+    telling = [
+        path
+        for path, value in sent.items()
+        if value != "" and path not in unasked and row.type_of(path).distinguishes
+    ]
+    veiled = masked(kind, shown, salt)
+    both = [path for path in telling if shown.get(path, "") != ""]
+    equal = {p for p in both if _is_alike(kind, p, sent[p], shown[p]) or sent[p] == veiled[p]}
+    differing = len(both) - len(equal)
+    # A word of a list (public, private) may speak against it, and never for it.
+    agreeing = len(equal - row.folds.keys())
+    fewest = max(1, min(_agreeing_min, len(set(telling) - row.folds.keys())))
+    if differing == 0:
+        return agreeing >= fewest
+    return differing == 1 and fresh and agreeing >= _agreeing_but_one_min
+
+
+def _is_alike(kind: str, path: str, sent: Scalar, shown: Scalar) -> bool:
+    texts = [trim_edges(str(value)).casefold() for value in (sent, shown)]
+    return same(kind, path, sent, shown) or (path not in KINDS[kind].secret and texts[0] == texts[1])
 
 
 def is_older(modified: str, seen: str, *, within_s: float) -> bool:
