@@ -33,7 +33,7 @@ from reconciler.model.snapshots import DeletedEntity, MovedAlias, Proofs, Record
 from reconciler.store import audit, deleted, journal, names, proofs, recorded, rehoming, runs, tickets
 from reconciler.store.engines import sealed
 from reconciler.store.engines.connection import Database, open_database
-from reconciler.store.engines.schema import ENTITIES, JOURNAL, RUNS
+from reconciler.store.engines.schema import ENTITIES, JOURNAL, RUNS, WORKSPACES
 from reconciler.store.engines.sealed import Seals, writing
 from reconciler.store.lock import Holder, Lock, alive, holder, running, unlock
 from reconciler.store.owner import Owner
@@ -221,7 +221,7 @@ class Store:
         run, at = self._author.run, self._moment()
         ids, counter = _ids(workspaces), lock.counter if lock is not None else 0
         if not ids.items() <= self._named_ids.items():
-            names.note(seals.connection, seals.owner, _unnamed(seals, ids))
+            names.note(seals, _unnamed(seals, ids))
             self._named_ids |= ids
         recorded.write(seals, batches, ids=ids, stamp={"updated_at": at, "run": run})
         journal.write(seals, run, batches, ids=ids, counter=counter)
@@ -289,7 +289,7 @@ class Store:
         def work(seals: Seals) -> None:
             runs.begin(seals, began)
             moved = self._moved_aliases(seals.connection, ids)
-            names.note(seals.connection, seals.owner, ids)
+            names.note(seals, ids)
             moves = (self._author.renamed(began.started_at, one) for _, one in sorted(moved.items()))
             audit.append(seals, [line, *moves])
 
@@ -305,7 +305,7 @@ class Store:
 
         def work(seals: Seals) -> None:
             runs.end(seals, run)
-            names.note(seals.connection, seals.owner, _ids(whole), applied=line.at)
+            names.note(seals, _ids(whole), applied=line.at)
             audit.append(seals, [line])
 
         self._write(work)
@@ -374,15 +374,16 @@ class Store:
             return audit.verified(connection, self._owner, anchor, start=start)
 
     def check_records(self) -> None:
-        """Return where every page of the store, and every record, is as it was written.
+        """Return where every page of the store, every record and every alias is as it was written.
 
         Damage where nothing is read today shows nowhere else. Raises StoreError, CorruptRecord.
         """
-        self._read(lambda connection: self._check(connection, ENTITIES), None)
+        self._read(lambda connection: self._check(connection, ENTITIES, WORKSPACES), None)
 
     def check_whole(self) -> None:
-        """Return where the same is true of every other row of this origin and stack. Raises StoreError."""
-        self._read(lambda connection: self._check(connection, ENTITIES, JOURNAL, RUNS), None)
+        """Return where the same is true of every other sealed row of this stack. Raises StoreError."""
+        self._read(lambda connection: self._check(connection, ENTITIES, WORKSPACES, JOURNAL, RUNS), None)
+        self._read(lambda connection: recorded.check_elsewhere(connection, self._owner), None)
         self.holder()
 
     def _check(self, connection: "Connection", *tables: "Table") -> None:
@@ -402,7 +403,7 @@ class Store:
         if self._empty:
             return {}
         with self._database.reading() as connection:
-            found = names.known(connection, self._owner)
+            found = names.readable(connection, self._owner)
             last = names.last_aliases(found)
             known = [(one, address) for one, address in recorded.known(connection, self._owner)]
             known += [(one.workspace_id, one.intent.address) for one in journal.read(connection, self._owner)]

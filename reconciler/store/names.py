@@ -7,11 +7,14 @@ anew, and the records go with it. What was written down last here tells that it 
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from reconciler.store.engines import sealed
 from reconciler.store.engines.schema import WORKSPACES
+from reconciler.store.engines.sealed import Seals
 from reconciler.store.owner import Owner
+
+_columns_of = sealed.picked(WORKSPACES, "number", "workspace_id", "alias", "applied")
 
 
 class KnownAlias(Struct, frozen=True, order=True):
@@ -24,10 +27,19 @@ class KnownAlias(Struct, frozen=True, order=True):
 
 
 def known(connection: Connection, owner: Owner) -> tuple[KnownAlias, ...]:
-    """Return every workspace under every alias it had here; the last one of each comes last."""
-    of = WORKSPACES.c
-    query = select(of.number, of.workspace_id, of.alias, of.applied).where(*sealed.of(WORKSPACES, owner))
-    return tuple(sorted(KnownAlias(*row) for row in connection.execute(query).all()))
+    """Return every workspace under every alias it had here; the last one of each comes last.
+
+    Raises CorruptRecord where these are not the rows that were written.
+    """
+    rows = connection.execute(sealed.rows(WORKSPACES, owner)).all()
+    sealed.check(connection, WORKSPACES, owner, rows)
+    return _aliases(rows)
+
+
+def readable(connection: Connection, owner: Owner) -> tuple[KnownAlias, ...]:
+    """Return the same of a table that may be damaged, for people to read; what is no alias is left out."""
+    rows = connection.execute(sealed.rows(WORKSPACES, owner)).all()
+    return _aliases(row for row in rows if list(map(type, _columns_of(row))) == [int, str, str, str])
 
 
 def last_aliases(found: Iterable[KnownAlias]) -> dict[str, str]:
@@ -35,26 +47,28 @@ def last_aliases(found: Iterable[KnownAlias]) -> dict[str, str]:
     return {one.id: one.alias for one in sorted(found)}
 
 
-def note(connection: Connection, owner: Owner, ids: Mapping[str, str], *, applied: str = "") -> None:
+def note(seals: Seals, ids: Mapping[str, str], *, applied: str = "") -> None:
     """Write down that these workspaces (alias -> id) have these aliases now.
 
-    With `applied`, also that a whole apply of them ended then.
+    With `applied`, also that a whole apply of them ended then. Raises CorruptRecord.
     """
-    found = known(connection, owner)
+    rows = seals.connection.execute(sealed.rows(WORKSPACES, seals.owner)).all()
+    seals.check(WORKSPACES, rows)
+    found = _aliases(rows)
     last, number = last_aliases(found), max((one.number for one in found), default=0)
     there = {(one.id, one.alias) for one in found}
     for alias, workspace_id in sorted(ids.items()):
-        mine = (
-            *sealed.of(WORKSPACES, owner),
-            WORKSPACES.c.workspace_id == workspace_id,
-            WORKSPACES.c.alias == alias,
-        )
+        one = {"workspace_id": workspace_id, "alias": alias}
         if last.get(workspace_id) != alias:
             number += 1
             if (workspace_id, alias) in there:
-                connection.execute(WORKSPACES.update().where(*mine).values(number=number))
+                seals.change(WORKSPACES, one, {"number": number})
             else:
-                row = {"workspace_id": workspace_id, "alias": alias, "number": number, "applied": ""}
-                connection.execute(WORKSPACES.insert(), [{**owner.key(), **row}])
+                row = {**seals.owner.key(), **one, "number": number, "applied": ""}
+                seals.replace(WORKSPACES, come=[row])
         if applied:
-            connection.execute(WORKSPACES.update().where(*mine).values(applied=applied))
+            seals.change(WORKSPACES, one, {"applied": applied})
+
+
+def _aliases(rows: Iterable[sealed.Found]) -> tuple[KnownAlias, ...]:
+    return tuple(sorted(KnownAlias(*_columns_of(row)) for row in rows))

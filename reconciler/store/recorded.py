@@ -137,7 +137,11 @@ def shared(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> dict
 
 
 def elsewhere(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> tuple[ElsewhereRecords, ...]:
-    """Return what was recorded for the same stack at other addresses, in the workspaces of `ids`."""
+    """Return what was recorded for the same stack at other addresses, in the workspaces of `ids`.
+
+    Raises CorruptRecord where the rows there are not those that were written.
+    """
+    check_elsewhere(connection, owner)
     of, aliases = ENTITIES.c, {workspace_id: alias for alias, workspace_id in ids.items()}
     query = select(of.origin, of.workspace_id, of.address, of.remote_id)
     query = query.where(of.stack == owner.stack, of.origin != owner.origin, of.workspace_id.in_([*aliases]))
@@ -147,6 +151,22 @@ def elsewhere(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> t
         if address is not None:
             found.setdefault(str(row.origin), {})[address] = str(row.remote_id)
     return tuple(ElsewhereRecords(origin, known) for origin, known in sorted(found.items()))
+
+
+def check_elsewhere(connection: Connection, owner: Owner) -> None:
+    """Return where the records of the same stack at every other address are those that were written.
+
+    Each address has a seal of its own. Raises CorruptRecord, which names it.
+    """
+    for origin in sealed.origins(connection, ENTITIES, owner.stack):
+        if origin == owner.origin:
+            continue
+        other = Owner(origin, owner.stack)
+        rows = (row for some in connection.execute(_every(other)).partitions(_rows_at_once) for row in some)
+        try:
+            sealed.check(connection, ENTITIES, other, rows)
+        except CorruptRecord as error:
+            raise CorruptRecord(f"{error} These are the records of {origin:.200}.", next=error.next) from None
 
 
 def last_writes(

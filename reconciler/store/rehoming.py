@@ -45,7 +45,7 @@ def take_over(seals: Seals, before: Owner, *, now: datetime, ids: Mapping[str, s
     theirs.save()
     known = {one.id for one in names.known(connection, owner)}
     came = {last[one]: one for one in wanted if one in last and one not in known}
-    names.note(connection, owner, came)
+    names.note(seals, came)
     if company:
         connection.execute(META.delete().where(META.c.key == f"{_COMPANY}{owner.origin}"))
         connection.execute(META.insert(), [{"key": f"{_COMPANY}{owner.origin}", "value": company}])

@@ -11,7 +11,7 @@ NAME = "store.db"
 PAGE = 4096
 _beside = ("-wal", "-shm")
 
-TABLES = ("meta", "entities", "locks", "runs", "journal", "audit", "seals")
+TABLES = ("meta", "entities", "workspaces", "locks", "runs", "journal", "audit", "seals")
 _json_columns = (
     *(("entities", name) for name in ("sent", "shown", "earlier")),
     *(("runs", name) for name in ("plan", "consent", "context", "counts")),
@@ -25,7 +25,7 @@ _values: tuple[object, ...] = (
 )
 # What a text column keeps as text that is none: bytes of no character, halves of a surrogate pair.
 _no_texts = ("ff", "c328", "eda080", "66ff66", "00ff")
-_versions = ("", "0", "00", "1", "2", "-3", "3.0", "three", " 3", "3\n", "٣", "4", "999", "9" * 5_000)
+_versions = ("", "0", "00", "1", "2", "-3", "3.0", "three", " 3", "3\n", "٣", "4", "5", "999", "9" * 5_000)
 _broken_json = (
     "{",
     "[",

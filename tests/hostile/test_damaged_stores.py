@@ -14,7 +14,6 @@ import tally
 from applying.bench import ORIGIN, SAM, WORKSPACES, ZOE, Bench, person
 from clock import Clock
 from hostile import corpora, damage
-from msgspec import structs
 from store.support import record, store_at
 from wire import Rule, lost_before
 
@@ -30,6 +29,7 @@ from reconciler.store.recorded import Batch
 
 EACH = effort.count(small=3, full=20)  # of each kind
 NEW = contact("ops", "somebody-new")
+ELSEWHERE = "https://old.example.com"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,6 +52,8 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Good:
     with closing(sqlite3.connect(folder / "live" / damage.NAME)) as holding:
         holding.execute("SELECT count(*) FROM entities").fetchone()  # the log stays, with the older commits
         bench.apply(*people, person(SAM))
+        with store_at(folder / "live" / damage.NAME, origin=ELSEWHERE, clock=Clock()) as former:
+            former.remember([record(SAM), record(ZOE)], WORKSPACES)
         damage.copied(folder / "live", folder / "older")
         bench.apply(*people[2:], person(SAM), person(ZOE), rules=[Rule("POST", lost_before)])
         with bench.store() as store:
@@ -72,11 +74,7 @@ def opened(folder: Path, *, create: bool) -> Store:
 
 
 LOOKS: dict[str, Callable[[Store], object]] = {
-    # Aliases that workspaces had, and records at another address, are for notices and for refusing: a letter
-    # of one may be another, and nothing is written by them.
-    "recorded": lambda store: structs.replace(
-        store.recorded(WORKSPACES), aliases={}, unapplied=frozenset(), elsewhere=()
-    ),
+    "recorded": lambda store: store.recorded(WORKSPACES),
     "unfinished": lambda store: store.unfinished(),
     "history": lambda store: store.history(10_000),
     "one run's history": lambda store: store.history(3, run="run"),
@@ -207,4 +205,5 @@ def test_the_store_that_is_damaged_has_something_of_everything(good: Good) -> No
         }
     assert all(counts.values()), counts
     assert counts["entities"] > 10
+    assert getattr(good.content["recorded"], "elsewhere", ())
     assert looked(good.copies[0]) == good.content

@@ -282,6 +282,7 @@ def test_a_history_written_anew_is_found_against_the_head_that_was_kept(store_ur
         anchor = filled(store)
         change(store, "DELETE FROM audit")
         change(store, "DELETE FROM runs")
+        change(store, "DELETE FROM workspaces")
         change(store, "DELETE FROM seals")
         clock.pass_s(1)
         assert filled(store).number == anchor.number

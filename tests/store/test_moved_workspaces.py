@@ -18,6 +18,7 @@ from reconciler.model.address import contact, device
 from reconciler.model.plan.plans import Options
 from reconciler.model.settings import WorkspaceRef
 from reconciler.store.database import Store
+from reconciler.store.engines.schema import ENTITIES
 
 SAM = contact("ops", "sam-lee")
 SAME = Options(same_service=True)
@@ -353,11 +354,14 @@ def _copy_records(store: Store, origin: str) -> None:
         connection.exec_driver_sql(
             f"INSERT INTO entities (origin, {columns}) SELECT '{origin}', {columns} FROM entities"  # noqa: S608 - our own words
         )
+        seal_again(connection, ENTITIES)
 
     store._database.write(work)
 
 
 def _new_ids(store: Store) -> None:
-    store._database.write(
-        lambda connection: connection.exec_driver_sql("UPDATE entities SET remote_id = 'FF' || remote_id")
-    )
+    def work(connection: Any) -> None:
+        connection.exec_driver_sql("UPDATE entities SET remote_id = 'FF' || remote_id")
+        seal_again(connection, ENTITIES)
+
+    store._database.write(work)

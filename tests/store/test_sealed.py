@@ -1,7 +1,7 @@
 """Rows lost or changed by accident: noticed by whoever loads them, though all that are left can be read."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -9,20 +9,26 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select, text
 from store.remembering import begin, ended, everything, intent, run_of, store_of
-from store.support import JANE, ORIGIN, SAM, WORKSPACES, record, seal_again
+from store.support import JANE, ORIGIN, SAM, WORKSPACES, record, seal_again, store_at
 
 from reconciler.errors import CorruptRecord, StoreError
 from reconciler.model.address import contact
 from reconciler.store.database import Store
 from reconciler.store.engines import sealed
 from reconciler.store.engines.schema import ENTITIES, JOURNAL, METADATA, RUNS, SEALS
+from reconciler.store.engines.schema import WORKSPACES as ALIASES
 from reconciler.store.owner import Owner
 from reconciler.store.recorded import Batch
 
 
 @pytest.fixture
 def store(store_url: str) -> Iterator[Store]:
-    """A store with records, a run that has not ended and left intents, and a history."""
+    """A store with records, a run that has not ended and left intents, and a history.
+
+    What the same stack recorded at another address is in it too.
+    """
+    with store_at(store_url, origin=ELSEWHERE) as former:
+        former.record([Batch(remember=(record(JANE), record(SAM)))], WORKSPACES)
     with store_of(store_url) as opened:
         begin(opened)
         opened.record(
@@ -44,6 +50,8 @@ def load(store: Store) -> None:
     store.unfinished()
 
 
+ELSEWHERE = "https://old.example.com"
+
 DAMAGE = [
     "DELETE FROM entities WHERE address LIKE '%sam%'",
     "DELETE FROM entities",
@@ -55,6 +63,27 @@ DAMAGE = [
     "UPDATE runs SET outcome = 'applied', plan = ''",
     "DELETE FROM seals WHERE name = 'entities'",
     "UPDATE seals SET number = number + 1 WHERE name = 'journal'",
+    # A letter of these changes a notice, whether drift exits 1, or whether X8 refuses.
+    "UPDATE workspaces SET alias = 'ope' WHERE alias = 'ops'",
+    "UPDATE workspaces SET workspace_id = 'AB13' WHERE alias = 'ops'",
+    "UPDATE workspaces SET applied = '2026-02-02T10:00:00+00:00'",
+    "UPDATE workspaces SET number = 7 WHERE alias = 'ops'",
+    f"UPDATE workspaces SET origin = 'https://apj.example.com' WHERE origin = '{ORIGIN}'",  # noqa: S608 - our own words
+    "DELETE FROM workspaces WHERE alias = 'ops'",
+    "DELETE FROM seals WHERE name = 'workspaces'",
+    *(
+        f"{statement} AND origin = '{ELSEWHERE}'"
+        for statement in (
+            "UPDATE entities SET remote_id = '00AC' WHERE address LIKE '%sam%'",
+            "UPDATE entities SET workspace_id = 'AB13' WHERE address LIKE '%sam%'",
+            "UPDATE entities SET origin = 'https://olds.example.com' WHERE address LIKE '%sam%'",
+            "UPDATE entities SET origin = 'https://olds.example.com' WHERE stack = 'default'",
+            "UPDATE entities SET stack = 'defaulu' WHERE stack = 'default'",
+            "DELETE FROM entities WHERE stack = 'default'",
+            "DELETE FROM seals WHERE name = 'entities'",
+            "UPDATE seals SET origin = 'https://olds.example.com' WHERE name = 'entities'",
+        )
+    ),
 ]
 
 
@@ -65,6 +94,49 @@ def test_rows_that_are_not_those_that_were_written_are_an_error(store: Store, st
     with pytest.raises(CorruptRecord, match="is damaged for stack default") as caught:
         load(store)
     assert "restore the store" in caught.value.next
+
+
+@pytest.mark.parametrize("look", [Store.check_whole, Store.workspaces], ids=["whole", "workspaces"])
+def test_aliases_that_are_not_those_that_were_written_are_damage_for_everybody_who_uses_them(
+    store: Store, look: Callable[[Store], object]
+) -> None:
+    """`explain` reads them alone, and `history --verify` says that all is well."""
+    change(store, "UPDATE workspaces SET alias = 'ope' WHERE alias = 'ops'")
+    with pytest.raises(CorruptRecord, match="table workspaces is damaged for stack default"):
+        look(store)
+
+
+def test_a_history_is_read_though_aliases_are_damaged(store: Store) -> None:
+    """It tells how it came to that; an entity whose name cannot be found stands there as its digest."""
+    number = "-1" if store.shared else "'x'"  # a server takes nothing but numbers there
+    change(store, f"UPDATE workspaces SET number = {number} WHERE alias = 'ops'")  # noqa: S608 - our own words
+    assert store.history()
+    assert store.entity_hash(JANE) in store.addresses()
+
+
+def test_records_at_another_address_that_are_damaged_name_the_address(store: Store) -> None:
+    change(store, f"DELETE FROM entities WHERE origin = '{ELSEWHERE}' AND address LIKE '%sam%'")  # noqa: S608 - our own words
+    with pytest.raises(CorruptRecord, match=f"These are the records of {ELSEWHERE}"):
+        store.recorded(WORKSPACES)
+    with pytest.raises(CorruptRecord, match=f"These are the records of {ELSEWHERE}"):
+        store.check_whole()
+
+
+def test_aliases_of_a_store_that_knew_no_seal_of_them_are_sealed_once(store: Store, store_url: str) -> None:
+    """Version 5 wrote none: such a store goes on without complaint, and is watched from then on."""
+    store.end(run_of())
+    before = store.recorded(WORKSPACES)
+    change(store, "DELETE FROM seals WHERE name = 'workspaces'")
+    change(store, "UPDATE meta SET value = '5' WHERE key = 'version'")
+    store.close()
+
+    with store_of(store_url) as later:
+        assert later.recorded(WORKSPACES) == before
+        later.end(run_of(), WORKSPACES)
+        later.check_whole()
+        change(later, "UPDATE workspaces SET applied = '' WHERE alias = 'ops'")
+        with pytest.raises(CorruptRecord, match="table workspaces is damaged"):
+            later.recorded(WORKSPACES)
 
 
 @pytest.mark.parametrize("statement", DAMAGE[:4])
@@ -85,12 +157,12 @@ def test_every_change_keeps_the_seals_true(store: Store) -> None:
     store.record([Batch(ended=(ended(zoe), ended(SAM, "in doubt")))], WORKSPACES)
     begin(store, "run-2")
     store.record([Batch(absent=(SAM,), left_by="run-1")], WORKSPACES)
-    store.end(run_of(run="run-2"))
+    store.end(run_of(run="run-2"), WORKSPACES)
     store.close_run("run-1", "settled")
     store.forget([ann], WORKSPACES)
     with store._database.writing() as connection:
         kept = connection.execute(select(SEALS).order_by(SEALS.c.name)).all()
-        seal_again(connection, ENTITIES, JOURNAL, RUNS)
+        seal_again(connection, ENTITIES, ALIASES, JOURNAL, RUNS)
         assert connection.execute(select(SEALS).order_by(SEALS.c.name)).all() == kept
     assert set(store.recorded(WORKSPACES).entities) == {SAM}
     assert store.unfinished() == ()

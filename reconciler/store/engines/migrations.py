@@ -430,7 +430,14 @@ def _found_by(key: tuple[str, ...]) -> dict[str, str]:
     return {f"old_{name}": value for name, value in zip(_ENTITY_KEY, key, strict=True)}
 
 
-STEPS: Mapping[int, Callable[[Connection], None]] = {1: _to_2, 2: _to_3, 3: _to_4, 4: _to_5}
+def _to_6(connection: Connection) -> None:
+    """The aliases that workspaces were known by are sealed, as records are."""
+    table = Table("workspaces", MetaData(), autoload_with=connection)
+    for owner in connection.execute(select(table.c.origin, table.c.stack).distinct()).all():
+        sealed.writing(connection, Owner(*owner), partial(_seal_rows, table))
+
+
+STEPS: Mapping[int, Callable[[Connection], None]] = {1: _to_2, 2: _to_3, 3: _to_4, 4: _to_5, 5: _to_6}
 
 
 def _rebuild(connection: Connection, table: Table, added: Mapping[str, ColumnElement[object]]) -> None:

@@ -9,7 +9,8 @@
     journal     intent before each call, ending after it; rows go when their run is finished
     audit       everything that was done, chained by hashes; only ever added to
     paces       how fast a credential may call, shared by everybody who uses it
-    seals       how many rows of entities, journal, runs, audit and locks an owner has, and a digest of them
+    seals       how many rows of entities, workspaces, journal, runs, audit and locks an owner has, and a
+                digest of them
     proofs      that many passwords together are those last sent; without it they are compared one by one
     plans_used  plans that were carried out, so that none is carried out twice
     tickets     runs of this store that asked for the lock in the service: their tickets hold nobody here up
@@ -21,7 +22,7 @@ Text and integers only, and JSON as text, so that the same tables serve every da
 from sqlalchemy import Boolean, Column, Float, Integer, MetaData, String, Table, Text
 
 # Raised with every change of the tables; a store with a higher one was written by a newer program.
-VERSION = 5
+VERSION = 6
 
 METADATA = MetaData()
 
@@ -54,7 +55,6 @@ ENTITIES = Table(
     Column("run", String, nullable=False),
 )
 
-# Not sealed: what a row says is told to people, and decides no write.
 WORKSPACES = Table(
     "workspaces",
     METADATA,

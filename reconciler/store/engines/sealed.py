@@ -119,6 +119,13 @@ class Seals:
                 changed = ({**row._mapping, **values}.values() for row in found)  # noqa: SLF001 - see above
                 self._adjust(table, map(_digest, found), map(_digest, changed))
 
+    def check(self, table: Table, found: Iterable[Found]) -> None:
+        """Return where these, all rows of the owner as they are now, are those of the seal.
+
+        Raises CorruptRecord.
+        """
+        _compare(table, self.owner, self.of(table), found)
+
     def make(self, table: Table) -> None:
         """Seal the rows as they are now."""
         found = self.connection.execute(rows(table, self.owner)).all()
@@ -189,12 +196,14 @@ def of(table: Table, owner: Owner) -> tuple[ColumnElement[bool], ...]:
 
 def check(connection: Connection, table: Table, owner: Owner, found: Iterable[Found]) -> None:
     """Return where these, all rows of the owner, are the ones that were written. Raises CorruptRecord."""
-    digests = [_digest(row) for row in found]
-    sealed = seal(connection, table, owner)
-    if sealed.number != len(digests):
-        broken(table, owner, f"it holds {len(digests)} rows, and {sealed.number} were written")
-    if sealed.number and sealed.digest != _hexadecimal(sum(digests)):
-        broken(table, owner, "a row is not as it was written")
+    _compare(table, owner, seal(connection, table, owner), found)
+
+
+def origins(connection: Connection, table: Table, stack: str) -> tuple[str, ...]:
+    """Return every origin that has rows of a table for this stack, or a seal that says so."""
+    rows_ = select(table.c.origin).where(table.c.stack == stack)
+    seals = select(SEALS.c.origin).where(SEALS.c.stack == stack, SEALS.c.name == table.name)
+    return tuple(sorted(str(origin) for (origin,) in connection.execute(rows_.union(seals))))
 
 
 def read(connection: Connection, owner: Owner) -> dict[str, Seal]:
@@ -213,6 +222,14 @@ def broken(table: Table, owner: Owner, what: str) -> NoReturn:
     raise CorruptRecord(
         f"the store's table {table.name} is damaged for stack {owner.stack}: {what}.", next=RESTORE
     )
+
+
+def _compare(table: Table, owner: Owner, sealed: Seal, found: Iterable[Found]) -> None:
+    digests = [_digest(row) for row in found]
+    if sealed.number != len(digests):
+        broken(table, owner, f"it holds {len(digests)} rows, and {sealed.number} were written")
+    if sealed.number and sealed.digest != _hexadecimal(sum(digests)):
+        broken(table, owner, "a row is not as it was written")
 
 
 def _checked(table: Table, owner: Owner, seals: Mapping[str, Seal]) -> Seal:
