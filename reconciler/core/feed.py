@@ -12,12 +12,13 @@ as it was, and whatever is not shows that the times or the order cannot be relie
 changed row behind all that it shows is not noticed here: a complete read is, in the end, the only proof.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from reconciler.core.comparing.normalize import instant
+from reconciler.model.snapshots import Read, ReadLimit
 
 # Times of change have whole seconds, and the machines behind one address agree to about one more.
 granularity_s = 2.0
@@ -77,6 +78,15 @@ class Newest(Struct, frozen=True, array_like=True):
 
 MORE = Judged()
 DONE = Judged(done=True)
+
+
+def read_limit(reads: Iterable[Read]) -> ReadLimit | None:
+    """Return what of these reads was read by a feed, and as of when the rest is known; None: all was read."""
+    followed = [read for read in reads if read.completed]
+    if not followed:
+        return None
+    scopes = tuple(sorted({read.scope for read in followed}))
+    return ReadLimit(scopes, sum(read.calls for read in followed), min(read.completed for read in followed))
 
 
 def seconds(text: object) -> float | None:

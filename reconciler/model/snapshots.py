@@ -97,6 +97,18 @@ class Read(Struct, frozen=True):
     why: str = ""
 
 
+class ReadLimit(Struct, frozen=True):
+    """Lists of which only what changed last was read now: `scopes`, in `pages` pages.
+
+    The rest of them is as of `complete_at`, when the oldest of them was last read as a whole (ISO 8601). A
+    change that moves no time of change shows at the next complete read.
+    """
+
+    scopes: tuple[Scope, ...]
+    pages: int
+    complete_at: str
+
+
 class Live(Struct, frozen=True):
     """What is: live entities by scope, in the service's order, and how they were read.
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import UNSET, structs
 
+from reconciler.core.feed import read_limit
 from reconciler.core.review.drifts import drifts, exit_code, not_applied_yet
 from reconciler.core.runs.recover import Standing
 from reconciler.errors import Problem
@@ -54,6 +55,7 @@ def plan_pieces(
         "plan": shown,
         "counts": counts(plan),
         "lookalikes": lookalike_values(plan),
+        "as_far_as_read": read_limit(plan.reads),
         "verdict": {"safe": verdict.safe, "reasons": verdict.reasons},
         **(standing_json(standing) if standing else {}),
     }
@@ -105,6 +107,7 @@ def drift_pieces(plan: Plan) -> Iterator[str]:
         "outside": plan.outside,
         "unapplied": plan.unapplied or (),
         "not_applied_yet": not_applied_yet(plan),
+        "as_far_as_read": read_limit(plan.reads),
     }
     return report_pieces(about, exit_code(plan))
 

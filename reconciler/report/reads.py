@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from reconciler.core.feed import seconds
+from reconciler.core.feed import read_limit, seconds
 from reconciler.model.kind.kinds import KINDS
 from reconciler.model.snapshots import Read
 from reconciler.report.lines import count
@@ -26,16 +26,15 @@ def as_far_as_read(reads: Iterable[Read]) -> str:
     A change that moves no time of change is not seen before the next complete read: whoever says that
     nothing is to be done has to say that, too.
     """
-    followed = [read for read in reads if read.completed]
-    if not followed:
+    limit = read_limit(reads)
+    if limit is None:
         return ""
-    scopes = sorted({f"{KINDS[read.scope.kind].plural} in {read.scope.workspace}" for read in followed})
-    first = min(read.completed for read in followed)
-    when = f"{first[:10]} {first[11:16]} UTC"
-    pages = count(sum(read.calls for read in followed), "page")
+    scopes = ", ".join(f"{KINDS[one.kind].plural} in {one.workspace}" for one in limit.scopes)
+    when = f"{limit.complete_at[:10]} {limit.complete_at[11:16]} UTC"
     return (
-        f"Of {', '.join(scopes)} {pages} of what changed last were read; the rest is as of the complete read "
-        f"on {when}. A change that moves no time of change shows at the next one (--refresh full)."
+        f"Of {scopes} {count(limit.pages, 'page')} of what changed last were read; the rest is as of the "
+        f"complete read on {when}. A change that moves no time of change shows at the next one "
+        "(--refresh full)."
     )
 
 

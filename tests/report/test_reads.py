@@ -1,5 +1,8 @@
 """What a plan says of lists of which only the changes were read."""
 
+import json
+from typing import Any
+
 import pytest
 from core.build import RULES, desired, live, planned
 from msgspec import structs
@@ -9,6 +12,7 @@ from reconciler.model.snapshots import Read, Scope
 from reconciler.report.formats.html.sentences import headline as html_headline
 from reconciler.report.formats.html.sentences import sentences
 from reconciler.report.formats.said import headline
+from reconciler.report.json import drift_json, plan_json
 from reconciler.report.plan.drift import drift_lines
 from reconciler.report.plan.review import Review
 from reconciler.report.plan.text import plan_lines
@@ -61,3 +65,42 @@ def test_of_several_lists_the_oldest_complete_read_counts() -> None:
 
     assert "contacts in eu, contacts in ops 6 pages" in told
     assert "2026-11-24 09:00 UTC" in told
+
+
+def as_json(command: str, plan: Plan) -> dict[str, Any]:
+    text = plan_json(plan, Verdict(()), 0) if command == "plan" else drift_json(plan)
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("read", [FOLLOWED, AGAIN], ids=["followed", "found again"])
+def test_json_tells_the_same_of_what_was_read(read: Read, command: str) -> None:
+    """A dashboard that shows "no drift" has to be able to say since when that is known."""
+    plan = nothing(read, structs.replace(SCANNED, scope=Scope("resource", "ops")))
+
+    limit = as_json(command, plan)["as_far_as_read"]
+
+    assert limit == {
+        "scopes": [{"kind": "contact", "workspace": "ops"}],
+        "pages": read.calls,
+        "complete_at": "2026-11-25T14:02:09+00:00",
+    }
+    assert f"{limit['pages']} page" in as_far_as_read(plan.reads)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_json_of_a_complete_read_has_no_limit(command: str) -> None:
+    assert as_json(command, nothing(SCANNED))["as_far_as_read"] is None
+    assert as_json(command, nothing())["as_far_as_read"] is None
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_json_of_several_lists_names_each_and_the_oldest_complete_read(command: str) -> None:
+    older = "2026-11-24T09:00:00+00:00"
+    other = structs.replace(FOLLOWED, scope=Scope("contact", "eu"), completed=older)
+
+    limit = as_json(command, nothing(FOLLOWED, SCANNED, other))["as_far_as_read"]
+
+    assert [one["workspace"] for one in limit["scopes"]] == ["eu", "ops"]
+    assert (limit["pages"], limit["complete_at"]) == (6, older)

@@ -11,12 +11,18 @@ from store.dated import LABORATORY, OPERATIONS, WORKSPACES, copied_to_server, da
 from store.support import seal_again
 from world import World, actions
 
+from reconciler import pipeline
 from reconciler.applying.opening import opened
+from reconciler.core.planning.select import Selection
 from reconciler.core.review import drifts
+from reconciler.core.views.listing import Inventory
 from reconciler.errors import InputError, LockHeld, Refused, SettingsError
 from reconciler.model.address import contact, device
 from reconciler.model.plan.plans import Options
 from reconciler.model.settings import WorkspaceRef
+from reconciler.report.envelope import report_json
+from reconciler.report.lines import plain
+from reconciler.report.plan.listing import listing_lines, listing_values, unread_lines
 from reconciler.store.database import Store
 from reconciler.store.engines.schema import ENTITIES
 
@@ -85,6 +91,48 @@ def test_an_alias_that_is_spelt_anew_keeps_every_record(world: World, before: st
     (notice,) = plan.notices
     assert (notice.kind, notice.subject) == ("workspace", now)
     assert f"it was {before} at the last apply" in notice.what
+
+
+def listed(world: World) -> Inventory:
+    desired = pipeline.validate(world.settings, world.environ)
+    return world.run(
+        pipeline.list_entities(world.settings, desired, world.outside, selection=Selection(), everyone=False)
+    )
+
+
+def said_by_list(found: Inventory) -> dict[str, str]:
+    """What every form of a list says beside its rows."""
+    return {
+        "text": plain(listing_lines(found, found.entities)),
+        "json": json.dumps(json.loads(report_json(listing_values(found, found.entities)))["notices"]),
+        "beside csv": plain(unread_lines(found)),
+    }
+
+
+@pytest.mark.parametrize(("before", "now"), [("ops", "operations"), ("lab", "laboratory")])
+def test_a_list_says_that_an_alias_has_moved(world: World, before: str, now: str) -> None:
+    """Everybody is owned under an address that nobody has seen before; plan and drift say why."""
+    renames(world, before, now)
+
+    found = listed(world)
+
+    assert {one.state for one in found.entities if one.workspace == now and one.place} == {"owned"}
+    for form, text in said_by_list(found).items():
+        assert f"it was {before} at the last apply" in text, form
+    world.apply()
+    for form, text in said_by_list(listed(world)).items():
+        assert "at the last apply" not in text, form
+
+
+def test_a_list_says_that_records_are_at_a_former_address(world: World) -> None:
+    """Nobody is owned, and everybody was an hour ago."""
+    moves_to(world, ELSEWHERE)
+
+    found = listed(world)
+
+    assert not any(one.owned for one in found.entities)
+    for form, text in said_by_list(found).items():
+        assert "14 entities are recorded as ours at http://127.0.0.1:8480" in text, form
 
 
 def test_who_leaves_while_the_alias_moves_is_deleted(world: World) -> None:

@@ -15,7 +15,7 @@ from reconciler import errors
 from reconciler.cli.console.failures import usage_code
 from reconciler.cli.console.logs import CallLine, StepLine
 from reconciler.cli.documents.rows import UnfinishedRun, Untold
-from reconciler.cli.documents.table import DOCUMENTS, Printed
+from reconciler.cli.documents.table import DOCUMENTS, READ_LIMIT, Printed
 from reconciler.core.views.listing import Listed, Unread
 from reconciler.model.address import Address
 from reconciler.model.notices import Notice
@@ -24,6 +24,7 @@ from reconciler.model.plan.plans import Options, Plan, Reason, Target
 from reconciler.model.run.events import EVENTS
 from reconciler.model.run.outcomes import REPORT_VERSION, WORDS
 from reconciler.model.run.running import Running
+from reconciler.model.snapshots import ReadLimit
 from reconciler.report.json import NOT_SHOWN, OF_THE_MOMENT, counts
 from reconciler.report.plan import explain, listing
 from reconciler.report.plan.hints import Lookalike
@@ -158,8 +159,11 @@ def _head(*exits: int) -> Schema:
 def _plan() -> Schema:
     """A plan as it is shown: as in its file, but for what makes it one."""
     exits = (0, 2, 5, 7)  # 5: the report of a plan that is stale
-    kinds = [tuple[Reason, ...], Running | None, tuple[UnfinishedRun, ...], tuple[Lookalike, ...]]
-    (reasons, running, unfinished, alike), definitions = _of_types(kinds)
+    kinds = [
+        *(tuple[Reason, ...], Running | None, tuple[UnfinishedRun, ...], tuple[Lookalike, ...]),
+        ReadLimit | None,
+    ]
+    (reasons, running, unfinished, alike, limit), definitions = _of_types(kinds)
     number = {"type": "integer", "minimum": 0}
     parts = {
         "plan": _object(
@@ -172,6 +176,7 @@ def _plan() -> Schema:
         ),
         "counts": _object(dict.fromkeys(counts(_EMPTY), number), optional=tuple(OF_THE_MOMENT)),
         "lookalikes": {"description": "What may be a rename. No fingerprint covers it.", **alike},
+        "as_far_as_read": {"description": READ_LIMIT, **limit},
         "verdict": _object({"safe": {"type": "boolean"}, "reasons": reasons}),
         "running": {"description": "The run that writes right now.", **running},
         "unfinished": {"description": "The runs that did not finish.", **unfinished},

@@ -43,6 +43,7 @@ from reconciler.model.plan.explanations import Explanation
 from reconciler.model.plan.plans import Target, Workspace
 from reconciler.model.run.audit import AuditEntry
 from reconciler.model.run.running import Running
+from reconciler.model.snapshots import ReadLimit
 from reconciler.service.messaging.callbacks import CallStatus
 
 Shape = Mapping[str, tuple[Any, str]]  # by key: the type, and what it says
@@ -93,6 +94,8 @@ _STACK: Shape = {"stack": (str, "The stack of the settings.")}
 _HELD: Shape = {"held": (bool, "Whether the lock is held.")}
 _NOTICES: Shape = {"notices": (tuple[Notice, ...], "What a person should know beside that.")}
 
+READ_LIMIT = "Lists of which only what changed last was read; null: all was read."
+
 DOCUMENTS: Mapping[str, Printed] = {
     "output/validate": Printed(
         "What is wrong with the input",
@@ -112,6 +115,7 @@ DOCUMENTS: Mapping[str, Printed] = {
                     "Workspaces in which nothing was compared: no record, no finished apply.",
                 ),
                 "not_applied_yet": (int, "Declared entities that have no record."),
+                "as_far_as_read": (ReadLimit | None, READ_LIMIT),
                 **_NOTICES,
             },
         ),
@@ -142,6 +146,7 @@ DOCUMENTS: Mapping[str, Printed] = {
                 "entities": (tuple[Listed, ...], "By kind, workspace, address and id."),
                 "unread": (tuple[Unread, ...], "What no manifest speaks of, and was not read."),
                 "incomplete": (tuple[str, ...], "Scopes of which somebody may be missing."),
+                **_NOTICES,
             },
         ),
     ),

@@ -9,6 +9,7 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
+from reconciler.core.feed import read_limit
 from reconciler.model.address import Address, parse
 from reconciler.model.notices import Notice
 from reconciler.model.plan.changes import Change, Create, Delete, FieldChange, Update
@@ -68,7 +69,7 @@ def summarize_drift(plan: Plan) -> str:
         parts.append(f"{changed} changed since the last apply.")
     elif not plan.unapplied:
         # A list that was followed hides an edit that moves no time of change, until the next complete read.
-        limit = ", as far as was read" if any(read.completed for read in plan.reads) else ""
+        limit = ", as far as was read" if read_limit(plan.reads) else ""
         parts.append(f"No drift: everything is as the last apply left it{limit}.")
     if number := not_applied_yet(plan):
         parts.append(f"{number:,} not yet applied.")

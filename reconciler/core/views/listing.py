@@ -24,6 +24,7 @@ from reconciler.model.address import Address
 from reconciler.model.documents import Fields
 from reconciler.model.entities import Entity
 from reconciler.model.kind.kinds import KINDS, Kind, children
+from reconciler.model.notices import Notice
 from reconciler.model.plan.changes import Delete, action
 from reconciler.model.plan.plans import Plan
 from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, RecordedEntity, Scope
@@ -59,12 +60,20 @@ class Unread(Struct, frozen=True, order=True):
 
 
 class Inventory(Struct, frozen=True):
-    """All rows, sorted by kind, workspace, address and id; what was not read, and what not completely."""
+    """All rows, sorted by kind, workspace, address and id; what was not read, and what not completely.
+
+    `notices` are those of the plan that tell by which records an entity is ours.
+    """
 
     entities: tuple[Listed, ...]
     unread: tuple[Unread, ...] = ()
     incomplete: tuple[str, ...] = ()
     calls: int = 0
+    notices: tuple[Notice, ...] = ()
+
+
+# Why records count under another alias, or why those at another address do not: whose an entity is follows.
+_OF_RECORDS = frozenset({"workspace", "origin"})
 
 
 def narrowed(desired: Desired, selection: Selection) -> Desired:
@@ -100,6 +109,7 @@ def listing(
         tuple(sorted(_unread(desired, recorded, aliases, selection))),
         tuple(sorted(str(read.scope) for read in live.reads if not read.complete)),
         sum(read.calls for read in live.reads),
+        tuple(one for one in plan.notices if one.kind in _OF_RECORDS),
     )
 
 

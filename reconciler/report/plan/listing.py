@@ -16,7 +16,7 @@ from msgspec import structs
 from reconciler.core.views.listing import Inventory, Listed, State, Unread
 from reconciler.model.kind.kinds import KINDS
 from reconciler.report.inert import inert, without_orders
-from reconciler.report.lines import Line, count, line
+from reconciler.report.lines import Line, count, line, notice_lines
 from reconciler.report.tables import table
 
 _STATES: tuple[State, ...] = ("owned", "declared", "drifted", "unmanaged")
@@ -31,7 +31,7 @@ COLUMNS = ("state", "address", "kind", "workspace", "remote_id", "name", "declar
 
 
 def listing_lines(found: Inventory, shown: Sequence[Listed]) -> tuple[Line, ...]:
-    """Return a table of these rows, how many there are of each state, and what was not read."""
+    """Return a table of these rows, how many there are of each state, what was not read, and notices."""
     planned = any(one.planned for one in shown)
     head = ("state", "address", "id", "declared", *(("plan",) if planned else ()), "name")
     rows = [
@@ -60,6 +60,7 @@ def listing_values(found: Inventory, shown: Sequence[Listed]) -> dict[str, Any]:
         "entities": entities,
         "unread": [structs.asdict(one) for one in found.unread],
         "incomplete": found.incomplete,
+        "notices": found.notices,
     }
 
 
@@ -83,7 +84,7 @@ def cell(text: str) -> str:
 
 
 def unread_lines(found: Inventory) -> tuple[Line, ...]:
-    """Say what no manifest speaks of, for a form that has no place for it."""
+    """Say what no manifest speaks of, and the notices, for a form that has no place for them."""
     return tuple(_not_known(found))
 
 
@@ -109,6 +110,7 @@ def _not_known(found: Inventory) -> Iterator[Line]:
         if one.recorded:
             what = f"{_plural(one)}: {one.recorded:,} recorded, and no manifest declares them; not read"
             yield line((what, "warn"))
+    yield from notice_lines(found.notices, full=True)
 
 
 def _plural(one: Unread) -> str:

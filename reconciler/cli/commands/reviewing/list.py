@@ -23,7 +23,8 @@ def command() -> None:
     it), unmanaged (live, neither declared nor ours). Several of --owned, --unmanaged and --drifted add up.
     To a selector, whoever has no address is of a kind and a workspace, and fits contact/ops/*.
 
-    Kinds that no manifest has in a workspace are not read; a line says so.
+    Kinds that no manifest has in a workspace are not read; a line says so. So do lines where an alias was
+    spelt anew, or where records are at a former address of the service: whose an entity is follows from it.
 
     In CSV, a cell that a spreadsheet would take for a formula begins with an apostrophe, telephone numbers
     as well: '+61491570156. Control characters stand as escapes, such as \\n.
