@@ -20,6 +20,13 @@ SUMMARIES = {
     HTTPStatus.UNPROCESSABLE_ENTITY: "Your request was understood, and its content was not accepted.",
 }
 
+# A public description requires a detail of these, and recorded answers with 404 and 422 have none.
+_DETAILS = {
+    HTTPStatus.BAD_REQUEST: "Bad Request",
+    HTTPStatus.UNAUTHORIZED: "",
+    HTTPStatus.METHOD_NOT_ALLOWED: "",
+}
+
 
 class Refusal(Exception):
     """The request ends here, with this status; `text` is the specific cause and names the field."""
@@ -32,10 +39,10 @@ class Refusal(Exception):
 
 
 def error_body(status: HTTPStatus, text: str) -> Body:
-    """The error object: summary, text and an empty link list; a 401 has an empty detail and no links."""
-    if status is HTTPStatus.UNAUTHORIZED:
-        return {"errorSummary": SUMMARIES[status], "errorText": text, "errorDetail": ""}
-    return {"errorSummary": SUMMARIES[status], "errorText": text, "link": []}
+    """The error object: summary, text, the detail of its status, an empty link list; a 401 has no links."""
+    detail = {"errorDetail": _DETAILS[status]} if status in _DETAILS else {}
+    links: Body = {} if status is HTTPStatus.UNAUTHORIZED else {"link": []}
+    return {"errorSummary": SUMMARIES[status], "errorText": text, **detail, **links}
 
 
 def malformed(text: str) -> Refusal:

@@ -74,7 +74,11 @@ def read_import(body: Body) -> Import:
     options = body.get("importOptions") or {}
     if not isinstance(options, dict):
         raise invalid("importOptions must be an object")
-    fields, mode = options.get("fieldMapping") or {}, options.get("importMode") or MODES[0]
+    # Public sources have two forms: the mapping and the mode in importOptions by name, or the mapping as
+    # importOptions and the mode beside it.
+    flat = {name: column for name, column in options.items() if name not in ("fieldMapping", "importMode")}
+    fields = options.get("fieldMapping") or flat
+    mode = options.get("importMode") or body.get("importMode") or MODES[0]
     if not isinstance(fields, dict) or not all(isinstance(one, str) and one for one in fields.values()):
         raise invalid("fieldMapping must be an object of contact fields and their columns")
     if mode not in MODES:

@@ -87,11 +87,14 @@ def _optional(value: Body) -> Body:
 
 
 _SHOWN: Body = {name: text for name in CONTACT_FIELDS if name not in NEVER_SHOWN}
+_DEGREES: Body = {
+    "longitude": {**number, "minimum": -180, "maximum": 180},
+    "latitude": {**number, "minimum": -90, "maximum": 90},
+}
 _WRITTEN_CONTACT: Body = {
     **{name: {"type": ["string", "null"]} for name in CONTACT_FIELDS},
-    "locations": _optional(
-        array({"type": "object", "properties": {"longitude": number, "latitude": number}})
-    ),
+    "status": _optional(any_case((*DEVICE_STATUSES, ""))),
+    "locations": _optional(array({"type": "object", "properties": _DEGREES})),
     "messagingoptions": _optional(array(ref("NewMessagingOption"))),
     "customFields": _optional(array(ref("NewCustomField"))),
 }
@@ -134,7 +137,7 @@ SCHEMAS: dict[str, Body] = {
         {"projectName": filled, "status": one_of(WORKSPACE_STATUSES)},
         {"projectNumber": {"type": ["string", "null"]}, "billingcostcentre": {"type": ["string", "null"]}},
     ),
-    "Location": opened({"longitude": number, "latitude": number, "type": {}}),
+    "Location": opened({**_DEGREES, "type": {}}),
     "MessagingOption": closed(
         {"channel": filled, "enabled": flag, **dict.fromkeys(("primary", "secondary", "tertiary"), text)}
     ),

@@ -12,6 +12,7 @@ from math import inf, isfinite
 
 from msgspec import structs
 
+from reconciler.sandbox.entities.devices import STATUSES
 from reconciler.sandbox.entities.fields import (
     CONTACT_FIELDS,
     NEVER_SHOWN,
@@ -44,6 +45,8 @@ def read_contact(body: Body) -> Written:
     given = present(body, without=SERVER_OWNED)
     require_texts(given, CONTACT_FIELDS)
     status = given.pop("status", None)
+    if isinstance(status, str) and status and status.lower() not in STATUSES:
+        raise invalid("status must be A or D")
     zone = given.get("timezone")
     if isinstance(zone, str) and zone:
         given["timezone"] = shown_zone(zone)
@@ -160,19 +163,24 @@ def _each(given: Body, name: str, read: Callable[[Body, str], Body]) -> list[Bod
 
 def _location(item: Body, name: str) -> Body:
     axes: Body = {
-        axis: _degrees(item.get(axis, 0.0), f"{name}: {axis}") for axis in ("longitude", "latitude")
+        axis: _degrees(item.get(axis, 0.0), f"{name}: {axis}", most) for axis, most in _AXES.items()
     }
     return {**axes, **{key: value for key, value in {**_NOWHERE, **item}.items() if key not in axes}}
 
 
-def _degrees(value: object, what: str) -> float:
-    """The value as a number; the older samples show strings."""
+_AXES = {"longitude": 180.0, "latitude": 90.0}  # degrees, to both sides
+
+
+def _degrees(value: object, what: str, most: float) -> float:
+    """The value as a number between -most and most; the older samples show strings."""
     try:
         number = float(value) if isinstance(value, int | float | str) else inf
     except (ValueError, OverflowError):
         number = inf
     if not isfinite(number) or isinstance(value, bool):
         raise invalid(f"{what} must be a number")
+    if abs(number) > most:
+        raise invalid(f"{what} must be between -{most:.0f} and {most:.0f}")
     return number
 
 

@@ -53,6 +53,8 @@ def message_document(writer: Writer, message: Message) -> Body:
     """The whole message, with its seven links. Its sender is an MRI here, and a name in lists (recorded)."""
     uri = writer.address("messages", message.id)
     more = {"label": "", "type": "default", "dlr": _DLR, "voice": {}, "social": _SOCIAL, **message.fields}
+    if isinstance(mail := more.get("email"), dict):  # what is attached is taken, and not shown again
+        more["email"] = {name: value for name, value in mail.items() if name != "resources"}
     if message.callback_id:
         more["callbackId"] = message.callback_id
     if message.parameters is not None:

@@ -12,7 +12,13 @@ from reconciler.sandbox.keeping.search import Question
 from reconciler.sandbox.keeping.shelf import Shelf
 from reconciler.sandbox.keeping.state import State
 from reconciler.sandbox.messaging import mailwire, posting
-from reconciler.sandbox.messaging.messages import WrittenMessage, read_message, read_window, resolve
+from reconciler.sandbox.messaging.messages import (
+    WrittenMessage,
+    has_label,
+    read_message,
+    read_window,
+    resolve,
+)
 from reconciler.sandbox.messaging.replies import read_filter, read_view
 from reconciler.sandbox.refusals import not_found
 
@@ -63,7 +69,9 @@ def list_messages(call: Call) -> Answer:
     found = [
         one
         for one in call.listed(call.state.mail.newest_messages(call.shelf.id))
-        if start <= one.created <= end and (one.user != call.config.username) == shared
+        if start <= one.created <= end
+        and (one.user != call.config.username) == shared
+        and has_label(one, call.query)
     ]
     shown = page.cut(found) if "limit" in call.query else found[page.offset :]
     if not shown:
@@ -80,6 +88,7 @@ def get_message(call: Call) -> Answer:
 def get_status(call: Call) -> Answer:
     """What became of the message: five counts, or a row for each recipient."""
     message = _message(call)
+    read_filter(call.query)  # it is about answers: of a status it leaves nothing out
     uri = f"{call.address}{call.echoed_query}"
     if read_view(call.query) == "summary":
         return Answer(200, mailwire.status_summary(message, uri))

@@ -25,7 +25,12 @@ PHONE_FIELDS = ("workMobilePhone1", "workMobilePhone2", "otherMobile")
 MAIL_FIELDS = ("workEmailAddress1", "workEmailAddress2", "personalEmailAddress1", "personalEmailAddress2")
 CRITERIA = ("criteriaFromDate", "criteriaFromTime", "criteriaToDate", "criteriaToTime")
 
-_NOT_WRITTEN = frozenset({"id", "from", "link", "direction", "createdTime", "responseCount"})
+_NOT_WRITTEN = frozenset(
+    {
+        *("id", "from", "link", "direction", "createdTime", "responseCount"),
+        *("validBody", "validSubject", "whatsappValidMessage"),  # what newer servers find out about the texts
+    }
+)
 _OWN_PLACE = frozenset({"to", "subject", "callbackId", "callbackParameters"})
 _NUMBER = re.compile(r"\+?[0-9]{3,15}")
 
@@ -126,6 +131,11 @@ def read_window(query: Mapping[str, str], now: datetime) -> tuple[datetime, date
     return _moment(from_date, from_time), _moment(to_date, to_time) + timedelta(
         seconds=59, microseconds=999_999
     )
+
+
+def has_label(message: Message, query: Mapping[str, str]) -> bool:
+    """Whether the message has the label that a query asks for: it contains it, whatever the letter case."""
+    return small(query.get("label", "")) in small(str(message.fields.get("label", "")))
 
 
 def _moment(date: str, time: str) -> datetime:
