@@ -22,7 +22,6 @@ As a library, `plan` and `apply` do what the commands do, and `ServiceClient` is
 
 TYPE_CHECKING = False  # importing it from `typing` would take 4 ms, in which no signal is heard
 if TYPE_CHECKING:
-    from reconciler.core.review.guard import Consent
     from reconciler.errors import (
         DirectoryError,
         FileError,
@@ -67,7 +66,7 @@ if TYPE_CHECKING:
         Sent,
         StatusCount,
     )
-    from reconciler.model.plan.plans import Options, Plan, Verdict, Workspace
+    from reconciler.model.plan.plans import Consent, Options, Plan, Verdict, Workspace
     from reconciler.model.run.outcomes import Outcome, Run
     from reconciler.model.settings import Limits, Secret
     from reconciler.receiver.app import ReceiverConfig, create_receiver
@@ -154,7 +153,6 @@ __all__ = [
 # Where each name is at home, below this package; a test holds it against what type checkers read above.
 _HOMES = {
     "files.planfile": "read_plan write_plan",
-    "core.review.guard": "Consent",
     "errors": (
         "DirectoryError FileError InDoubt InputError LockHeld Malformed ManifestError MissingExtra "
         "NotFound Permanent Problem ReconcilerError Refused Rejected ServiceError SettingsError StalePlan "
@@ -165,7 +163,7 @@ _HOMES = {
         "BulkResource Callback CallbackAuth CallbackCall Delivery Message MessageDetail "
         "MessageRow Reply Respondent Response ResponseCount Sent StatusCount"
     ),
-    "model.plan.plans": "Options Plan Verdict Workspace",
+    "model.plan.plans": "Consent Options Plan Verdict Workspace",
     "model.run.outcomes": "Outcome Run",
     "model.settings": "Limits Secret",
     "receiver.app": "ReceiverConfig create_receiver",

@@ -3,7 +3,8 @@
     ReconcilerError
       InputError          ManifestError, SettingsError, UnknownAddress       the author edits       3
                           MissingExtra                                       install it             3
-      Refused             UnsafePlan, NotCommitted, StalePlan, LockHeld      a person decides       7, 7, 5, 4
+      Refused             UnsafePlan, NotCommitted, ConsentDiffers,          a person decides       7, 7, 7,
+                          StalePlan, LockHeld                                                       5, 4
       ServiceError        Temporary(wait_s): Throttled, Unavailable, Cached  we try again           1
                           Permanent: Unauthorized, NotFound, Rejected,
                           Malformed                                          we stop this change    1
@@ -135,6 +136,12 @@ class NotCommitted(Refused):
     """A build system would apply what is in no commit."""
 
     error_code = "E045"
+
+
+class ConsentDiffers(Refused):
+    """Beside a reviewed plan another consent is given than the one it carries."""
+
+    error_code = "E047"
 
 
 class StalePlan(Refused):

@@ -19,13 +19,12 @@ from reconciler.applying.stop import StopFlag
 from reconciler.core.planning.duplicates import ambiguous
 from reconciler.core.review.drifts import Drift, drifts, not_applied_yet
 from reconciler.core.review.exit import exit_code
-from reconciler.core.review.guard import Consent
 from reconciler.core.runs.recover import Standing, Unfinished
 from reconciler.errors import InputError, Refused, plainly
 from reconciler.manifest.kept.keys import state_folder
 from reconciler.manifest.kept.loading import Declaration
 from reconciler.model.plan.changes import Change
-from reconciler.model.plan.plans import Options, Plan, Verdict
+from reconciler.model.plan.plans import Consent, Options, Plan, Verdict
 from reconciler.model.run.outcomes import Outcome, Run
 from reconciler.model.settings import Settings
 from reconciler.pipeline import Outside, Planned
@@ -143,6 +142,9 @@ async def apply_async(
     `approved` is that plan, or what decides about a new one with these `options`: it is called in the event
     loop, with a plan that is safe, while the run holds its lock. `ended` is called with each outcome. How
     each change ended is in the Run too: a change that did not go well is no error.
+
+    A saved plan is carried out with the consent it was planned with; one that is given here may repeat it,
+    and counts only for a plan without any. Raises ConsentDiffers for another.
 
     Cancelled while changes are written, it stops as the command stops at a signal: what is under way is
     finished and written down, then CancelledError is raised. Cancelled once more it ends at once, and

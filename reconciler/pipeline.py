@@ -23,7 +23,7 @@ from reconciler.applying.opening import opened
 from reconciler.applying.stop import StopFlag
 from reconciler.core.declared.resolve import Resolved, resolve
 from reconciler.core.planning.select import Selection
-from reconciler.core.review.guard import Consent
+from reconciler.core.review.consents import NOTHING, consent_for, with_consent
 from reconciler.core.review.stale import expired, why_stale
 from reconciler.core.rules import rules_of
 from reconciler.core.runs.recover import Unfinished, remaining_changes
@@ -36,7 +36,7 @@ from reconciler.manifest.kept.loading import Declaration, ManifestCache, load_fr
 from reconciler.manifest.sources import is_without_manifests
 from reconciler.model.address import Address
 from reconciler.model.plan.explanations import Explanation
-from reconciler.model.plan.plans import Options, Plan
+from reconciler.model.plan.plans import Consent, Options, Plan
 from reconciler.model.run.outcomes import Outcome, Run
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired, Recorded, Scope
@@ -174,9 +174,14 @@ async def plan(
         standstill = await standstill_of(context, options, made_of)
         planned = await found_again(context, standstill, consent)
         planned = planned or await plan_afresh(context, options, consent, standstill=standstill)
-        planned = await _of_commit(planned, outside)
+        planned = _agreed(await _of_commit(planned, outside), consent)
         found = await context.ask(Store.standing)
         return replace(planned, unfinished=found.left, running=found.running)
+
+
+def _agreed(planned: Planned, consent: Consent) -> Planned:
+    """Return a plan that carries what was agreed to with it."""
+    return replace(planned, plan=with_consent(planned.plan, consent))
 
 
 async def _of_commit(planned: Planned, outside: Outside) -> Planned:
@@ -243,6 +248,7 @@ async def apply(
     """
     if options.undo_of or options.undo_proof:
         raise StalePlan("this plan undoes a run, and is not what the manifests say.", next=_AFRESH)
+    consent = consent_for(saved, consent) if saved else consent
     async with (
         writing(settings, desired, outside, stop, observer, fail_fast=fail_fast) as context,
         locking(context, observer) as lock,
@@ -264,6 +270,9 @@ async def apply(
             if lock.used:
                 planned = await lock.read(partial(planning, salt=planned.plan.salt))
         planned = await _of_commit(planned, outside)
+        # Those of `adopt` and `forget` follow from the command itself, and nobody said a number.
+        said = (saved.consent or NOTHING) if saved else consent if options.verb == "apply" else NOTHING
+        planned = _agreed(planned, said)
         if saved and (why := why_stale(saved, planned.plan, context.now(), hours=settings.plan_expires_h)):
             observer.stale(saved, planned)
             raise StalePlan(why, next="plan again, and review it")
@@ -315,7 +324,7 @@ async def resume(
             planned = await lock.read(undoing)
         else:
             planning = partial(plan_afresh, context, last.plan.options, last.consent, salt=last.plan.salt)
-            planned = await lock.read(planning)
+            planned = _agreed(await lock.read(planning), last.plan.consent or NOTHING)
             left = _left(last.plan, planned.plan, observer)
             planned = replace(planned, verdict=judged(context, left, last.consent))
         settled = (*settled, *planned.conflicts)

@@ -21,7 +21,6 @@ from reconciler.applying.session import RESUME, NotDone, Session
 from reconciler.applying.settle import SentWrite
 from reconciler.applying.unclaimed import Listings
 from reconciler.applying.workers import queues, together
-from reconciler.core.review.guard import Consent
 from reconciler.core.runs.recover import Unfinished, recover, wait_s
 from reconciler.core.runs.undo import desired_of
 from reconciler.errors import LockHeld, ReconcilerError, StoreError, Unauthorized
@@ -29,7 +28,7 @@ from reconciler.model.address import Address
 from reconciler.model.documents import Controls, Place
 from reconciler.model.entities import Entity
 from reconciler.model.plan.changes import Change, Create, Delete, Update, action
-from reconciler.model.plan.plans import Options, Plan, Target
+from reconciler.model.plan.plans import Consent, Options, Plan, Target
 from reconciler.model.run.journal import Intent
 from reconciler.model.run.outcomes import Outcome
 from reconciler.model.snapshots import Desired, Recorded, RecordedEntity

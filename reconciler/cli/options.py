@@ -56,7 +56,7 @@ def _consent(word: str, what: str) -> Decorator:
         f"--allow-{word}",
         type=Count(min=0),
         metavar="N",
-        help=f"Allow up to N {what} in this run where the guard refuses.",
+        help=f"Allow up to N {what} in this run where the guard refuses. A plan file carries it.",
     )
 
 

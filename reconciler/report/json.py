@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import UNSET, structs
 
 from reconciler.core.feed import read_limit
+from reconciler.core.review.consents import list_agreements
 from reconciler.core.review.drifts import drifts, exit_code, not_applied_yet
 from reconciler.core.runs.recover import Standing
 from reconciler.errors import Problem
@@ -51,7 +52,9 @@ def plan_pieces(
     """
     every = structs.asdict(plan).items()
     shown = {name: value for name, value in every if name not in NOT_SHOWN and value is not UNSET}
+    agreed = list_agreements(plan)
     about = {
+        **({"agreements": agreed} if agreed else {}),
         "plan": shown,
         "counts": counts(plan),
         "lookalikes": lookalike_values(plan),

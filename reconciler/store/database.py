@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from msgspec import structs
 
 from reconciler.core.hashing.keyed import keyed
-from reconciler.core.review.guard import Consent
 from reconciler.core.runs.audit import Verification, beginning, entity_hash, verify
 from reconciler.core.runs.recover import Standing, Unfinished
 from reconciler.errors import StoreError
@@ -24,7 +23,7 @@ from reconciler.model.address import Address
 from reconciler.model.encoding import encode
 from reconciler.model.plan.changes import action
 from reconciler.model.plan.explanations import LastWrite
-from reconciler.model.plan.plans import Plan, Workspace
+from reconciler.model.plan.plans import Consent, Plan, Workspace
 from reconciler.model.run.audit import AuditEntry, Head
 from reconciler.model.run.context import Context
 from reconciler.model.run.outcomes import Run

@@ -12,10 +12,9 @@ from sqlalchemy import Connection, Row, Select, func, select
 from sqlalchemy.exc import IntegrityError
 
 from reconciler.core.planning.fingerprint import fingerprint
-from reconciler.core.review.guard import Consent
 from reconciler.core.runs.recover import Unfinished
 from reconciler.model.encoding import decode, encode
-from reconciler.model.plan.plans import PLAN_VERSION, Plan
+from reconciler.model.plan.plans import PLAN_VERSION, Consent, Plan
 from reconciler.model.run.context import Context
 from reconciler.model.run.journal import JournalEntry
 from reconciler.model.run.outcomes import Run

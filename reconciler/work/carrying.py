@@ -17,12 +17,11 @@ from reconciler.applying.context import RunContext, utc_text
 from reconciler.applying.exits import INTERRUPTED, cut_short, with_settled
 from reconciler.core.planning.leaving import forgotten_at_once, with_leaving
 from reconciler.core.planning.records import refreshed
-from reconciler.core.review.guard import Consent
 from reconciler.core.runs.recover import Unfinished
 from reconciler.core.runs.undo import inverse
 from reconciler.errors import StalePlan, StoreError
 from reconciler.logbook import steps
-from reconciler.model.plan.plans import Plan, Workspace
+from reconciler.model.plan.plans import Consent, Plan, Workspace
 from reconciler.model.run.context import Context
 from reconciler.model.run.outcomes import WORDS, Outcome, Run
 from reconciler.model.snapshots import RecordedEntity

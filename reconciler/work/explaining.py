@@ -16,7 +16,6 @@ from reconciler.core.comparing.match import former_names
 from reconciler.core.declared.resolve import Resolved
 from reconciler.core.planning.select import Selection, check
 from reconciler.core.planning.select import known as selectable
-from reconciler.core.review.guard import Consent
 from reconciler.core.rules import Rules, rules_of
 from reconciler.core.text.suggest import did_you_mean
 from reconciler.core.views.explaining import Evidence, PlanView, explanations
@@ -24,7 +23,7 @@ from reconciler.core.views.provenance import sources_of
 from reconciler.errors import UnknownAddress
 from reconciler.model.address import Address, parse
 from reconciler.model.plan.explanations import Explanation
-from reconciler.model.plan.plans import Options
+from reconciler.model.plan.plans import Consent, Options
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired, Scope
 from reconciler.store.aside import within

@@ -23,14 +23,14 @@ from reconciler.core.planning.plan import make_plan
 from reconciler.core.planning.restored import restored
 from reconciler.core.planning.scopes import Moment
 from reconciler.core.planning.standstill import once_more
-from reconciler.core.review.guard import Consent, guard
+from reconciler.core.review.guard import guard
 from reconciler.core.review.whom import Whom, nobody, whom
 from reconciler.core.runs.recover import Unfinished, doubtful
 from reconciler.errors import UnsafePlan
 from reconciler.live.reading import read_live
 from reconciler.logbook import steps, stopwatch
 from reconciler.model.plan.changes import ACTIONS
-from reconciler.model.plan.plans import Options, Plan, Target, Verdict
+from reconciler.model.plan.plans import Consent, Options, Plan, Target, Verdict
 from reconciler.model.run.outcomes import ROWS_OF, Outcome
 from reconciler.model.run.running import Running
 from reconciler.model.snapshots import DeletedEntity, Desired, Live, Recorded, Scope

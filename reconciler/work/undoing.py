@@ -6,12 +6,11 @@ Not here: what undoes a run (core/runs/undo.py); that it is carried out like any
 from collections.abc import Collection
 
 from reconciler.applying.context import RunContext
-from reconciler.core.review.guard import Consent
 from reconciler.core.review.whom import whom
 from reconciler.core.runs.undo import BY_MANIFEST, desired_of, fitting
 from reconciler.errors import StalePlan
 from reconciler.model.address import Address
-from reconciler.model.plan.plans import Plan
+from reconciler.model.plan.plans import Consent, Plan
 from reconciler.model.snapshots import Live, Recorded
 from reconciler.work.planning import Planned, judged
 from reconciler.work.targets import target_of

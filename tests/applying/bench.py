@@ -22,13 +22,12 @@ from reconciler.core.comparing.merge import create_body
 from reconciler.core.planning.plan import make_plan
 from reconciler.core.planning.records import refreshed
 from reconciler.core.planning.scopes import Moment
-from reconciler.core.review.guard import Consent
 from reconciler.core.rules import Rules
 from reconciler.live.reading import read_live
 from reconciler.model.address import Address, contact, device, resource
 from reconciler.model.documents import Content, Controls, Fields, Place
 from reconciler.model.entities import Entity
-from reconciler.model.plan.plans import Options, Plan, Target, Workspace
+from reconciler.model.plan.plans import Consent, Options, Plan, Target, Workspace
 from reconciler.model.run.context import Context
 from reconciler.model.run.outcomes import Outcome, Run
 from reconciler.model.settings import Auth, Limits, Secret, Service, Settings

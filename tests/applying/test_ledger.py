@@ -6,10 +6,9 @@ import pytest
 from clock import Clock
 
 from reconciler.applying.ledger import Ledger
-from reconciler.core.review.guard import Consent
 from reconciler.errors import LockHeld, StoreError
 from reconciler.model.address import contact
-from reconciler.model.plan.plans import Options, Plan, Target, Workspace
+from reconciler.model.plan.plans import Consent, Options, Plan, Target, Workspace
 from reconciler.model.run.context import Context
 from reconciler.model.run.journal import Intent
 from reconciler.model.run.outcomes import Outcome

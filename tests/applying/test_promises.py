@@ -16,11 +16,10 @@ from simulation.virtualloop import in_no_time, pause
 from wire import Rule, Send, answered
 
 from reconciler.applying.ledger import Ledger
-from reconciler.core.review.guard import Consent
 from reconciler.errors import StoreError
 from reconciler.model.address import contact
 from reconciler.model.entities import Entity
-from reconciler.model.plan.plans import Options, Plan, Target, Workspace
+from reconciler.model.plan.plans import Consent, Options, Plan, Target, Workspace
 from reconciler.model.run.context import Context
 from reconciler.model.run.journal import Intent
 from reconciler.model.run.outcomes import Run

@@ -8,9 +8,8 @@ from cli.hands import Project, Service
 from cli.keeping import RUN, store_file, store_of, told
 from waiting import until
 
-from reconciler.core.review.guard import Consent
 from reconciler.files.planfile import read_plan
-from reconciler.model.plan.plans import Plan
+from reconciler.model.plan.plans import Consent, Plan
 from reconciler.model.run.context import Context
 from reconciler.model.run.journal import Intent
 from reconciler.model.run.outcomes import Outcome

@@ -17,9 +17,9 @@ from world import Agreeing, World
 
 from reconciler import pipeline
 from reconciler.applying.stop import StopFlag
-from reconciler.core.review.guard import Consent
 from reconciler.errors import StalePlan, UnsafePlan
 from reconciler.files.planfile import read_plan
+from reconciler.model.plan.plans import Consent
 from reconciler.model.run.outcomes import Outcome
 
 CREATED = 5  # creates of the quickstart

@@ -4,10 +4,10 @@ import pytest
 from core.build import PLAN_SALT, TARGET, at, contact, desired, live, person, planned
 from msgspec import structs
 
-from reconciler.core.review.guard import Consent, guard
+from reconciler.core.review.guard import guard
 from reconciler.model.address import Address
 from reconciler.model.plan.changes import Cause, Change, Create, Delete, FieldChange, Update
-from reconciler.model.plan.plans import Options, Plan, Reason
+from reconciler.model.plan.plans import Consent, Options, Plan, Reason
 from reconciler.model.settings import GuardLimits
 from reconciler.model.snapshots import UNKNOWN, Read, Scope
 from reconciler.model.tables import DirectoryAnswer

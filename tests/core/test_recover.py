@@ -9,11 +9,10 @@ from msgspec import structs
 
 from reconciler.core.planning.fingerprint import fingerprint, placeless
 from reconciler.core.planning.order import ordered
-from reconciler.core.review.guard import Consent
 from reconciler.core.runs.recover import Recovery, Remaining, Unfinished, recover, remaining_changes, wait_s
 from reconciler.model.address import Address
 from reconciler.model.plan.changes import Change, Create, Delete, FieldChange, Update
-from reconciler.model.plan.plans import Plan
+from reconciler.model.plan.plans import Consent, Plan
 from reconciler.model.run.journal import Ending, Intent, JournalEntry
 
 LAW = settings(max_examples=effort.count(small=40, full=150))

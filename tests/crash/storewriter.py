@@ -11,9 +11,8 @@ from datetime import UTC, datetime
 from itertools import count
 from secrets import token_hex
 
-from reconciler.core.review.guard import Consent
 from reconciler.model.address import Address, contact
-from reconciler.model.plan.plans import Options, Plan, Target, Workspace
+from reconciler.model.plan.plans import Consent, Options, Plan, Target, Workspace
 from reconciler.model.run.context import Context
 from reconciler.model.run.journal import Intent
 from reconciler.model.run.outcomes import Outcome

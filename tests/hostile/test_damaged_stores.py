@@ -17,10 +17,9 @@ from hostile import corpora, damage
 from store.support import record, store_at
 from wire import Rule, lost_before
 
-from reconciler.core.review.guard import Consent
 from reconciler.errors import LockHeld, SettingsError, StoreError
 from reconciler.model.address import contact
-from reconciler.model.plan.plans import Plan
+from reconciler.model.plan.plans import Consent, Plan
 from reconciler.model.run.context import Context
 from reconciler.model.run.journal import Intent
 from reconciler.model.run.outcomes import Outcome, Run

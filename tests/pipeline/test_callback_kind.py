@@ -13,9 +13,9 @@ from wire import Send
 from world import World, actions
 
 from reconciler.core.comparing.normalize import live
-from reconciler.core.review.guard import Consent
 from reconciler.errors import ManifestError, UnsafePlan
 from reconciler.model.plan.changes import Update
+from reconciler.model.plan.plans import Consent
 from reconciler.model.settings import WorkspaceRef
 from reconciler.sandbox.app import SandboxConfig
 

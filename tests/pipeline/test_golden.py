@@ -28,14 +28,14 @@ from reconciler.core.comparing.observe import observed
 from reconciler.core.declared.resolve import Resolved, resolve
 from reconciler.core.planning.plan import make_plan
 from reconciler.core.planning.scopes import Moment
-from reconciler.core.review.guard import Consent, guard
+from reconciler.core.review.guard import guard
 from reconciler.core.rules import Rules
 from reconciler.errors import ManifestError, Problem
 from reconciler.manifest.load import load
 from reconciler.model.address import Address, parse
 from reconciler.model.documents import Scalar
 from reconciler.model.encoding import encode
-from reconciler.model.plan.plans import Options, Plan, Target, Workspace
+from reconciler.model.plan.plans import Consent, Options, Plan, Target, Workspace
 from reconciler.model.settings import GuardLimits, Identity
 from reconciler.model.snapshots import Live, LiveEntity, Read, Recorded, RecordedEntity, Scope
 

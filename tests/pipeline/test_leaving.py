@@ -13,11 +13,10 @@ from reconciler.applying.opening import opened
 from reconciler.cli.verbs.reviewing.plan import exit_code
 from reconciler.cli.verbs.service.sandbox_rows import rows_of
 from reconciler.core.review.drifts import drifts
-from reconciler.core.review.guard import Consent
 from reconciler.errors import ManifestError, StalePlan
 from reconciler.model.kind.kinds import KINDS
 from reconciler.model.plan.changes import Delete, Update
-from reconciler.model.plan.plans import Options
+from reconciler.model.plan.plans import Consent, Options
 from reconciler.report.plan.text import plain, plan_lines
 from reconciler.service.profile import load_profile
 

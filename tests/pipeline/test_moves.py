@@ -9,9 +9,8 @@ from msgspec import structs
 from wire import Rule, answered, lost_after, lost_before
 from world import PHONE, World, actions
 
-from reconciler.core.review.guard import Consent
 from reconciler.model.address import contact
-from reconciler.model.plan.plans import Move, Verdict
+from reconciler.model.plan.plans import Consent, Move, Verdict
 from reconciler.model.settings import WorkspaceRef
 from reconciler.report.formats.html.page import html
 from reconciler.report.formats.junit import junit

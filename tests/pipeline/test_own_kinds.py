@@ -14,13 +14,13 @@ from reconciler import pipeline
 from reconciler.cli.verbs.project.schema import schema
 from reconciler.cli.verbs.service.sandbox_rows import rows_of
 from reconciler.core.planning.select import Selection
-from reconciler.core.review.guard import Consent
 from reconciler.errors import ManifestError, SettingsError, UnsafePlan
 from reconciler.manifest.schema.schemas import read_schema
 from reconciler.model import address
 from reconciler.model.kind.kinds import BUILT_IN, KINDS, children
 from reconciler.model.kind.own_kinds import RESERVED, contradictions
 from reconciler.model.plan.changes import Update
+from reconciler.model.plan.plans import Consent
 from reconciler.sandbox.app import SandboxConfig
 from reconciler.service.profile import load_profile, parse_profile
 from reconciler.settings.reading import read_settings

@@ -8,8 +8,8 @@ from msgspec import structs
 from world import World
 
 from reconciler import pipeline
-from reconciler.core.review.guard import Consent
 from reconciler.errors import ManifestError, SettingsError, StalePlan, UnsafePlan
+from reconciler.model.plan.plans import Consent
 from reconciler.model.settings import Checks, WorkspaceRef
 from reconciler.sandbox.app import SandboxConfig
 

@@ -19,10 +19,9 @@ from world import ALLOWED, Agreeing, World
 
 from reconciler import pipeline
 from reconciler.applying.stop import StopFlag
-from reconciler.core.review.guard import Consent
 from reconciler.core.runs.recover import Unfinished, recover
 from reconciler.errors import Interrupted, StalePlan, StoreError, Unauthorized, UnsafePlan
-from reconciler.model.plan.plans import Options
+from reconciler.model.plan.plans import Consent, Options
 from reconciler.model.run.outcomes import Run
 from reconciler.service.queries import Query
 from reconciler.store.database import Store

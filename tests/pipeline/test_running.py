@@ -14,10 +14,9 @@ from world import ALLOWED, Agreeing, World
 
 from reconciler import pipeline
 from reconciler.applying.stop import StopFlag
-from reconciler.core.review.guard import Consent
 from reconciler.core.runs.recover import Standing
 from reconciler.errors import LockHeld
-from reconciler.model.plan.plans import Options
+from reconciler.model.plan.plans import Consent, Options
 from reconciler.model.run.outcomes import Run
 from reconciler.model.run.running import Running
 from reconciler.store.database import Store

@@ -14,10 +14,9 @@ from laws.test_convergence import converges, manifests, populate, strangers
 from msgspec import structs
 from world import World
 
-from reconciler.core.review.guard import Consent
 from reconciler.errors import Rejected, UnsafePlan
 from reconciler.model.plan.changes import action
-from reconciler.model.plan.plans import Options, Plan
+from reconciler.model.plan.plans import Consent, Options, Plan
 from reconciler.model.settings import Identity, WorkspaceRef
 from reconciler.sandbox.app import SandboxConfig
 from reconciler.service.client import ServiceClient

@@ -29,10 +29,9 @@ from simulation.virtualloop import HERE, Killed, Process, VirtualLoop
 
 from reconciler import pipeline
 from reconciler.applying.stop import StopFlag
-from reconciler.core.review.guard import Consent
 from reconciler.errors import ReconcilerError
 from reconciler.model.plan.changes import Change, action
-from reconciler.model.plan.plans import Options, Plan
+from reconciler.model.plan.plans import Consent, Options, Plan
 from reconciler.model.run.outcomes import Outcome, Run
 from reconciler.model.settings import Auth, Limits, LockSettings, Secret, Service, Settings, WorkspaceRef
 from reconciler.model.snapshots import Desired

@@ -9,9 +9,8 @@ from core import build
 from sqlalchemy import event, select
 from store.support import JANE, ORIGIN, SAM
 
-from reconciler.core.review.guard import Consent
 from reconciler.model.address import Address
-from reconciler.model.plan.plans import Plan
+from reconciler.model.plan.plans import Consent, Plan
 from reconciler.model.run.context import Context
 from reconciler.model.run.journal import Intent
 from reconciler.model.run.outcomes import Outcome, Result, Run

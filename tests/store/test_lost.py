@@ -11,9 +11,9 @@ from core.build import desired, live, planned
 from sqlalchemy import text
 from store.support import JANE, WORKSPACES, file_of, record, store_at
 
-from reconciler.core.review.guard import Consent
 from reconciler.errors import StoreError
 from reconciler.model.address import contact
+from reconciler.model.plan.plans import Consent
 from reconciler.model.run.context import Context
 from reconciler.model.run.journal import Intent
 from reconciler.store.database import Store

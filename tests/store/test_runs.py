@@ -22,10 +22,10 @@ from store.remembering import (
 from store.support import JANE, SAM, WORKSPACES, record, seal_again
 
 from reconciler.core.planning.fingerprint import fingerprint
-from reconciler.core.review.guard import Consent
 from reconciler.core.runs.recover import Recovery, Unfinished, recover
 from reconciler.errors import StoreError
 from reconciler.model.encoding import encode
+from reconciler.model.plan.plans import Consent
 from reconciler.model.run.journal import JournalEntry
 from reconciler.model.run.outcomes import Result
 from reconciler.store.database import Store

@@ -16,6 +16,7 @@ from reconciler.cli.console.failures import usage_code
 from reconciler.cli.console.logs import CallLine, StepLine
 from reconciler.cli.documents.rows import UnfinishedRun, Untold
 from reconciler.cli.documents.table import DOCUMENTS, READ_LIMIT, Printed
+from reconciler.core.review.consents import Agreement
 from reconciler.core.views.listing import Listed, Unread
 from reconciler.model.address import Address
 from reconciler.model.notices import Notice
@@ -161,18 +162,22 @@ def _plan() -> Schema:
     exits = (0, 2, 5, 7)  # 5: the report of a plan that is stale
     kinds = [
         *(tuple[Reason, ...], Running | None, tuple[UnfinishedRun, ...], tuple[Lookalike, ...]),
-        ReadLimit | None,
+        *(ReadLimit | None, tuple[Agreement, ...]),
     ]
-    (reasons, running, unfinished, alike, limit), definitions = _of_types(kinds)
+    (reasons, running, unfinished, alike, limit, agreed), definitions = _of_types(kinds)
     number = {"type": "integer", "minimum": 0}
     parts = {
+        "agreements": {
+            "description": "What a person has agreed to; not there where that is nothing.",
+            **agreed,
+        },
         "plan": _object(
             {
                 key: {"$ref": f"../plan.schema.json#/{_ONLY_SHOWN.get(key, f'properties/{key}')}"}
                 for key in Plan.__struct_fields__
                 if key not in NOT_SHOWN
             },
-            optional=("directories", "moves", "elsewhere", "commit"),
+            optional=("directories", "moves", "elsewhere", "commit", "consent"),
         ),
         "counts": _object(dict.fromkeys(counts(_EMPTY), number), optional=tuple(OF_THE_MOMENT)),
         "lookalikes": {"description": "What may be a rename. No fingerprint covers it.", **alike},
@@ -181,7 +186,7 @@ def _plan() -> Schema:
         "running": {"description": "The run that writes right now.", **running},
         "unfinished": {"description": "The runs that did not finish.", **unfinished},
     }
-    optional = ("running", "unfinished")
+    optional = ("agreements", "running", "unfinished")
     whole = _object({**_head(*exits), **parts}, exits, optional)
     return _whole("A plan and whether it is safe", [whole], definitions)
 

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from reconciler.core.comparing.normalize import declared, masked
 from reconciler.model.encoding import encode_pieces
@@ -49,6 +49,8 @@ def fingerprint(plan: Plan) -> str:
             plan.gone,
             plan.records,
             plan.renames,
+            # Absent where nothing was agreed to, as in older plans.
+            *((plan.consent,) if plan.consent is not UNSET else ()),
         )
     )
 

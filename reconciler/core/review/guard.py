@@ -6,12 +6,10 @@ Consent is a number for one run, never a switch: whoever allows 41 deletes has s
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
-from msgspec import Struct
-
 from reconciler.model.address import Address
 from reconciler.model.kind.kinds import KINDS, children
 from reconciler.model.plan.changes import Change, Create, Delete, Update, action
-from reconciler.model.plan.plans import Move, Plan, Reason, Verdict
+from reconciler.model.plan.plans import Consent, Move, Plan, Reason, Verdict
 from reconciler.model.settings import GuardLimits
 from reconciler.model.snapshots import UNKNOWN, Scope
 from reconciler.model.tables import DirectoryAnswer
@@ -20,19 +18,6 @@ Missing = frozenset[tuple[str, str]]  # kind and action
 
 _SHOWN = 20  # addresses in one reason; the plan shows them all
 _FEW = 3  # deletes of one kind in one workspace, or rows of a directory, that a percentage does not forbid
-
-
-class Consent(Struct, frozen=True):
-    """How many of each a person has agreed to: rows are those too few, moves those that lose something.
-
-    0: nothing was said.
-    """
-
-    deletes: int = 0
-    creates: int = 0
-    updates: int = 0
-    fewer_rows: int = 0
-    moves: int = 0
 
 
 def guard(

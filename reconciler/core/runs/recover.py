@@ -12,11 +12,10 @@ from collections.abc import Iterable
 from msgspec import Struct, structs
 
 from reconciler.core.planning.fingerprint import fingerprint, placeless
-from reconciler.core.review.guard import Consent
 from reconciler.model.address import Address
 from reconciler.model.notices import Notice
 from reconciler.model.plan.changes import Change, Create
-from reconciler.model.plan.plans import Plan
+from reconciler.model.plan.plans import Consent, Plan
 from reconciler.model.run.journal import Intent, JournalEntry
 from reconciler.model.run.running import Running
 

@@ -191,6 +191,14 @@ ERRORS: tuple[Code, ...] = (
         ),
     ),
     Code(
+        code="E047",
+        title="Another consent than that of the plan file",
+        means=(
+            "A plan file carries the consent that it was reviewed with, as `--allow-deletes 4`, and "
+            "`apply FILE` takes it from there. What is said beside it may repeat that and change nothing."
+        ),
+    ),
+    Code(
         code="E064",
         title="The command line cannot be read",
         means="An option or an argument is not known or missing. `--help` shows both.",

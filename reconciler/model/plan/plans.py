@@ -72,6 +72,19 @@ class Options(Struct, frozen=True):
         return "forget" if self.forget else "adopt" if self.adopt else "apply"
 
 
+class Consent(Struct, frozen=True):
+    """How many of each a person has agreed to: rows are those too few, moves those that lose something.
+
+    0: nothing was said.
+    """
+
+    deletes: int = 0
+    creates: int = 0
+    updates: int = 0
+    fewer_rows: int = 0
+    moves: int = 0
+
+
 class Adoption(Struct, frozen=True):
     """A live entity that is as declared and becomes ours; `by` names the identity it was found by."""
 
@@ -162,9 +175,9 @@ class Plan(Struct, frozen=True):
     """Everything that must change so that live equals desired, and nothing else.
 
     Order: `changes` stand in the order of their waves, then by address. `fingerprint` covers the
-    target, the options, the manifest's digest and every change, adoption, record and before-value; not
-    the time, the reads, the notices, the commit or the counts. `salt` keys the masks of secrets in this
-    plan. Times are ISO 8601 in UTC.
+    target, the options, the consent, the manifest's digest and every change, adoption, record and
+    before-value; not the time, the reads, the notices, the commit or the counts. `salt` keys the masks of
+    secrets in this plan. Times are ISO 8601 in UTC.
     """
 
     target: Target
@@ -196,6 +209,8 @@ class Plan(Struct, frozen=True):
     elsewhere: tuple[Elsewhere, ...] | UnsetType = UNSET  # records that were left at another address
     # Of the manifests, with `+dirty` where they are not as in it; not there where it is not known.
     commit: str | UnsetType = UNSET
+    # What a person agreed to when it was planned, for this plan alone; not there where that is nothing.
+    consent: Consent | UnsetType = UNSET
     created_at: str = ""
     expires_at: str = ""
     fingerprint: str = ""

@@ -6,12 +6,14 @@ cut, is said in commonmark.py.
 
 from collections.abc import Iterator, Sequence
 
+from reconciler.core.review.consents import list_agreements
 from reconciler.core.review.drifts import Drift, drifts
 from reconciler.model.notices import Notice
 from reconciler.model.plan.changes import Create, Delete, FieldChange, Update
 from reconciler.model.plan.plans import UNCERTAIN, Skip
 from reconciler.model.run.outcomes import FieldResult, Outcome, Run
 from reconciler.report.answers import answer_words
+from reconciler.report.consents import TITLE, agreement_words
 from reconciler.report.formats.commonmark import Section, code, fitted, names, prose, rows, some, text_max
 from reconciler.report.formats.said import (
     TROUBLE,
@@ -48,7 +50,10 @@ def _head(review: Review) -> str:
     chosen += [f"--except {text}" for text in review.plan.options.excluded]
     selected = f"Selected by {names(chosen)}.\n\n" if chosen else ""
     answers = "".join(f"{prose(answer_words(one).capitalize())}.\n\n" for one in review.plan.answers)
-    return f"## {review.command}: {where}\n\n**{prose(headline(review))}**\n\n{undo}{selected}{answers}"
+    agreed = "".join(f"- {prose(agreement_words(one))}\n" for one in list_agreements(review.plan))
+    agreed = f"**{TITLE}:**\n\n{agreed}\n" if agreed else ""
+    title = f"## {review.command}: {where}"
+    return f"{title}\n\n{agreed}**{prose(headline(review))}**\n\n{undo}{selected}{answers}"
 
 
 def _foot(review: Review) -> str:

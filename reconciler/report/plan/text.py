@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
+from reconciler.core.review.consents import list_agreements
 from reconciler.core.review.lookalikes import lookalikes
 from reconciler.core.review.whom import Whom, nobody
 from reconciler.errors import Problem
@@ -18,6 +19,7 @@ from reconciler.model.plan.changes import Create, Delete, Update
 from reconciler.model.plan.plans import UNCERTAIN, Adoption, Plan, RecordChange, Skip, Verdict
 from reconciler.model.snapshots import UNKNOWN, Read
 from reconciler.report.answers import answer_words
+from reconciler.report.consents import TITLE, agreement_words
 from reconciler.report.lines import (
     BLANK,
     Line,
@@ -67,7 +69,7 @@ def plan_lines(
     sizes: Mapping[Address, int] | None = None,
     whom: Whom = nobody,
 ) -> tuple[Line, ...]:
-    """Return the whole plan as lines: head, counts, changes, what is left alone, the guard's reasons.
+    """Return the whole plan as lines: consent, head, counts, changes, what is left alone, refusals.
 
     `full` folds nothing and cuts nothing. `next_step` is the command that would carry the plan out.
     `seconds` is how long planning took; `sizes` are octets of content by address, where known;
@@ -88,7 +90,7 @@ def plan_lines(
         [*_reads(plan, full=full), *outside_lines(plan.outside)],
         _refusals(verdict),
     ]
-    body: list[Line] = [_head(plan, seconds), *_selection(plan), BLANK, *counts, BLANK]
+    body: list[Line] = [*_agreed(plan), _head(plan, seconds), *_selection(plan), BLANK, *counts, BLANK]
     for block in blocks:
         body += [*block, BLANK] if block else []
     body += [] if full else _cut_values(body)
@@ -97,6 +99,13 @@ def plan_lines(
     if not plan.changes and (limits := as_far_as_read(plan.reads)):
         body += [line((limits, "dim")), BLANK]
     return *body, _last(plan, verdict, next_step)
+
+
+def _agreed(plan: Plan) -> list[Line]:
+    """Say what a person has agreed to, before anything else."""
+    agreements = list_agreements(plan)
+    lines = [line("  ", (agreement_words(one), "warn")) for one in agreements]
+    return [line((f"{TITLE}:", "bold")), *lines, BLANK] if lines else []
 
 
 def _cut_values(body: Sequence[Line]) -> list[Line]:

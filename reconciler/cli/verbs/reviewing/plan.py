@@ -19,12 +19,11 @@ from reconciler.core.planning.duplicates import ambiguous
 from reconciler.core.review import drifts
 from reconciler.core.review import exit as plan_exit
 from reconciler.core.review.drifts import with_missing_baseline
-from reconciler.core.review.guard import Consent
 from reconciler.core.runs.recover import Standing
 from reconciler.files.encryption import check_recipients, read_recipients
 from reconciler.files.planfile import write_plan
 from reconciler.model.address import Address
-from reconciler.model.plan.plans import Options
+from reconciler.model.plan.plans import Consent, Options
 from reconciler.pipeline import Planned
 from reconciler.report.differences import difference_words
 from reconciler.report.json import drift_pieces, plan_pieces
@@ -48,18 +47,18 @@ def plan(*, file: str | None, detailed_exitcode: bool, full: bool, as_json: bool
     if as_json:
         standing = Standing(planned.running, planned.unfinished)
         output.json_pieces(plan_pieces(planned.plan, planned.verdict, code, standing))
-        return with_reports(code, whole=whole)
-    output.lines(
-        plan_lines(
-            planned.plan,
-            planned.verdict,
-            full=full,
-            next_step=step,
-            seconds=time.monotonic() - before,
-            sizes=sizes(planned),
-            whom=planned.whom,
+    else:
+        output.lines(
+            plan_lines(
+                planned.plan,
+                planned.verdict,
+                full=full,
+                next_step=step,
+                seconds=time.monotonic() - before,
+                sizes=sizes(planned),
+                whom=planned.whom,
+            )
         )
-    )
     return with_reports(code, whole=whole)
 
 
@@ -108,7 +107,8 @@ _IN_THE_FILE = {
     "same_service",
     "create_again",
     "confirm_same",
-}  # a plan file holds these, and apply refuses them beside it
+    *(f"allow_{what}" for what in Consent.__struct_fields__),
+}  # a plan file holds these, and apply refuses others beside it
 
 
 def next_step(file: str | None, given: Mapping[str, Any]) -> str:

@@ -11,7 +11,8 @@ from reconciler import pipeline
 from reconciler.cli.console import output
 from reconciler.cli.files.reports import with_reports
 from reconciler.cli.verbs.reviewing.reviews import Reviews
-from reconciler.core.review.guard import Consent, guard
+from reconciler.core.review.consents import NOTHING
+from reconciler.core.review.guard import guard
 from reconciler.core.review.whom import Whom, nobody, whom
 from reconciler.core.rules import rules_of
 from reconciler.errors import ReconcilerError, SettingsError
@@ -34,7 +35,7 @@ def show(*, file: str, identity: str | None, full: bool, as_json: bool, **given:
             config=None, environment=None, cwd=working_folder(), environ=os.environ, service=False
         ).settings
     plan = read_plan(Path(file), identity=identity, environ=os.environ)
-    verdict = guard(plan, GuardLimits(), Consent())
+    verdict = guard(plan, GuardLimits(), plan.consent or NOTHING)
     step = shlex.join(["reconciler", "apply", file])
     who = _whom(plan, settings) if settings else nobody
     whole = reviews.write(plan, verdict, 0, next_step=step, whom=who)

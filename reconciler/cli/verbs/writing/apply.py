@@ -25,13 +25,12 @@ from reconciler.cli.running import (
 from reconciler.cli.verbs.reviewing.plan import consent_of, next_step, options_of, recipients_of
 from reconciler.cli.verbs.reviewing.reviews import Reviews
 from reconciler.cli.verbs.writing.screen import Screen, report
-from reconciler.core.review.guard import Consent
 from reconciler.errors import FileError, NotCommitted, Refused
 from reconciler.files.encryption import is_encrypted
 from reconciler.files.planfile import read_plan, write_plan
 from reconciler.files.whole import check_place, read_file
 from reconciler.manifest.kept.loading import Declaration
-from reconciler.model.plan.plans import Options, Plan
+from reconciler.model.plan.plans import Consent, Options, Plan
 from reconciler.model.run.context import Context
 from reconciler.model.run.outcomes import Run
 from reconciler.model.settings import Settings

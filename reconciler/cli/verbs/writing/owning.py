@@ -18,12 +18,11 @@ from reconciler.cli.verbs.reviewing.reviews import UNASKED, Reviews
 from reconciler.cli.verbs.writing.apply import Job, Undo, carry_out
 from reconciler.cli.verbs.writing.screen import Screen, report
 from reconciler.core.planning.leaving import unmarking
-from reconciler.core.review.guard import Consent
 from reconciler.core.text.suggest import did_you_mean
 from reconciler.errors import UnknownAddress
 from reconciler.manifest.kept.loading import Declaration
 from reconciler.model.address import Address, parse
-from reconciler.model.plan.plans import Options
+from reconciler.model.plan.plans import Consent, Options
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
 from reconciler.pipeline import Planned

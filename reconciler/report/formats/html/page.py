@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TypeVar
 
+from reconciler.core.review.consents import list_agreements
 from reconciler.core.review.drifts import drifts
 from reconciler.model.address import Address
 from reconciler.model.notices import Notice
 from reconciler.model.plan.changes import Change, Create, Delete, Update
 from reconciler.model.plan.plans import Plan, Verdict
 from reconciler.model.run.outcomes import Outcome
+from reconciler.report.consents import TITLE, agreement_words
 from reconciler.report.formats.html import entries
 from reconciler.report.formats.html.charts import Counted, charts, of_changes, of_drifts
 from reconciler.report.formats.html.controls import FilterChoice, controls
@@ -163,8 +165,17 @@ def _head(review: Review) -> Html:
     return Html(
         f"<header class=top><p class=about><b>{text(review.command)}</b> {text(target.stack)} "
         f"<span>→ {text(target.origin)}</span></p>"
-        f"<h1>{enumerated(marked)}.</h1>{grave}{more}{_refusals(review.verdict)}{_next(review)}{_hidden(review)}"
+        f"{_agreed(review.plan)}<h1>{enumerated(marked)}.</h1>{grave}{more}{_refusals(review.verdict)}{_next(review)}{_hidden(review)}"
         "</header>"
+    )
+
+
+def _agreed(plan: Plan) -> Html:
+    agreements = "".join(f"<li>{text(agreement_words(one))}" for one in list_agreements(plan))
+    return (
+        Html(f"<div class=agreed><h2>{text(TITLE)}</h2><ul>{agreements}</ul></div>")
+        if agreements
+        else NOTHING
     )
 
 
