@@ -33,9 +33,12 @@ HEAD = """\
 
 Made by `script/generate-docs` from the program itself; a test holds the two together.
 
-Data goes to stdout, everything else to stderr. Progress bars and questions appear on a terminal only;
-elsewhere a line tells every 30 seconds how far a command is. Colour is for a terminal too, unless `NO_COLOR`
-is set, and for other places where `FORCE_COLOR` is. With `CI` set nothing is taken for a terminal.
+Data goes to stdout, everything else to stderr. Why a command failed stands on stderr in every format, also
+where it is in the report on stdout: `--format json > FILE` leaves a log that says what is wrong and what to
+do. Where both are one terminal, pipe or file, it is said once. Progress bars and questions appear on a
+terminal only; elsewhere a line tells every 30 seconds how far a command is. Colour is for a terminal too,
+unless `NO_COLOR` is set, and for other places where `FORCE_COLOR` is. With `CI` set nothing is
+taken for a terminal.
 
 A command that says it writes nothing makes, changes and removes no file of the project, and sends the service
 nothing but GET. One exception: a store of an earlier version is brought to this one by the first command

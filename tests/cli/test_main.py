@@ -219,7 +219,8 @@ def test_errors_are_json_where_json_was_asked_for(run: Run, repository: Path) ->
         "next": "did you mean stack?",
         "code": "E201",
     }
-    assert usage.stderr == invalid.stderr == ""
+    assert usage.stderr == "no such option '--nosuch'.\n  next: reconciler config --help\n"
+    assert invalid.stderr.startswith("reconciler.yaml:2:1: stak is not a field of a settings file. [E201]\n")
 
 
 def test_the_wish_for_json_is_seen_in_both_spellings() -> None:
@@ -317,7 +318,8 @@ def test_a_mistake_of_ours_is_json_where_json_is_wanted() -> None:
     done = _broken("fails", "--format", "json")
 
     document = msgspec.json.decode(done.stdout)
-    assert (done.returncode, done.stderr) == (1, "")
+    assert done.returncode == 1
+    assert done.stderr.startswith("a mistake in reconciler, not in your files: KeyError at ")
     assert (document["outcome"], document["exit_code"]) == ("failed", 1)
     assert document["error"]["kind"] == "ProgramError"
     assert document["error"]["places"][0].endswith(" fails")

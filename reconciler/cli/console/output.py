@@ -98,17 +98,17 @@ class OutputLost(FileError):
 def failure(error: ReconcilerError, *, as_json: bool) -> None:
     """Print an error: every problem with its place, the sentence, its reasons and the way on.
 
-    Behind half a document no JSON may follow: then stderr says it.
+    As JSON on stdout, and in words on stderr too: a job that keeps the document in a file has them in its
+    log. Once alone where both lead to one place. Behind half a document no JSON may follow.
     """
     from reconciler.cli.console import failures  # noqa: PLC0415 - only an error pays for it
 
     if as_json and not isinstance(error, OutputLost) and sys.stdout not in _half_written:
         try:
-            json(failures.error_json(error))
+            if json(failures.error_json(error)) and _is_one_place():
+                return
         except OutputLost:
             pass  # stderr says it instead, and the exit code stays that of the error
-        else:
-            return
     with suppress(OutputLost):  # there is no output left
         columns = _columns(sys.stderr) if sys.stderr is not None else 0
         _send_lines(sys.stderr, failures.error_lines(error, columns=columns))
@@ -119,10 +119,30 @@ def usage(sentence: str, hint: str, *, as_json: bool) -> None:
     from reconciler.cli.console import failures  # noqa: PLC0415 - only an error pays for it
 
     with suppress(OutputLost):
-        if as_json:
-            json(failures.usage_json(sentence, hint))
-        else:
-            note(f"{sentence}\n  next: {hint}")
+        if as_json and json(failures.usage_json(sentence, hint)) and _is_one_place():
+            return
+    with suppress(OutputLost):
+        note(f"{sentence}\n  next: {hint}")
+
+
+def explain_failure(rendered: "Sequence[Line]") -> None:
+    """Say on stderr why a command failed whose report is on stdout; nothing where both lead to one place."""
+    if rendered and not _is_one_place():
+        with suppress(OutputLost):
+            note_lines(rendered)
+
+
+def _is_one_place() -> bool:
+    """Whether stdout and stderr are one terminal, pipe or file, so that what one says is seen with the other.
+
+    Not where nobody reads stdout any more.
+    """
+    if sys.stdout is None or sys.stderr is None or sys.stdout in _unread:
+        return False
+    try:
+        return os.path.sameopenfile(sys.stdout.fileno(), sys.stderr.fileno())
+    except (OSError, ValueError):  # a stream without a descriptor
+        return False
 
 
 def can_ask() -> bool:

@@ -322,6 +322,19 @@ def _refusals(verdict: Verdict) -> list[Line]:
     ]
 
 
+def failure_lines(plan: Plan, verdict: Verdict) -> tuple[Line, ...]:
+    """Return why a plan that was made is no success: what the guard refuses, and who is ambiguous.
+
+    For a log that does not hold the plan itself.
+    """
+    uncertain = [skip for skip in plan.skips if skip.reason in UNCERTAIN]
+    told = [notice for notice in plan.notices if notice.kind == "ambiguous"]
+    lines = [*_refusals(verdict), *_skips(uncertain, nobody, full=False), *notice_lines(told, full=False)]
+    if not verdict.safe:
+        lines.append(line("Nothing was written, and this plan will not be."))
+    return tuple(lines)
+
+
 def _last(plan: Plan, verdict: Verdict, next_step: str) -> Line:
     if not verdict.safe:
         said = "Nothing was written, and this plan will not be."

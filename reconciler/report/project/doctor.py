@@ -20,6 +20,15 @@ _state_columns = 4
 
 def doctor_lines(findings: Sequence[CheckResult]) -> tuple[Line, ...]:
     """Return a line for each finding, what to do below it, and the counts at the end."""
+    return (*_rows(findings), BLANK, _summary(findings))
+
+
+def failed_lines(findings: Sequence[CheckResult]) -> tuple[Line, ...]:
+    """Return the lines of what failed: for a log that does not hold the table."""
+    return tuple(_rows([one for one in findings if one.state == "fail"]))
+
+
+def _rows(findings: Sequence[CheckResult]) -> list[Line]:
     wide = max((width(inert(one.name)) for one in findings), default=0)
     lines: list[Line] = []
     for one in findings:
@@ -27,7 +36,7 @@ def doctor_lines(findings: Sequence[CheckResult]) -> tuple[Line, ...]:
         lines.append(line((pad(word, _state_columns), style), "  ", pad(one.name, wide), "  ", one.what))
         if one.next:
             lines.append(line(" " * (_state_columns + wide + 4), ("next: ", "bold"), one.next))
-    return (*lines, BLANK, _summary(findings))
+    return lines
 
 
 def doctor_json(findings: Sequence[CheckResult]) -> str:

@@ -52,6 +52,20 @@ def run_lines(run: Run, *, full: bool = False) -> tuple[Line, ...]:
     return *lines, *sentence("", _said(run), _NEXT.get(run.outcome, "")), *_names(run)
 
 
+def run_failure_lines(run: Run) -> tuple[Line, ...]:
+    """Return what did not end well in a run, and what to do: for a log that does not hold its report."""
+    lines: list[Line] = []
+    for result, sign, style in _RESULTS:
+        if result != "applied":
+            lines += _outcomes(run, result, sign, style, full=False)
+    told = [notice for notice in run.notices if notice.kind == "ambiguous"]
+    for one in told:
+        lines += sentence("ambiguous: ", f"{one.subject} {one.what}", one.next)
+    lines += [line(("stopped: ", "warn"), run.stopped)] if run.stopped else []
+    said = f"{run.outcome}: {_said(run)}"
+    return (*lines, *sentence("", said, _NEXT.get(run.outcome, "")), line((f"run {run.run}", "dim")))
+
+
 def _names(run: Run) -> list[Line]:
     """Return by which names the run is found again, and how close its looks and writes were."""
     code = short_fingerprint(run.fingerprint)

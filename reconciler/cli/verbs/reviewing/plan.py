@@ -27,9 +27,12 @@ from reconciler.model.plan.plans import Consent, Options
 from reconciler.pipeline import Planned
 from reconciler.report.differences import difference_words
 from reconciler.report.json import drift_pieces, plan_pieces
+from reconciler.report.lines import notice_lines
 from reconciler.report.plan.drift import drift_lines
-from reconciler.report.plan.text import plan_lines
+from reconciler.report.plan.text import failure_lines, plan_lines
 from reconciler.report.runs.unfinished import running_lines, unfinished_lines
+
+_FAILURES = {5, 7}  # exit codes of a plan that was made: somebody is ambiguous, the guard refuses
 
 
 def plan(*, file: str | None, detailed_exitcode: bool, full: bool, as_json: bool, **given: Any) -> int:
@@ -59,6 +62,8 @@ def plan(*, file: str | None, detailed_exitcode: bool, full: bool, as_json: bool
                 whom=planned.whom,
             )
         )
+    if code in _FAILURES:
+        output.explain_failure(failure_lines(planned.plan, planned.verdict))
     return with_reports(code, whole=whole)
 
 
@@ -81,6 +86,9 @@ def drift(*, full: bool, as_json: bool, **given: Any) -> int:
         output.json_pieces(drift_pieces(found))
     else:
         output.lines(drift_lines(found, full=full, whom=planned.whom))
+    if code == 1:
+        told = [one for one in found.notices if one.kind == "unapplied"]
+        output.explain_failure(notice_lines(told, full=full))
     return with_reports(code, whole=whole)
 
 

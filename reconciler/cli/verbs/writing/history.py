@@ -38,6 +38,8 @@ def _verify(given: Mapping[str, Any], anchor: Head | None, *, as_json: bool) -> 
         output.json(verification_json(found, anchor))
     else:
         output.lines(verification_lines(found, anchor))
+    if found.broken_at:
+        output.explain_failure(verification_lines(found, anchor))
     return 1 if found.broken_at else 0
 
 

@@ -18,6 +18,7 @@ from reconciler.model.run.outcomes import Outcome, Run
 from reconciler.pipeline import Planned
 from reconciler.report.json import run_pieces
 from reconciler.report.plan.text import plan_lines, run_lines
+from reconciler.report.runs.runs import run_failure_lines
 from reconciler.report.runs.unfinished import beyond_lines, unfinished_lines
 
 
@@ -135,6 +136,8 @@ def report(run: Run, *, events: Events, full: bool, as_json: bool, reviews: Revi
             _print(run, full=full, as_json=as_json)
     finally:
         whole = reviews is None or reviews.write_run(run)
+        if run.exit_code:
+            output.explain_failure(run_failure_lines(run))
     return with_reports(run.exit_code, whole=whole and events.whole)
 
 

@@ -12,7 +12,7 @@ from reconciler.cli.verbs.project.doctor import checks, outside
 from reconciler.cli.verbs.project.doctor.deadlines import run_within
 from reconciler.cli.verbs.project.doctor.surroundings import Surroundings, broken, guarded, surroundings_of
 from reconciler.model.check_results import CheckResult
-from reconciler.report.project.doctor import doctor_json, doctor_lines, exit_code
+from reconciler.report.project.doctor import doctor_json, doctor_lines, exit_code, failed_lines
 
 Look = Callable[[Surroundings], tuple[CheckResult, ...]]
 Step = Callable[[Surroundings], tuple[Surroundings, tuple[CheckResult, ...]]]
@@ -27,6 +27,7 @@ def doctor(*, offline: bool, timeout_s: float, as_json: bool, **given: Any) -> i
         output.json(doctor_json(found))
     else:
         output.lines(doctor_lines(found))
+    output.explain_failure(failed_lines(found))
     return exit_code(found)
 
 

@@ -16,6 +16,7 @@ import click
 from msgspec import Struct, structs
 
 from reconciler.cli.console import output
+from reconciler.cli.console.failures import error_lines
 from reconciler.cli.running import Signals, outside
 from reconciler.cli.verbs.calling import once, reading, workspace_id, writing
 from reconciler.cli.verbs.service.messages.following import Followed, follow
@@ -341,6 +342,11 @@ def _report(ready: Outgoing, sent: Sent, followed: Followed | None, *, as_json: 
         output.json(report_json(told, followed.exit_code))
     else:
         output.lines(followed_lines(*values, followed.end))
-        if followed.trouble is not None:
+    if followed.exit_code:
+        output.explain_failure(followed_lines(*values, followed.end)[-1:])
+    if followed.trouble is not None:
+        if as_json:
+            output.explain_failure(error_lines(followed.trouble))
+        else:
             output.failure(followed.trouble, as_json=False)
     return followed.exit_code
