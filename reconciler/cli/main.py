@@ -103,9 +103,16 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that `args` names, or say which one may have been meant."""
         name = args[0]
-        if self.get_command(ctx, name) is None and not name.startswith("-"):
+        command = self.get_command(ctx, name)
+        if command is not None and any(one.startswith("-") for one in args):
+            from reconciler.cli.slips import check_options  # noqa: PLC0415 - not for a command alone
+
+            check_options(command, ctx, args[1:])
+        if command is None and not name.startswith("-"):
+            from reconciler.cli.slips import check_command  # noqa: PLC0415 - for a mistake alone
             from reconciler.core.text.suggest import nearest  # noqa: PLC0415 - 10 ms, for a mistake alone
 
+            check_command(name, ctx)
             close = nearest("command", name, COMMANDS)
             meant = f" Did you mean {close}?" if close else ""
             raise click.UsageError(f"{name!r} is not a command.{meant}", ctx)
@@ -227,4 +234,6 @@ def _sentence(error: click.UsageError) -> str:
 
 
 def _where_help_is(error: click.UsageError) -> str:
+    if hint := getattr(error, "next", ""):
+        return str(hint)
     return f"{error.ctx.command_path if error.ctx else 'reconciler'} --help"

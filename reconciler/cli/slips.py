@@ -1,0 +1,136 @@
+"""What people type who know another tool that plans and applies, and what it is called here.
+
+One table of commands, one of options. Belongs here: the words, and finding them on a command line before
+anything is done: `-out=plan.json` would otherwise write a file called `ut=plan.json`. Not here: names of
+ours that are misspelt (core/text/suggest.py, and click).
+"""
+
+from collections.abc import Mapping, Sequence
+
+import click
+
+# Word -> what does that here.
+COMMANDS: Mapping[str, str] = {
+    "destroy": "take the entries out of the manifests and apply; --allow-deletes N agrees to N deletes",
+    "delete": "take the entry out of the manifest and apply; reconciler forget ADDRESS leaves what is live",
+    "refresh": "reconciler drift   (what is live is read by every plan; nothing has to be refreshed)",
+    "import": "reconciler export writes what is live as manifests; reconciler adopt begins to own it",
+    "state": "reconciler list   (what is ours); reconciler forget ADDRESS, reconciler adopt ADDRESS",
+    "taint": "change the entry, or take it out, apply, and declare it again",
+    "untaint": "nothing is marked here; reconciler plan shows what would change",
+    "output": "reconciler list --format json",
+    "get": "reconciler list",
+    "describe": "reconciler explain ADDRESS",
+    "create": "declare it in a manifest, then reconciler apply",
+    "edit": "edit the manifest, then reconciler apply",
+    "diff": "reconciler plan",
+    "preview": "reconciler plan",
+    "up": "reconciler apply",
+    "run": "reconciler apply",
+    "console": "reconciler explain ADDRESS",
+    "graph": "reconciler plan   (changes are shown in their order)",
+    "force-unlock": "reconciler lock shows who holds it; reconciler unlock --force ID",
+    "workspace": "reconciler workspaces; --environment NAME chooses a section of the settings",
+    "login": "credentials are secrets of the settings: see reconciler config, reconciler doctor",
+    "providers": "reconciler config   (service.profile describes the service)",
+    "get-schema": "reconciler schema",
+    "format": "reconciler fmt",
+    "check": "reconciler validate",
+    "lint": "reconciler validate",
+    "version": "reconciler --version",
+    "help": "reconciler --help",
+    "rollback": "reconciler apply --undo FILE keeps an undo; reconciler apply FILE carries it out",
+    "undo": "reconciler apply --undo FILE keeps an undo; reconciler apply FILE carries it out",
+}
+OPTIONS: Mapping[str, str] = {
+    "out": "-o FILE",
+    "output": "-o FILE for a plan file, --format json for JSON",
+    "auto-approve": "--yes",
+    "autoapprove": "--yes",
+    "approve": "--yes",
+    "force": "--yes; where the guard refuses, --allow-deletes N and its like agree to a number",
+    "y": "--yes",
+    "target": "--only ADDRESS",
+    "exclude": "--except ADDRESS",
+    "destroy": "take the entries out of the manifests; --allow-deletes N agrees to N deletes",
+    "prune": "what leaves the manifests is deleted by every apply; `protect: true` keeps it",
+    "replace": "change the entry, or take it out, apply, and declare it again",
+    "var": "${env:NAME} in a manifest, a variable that `variables:` of the settings names",
+    "var-file": "variables of the environment, or --environment NAME for a section of the settings",
+    "f": "`manifests:` of the settings names the files; a saved plan stands alone: apply FILE",
+    "file": "`manifests:` of the settings names the files; a saved plan stands alone: apply FILE",
+    "filename": "`manifests:` of the settings names the files",
+    "chdir": "--config FILE   (paths begin at the folder of the settings)",
+    "json": "--format json",
+    "no-color": "the variable NO_COLOR=1",
+    "no-colour": "the variable NO_COLOR=1",
+    "refresh-only": "reconciler drift",
+    "refresh": "--refresh full reads every list completely; what is live is read by every plan",
+    "lock": "the lock is always taken; --lock-timeout SECONDS waits for it",
+    "parallelism": "service.limits.concurrency of the settings",
+    "input": "--yes, where nobody can be asked",
+    "upgrade": "init fetches nothing; another version of the program is installed as this one was",
+    "reconfigure": "edit reconciler.yaml; reconciler config shows what counts",
+    "migrate-state": "`store:` of the settings; docs/settings.md says how a store moves",
+    "backend-config": "`store:` of the settings",
+    "state": "`store:` of the settings",
+    "dry-run": "reconciler plan",
+    "recursive": "folders are always read with all that is in them",
+    "write": "fmt writes; --check and --diff do not",
+    "namespace": "--workspace, or `workspace:` of the manifest",
+    "n": "`workspace:` of the manifest; --only workspace:NAME selects",
+}
+
+
+class ForeignWord(click.UsageError):
+    """A word of another tool. `next` says what does that here."""
+
+    def __init__(self, message: str, next: str, ctx: click.Context | None) -> None:  # noqa: A002 - the word that users read
+        super().__init__(message, ctx)
+        self.next = next
+
+
+def check_command(name: str, ctx: click.Context) -> None:
+    """Raise ForeignWord where another tool has a command of this name, which is none of ours."""
+    if (ours := COMMANDS.get(name.lower())) is not None:
+        raise ForeignWord(f"{name!r} is not a command here.", f"did you mean: {ours}", ctx)
+
+
+def check_options(command: click.Command, ctx: click.Context, arguments: Sequence[str]) -> None:
+    """Raise ForeignWord for an option as another tool writes it, before one of ours takes it for its own.
+
+    `-out=plan.json` is one, and so is `-o=plan.json`, of which click would take `=plan.json`.
+    """
+    words = list(arguments)
+    while isinstance(command, click.Group) and words:
+        below = command.get_command(ctx, words[0])
+        if below is None:
+            return
+        command, words = below, words[1:]
+    known = {name: one for one in command.params if isinstance(one, click.Option) for name in one.opts}
+    is_value = False
+    for word in words:
+        if is_value:
+            is_value = False
+            continue
+        if word == "--":
+            return
+        name, equals, value = word.partition("=")
+        if not name.startswith("-") or not name.strip("-"):
+            continue
+        if name in known:
+            if equals and not name.startswith("--"):
+                raise ForeignWord(f"{word}: no = follows {name}.", f"did you mean {name} {value}", ctx)
+            is_value = not equals and not known[name].is_flag and not known[name].count
+            continue
+        if (ours := _ours(name.lstrip("-"), value, known)) is not None:
+            raise ForeignWord(f"{name} is not an option of {command.name}.", f"did you mean {ours}", ctx)
+
+
+def _ours(word: str, value: str, known: Mapping[str, click.Option]) -> str | None:
+    """Return what another tool's option is called here; None where nobody knows it."""
+    if word == "out" and "-o" in known:
+        return f"-o {value or 'FILE'}"
+    if (same := f"--{word}") in known:  # with one dash
+        return f"{same} {value}" if value and not known[same].is_flag else same
+    return OPTIONS.get(word)
