@@ -261,8 +261,20 @@ def reviewed(file: File) -> Found:
         for command in re.findall(r"reconciler apply\b(?:[^\n]*\\\n)*[^\n]*", script):
             if not re.match(r"reconciler apply [\w/]+\.age ", command):
                 yield "applies what nobody has reviewed"
-        if re.search(r"--(yes|allow-\w+)\b", script):
+        if ci_policy_shell.agrees_in_advance(script):
             yield "agrees in advance to what nobody has seen"
+        for name, value in step.get("env", {}).items():
+            if name in ci_policy_shell.CONSENTS and value != f"${{{{ inputs.{name.lower()} }}}}":
+                yield f"{name} is not what somebody typed who started it"
+    for where in (file.says, *file.jobs.values()):
+        yield from (
+            f"{name} for every step" for name in where.get("env", {}) if name in ci_policy_shell.CONSENTS
+        )
+    started = file.says.get("on", {})
+    asked = (started.get("workflow_dispatch") or {}) if isinstance(started, dict) else {}
+    for name, given in (asked.get("inputs", {}) if isinstance(asked, dict) else {}).items():
+        if name.upper() in ci_policy_shell.CONSENTS and given.get("default"):
+            yield f"{name} is agreed to unless somebody says otherwise"
 
 
 def artifacts(file: File) -> Found:

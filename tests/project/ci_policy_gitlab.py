@@ -166,10 +166,14 @@ def reviewed(file: File) -> Found:
     """What is carried out is the plan that somebody has seen, started by somebody."""
     for job in jobs(file):
         text = "\n".join(job.script)
-        if re.search(r"reconciler apply (?!\w+\.age )", text) or re.search(r"--(yes|allow-\w+)\b", text):
+        if re.search(r"reconciler apply (?!\w+\.age )", text) or ci_policy_shell.agrees_in_advance(text):
             yield f"{job.name}: applies what nobody has reviewed"
         if job.verbs & _WRITES and any(rule.get("when") != "manual" for rule in job.starts):
             yield f"{job.name}: starts by itself"
+    for where in (file.says, *(job.says for job in jobs(file))):
+        for name, given in where.get("variables", {}).items():
+            if name in ci_policy_shell.CONSENTS and (where is not file.says or given.get("value")):
+                yield f"{name} is agreed to before anybody starts it"
 
 
 def artifacts(file: File) -> Found:
@@ -182,7 +186,9 @@ def artifacts(file: File) -> Found:
             yield f"{job.name}: keeps a plan for longer than a day, or for everybody"
         plans = [line for line in job.script if "reconciler plan" in line]
         checked = '[ -n "$to" ]' in job.script
-        if plans and not (checked and all(line.startswith("reconciler plan $to -o ") for line in plans)):
+        if plans and not (
+            checked and all(line.startswith("reconciler plan $to $agreed -o ") for line in plans)
+        ):
             yield f"{job.name}: a plan that may not be encrypted"
 
 

@@ -31,7 +31,7 @@ _COMMANDS = tuple(
         rf'git -C {_PLACE} fetch --quiet --depth 1 --no-tags "\$PROGRAM" "\$COMMIT"',
         rf"git -C {_PLACE} (?:-c advice\.detachedHead=false )?(?:checkout --quiet FETCH_HEAD|rev-parse HEAD)",
         rf"cd -- {_PLACE}",
-        r"set -[eu]+(?:o pipefail)?",
+        r"set -(?:[eu]+(?:o pipefail)?|f)",
         r"umask 077",
         r"mktemp -d",
         r'cp -R -P -- "proposed/\$folder" "\$folder"',
@@ -45,6 +45,7 @@ _COMMANDS = tuple(
 )
 _VARIABLES = re.compile(
     r"RECONCILER_[A-Z_]+|DATA|RECIPIENTS|PROGRAM|COMMIT|AGE_IDENTITY|GH_TOKEN|GH_REPO|COUNTS|JOB|TITLE|NEXT"
+    r"|ALLOW_(?:DELETES|CREATES|UPDATES|FEWER_ROWS|MOVES)|CONFIRM_SAME|CREATE_AGAIN|REACTIVATE|SAME_SERVICE"
 )
 _ACTIONS = re.compile(
     r"\./\.github/actions/[\w-]+|actions/(?:checkout|upload-artifact|download-artifact)@[0-9a-f]{40}"
@@ -90,6 +91,34 @@ _IMPORT = re.compile(r"\b(?:import +(?P<names>[\w., ]+)|from +(?P<source>[\w.]+)
 _REACHES_OUT = re.compile(
     r"subprocess|popen|\bsystem\b|exec|\beval\b|spawn|runpy|importlib|__|\bpath\b|attr\b|\bos\.(?!environ\b)|\bvars\b|compile"
 )
+
+
+# The words by which a person agrees to something, and the one form in which a script may hand them on: each
+# as the value of its own option, from a variable that whoever starts the job has filled in.
+_AGREES = re.compile(r"--(?:yes|allow-[\w-]+|confirm-same|create-again|reactivate|same-service)\b")
+_HANDED_ON = re.compile(
+    r"""for one in \$(?P<name>[A-Z_]+); do """
+    r"""agreed(?:\+=\("|="\$agreed )--(?P<option>[a-z-]+)=\$one"\)?; done"""
+    r"""|if \[ "\$SAME_SERVICE" = true \]; then agreed(?:\+=\(|="\$agreed )--same-service"?\)?; fi"""
+)
+CONSENTS = frozenset(
+    (
+        *("ALLOW_DELETES", "ALLOW_CREATES", "ALLOW_UPDATES", "ALLOW_FEWER_ROWS", "ALLOW_MOVES"),
+        *("CONFIRM_SAME", "CREATE_AGAIN", "REACTIVATE", "SAME_SERVICE"),
+    )
+)
+
+
+def agrees_in_advance(script: str) -> bool:
+    """Whether a script agrees to something by itself, or hands on a word in another form, or to an apply."""
+    handed = [*_HANDED_ON.finditer(script)]
+    renamed = any(
+        one["name"]
+        and (one["name"] not in CONSENTS or one["name"].lower().replace("_", "-") != one["option"])
+        for one in handed
+    )
+    only_plans = not handed or not re.search(r"reconciler (?!plan\b)\w+", script)
+    return renamed or not only_plans or bool(_AGREES.search(_HANDED_ON.sub("", script)))
 
 
 def refused(script: str) -> Found:
@@ -212,7 +241,9 @@ def in_gitlab(says: Mapping[str, Any]) -> Found:
     yield from (f"workflow: {key}" for key in sorted(says.get("workflow", {}).keys() - {"rules", "name"}))
     for where in (says, *jobs.values()):
         given = where.get("variables", {})
-        yield from _variables({key: given[key] for key in given if (key, given[key]) not in _LAB_SETTINGS})
+        yield from _variables(
+            {key: one for key, one in given.items() if (key, str(one)) not in _LAB_SETTINGS}
+        )
 
 
 def _rules(name: str, rules: Sequence[Mapping[str, Any]]) -> Found:

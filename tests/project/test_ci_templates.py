@@ -227,7 +227,7 @@ def test_what_is_summed_up_is_told_without_a_name(tmp_path: Path) -> None:
         subprocess.run(["bash", "-e"], input=script, text=True, env=environ, timeout=patience_s, check=True)
     summary = (tmp_path / "GITHUB_STEP_SUMMARY").read_text()
 
-    assert len(told) == 5
+    assert len(told) == 6
     assert "canary" not in summary
     assert summary.count("- 2 creates") == 2
     assert summary.count("- 1 applied") == 2
