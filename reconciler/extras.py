@@ -4,6 +4,9 @@ Belongs here: the table, and whether an extra is there. Not here: importing it, 
 `require`. `pyproject.toml` says which packages an extra installs; a test holds both against each other.
 """
 
+import re
+import shlex
+import sys
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -11,32 +14,60 @@ from typing import NamedTuple
 
 from reconciler.errors import MissingExtra
 
+_BEHIND_NAME = re.compile(r"[^A-Za-z0-9._-]")  # what ends the name of a package that is required
+
+
+class Library(NamedTuple):
+    """A package that an extra installs: what pip is asked for, and the module that tells that it is there."""
+
+    required: str
+    module: str
+
+    @property
+    def package(self) -> str:
+        """Its name as it is published, without extras and versions."""
+        return _BEHIND_NAME.split(self.required, maxsplit=1)[0]
+
 
 class Extra(NamedTuple):
-    """What an extra installs that this program imports: packages as they are published, modules as imported.
+    """What an extra installs that this program imports.
 
     `use` says what it is for, as the subject of a sentence.
     """
 
     use: str
-    packages: tuple[str, ...]
-    modules: tuple[str, ...]
+    libraries: tuple[Library, ...]
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The packages as they are published."""
+        return tuple(one.package for one in self.libraries)
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The modules as they are imported."""
+        return tuple(one.module for one in self.libraries)
 
 
 EXTRAS: Mapping[str, Extra] = {
-    "encryption": Extra("encrypting or decrypting a plan", ("pyrage",), ("pyrage",)),
-    "fast": Extra("a faster event loop", ("uvloop",), ("uvloop",)),
-    "ldap": Extra("asking a directory over LDAP", ("ldap3",), ("ldap3",)),
+    "encryption": Extra("encrypting or decrypting a plan", (Library("pyrage>=1.2", "pyrage"),)),
+    "fast": Extra("a faster event loop", (Library("uvloop>=0.21; sys_platform != 'win32'", "uvloop"),)),
+    "ldap": Extra("asking a directory over LDAP", (Library("ldap3>=2.9", "ldap3"),)),
     "otel": Extra(
         "sending traces and metrics",
-        ("opentelemetry-exporter-otlp-proto-http", "opentelemetry-sdk"),
-        ("opentelemetry.exporter.otlp.proto.http", "opentelemetry.sdk"),
+        (
+            Library("opentelemetry-exporter-otlp-proto-http>=1.30", "opentelemetry.exporter.otlp.proto.http"),
+            Library("opentelemetry-sdk>=1.30", "opentelemetry.sdk"),
+        ),
     ),
-    "postgres": Extra("a store or a roster on a PostgreSQL server", ("psycopg",), ("psycopg",)),
+    "postgres": Extra(
+        "a store or a roster on a PostgreSQL server", (Library("psycopg[binary]>=3.2", "psycopg"),)
+    ),
     "sandbox": Extra(
-        "serving the sandbox or receiving callbacks", ("starlette", "uvicorn"), ("starlette", "uvicorn")
+        "serving the sandbox or receiving callbacks",
+        (Library("starlette>=1.0", "starlette"), Library("uvicorn>=0.34", "uvicorn")),
     ),
-    "xlsx": Extra("reading a spreadsheet", ("python-calamine",), ("python_calamine",)),
+    "xlsx": Extra("reading a spreadsheet", (Library("python-calamine>=0.4", "python_calamine"),)),
 }
 
 
@@ -50,15 +81,34 @@ def require(name: str) -> None:
 
 def is_installed(name: str) -> bool:
     """Whether every module of this extra is found. Imports none of them, at most a package above one."""
-    try:
-        return all(find_spec(module) is not None for module in EXTRAS[name].modules)
-    except ModuleNotFoundError:  # the package above it
-        return False
+    return all(map(_is_found, EXTRAS[name].modules))
 
 
 def install_hint(*names: str) -> str:
-    """Return the command that installs these extras."""
-    return f"pip install 'reconciler[{','.join(names)}]'"
+    """Return the command that installs the libraries of these extras that are missing.
+
+    It names libraries and never this program: whoever has the name of ours on the index that pip asks would
+    be installed in its place. It starts the Python that runs, because the command may be in an environment of
+    its own; with -P, so that no file of the working directory takes the place of pip.
+    """
+    libraries = [one for name in names for one in EXTRAS[name].libraries]
+    wanted = [one.required for one in libraries if not _is_found(one.module)]
+    return shlex.join([*_installer(), *(wanted or [one.required for one in libraries])])
+
+
+def _installer() -> tuple[str, ...]:
+    """Return the command that installs into the environment of this program."""
+    python = sys.executable or "python3"
+    if _is_found("pip"):
+        return python, "-P", "-m", "pip", "install"
+    return "uv", "pip", "install", "--python", python  # uv makes environments without pip
+
+
+def _is_found(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # the package above it
+        return False
 
 
 def versions(name: str) -> tuple[str, ...]:

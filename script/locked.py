@@ -18,6 +18,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from reconciler.extras import EXTRAS
+from reconciler.version import DISTRIBUTION
 
 LOCK = Path(__file__).parents[1] / "requirements" / "run.txt"
 _ROW = re.compile(r"^(?P<name>[a-z0-9-]+)==.*?(?=^[a-z0-9]|\Z)", re.MULTILINE | re.DOTALL)
@@ -41,7 +42,7 @@ def shipped() -> Mapping[str, str]:
 
 def needed(extras: Iterable[str] = ()) -> frozenset[str]:
     """Return the names of all packages that ours needs with these extras, itself left out."""
-    return frozenset(graph(extras)) - {"reconciler"}
+    return frozenset(graph(extras)) - {DISTRIBUTION}
 
 
 def graph(extras: Iterable[str] = ()) -> Mapping[str, frozenset[str]]:
@@ -49,7 +50,7 @@ def graph(extras: Iterable[str] = ()) -> Mapping[str, frozenset[str]]:
     locked = rows()
     found: dict[str, frozenset[str]] = {}
     seen: set[tuple[str, str]] = set()
-    ahead = [("reconciler", extra) for extra in ("", *extras)]
+    ahead = [(DISTRIBUTION, extra) for extra in ("", *extras)]
     while ahead:
         here = ahead.pop()
         if here not in seen:

@@ -20,7 +20,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 from packaging.utils import canonicalize_name
 
 from reconciler.extras import EXTRAS
-from reconciler.version import __version__
+from reconciler.version import DISTRIBUTION, __version__
 
 ROOT = Path(__file__).parents[1]
 BILL, PAGE = ROOT / "docs" / "sbom.cdx.json", ROOT / "docs" / "licences.md"
@@ -106,7 +106,7 @@ def _bill(shipped: Mapping[str, str], licences: Mapping[str, str]) -> dict[str, 
     options = ("--no-validate", "--pyproject", "pyproject.toml", "--output-reproducible")
     whole = _told("cyclonedx_py", "environment", *options)
     parts = {canonicalize_name(one["name"]): one for one in whole["components"]}
-    root = whole["metadata"]["component"] | {"bom-ref": "reconciler", "version": __version__}
+    root = whole["metadata"]["component"] | {"bom-ref": DISTRIBUTION, "version": __version__}
     return {
         **{key: whole[key] for key in ("$schema", "bomFormat", "specVersion", "version")},
         "metadata": {"component": root, "tools": _tools(whole)},
@@ -128,7 +128,7 @@ def _component(found: Mapping[str, Any], name: str, version: str, licence: str) 
 def _dependencies(shipped: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """Yield what needs what, for every platform and Python: an environment knows its own alone."""
     graph = locked.graph(EXTRAS)
-    for name in ("reconciler", *sorted(shipped)):
+    for name in (DISTRIBUTION, *sorted(shipped)):
         yield {"ref": name, "dependsOn": sorted(graph[name] & {*shipped})}
 
 

@@ -137,7 +137,7 @@ def test_the_hooks_of_pre_commit_run_the_commands(project: Project, run: Run) ->
     codes = {}
     for hook in yaml.safe_load((Path(__file__).parents[2] / ".pre-commit-hooks.yaml").read_text()):
         assert {"id", "name", "entry", "language", "files"} <= set(hook)
-        assert (hook["language"], hook["pass_filenames"]) == ("python", False)
+        assert (hook["language"], hook["pass_filenames"]) == ("system", False)
         program, *words = hook["entry"].split()
         assert program == "reconciler"
         codes[hook["id"]] = run(

@@ -116,7 +116,8 @@ def test_the_hooks_are_those_of_the_repository_and_run_what_is_installed(tmp_pat
     for hook, one in zip(repository["hooks"], ours, strict=True):
         assert hook["entry"] == " ".join([one["entry"], *one.get("args", [])])
         assert {hook[key] == one[key] for key in ("id", "name", "files", "pass_filenames")} == {True}
-        assert hook["language"] == "system"
+        assert hook["language"] == one["language"] == "system"
+        assert "additional_dependencies" not in one, "they would be what an index has, by no hash"
         assert run(tmp_path, *hook["entry"].split()[1:]).returncode == 0
 
 

@@ -461,7 +461,7 @@ def test_where_the_library_is_missing_the_command_goes_on(project: Project) -> N
         "no mistakes. Declared: 3 contacts, 1 device, 1 resource in 1 workspace.\n",
     )
     assert done.stderr.startswith("OTEL_* asks for telemetry, and what records it is not installed.")
-    assert "pip install 'reconciler[otel]'" in done.stderr
+    assert "-m pip install 'opentelemetry-exporter-otlp-proto-http>=1.30'" in done.stderr
 
 
 def test_without_being_asked_nothing_of_the_library_is_imported(project: Project) -> None:

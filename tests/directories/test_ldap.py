@@ -1,5 +1,6 @@
 """The reader of LDAP against a real server: everything it holds, or a reason."""
 
+import shlex
 import subprocess
 import sys
 from typing import Any
@@ -174,7 +175,7 @@ except MissingExtra as error:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     needed = "asking a directory over LDAP needs the extra ldap, which is not installed."
-    assert done.stdout == f"{needed} pip install 'reconciler[ldap]'\n"
+    assert done.stdout == f"{needed} {shlex.quote(sys.executable)} -P -m pip install 'ldap3>=2.9'\n"
 
 
 def test_a_server_that_is_not_there_is_told(slapd: Slapd) -> None:

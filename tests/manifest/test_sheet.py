@@ -396,7 +396,7 @@ except Exception as error:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert "reading a spreadsheet needs the extra xlsx, which is not installed" in done.stdout
-    assert "pip install 'reconciler[xlsx]'" in done.stdout
+    assert "-m pip install 'python-calamine>=0.4'" in done.stdout
 
 
 def _damaged(data: bytes, chance: Random) -> bytes:

@@ -3,6 +3,7 @@
 What happens where one is missing is tried in an environment without any (test_installed.py).
 """
 
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -28,13 +29,9 @@ def locked(*extras: str) -> "subprocess.CompletedProcess[str]":
 
 def test_the_table_names_what_the_package_installs() -> None:
     """An error names an extra; pip has to find it, and bring what the error missed."""
-    told = {name: sorted(extra.packages) for name, extra in EXTRAS.items()}
+    told = {name: sorted(one.required for one in extra.libraries) for name, extra in EXTRAS.items()}
 
-    assert told == {
-        name: sorted(Requirement(one).name for one in wanted)
-        for name, wanted in DECLARED.items()
-        if name != "all"
-    }
+    assert told == {name: sorted(wanted) for name, wanted in DECLARED.items() if name != "all"}
 
 
 def test_all_is_all_of_them() -> None:
@@ -70,8 +67,63 @@ sys.exit(run(["sandbox", "--port", "0"]))
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr == (
         "serving the sandbox or receiving callbacks needs the extra sandbox, which is not installed. [E005]\n"
-        "  next: pip install 'reconciler[sandbox]'\n"
+        f"  next: {shlex.quote(sys.executable)} -P -m pip install 'uvicorn>=0.34'\n"
     )
+
+
+def asked_without(*modules: str, names: tuple[str, ...]) -> list[str]:
+    """The words of the hint for these extras, in a process that has none of these modules."""
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({modules!r}))\n"
+        f"from reconciler.extras import install_hint; print(install_hint(*{names!r}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return shlex.split(done.stdout)
+
+
+@pytest.mark.parametrize("name", [*EXTRAS])
+def test_the_hint_names_libraries_and_the_python_that_runs(name: str) -> None:
+    """`pip install 'reconciler[...]'` installed another project's package, by the pip of the path."""
+    wanted = [Requirement(one) for one in DECLARED[name]]
+
+    words = asked_without(*EXTRAS[name].modules, names=(name,))
+
+    assert words[:5] == [sys.executable, "-P", "-m", "pip", "install"]
+    assert sorted(map(str, map(Requirement, words[5:]))) == sorted(map(str, wanted))
+    assert PROJECT["name"] not in {one.name for one in map(Requirement, words[5:])}
+
+
+@pytest.mark.parametrize(
+    ("without", "names", "wanted"),
+    [
+        (("uvicorn",), ("sandbox",), ["uvicorn>=0.34"]),
+        (("opentelemetry.sdk",), ("otel",), ["opentelemetry-sdk>=1.30"]),
+        (("opentelemetry",), ("otel",), [one.required for one in EXTRAS["otel"].libraries]),
+        (("psycopg", "ldap3"), ("ldap", "postgres"), ["ldap3>=2.9", "psycopg[binary]>=3.2"]),
+    ],
+)
+def test_the_hint_leaves_out_what_is_there(
+    without: tuple[str, ...], names: tuple[str, ...], wanted: list[str]
+) -> None:
+    """An upgrade of a library that works is more than was asked for."""
+    assert asked_without(*without, names=names)[5:] == wanted
+
+
+def test_an_environment_without_pip_is_told_to_use_uv() -> None:
+    """`uv tool install` makes such ones; `python -m pip` would end with "No module named pip"."""
+    words = asked_without("pip", "pyrage", names=("encryption",))
+
+    assert words == ["uv", "pip", "install", "--python", sys.executable, "pyrage>=1.2"]
+
+
+def test_no_file_of_the_working_directory_takes_the_place_of_pip(tmp_path: Path) -> None:
+    """The hint is typed in a project, whose files others may have written."""
+    (tmp_path / "pip.py").write_text("print('not pip')")
+    words = [*asked_without("pyrage", names=("encryption",))[:4], "--version"]
+
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+
+    assert done.stdout.startswith("pip ")
 
 
 def test_the_whole_lock_is_what_all_extras_need_and_the_base_needs_less() -> None:

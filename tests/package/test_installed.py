@@ -168,7 +168,9 @@ def names_what_is_missing(stranger: Stranger) -> None:
                 (stranger.project / name).write_text(text)
             done = stranger.says(*arguments, code=3, env=env)
             assert f"needs the extra {extra}, which is not installed" in done.stderr, (arguments, done.stderr)
-            assert f"pip install 'reconciler[{extra}]'" in done.stderr, arguments
+            assert f"uv pip install --python {stranger.environment}" in done.stderr, "it has no pip"
+            assert all(one.required in done.stderr for one in EXTRAS[extra].libraries), arguments
+            assert "reconciler[" not in done.stderr, "which would ask an index for this program"
             for name in files:
                 (stranger.project / name).unlink()
     ((arguments, env, _),) = ASKING["postgres"]

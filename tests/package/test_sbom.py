@@ -13,6 +13,8 @@ import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
+from reconciler.version import DISTRIBUTION
+
 ROOT = Path(__file__).parents[2]
 BILL = (ROOT / "docs" / "sbom.cdx.json").read_text(encoding="utf-8")
 
@@ -56,7 +58,7 @@ def test_everything_that_is_needed_is_a_component_that_is_led_to() -> None:
     """A scanner that follows the dependencies from the program meets each library."""
     told: dict[str, Any] = json.loads(BILL)
     needs = {one["ref"]: one["dependsOn"] for one in told["dependencies"]}
-    met, ahead = set(), ["reconciler"]
+    met, ahead = set(), [DISTRIBUTION]
     while ahead:
         here = ahead.pop()
         if here not in met:
@@ -64,7 +66,7 @@ def test_everything_that_is_needed_is_a_component_that_is_led_to() -> None:
             ahead += needs[here]
 
     assert met == needs.keys()
-    assert met == {one["bom-ref"] for one in told["components"]} | {"reconciler"}
+    assert met == {one["bom-ref"] for one in told["components"]} | {DISTRIBUTION}
 
 
 @pytest.mark.parametrize(

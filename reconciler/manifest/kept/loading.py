@@ -42,13 +42,14 @@ from reconciler.model.snapshots import Desired
 from reconciler.model.tables import ROWS_MAX
 from reconciler.store.folder import NAME as STORE_FOLDER
 from reconciler.store.folder import make_private
+from reconciler.version import __version__
 
 FOLDER = "cache"
 bytes_min = 128 * 1024  # of all manifests and rosters; fewer are read as quickly as an entry
 _entry_max = 512 * 1024 * 1024  # bytes
 _FORM = re.compile(r"\.?[0-9a-f]{64}\.part(?:\.[0-9a-f]{16})?")
 # Packages whose version decides what a value is taken for, and the folders of ours that do.
-_PACKAGES = ("reconciler", "phonenumbers", "email-validator", "idna", "tzdata", "PyYAML", "jsonschema-rs")
+_PACKAGES = ("phonenumbers", "email-validator", "idna", "tzdata", "PyYAML", "jsonschema-rs")
 _CODE = ("core", "live", "manifest", "model", "parsing")
 
 
@@ -239,7 +240,7 @@ def _holds_secret(part: ManifestPart) -> bool:
 def _version() -> str:
     """Return what tells this loader from every other: of packages, ours among them, of Python and schemas."""
     made = sha256(MAGIC)
-    for text in (sys.version, *map(_installed, _PACKAGES)):
+    for text in (sys.version, __version__, *map(_installed, _PACKAGES)):
         made.update(text.encode() + b"\0")
     for name in ("manifest", "common"):
         made.update(read_text(name).encode())

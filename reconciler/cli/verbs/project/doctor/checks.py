@@ -27,11 +27,12 @@ from reconciler.report.lines import count
 from reconciler.settings import network, trust
 from reconciler.settings.reading import ReadSettings
 from reconciler.settings.values import REFERENCES, SECRETS, refused
-from reconciler.version import __version__
+from reconciler.version import DISTRIBUTION, __version__
 
 # What others than the owner may do to a file, as bits of its mode.
 OPEN_TO_OTHERS = 0o077
 
+_PACKAGE = "reconciler"  # of this program; as a distribution, the name of another project
 _LIBRARIES = ("httpx2", "sqlalchemy", "msgspec", "pyyaml", "jsonschema-rs", "rich")
 
 # What other programs would heed. Session keys in a file, or credentials from one, are never ours to use.
@@ -235,12 +236,23 @@ def program(_around: Surroundings) -> tuple[CheckResult, ...]:
         ssl.OPENSSL_VERSION.partition("  ")[0],
     ]
     if missing:
-        return (
-            CheckResult(
-                "program", "fail", f"not installed: {', '.join(missing)}", "install reconciler again"
-            ),
-        )
-    return (CheckResult("program", "ok", ", ".join(shown)),)
+        what = f"not installed: {', '.join(missing)}"
+        return (CheckResult("program", "fail", what, "install this program again, from where it came"),)
+    return (CheckResult("program", "ok", ", ".join(shown)), *_namesake())
+
+
+def _namesake() -> Iterator[CheckResult]:
+    """Tell of a distribution with the name of our package: its files are in the same folder as ours.
+
+    It is another project's, or ours of when it was called so. Which of the two wrote a file last, is unknown.
+    """
+    try:
+        found = importlib.metadata.version(_PACKAGE)
+    except importlib.metadata.PackageNotFoundError:
+        return
+    what = f"the distribution {_PACKAGE} {found} is installed too: not this program ({DISTRIBUTION})"
+    hint = "both write the same folder: make a new environment, and install this program there"
+    yield CheckResult("program", "warn", what, hint)
 
 
 def parts(_around: Surroundings) -> tuple[CheckResult, ...]:
@@ -252,4 +264,4 @@ def parts(_around: Surroundings) -> tuple[CheckResult, ...]:
     if not missing:
         return (CheckResult("extras", "ok", what),)
     what = f"{what}; not installed: {', '.join(missing)}"
-    return (CheckResult("extras", "ok", what, f"where one is needed: {install_hint('NAME')}"),)
+    return (CheckResult("extras", "ok", what, f"for all of them: {install_hint(*missing)}"),)
