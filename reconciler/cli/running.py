@@ -32,6 +32,8 @@ from reconciler.settings.reading import ReadSettings, read_settings, working_fol
 from reconciler.settings.values import Layers
 from reconciler.spans import trace_id
 from reconciler.store.engines.urls import shown as shown_store
+from reconciler.store.folder import NAME
+from reconciler.store.lists import find_cache_fault
 from reconciler.surroundings.checkout import Checkout, inputs_of, read_checkout
 from reconciler.surroundings.context import read_context
 
@@ -56,6 +58,8 @@ def settings_of(config: str | None, environment: str | None, *, service: bool) -
     )
     settings = structs.replace(read.settings, caches=_caches())
     _tell(read)
+    if settings.caches:
+        _note_distrust(settings)
     streams.project_is(settings.root)
     if service:
         streams.conceal(Credentials(settings.service.auth, settings.service.network.proxy).conceal_pieces)
@@ -92,6 +96,16 @@ def note_service_links(layers: Layers) -> None:
         _note_once(
             f"ignored, for Kubernetes makes them for the Service {', '.join(services)}: {names[0]}{others}.\n"
             "  next: nothing to do; enableServiceLinks: false in the pod leaves them out"
+        )
+
+
+def _note_distrust(settings: Settings) -> None:
+    """Note where the cache of a project is not used, because somebody else can have written it."""
+    if fault := find_cache_fault(Path(settings.root)):
+        where, why = fault
+        _note_once(
+            f"what is kept below {NAME}/cache is not used, because of {where}: {why}. All is read anew.\n"
+            f"  next: let {where} be yours alone: chown, and chmod go-w"
         )
 
 

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from reconciler.errors import FileError
-from reconciler.receiver.files import unfit
+from reconciler.ownership import find_fault
 
 # Bytes that are read of an existing file's end, to see which replies it holds already. Far more than a pipe
 # holds: what was written to a pipe and not read from it is all that a kill can leave to be told again.
@@ -70,7 +70,7 @@ class EventFile:
         return tail
 
     def _require_fit(self, about: os.stat_result | None) -> None:
-        wrong = unfit(self._path, "--events", about)
+        wrong = find_fault(self._path, "--events", about)
         if wrong:
             raise FileError(f"{self._path}: cannot be used: {wrong[0]}.", next=wrong[1])
 

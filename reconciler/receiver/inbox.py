@@ -18,7 +18,7 @@ from msgspec import Struct
 from reconciler.errors import StoreError
 from reconciler.model.encoding import decode, encode
 from reconciler.model.messaging.messages import Reply
-from reconciler.receiver.files import unfit
+from reconciler.ownership import find_fault
 from reconciler.store.engines.sqlite import busy_timeout_s, meaning
 from reconciler.store.folder import make_private
 
@@ -174,7 +174,7 @@ def _prepare(path: Path) -> None:
     SQLite follows links, and gives its files beside this one the rights of this one: they are looked at too.
     """
     for one in (path, *(Path(f"{path}{end}") for end in _BESIDE)):
-        wrong = unfit(one, "--inbox")
+        wrong = find_fault(one, "--inbox")
         if wrong:
             raise StoreError(f"the inbox {one}: cannot be used: {wrong[0]}.", next=wrong[1])
     try:

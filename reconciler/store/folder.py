@@ -25,6 +25,7 @@ def make_private(folder: Path) -> None:
         with suppress(OSError):
             # Closed to others as all that lies here is: no exception to know about.
             descriptor = os.open(folder / ".gitignore", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-            (folder / ".gitignore").chmod(0o600)  # whatever the umask is
             with os.fdopen(descriptor, "w", encoding="ascii") as file:
+                if hasattr(os, "fchmod"):
+                    os.fchmod(descriptor, 0o600)  # whatever the umask is
                 file.write(_IGNORE)

@@ -3,23 +3,25 @@
     <digest>.list    the seal (32 octets), then what was kept
 
 Belongs here: where they lie, reading and writing them whole. Not here: what is in them (work/remembering.py).
-Nothing here fails: a file that is gone, damaged, a link, of another store or not ours to write was not
-remembered. The seal is keyed by the store's salt, so nothing that somebody without it wrote is believed.
+Nothing here fails: a file that is gone, damaged, a link, of another store, or that another account can have
+written was not remembered (ownership.py). The seal is keyed by the store's salt: it tells of which store a
+list is, and proves nothing about who wrote it, for everybody who plans reads the salt.
 """
 
 import hashlib
 import hmac
-import os
-import stat
+import re
+import time
 from contextlib import suppress
 from pathlib import Path
 
+from reconciler.ownership import Folder
 from reconciler.store.folder import NAME, make_private
 
 octets_max = 1024 * 1024 * 1024  # of one file; a list of a million rows has some 400 MB
 
 _seal_octets = 32
-_on_the_way = ("cache", "lists")  # folders below that of the store
+_ON_THE_WAY = (NAME, "cache", "lists")  # folders below that of the settings
 
 
 class KeptLists:
@@ -27,6 +29,7 @@ class KeptLists:
 
     def __init__(self, root: Path, salt: str) -> None:
         self._home = root / NAME
+        self._folder = Folder(root, _ON_THE_WAY)
         self._key = hashlib.blake2b(salt.encode(), person=b"reconciler.list").digest()
         self.seals: dict[str, bytes] = {}  # of what was read and written here, by name
 
@@ -48,55 +51,33 @@ class KeptLists:
 
     def _taken(self, name: str, most: int) -> tuple[bytes, bytes]:
         """Return a file's seal, and at most so many octets behind it; nothing where it is not such a file."""
-        try:
-            if not all(_is_folder(one) for one in self._folders()):
-                return b"", b""
-            flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-            with os.fdopen(os.open(self._place(name), flags), "rb") as file:
-                about = os.fstat(file.fileno())
-                if not stat.S_ISREG(about.st_mode) or not _seal_octets < about.st_size <= octets_max:
-                    return b"", b""
+        place = _file_of(name)
+        with (
+            suppress(OSError, ValueError),
+            self._folder.open_file(place, bytes_max=octets_max) as (file, size),
+        ):
+            if size > _seal_octets:
                 # As much is set aside at once, so not the limit itself; what is added meanwhile is not ours.
-                return file.read(_seal_octets), file.read(min(most, about.st_size - _seal_octets))
-        except OSError:
-            return b"", b""
+                return file.read(_seal_octets), file.read(min(most, size - _seal_octets))
+        return b"", b""
 
     def write(self, name: str, data: bytes | None) -> None:
         """Keep this under a name, for nobody else to read; None: nothing."""
         # Not durable on purpose: what a crash leaves half is no list, and it costs a scan.
         self.seals.pop(name, None)
+        place = _file_of(name)
+        if data is None:
+            self._folder.remove(place)
+            return
         with suppress(OSError):
-            place = self._place(name)
-            if data is None:
-                place.unlink(missing_ok=True)
-            elif self._made():
-                for left in place.parent.glob(f"{place.stem}.*.part"):  # of a process that was killed
-                    left.unlink(missing_ok=True)
-                unfinished = place.with_suffix(f".{os.getpid()}.part")
-                try:
-                    seal = self._seal(name, data)
-                    _put(unfinished, seal, data)
-                    unfinished.replace(place)
-                    self.seals[name] = seal
-                finally:
-                    unfinished.unlink(missing_ok=True)
-
-    def _made(self) -> bool:
-        """Whether the folder is there, made where it was not, and all of the way to it is ours."""
-        make_private(self._home)
-        for folder in self._folders():
-            if not folder.exists():
-                folder.mkdir(mode=0o700)
-            if not _is_folder(folder):
-                return False
-        return True
-
-    def _folders(self) -> tuple[Path, ...]:
-        first, second = _on_the_way
-        return self._home, self._home / first, self._home / first / second
-
-    def _place(self, name: str) -> Path:
-        return self._home.joinpath(*_on_the_way, f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.list")
+            make_private(self._home)
+            # Of a process that was killed; the second form is that of earlier versions.
+            stem = place.removesuffix(".list")
+            unfinished = re.compile(rf"\.{stem}\.list\.[0-9a-f]+|{stem}\.[0-9]+\.part")
+            self._folder.clear(unfinished, now_s=time.time(), old_s=0)
+            seal = self._seal(name, data)
+            if self._folder.write(place, (seal, data)):
+                self.seals[name] = seal
 
     def _seal(self, name: str, data: bytes) -> bytes:
         digest = hashlib.blake2b(key=self._key, digest_size=_seal_octets)
@@ -105,14 +86,10 @@ class KeptLists:
         return digest.digest()
 
 
-def _put(place: Path, *parts: bytes) -> None:
-    place.unlink(missing_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-    with os.fdopen(os.open(place, flags, 0o600), "wb") as file:
-        for part in parts:
-            file.write(part)
+def find_cache_fault(root: Path) -> tuple[str, str] | None:
+    """Which folder of a project's cache is not ours alone, and why; None where nothing is wrong with it."""
+    return Folder(root, _ON_THE_WAY).fault()
 
 
-def _is_folder(path: Path) -> bool:
-    """Whether it is a folder itself, and not a link to one."""
-    return stat.S_ISDIR(path.lstat().st_mode)
+def _file_of(name: str) -> str:
+    return f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.list"

@@ -10,7 +10,9 @@ which the store does not hold: an older copy was put back. A marker that is behi
 Only the file is here: what follows from it is said in sqlite.py.
 """
 
+import errno
 import os
+import stat
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -63,7 +65,7 @@ def is_marked(path: Path) -> bool:
 def read(path: Path) -> Marker | None:
     """Return what the marker says; None where there is none, or none that can be read."""
     try:
-        with marker_of(path).open("rb") as file:
+        with os.fdopen(_opened(path, os.O_RDONLY), "rb") as file:
             text = file.read(_size_max)
     except OSError:  # somebody who may only read the store may not be able to read the marker
         return None
@@ -98,7 +100,7 @@ def follow(path: Path, salt: str, generation: int) -> None:
     """
     text = _text(salt, generation)
     try:
-        descriptor = os.open(marker_of(path), os.O_WRONLY)
+        descriptor = _opened(path, os.O_WRONLY)
         try:
             whole = os.fstat(descriptor).st_size == len(text) and os.write(descriptor, text) == len(text)
         finally:
@@ -107,6 +109,20 @@ def follow(path: Path, salt: str, generation: int) -> None:
         whole = False
     if not whole:
         make(path, salt, generation)
+
+
+def _opened(path: Path, access: int) -> int:
+    """Return a descriptor of the marker, which is a file of its own. Raises OSError.
+
+    Whoever may write in the folder of a store could lead a name there to another file of ours, or to a pipe.
+    """
+    links = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    descriptor = os.open(marker_of(path), access | links)
+    about = os.fstat(descriptor)
+    if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
+        os.close(descriptor)
+        raise PermissionError(errno.EPERM, "it is not a file of its own")
+    return descriptor
 
 
 def _text(salt: str, generation: int) -> bytes:

@@ -18,8 +18,8 @@ from pathlib import Path
 import msgspec
 
 from reconciler.applying.context import Outside, utc_text
-from reconciler.manifest.kept.folder import Folder
 from reconciler.model.settings import Settings
+from reconciler.ownership import Folder
 from reconciler.store.database import Store
 from reconciler.store.folder import NAME, make_private
 from reconciler.store.marker import store_id

@@ -15,8 +15,8 @@ from manifest.keeping import KeptProject
 from msgspec import structs
 
 from reconciler.manifest.kept.entry import MAGIC, KeptPart, decoded, encoded
-from reconciler.manifest.kept.folder import Folder
 from reconciler.manifest.kept.loading import ManifestCache
+from reconciler.ownership import Folder
 
 State = Callable[[KeptProject, Random], None]
 SEEDS = 40

@@ -17,9 +17,9 @@ from reconciler.cli.verbs.service.callbacks.telling import only_teller
 from reconciler.errors import FileError, SettingsError, StoreError
 from reconciler.model.messaging.messages import Reply, Respondent
 from reconciler.model.settings import Secret
+from reconciler.ownership import find_fault
 from reconciler.receiver.app import ReceiverConfig, create_receiver, pass_on
 from reconciler.receiver.events import EventFile
-from reconciler.receiver.files import unfit
 from reconciler.receiver.inbox import Inbox, keep_days
 
 XML = b"""<?xml version="1.0"?>
@@ -307,8 +307,8 @@ def test_a_file_of_another_user_is_refused(tmp_path: Path) -> None:
     about = list(path.lstat())
     about[stat.ST_UID] = os.geteuid() + 1
 
-    assert unfit(path, "--events") is None
-    assert unfit(path, "--events", os.stat_result(about)) == (
+    assert find_fault(path, "--events") is None
+    assert find_fault(path, "--events", os.stat_result(about)) == (
         "it belongs to another user",
         "name a file of yours with --events",
     )

@@ -19,7 +19,16 @@ from sabotage.defects import Defect
 
 ROOT = Path(__file__).parents[2]
 
-_COPIED = ("reconciler", "tests", "schemas", "examples", "docs", "README.md", "pyproject.toml")
+_COPIED = (
+    "reconciler",
+    "tests",
+    "schemas",
+    "examples",
+    "docs",
+    "README.md",
+    "pyproject.toml",
+    ".pre-commit-hooks.yaml",
+)
 # No test needs a plugin, and looking for those that are installed takes longer than most tests here.
 _QUICKLY = ("--disable-plugin-autoload", "-p", "no:cacheprovider", "-p", "no:faulthandler")
 minutes_max = 5  # a defect that makes a test hang is a row to be written otherwise

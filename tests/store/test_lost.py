@@ -1,6 +1,8 @@
 """A store that was removed, replaced, emptied or put back: found out before anything is sent for it."""
 
+import os
 import shutil
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -322,3 +324,69 @@ def test_a_page_of_zeros_is_never_a_store_that_is_well(path: Path) -> None:
 
     path.write_bytes(whole)
     checked(path)
+
+
+def _hard_linked(place: Path, victim: Path) -> None:
+    os.link(victim, place)
+
+
+def _linked(place: Path, victim: Path) -> None:
+    place.symlink_to(victim)
+
+
+def _pipe(place: Path, _victim: Path) -> None:
+    os.mkfifo(place)
+
+
+@pytest.mark.parametrize(
+    "lay",
+    [
+        pytest.param(_hard_linked, id="hard link"),
+        pytest.param(_linked, id="link"),
+        pytest.param(_pipe, id="pipe"),
+    ],
+)
+def test_a_marker_that_leads_elsewhere_is_made_again(path: Path, lay: Callable[[Path, Path], None]) -> None:
+    """It is overwritten in its place; a name that leads to another file of as many bytes wrote over that."""
+    with store_at(path) as store, store.lock("run-1") as lock:
+        store.record([Batch()], WORKSPACES, lock=lock)
+        right = marker(path).read_bytes()
+        victim = path.with_name("victim")
+        victim.write_bytes(b"x" * len(right))
+        marker(path).unlink()
+        lay(marker(path), victim)
+        store.record([INTENT], WORKSPACES, lock=lock)
+
+    assert victim.read_bytes() == b"x" * len(right)
+    about = marker(path).lstat()
+    assert (stat.S_ISREG(about.st_mode), about.st_nlink) == (True, 1)
+    assert len(marker(path).read_bytes()) == len(right)
+
+
+@pytest.mark.parametrize("lay", [_hard_linked, _linked, _pipe])
+def test_a_marker_that_leads_elsewhere_is_not_believed(path: Path, lay: Callable[[Path, Path], None]) -> None:
+    """Nor waited for: whoever laid a pipe there would hold up every command."""
+    store_at(path).close()
+    victim = path.with_name("victim")
+    marker(path).rename(victim)
+    lay(marker(path), victim)
+
+    with store_at(path) as store:
+        assert store.doubtful
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_store_that_another_user_laid_in_a_public_folder_is_refused(tmp_path: Path) -> None:
+    """Its owner would read whom we keep in it. In other folders, whoever may write there decides."""
+    public = tmp_path / "public"
+    public.mkdir()
+    public.chmod(0o1777)
+    path = public / "store.db"
+    store_at(path).close()
+    os.chown(path, 65534, 65534)
+
+    with pytest.raises(StoreError, match="belongs to another user, in a folder that everybody may write"):
+        store_at(path)
+
+    public.chmod(0o755)
+    store_at(path).close()

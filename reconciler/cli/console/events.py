@@ -15,7 +15,7 @@ import click
 import msgspec
 
 from reconciler.cli.console import output, streams
-from reconciler.cli.console.appended import append_all, opened, why
+from reconciler.cli.console.appended import append_all, open_appended, why
 from reconciler.core.runs.recover import Unfinished
 from reconciler.errors import ReconcilerError
 from reconciler.model.plan.plans import Plan
@@ -42,7 +42,7 @@ class Events:
         self.on_stdout = target == STDOUT
         self.file = None if self.on_stdout else target
         self.whole = True  # whether every line was written
-        self._handle = None if self.file is None else opened(self.file, "events")
+        self._handle = None if self.file is None else open_appended(self.file, "events", "--events")
         self._told = target is not None
         self._done = 0
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from reconciler import logbook
 from reconciler.cli.console import output, streams
-from reconciler.cli.console.appended import append_all, opened, why
+from reconciler.cli.console.appended import append_all, open_appended, why
 from reconciler.service.http.told import TriedCall
 
 _added: list[tuple[logging.Logger, logging.Handler]] = []
@@ -88,7 +88,7 @@ def to_stderr(verbosity: int) -> None:
 
 def to_file(path: str) -> None:
     """Append steps and calls to a file that only this user can read, a JSON line each. Raises FileError."""
-    handle = opened(path, "the log")
+    handle = open_appended(path, "the log", "--log-file")
 
     def write(text: str) -> None:
         append_all(handle, streams.hidden(output.inert_json(text)).encode())

@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from reconciler.manifest.kept.folder import Folder
+from reconciler.ownership import Folder
 
 NAME = "cache.key"
 _BYTES = 32

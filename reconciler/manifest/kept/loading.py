@@ -28,7 +28,6 @@ from reconciler.errors import Problem
 from reconciler.logbook import steps, stopwatch
 from reconciler.manifest.files import ROSTER_BYTES_MAX, FileId, Unreadable, digest_below, ids_of
 from reconciler.manifest.kept.entry import MAGIC, KeptPart, decoded, encoded
-from reconciler.manifest.kept.folder import Folder
 from reconciler.manifest.kept.keys import key_of
 from reconciler.manifest.load import Loaded, load
 from reconciler.manifest.readlog import ReadLog
@@ -40,6 +39,7 @@ from reconciler.model.kind.kinds import KINDS
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
 from reconciler.model.tables import ROWS_MAX
+from reconciler.ownership import Folder
 from reconciler.store.folder import NAME as STORE_FOLDER
 from reconciler.store.folder import make_private
 from reconciler.version import __version__

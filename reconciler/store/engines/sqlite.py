@@ -5,8 +5,10 @@ What is stored, and every statement, is elsewhere and portable.
 
 import os
 import sqlite3
+import stat
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -194,6 +196,22 @@ class File:
         return meaning(error)
 
 
+def _require_trusted(path: Path) -> None:
+    """Refuse a store that another user put where everybody may write: they would read whom we keep in it.
+
+    In other folders only those whom the owner of the folder lets write could have. Raises StoreError.
+    """
+    if os.name != "posix":
+        return
+    with suppress(OSError):
+        about, above = path.lstat(), path.parent.stat()
+        if about.st_uid != os.geteuid() and above.st_mode & stat.S_IWOTH:
+            raise StoreError(
+                f"the store {path} belongs to another user, in a folder that everybody may write.",
+                next="set `store` to a place of your own",
+            )
+
+
 def prepare(path: Path) -> None:
     """Make sure that the file exists, private from its first moment: 0600, in a folder of 0700.
 
@@ -205,6 +223,7 @@ def prepare(path: Path) -> None:
         path.chmod(0o600)
     except FileExistsError:
         if path.parent.is_dir():
+            _require_trusted(path)
             return
         raise StoreError(
             f"the store {path}: {path.parent} is not a folder.",

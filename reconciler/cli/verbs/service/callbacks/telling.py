@@ -20,6 +20,7 @@ from reconciler import signals
 from reconciler.cli.console import output
 from reconciler.cli.verbs.service.callbacks import pipe
 from reconciler.errors import FileError, Interrupted, LockHeld
+from reconciler.ownership import find_fault
 from reconciler.receiver.events import EventFile
 from reconciler.receiver.inbox import Inbox, Kept
 from reconciler.report.lines import count
@@ -200,8 +201,10 @@ def only_teller(inbox: Path) -> Iterator[None]:
         yield
         return
     path = inbox.with_name(f"{inbox.name}.lock")
+    if fault := find_fault(path, "--inbox", closed=False):
+        raise FileError(f"{path}: cannot be used: {fault[0]}.", next=fault[1])
     try:
-        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600))
     except OSError as error:
         raise FileError(
             f"{path}: cannot be written: {(error.strerror or 'no reason given').lower()}.",
