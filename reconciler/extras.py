@@ -58,6 +58,7 @@ EXTRAS: Mapping[str, Extra] = {
         (
             Library("opentelemetry-exporter-otlp-proto-http>=1.30", "opentelemetry.exporter.otlp.proto.http"),
             Library("opentelemetry-sdk>=1.30", "opentelemetry.sdk"),
+            Library("requests>=2.31", "requests"),
         ),
     ),
     "postgres": Extra(

@@ -351,6 +351,50 @@ def test_a_bad_collector_changes_nothing_but_a_note(project: Project, service: S
     assert _is_one_note(done.stderr), done.stderr
 
 
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+def test_no_redirect_of_a_collector_is_followed(project: Project, service: Service, code: int) -> None:
+    """Its token would go to another origin, and a look at the `Location` is no delivery."""
+    with collecting() as other:
+        elsewhere = f"{other.address.replace('127.0.0.1', 'localhost')}/v1/traces"
+        with collecting(kinds_of_answer.status(code, location=elsewhere)) as sent:
+            key = {"OTEL_EXPORTER_OTLP_HEADERS": "api-key=canary"}
+            ended = _plan(project, service, **sent.environ, **key, **AT_ONCE)
+
+    assert sent.asked > 0
+    assert (other.asked, other.headers) == (0, [])
+    assert (ended.returncode, _is_one_note(ended.stderr)) == (2, True), ended.stderr
+
+
+def test_a_collector_gets_no_login_that_nobody_gave_it(project: Project, service: Service) -> None:
+    """`netrc` holds logins for every program of this account; it is never read."""
+    home = project.folder / "home"
+    home.mkdir()
+    for name in (".netrc", "_netrc", "other"):
+        text = "machine 127.0.0.1 login u password canary\ndefault login u password canary\n"
+        (home / name).write_text(text)
+        (home / name).chmod(0o600)
+    for more in ({}, {"NETRC": str(home / "other")}):
+        with collecting() as sent:
+            key = {"OTEL_EXPORTER_OTLP_HEADERS": "api-key=ours", "HOME": str(home)}
+            assert _plan(project, service, **sent.environ, **key, **more).returncode == 2
+
+        assert sent.headers
+        assert {one.get("api-key") for one in sent.headers} == {"ours"}
+        assert not [one for one in sent.headers if "authorization" in one]
+
+
+def test_telemetry_goes_through_no_proxy(project: Project, service: Service) -> None:
+    """Whoever may set variables of a job would see where it goes, and what is in it."""
+    with collecting() as proxy, collecting() as sent:
+        names = ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
+        proxies = {**dict.fromkeys(names, proxy.address), "NO_PROXY": "", "no_proxy": ""}
+        ended = _plan(project, service, **sent.environ, **proxies)
+
+    assert (ended.returncode, ended.stderr) == (2, "")
+    assert sent.asked > 0
+    assert proxy.asked == 0
+
+
 def test_no_collector_at_all_changes_nothing_but_a_note(project: Project, service: Service) -> None:
     with socket.create_server(("127.0.0.1", 0)) as held:
         port = held.getsockname()[1]

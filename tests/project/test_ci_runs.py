@@ -204,7 +204,9 @@ class Issues(BaseHTTPRequestHandler):
         """Answer, where the token and the address are those of the job."""
         known = self.headers["PRIVATE-TOKEN"] == "token-canary" and "/projects/7/issues" in self.path
         self.server.calls.append(f"{self.command} {self.path}")
-        self.send_response(status if known else 401)
+        self.send_response(307 if self.server.elsewhere else status if known else 401)
+        if self.server.elsewhere:
+            self.send_header("Location", f"{self.server.elsewhere}{self.path}")
         self.end_headers()
         self.wfile.write(json.dumps(value).encode())
 
@@ -219,6 +221,7 @@ class IssueServer(HTTPServer):
         super().__init__(("127.0.0.1", 0), Issues)
         self.issues: list[dict[str, Any]] = []
         self.calls: list[str] = []
+        self.elsewhere = ""  # where every call is sent on to
 
 
 @pytest.fixture
@@ -276,6 +279,28 @@ def test_a_drift_job_of_gitlab_that_cannot_look_or_tell_fails(
 
     assert done.returncode == 1
     assert issues.calls == []
+
+
+def test_the_token_of_a_drift_job_of_gitlab_goes_to_no_other_address(
+    checkout: Path, issues: IssueServer
+) -> None:
+    """A redirect took it along, whoever answered: a proxy, or a host that the API has moved away from."""
+    issues.elsewhere = f"http://localhost:{issues.server_port}/other"
+    environ = variables(checkout) | {
+        "CI_API_V4_URL": f"http://127.0.0.1:{issues.server_port}/api/v4",
+        "CI_PROJECT_ID": "7",
+        "CI_JOB_URL": "https://example.com/1",
+        "DRIFT_TOKEN": "token-canary",
+        "TITLE": "drift",
+        "NEXT": "look",
+    }
+    program(checkout, f"echo '{json.dumps(REPORT)}'\n")
+
+    done = run(lab_script("drift"), checkout, environ)
+
+    assert done.returncode == 1
+    assert len(issues.calls) == 1, "the one that was answered with a redirect"
+    assert "token-canary" not in done.stdout + done.stderr
 
 
 def test_without_isolation_a_summary_would_run_the_checkout(checkout: Path) -> None:

@@ -15,7 +15,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from threading import Thread
+from typing import Any
 
+import requests
 from opentelemetry.context import Context, attach, detach
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -185,11 +187,30 @@ class Otlp:
         return not self._lost and not any(one.is_alive() for one in ending)
 
 
+class CollectorSession(requests.Session):
+    """Sends to the collector alone what OTEL_* says, and nothing of `netrc`, by no proxy, after no redirect.
+
+    The library would otherwise add the login that `~/.netrc` has for the host, and versions of it follow a
+    redirect with every header but `Authorization`, or take it for a delivery.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trust_env = False  # netrc, proxies, and certificates that the variables of requests name
+
+    def request(self, method: str, url: str | bytes, *args: Any, **more: Any) -> requests.Response:
+        """Return the answer of this address. Raises RequestException, also for one that leads elsewhere."""
+        answer = super().request(method, url, *args, **{**more, "allow_redirects": False})
+        if answer.is_redirect or 300 <= answer.status_code < 400:  # noqa: PLR2004 - HTTP's redirects
+            raise requests.exceptions.InvalidURL("the collector leads elsewhere")
+        return answer
+
+
 class _Spans(OTLPSpanExporter):
     """The library's, which counts what was not delivered and raises nothing."""
 
     def __init__(self, lost: Counter[str]) -> None:
-        super().__init__()
+        super().__init__(session=CollectorSession())
         self._lost = lost
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
@@ -205,7 +226,7 @@ class _Metrics(OTLPMetricExporter):
     """The same for metrics. They are cumulative: what was delivered last makes up for what was not before."""
 
     def __init__(self, lost: Counter[str]) -> None:
-        super().__init__()
+        super().__init__(session=CollectorSession())
         self._lost = lost
 
     def export(
