@@ -138,6 +138,12 @@ class NotCommitted(Refused):
     error_code = "E045"
 
 
+class CommitUnreadable(NotCommitted):
+    """A build system would apply what cannot be compared: the commit of its repository cannot be read."""
+
+    error_code = "E170"
+
+
 class ConsentDiffers(Refused):
     """Beside a reviewed plan another consent is given than the one it carries."""
 

@@ -29,7 +29,7 @@ TRACEPARENT = re.compile(
 _COMMITS = ("GITHUB_SHA", "CI_COMMIT_SHA", "BUILD_SOURCEVERSION", "GIT_COMMIT")
 _REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION", "CLOUD_REGION")
 DIRTY = "+dirty"  # behind the commit: something was read that it does not hold
-UNCHECKED = "+unchecked"  # a repository is there, and git did not say how it compares
+UNCHECKED = "+unchecked"  # a repository is there, and its commit could not be read
 
 
 def read_context(
@@ -45,7 +45,7 @@ def read_context(
     A trace id of the caller is kept, so that the run joins its trace: that of TRACEPARENT, else of X-Ray's
     variable. Else it is that of the trace which is `recorded` of this command, else one is made.
     The commit is the one that is checked out, as `checkout` says where it was asked before, with `+dirty`
-    where something was read that it does not hold. Where git does not say it is the build system's, with
+    where something was read that it does not hold. Where none can be read it is the build system's, with
     `+unchecked` where there is a repository that it should have been compared with.
     """
     tree = read_checkout(root) if checkout is None else checkout
@@ -73,7 +73,7 @@ def _commit(tree: Checkout) -> str:
 
 
 def _told_commit(tree: Checkout, environ: Mapping[str, str]) -> str:
-    """Return the commit that the build system tells, where git does not."""
+    """Return the commit that the build system tells, where none can be read."""
     known = _first(COMMIT, (environ.get(name, "") for name in _COMMITS))
     return known + UNCHECKED if known and tree.silent else known
 

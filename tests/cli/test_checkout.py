@@ -17,7 +17,7 @@ from reconciler.errors import SettingsError
 from reconciler.manifest.readlog import ReadLog
 from reconciler.model.inputs import Inputs
 from reconciler.settings.reading import read_settings
-from reconciler.surroundings.checkout import Checkout, git_environ, inputs_of, read_checkout
+from reconciler.surroundings.checkout import Checkout, inputs_of, read_checkout
 from reconciler.surroundings.context import in_ci, read_context
 
 CI = {"CI": "true"}
@@ -535,22 +535,14 @@ def test_nothing_that_the_repository_configures_is_run(tree: Path) -> None:
     assert [one.name for one in tree.iterdir() if one.name.startswith("ran-")] == []
 
 
-def test_git_gets_no_secret_of_ours() -> None:
-    """It needs its own variables, such as those that a CI action sets for safe.directory."""
-    kept = dict.fromkeys(("PATH", "HOME", "LC_ALL", "GIT_CONFIG_COUNT", "XDG_CONFIG_HOME"), "kept")
-    others = dict.fromkeys(
-        ("SVC_PASSWORD", "RECONCILER_STORE", "GIT_DIR", "GIT_INDEX_FILE", "BASH_ENV"), "canary"
-    )
-
-    assert git_environ({**kept, **others}) == kept
-
-
-def test_where_git_does_not_answer_nothing_is_known(tmp_path: Path) -> None:
+def test_where_there_is_no_repository_behind_its_name_nothing_is_known(tmp_path: Path) -> None:
     """A folder that is no repository, and one that is not there, fail no run."""
     (tmp_path / ".git").write_text("gitdir: /nowhere")
 
-    assert read_checkout(tmp_path) == Checkout(silent=True)
-    assert read_checkout(tmp_path / "none") == Checkout(silent=True)
+    for folder in (tmp_path, tmp_path / "none"):
+        found = read_checkout(folder)
+        assert (found.silent, found.commit, found.unreadable) == (True, "", False)
+        assert found.reason.endswith(".git names a folder that is not there")
 
 
 @pytest.mark.parametrize(
@@ -632,36 +624,107 @@ def test_an_untracked_manifest_is_not_applied_in_ci_though_an_earlier_job_left_i
     assert "manifests/left.yaml is in no commit" in " ".join(refused.stderr.split())
 
 
-def test_git_is_asked_a_few_times_however_many_files_there_are(project: Project, service: Service) -> None:
-    """A process for each file would take minutes for a hundred thousand."""
-    one = "  r{0}: {{name: r{0}, scope: private, mimeType: text/csv, content: {{file: c/{0}.csv}}}}\n"
-    many = "".join(map(one.format, range(300)))
-    write(project.folder, "manifests/many.yaml", f"version: 1\nworkspace: default\nresources:\n{many}")
-    for end in ("\n", "\r\n"):
-        for number in range(300):
-            write(project.folder, f"manifests/c/{number}.csv", f"{number}{end}")
-        if end == "\n":
-            committed(project)
-    tools = project.folder.parent / "tools"
-    write(tools, "git", f'#!/bin/sh\necho x >> "{tools}/calls"\nexec "{shutil.which("git")}" "$@"\n')
-    (tools / "git").chmod(0o755)
+def test_a_commit_is_known_without_git(project: Project, service: Service) -> None:
+    """An image of the program need not hold git: what is on the disk is the checkout."""
+    commit_ = committed(project)
+    without = {**CI, "GITHUB_SHA": "0" * 40, "PATH": str(project.folder / "none")}
+    planned = project.run(service, "plan", env=without)
+    applied = project.run(service, "apply", "--yes", "--format", "json", env=without)
+    history = told(project.run(service, "history", "--format", "json", env=without))
+    project.edit("jobTitle: Engineer", "jobTitle: Senior Engineer")
+    refused = project.run(service, "apply", "--yes", env=without)
 
-    planned = project.run(service, "plan", env={"PATH": f"{tools}{os.pathsep}{PLAIN['PATH']}"})
-
-    assert "and 290 more" in planned.stderr
-    assert (tools / "calls").read_text().count("x") <= 6
+    assert f"commit {commit_}" in planned.stdout
+    assert (applied.returncode, told(applied)["context"]["commit"]) == (0, commit_)
+    assert {one["commit"] for one in history["entries"]} == {commit_}
+    assert (refused.returncode, "E045" in refused.stderr) == (7, True)
 
 
-def test_a_build_system_without_git_is_said_to_have_compared_nothing(
+def test_a_build_system_whose_checkout_has_no_commit_is_said_to_have_compared_nothing(
     project: Project, service: Service
 ) -> None:
-    """An image without git, a checkout of another user: the commit that the build system tells is a claim."""
-    committed(project)
+    """A folder `.git` that is no repository: the commit that the build system tells is a claim."""
     told_ = "0123456789abcdef0123456789abcdef01234567"
-    without = {**CI, "GITHUB_SHA": told_, "PATH": str(project.folder / "none")}
 
-    applied = project.run(service, "apply", "--yes", "--format", "json", env=without)
+    applied = project.run(service, "apply", "--yes", "--format", "json", env={**CI, "GITHUB_SHA": told_})
 
     assert (applied.returncode, told(applied)["context"]["commit"]) == (0, f"{told_}+unchecked")
     assert f"nothing was compared with commit {told_}" in " ".join(applied.stderr.split())
     assert read_context({}, project.folder, random=str, checkout=Checkout(silent=True)).commit == ""
+
+
+def reftable(folder: Path) -> None:
+    git(folder, "config", "core.repositoryformatversion", "1")
+    git(folder, "config", "extensions.refStorage", "reftable")
+
+
+def unknown_extension(folder: Path) -> None:
+    git(folder, "config", "core.repositoryformatversion", "1")
+    git(folder, "config", "extensions.newer", "true")
+
+
+def later_version(folder: Path) -> None:
+    git(folder, "config", "core.repositoryformatversion", "2")
+
+
+def lost_commit(folder: Path) -> None:
+    name = git(folder, "rev-parse", "HEAD")
+    (folder / ".git/objects" / name[:2] / name[2:]).unlink()
+
+
+def forged_commit(folder: Path) -> None:
+    """The bytes of another commit under the id of this one."""
+    name = git(folder, "rev-parse", "HEAD")
+    (folder / "note.txt").write_text("x")
+    after = commit(folder)
+    path = folder / ".git/objects" / name[:2] / name[2:]
+    path.unlink()
+    shutil.copy(folder / ".git/objects" / after[:2] / after[2:], path)
+    (folder / ".git/refs/heads" / git(folder, "branch", "--show-current")).write_text(f"{name}\n")
+
+
+def broken_head(folder: Path) -> None:
+    (folder / ".git/HEAD").write_text("nothing\n")
+
+
+def head_outside(folder: Path) -> None:
+    """A reference is a path below the repository, whatever HEAD says."""
+    commit_ = git(folder, "rev-parse", "HEAD")
+    (folder / "elsewhere").write_text(commit_)
+    (folder / ".git/HEAD").write_text("ref: refs/../../elsewhere\n")
+
+
+def head_of_a_pipe(folder: Path) -> None:
+    (folder / ".git/HEAD").unlink()
+    os.mkfifo(folder / ".git/HEAD")
+
+
+UNREADABLE = {
+    "reftable": (reftable, "its references are stored as 'reftable', not as files"),
+    "extension": (unknown_extension, "its format has the extension 'newer'"),
+    "version": (later_version, "its format has the version '2'"),
+    "lost commit": (lost_commit, "is not there"),
+    "forged commit": (forged_commit, "is damaged: its content has another id"),
+    "broken HEAD": (broken_head, "names no commit"),
+    "HEAD outside": (head_outside, "names no commit"),
+    "HEAD is a pipe": (head_of_a_pipe, "is no regular file"),
+}
+
+
+@pytest.mark.parametrize(("damage", "why"), UNREADABLE.values(), ids=UNREADABLE)
+def test_in_ci_nothing_is_applied_where_the_commit_cannot_be_read(
+    project: Project, service: Service, damage: Callable[[Path], None], why: str
+) -> None:
+    """Git might read it, and say that a file is in no commit: not to know is no reason to go on."""
+    committed(project)
+    damage(project.folder)
+    told_ = {**CI, "GITHUB_SHA": "0123456789abcdef0123456789abcdef01234567"}
+
+    refused = project.run(service, "apply", "--yes", env=told_)
+    asked = service.requests()
+    allowed = project.run(service, "apply", "--yes", "--allow-dirty", "--format", "json", env=told_)
+
+    assert (refused.returncode, asked, "E170" in refused.stderr) == (7, [], True)
+    assert why in " ".join(refused.stderr.split())
+    assert "--allow-dirty" in refused.stderr
+    assert told(allowed)["context"]["commit"] == f"{told_['GITHUB_SHA']}+unchecked"

@@ -199,6 +199,15 @@ ERRORS: tuple[Code, ...] = (
         ),
     ),
     Code(
+        code="E170",
+        title="In CI, the commit of the repository cannot be read",
+        means=(
+            "The repository is read without git: references in files, packed or not, and objects "
+            "named by SHA-1 or SHA-256. References in a reftable, an extension that is not known and damaged "
+            "objects are not read, so nobody knows whether what would be applied is in a commit."
+        ),
+    ),
+    Code(
         code="E064",
         title="The command line cannot be read",
         means="An option or an argument is not known or missing. `--help` shows both.",

@@ -153,6 +153,8 @@ def planned_for(given: Mapping[str, Any]) -> Planned:
         )
     if checkout.dirty:
         output.note(f"not as in commit {checkout.commit}: {difference_words(checkout.differences)}.")
+    if checkout.unreadable:
+        output.note(f"compared with no commit: the repository cannot be read: {checkout.reason}.")
     return planned
 
 

@@ -25,7 +25,7 @@ from reconciler.cli.running import (
 from reconciler.cli.verbs.reviewing.plan import consent_of, next_step, options_of, recipients_of
 from reconciler.cli.verbs.reviewing.reviews import Reviews
 from reconciler.cli.verbs.writing.screen import Screen, report
-from reconciler.errors import FileError, NotCommitted, Refused
+from reconciler.errors import CommitUnreadable, FileError, NotCommitted, Refused
 from reconciler.files.encryption import is_encrypted
 from reconciler.files.planfile import read_plan, write_plan
 from reconciler.files.whole import check_place, read_file
@@ -119,7 +119,7 @@ def _job(file: str | None, undo_file: str | None, given: Mapping[str, Any]) -> J
     if not undoing:
         if not given["allow_dirty"]:
             _check_commit(checkout, os.environ)
-        _note_unchecked(context, os.environ)
+        _note_unchecked(checkout, context, os.environ)
     return Job(
         settings=settings,
         desired=declared.desired,
@@ -135,7 +135,7 @@ def _job(file: str | None, undo_file: str | None, given: Mapping[str, Any]) -> J
 
 
 def _check_commit(checkout: Checkout, environ: Mapping[str, str]) -> None:
-    """Raise NotCommitted where a build system would apply what the commit that is recorded does not hold."""
+    """Raise NotCommitted where a build system would apply what is not known to be in the recorded commit."""
     if in_ci(environ) and checkout.dirty:
         raise NotCommitted(
             "this is CI (the variable CI is set), and what would be applied is not in commit "
@@ -143,15 +143,22 @@ def _check_commit(checkout: Checkout, environ: Mapping[str, str]) -> None:
             next="commit it, or remove what an earlier job left; name what a step of this job makes under "
             "commit.generated of the settings; to apply it anyway: --allow-dirty",
         )
+    if in_ci(environ) and checkout.unreadable:
+        raise CommitUnreadable(
+            "this is CI (the variable CI is set), and nobody knows whether what would be applied is in a "
+            f"commit: the repository cannot be read: {checkout.reason}. Nothing was sent.",
+            next="check out anew in the usual form of git (git clone --ref-format=files); to apply what is "
+            "there without a comparison: --allow-dirty",
+        )
 
 
-def _note_unchecked(context: Context, environ: Mapping[str, str]) -> None:
+def _note_unchecked(checkout: Checkout, context: Context, environ: Mapping[str, str]) -> None:
     """Say in CI that nothing was compared with the commit that is recorded."""
     if in_ci(environ) and context.commit.endswith(UNCHECKED):
         commit = context.commit.removesuffix(UNCHECKED)
         output.note(
-            f"git does not answer here, so nothing was compared with commit {commit}.\n  next: install git "
-            "in the image of the job; for a checkout of another user: git config --global --add "
+            f"no commit can be read here ({checkout.reason}), so nothing was compared with commit {commit}.\n"
+            "  next: look whether the checkout is whole; for one of another user: git config --global --add "
             "safe.directory FOLDER"
         )
 
