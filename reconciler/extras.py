@@ -68,7 +68,6 @@ EXTRAS: Mapping[str, Extra] = {
         "serving the sandbox or receiving callbacks",
         (Library("starlette>=1.0", "starlette"), Library("uvicorn>=0.34", "uvicorn")),
     ),
-    "xlsx": Extra("reading a spreadsheet", (Library("python-calamine>=0.4", "python_calamine"),)),
 }
 
 

@@ -76,7 +76,8 @@ def package(sheets: Mapping[str, str], *, hidden: Sequence[str] = (), **parts: s
         **{f"xl/worksheets/sheet{number}.xml": text for number, (_, text) in named},
     }
     for name, text in parts.items():
-        texts[next(one for one in texts if one.rpartition("/")[2].split(".")[0] == name)] = text
+        place = next((one for one in texts if one.rpartition("/")[2].split(".")[0] == name), f"xl/{name}.xml")
+        texts[place] = text
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as file:
         for name, text in texts.items():

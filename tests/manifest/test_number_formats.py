@@ -1,5 +1,7 @@
 """Cells of spreadsheets whose text on the screen is not what they hold: taken as shown, or told."""
 
+import subprocess
+import sys
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
@@ -176,3 +178,17 @@ def test_a_header_that_is_shown_in_another_way_is_told(tmp_path: Path) -> None:
     table = read_sheet(package({"S": sheet(rows)}, styles=styled(9)), str(tmp_path / "s.xlsx"), "")
 
     assert list(table.unusable) == [1]
+
+
+def test_no_format_takes_long() -> None:
+    """Whoever wrote the file wrote it. Read by going back over itself, this one takes years."""
+    code = "_" * 40 + '"'
+    script = (
+        "from reconciler.manifest.rosters.numberformats import show_number; "
+        f"print(show_number(1.0, '1', {code!r}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=20, check=True
+    )
+
+    assert done.stdout.strip() == "None"

@@ -54,17 +54,6 @@ ASKING: dict[str, list[tuple[tuple[str, ...], dict[str, str], dict[str, str]]]] 
     ],
     "postgres": [(("plan",), {"RECONCILER_STORE": "postgresql://127.0.0.1:1/on-call"}, {})],
     "sandbox": [(("sandbox", "--port", "0"), {}, {}), (("demo",), {}, {}), (LISTEN, {}, {})],
-    "xlsx": [
-        (
-            ("validate",),
-            {},
-            {
-                "manifests/roster.yaml": "version: 1\nworkspace: default\n"
-                "rosters: [{file: staff.xlsx, name: '{Id}', contacts: {firstName: '{Name}'}}]\n",
-                "manifests/staff.xlsx": "",
-            },
-        )
-    ],
 }
 # What may be imported where its extra is installed, and by nothing else: module -> extra.
 GATED = {
@@ -73,7 +62,6 @@ GATED = {
     "reconciler.cli.telemetry.otlp": "otel",
     "reconciler.cli.verbs.service.callbacks.listening": "sandbox",
     "reconciler.cli.verbs.service.sandbox": "sandbox",
-    "reconciler.manifest.rosters.sheet": "xlsx",
     "reconciler.receiver.server": "sandbox",
     "reconciler.sandbox.app": "sandbox",
     "reconciler.sandbox.web.guard": "sandbox",

@@ -10,14 +10,11 @@ Source: ECMA-376 part 1, 18.8.30 (numFmt) and 18.8.31 (numFmts).
 import re
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
-from xml.etree import ElementTree as ET
-
-from reconciler.manifest.files import Unreadable
+from functools import lru_cache
 
 GENERAL, TEXT = "General", "@"
 
-# Those that a file does not spell out. Dates and times are not here, for the reader of cells knows them as
-# such, and neither are those that differ by language: such a cell cannot be used.
+# Those that a file does not spell out. Those that differ by language are left out.
 _BUILT_IN: Mapping[int, str] = {
     0: GENERAL,
     1: "0",
@@ -29,23 +26,42 @@ _BUILT_IN: Mapping[int, str] = {
     11: "0.00E+00",
     12: "# ?/?",
     13: "# ??/??",
+    14: "mm-dd-yy",
+    15: "d-mmm-yy",
+    16: "d-mmm",
+    17: "mmm-yy",
+    18: "h:mm AM/PM",
+    19: "h:mm:ss AM/PM",
+    20: "h:mm",
+    21: "h:mm:ss",
+    22: "m/d/yy h:mm",
     37: "#,##0 ;(#,##0)",
     38: "#,##0 ;[Red](#,##0)",
     39: "#,##0.00;(#,##0.00)",
     40: "#,##0.00;[Red](#,##0.00)",
     41: '_(* #,##0_);_(* (#,##0);_(* "-"_);_(@_)',
     43: '_(* #,##0.00_);_(* (#,##0.00);_(* "-"??_);_(@_)',
+    45: "mm:ss",
+    46: "[h]:mm:ss",
+    47: "mmss.0",
     48: "##0.0E+0",
     49: TEXT,
 }
 _UNKNOWN = ""  # shows nobody knows what
+_CODE_MAX = 255  # characters of a format, as many as a spreadsheet program takes
+_ID_MAX = 9  # digits
 
-_SECTION = re.compile(r'((?:"[^"]*"|\\.|\[[^\]]*\]|[_*].|[^;"\\\[])*)(?:;|$)', re.DOTALL)
+_SECTION = re.compile(r'((?:"[^"]*"|\\.|\[[^\]]*\]|[_*].|[^;"\\\[])*+)(?:;|$)', re.DOTALL)
 # What changes nothing that is read: colours, a language, the room that a sign would take, blanks that fill.
 _UNSEEN = re.compile(
     r"\[(?:Black|Blue|Cyan|Green|Magenta|Red|White|Yellow|Color ?\d+|\$-[0-9A-F]{1,4})\]|_.|\* |\"\"",
     re.IGNORECASE,
 )
+# What a date or a time is known by: letters for days and hours outside of texts; [h] is a length of time.
+_WRITTEN = re.compile(r'"[^"]*"|\\.|[_*].|general', re.IGNORECASE | re.DOTALL)
+_LENGTH = re.compile(r"\[(?:h+|m+|s+)\]", re.IGNORECASE)
+_BRACKETS = re.compile(r"\[[^\]]*\]")
+_CALENDAR = re.compile(r"[dmyhs]", re.IGNORECASE)
 _DIGITS = re.compile(r"([#0](?:[#0,]*[#0])?)?(\.([#0]*))?")
 _ZEROS = re.compile(r"0+")
 _TEXT_SECTION = 3  # the fourth one is that of texts
@@ -53,29 +69,28 @@ _SIGNED = 2  # sections from which on negative numbers have their own
 _ZERO = 3  # sections from which on zero has its own
 
 
-def read_formats(styles: bytes, name: str) -> tuple[str, ...]:
-    """Return the format of each style that cells name by its number. Raises Unreadable, and ParseError."""
-    if b"<!DOCTYPE" in styles:
-        what = f"{name} declares a document type, which no .xlsx file does."
-        raise Unreadable(what, "open it in a spreadsheet program and save it as .xlsx", code="E511")
-    root = ET.fromstring(styles)  # noqa: S314 - no document type, see above
-    written = {one.get("numFmtId", ""): one.get("formatCode", "") for one in _named(root, "numFmt")}
-    return tuple(_format(one.get("numFmtId", "0"), written) for xfs in _named(root, "cellXfs") for one in xfs)
+def built_in(number: str) -> str:
+    """Return the format that a file names by this number and does not spell out."""
+    return _BUILT_IN.get(int(number), _UNKNOWN) if number.isdecimal() and len(number) <= _ID_MAX else _UNKNOWN
 
 
-def _named(root: ET.Element, tag: str) -> list[ET.Element]:
-    return [one for one in root.iter() if one.tag.rpartition("}")[2] == tag]
-
-
-def _format(number: str, written: Mapping[str, str]) -> str:
-    if number in written:
-        return written[number]
-    return _BUILT_IN.get(int(number), _UNKNOWN) if number.isdecimal() else _UNKNOWN
+def is_code(code: str) -> bool:
+    """Whether a format is as short as spreadsheet programs write it; nobody knows what another one shows."""
+    return len(code) <= _CODE_MAX
 
 
 def is_plain(code: str) -> bool:
     """Whether a format shows numbers and texts as they are."""
     return code == TEXT or code.lower() == GENERAL.lower()
+
+
+@lru_cache(maxsize=1024)
+def calendar_kind(code: str) -> str:
+    """Return what a number of this format shows: "a date" (or a time), "a length of time", or ""."""
+    rest = _WRITTEN.sub("", code)
+    if _LENGTH.search(rest):
+        return "a length of time"
+    return "a date" if _CALENDAR.search(_BRACKETS.sub("", rest)) else ""
 
 
 def show_number(value: float, plain: str, code: str) -> str | None:
@@ -103,14 +118,15 @@ def shows_texts(code: str) -> bool:
     return all(is_plain(one) for one in sections if TEXT in one)
 
 
-def _sections(code: str) -> list[str]:
+@lru_cache(maxsize=1024)
+def _sections(code: str) -> tuple[str, ...]:
     found, at = [], 0
     while (match := _SECTION.match(code, at)) and at <= len(code):
         found.append(_UNSEEN.sub("", match[1]).strip(" "))
         if match.end() == len(code) and not match[0].endswith(";"):
             break
         at = match.end()
-    return found
+    return tuple(found)
 
 
 def _render(value: float, section: str) -> str | None:

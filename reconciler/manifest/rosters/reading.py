@@ -2,8 +2,6 @@
 
 from pathlib import PurePath
 
-from reconciler.errors import MissingExtra
-from reconciler.extras import require
 from reconciler.manifest.files import Unreadable
 from reconciler.manifest.rosters.delimited import read_table
 from reconciler.manifest.rosters.records import read_records
@@ -24,7 +22,9 @@ def read_roster(data: bytes, file: str, sheet: str) -> Table:
         return no_table(file, stands_for.problem(file))
     end = PurePath(file).suffix.lower()
     if has_sheets(file):
-        return _spreadsheet(data, file, sheet)
+        from reconciler.manifest.rosters.sheet import read_sheet  # noqa: PLC0415 - zip and XML, for some alone
+
+        return read_sheet(data, file, sheet)
     if end in _OTHERS:
         what = f"{file} is a spreadsheet of a kind that is not read."
         raise Unreadable(what, "save it as .xlsx or `CSV UTF-8`", code="E511")
@@ -34,14 +34,3 @@ def read_roster(data: bytes, file: str, sheet: str) -> Table:
 def has_sheets(name: str) -> bool:
     """Whether a file of this name is read as a spreadsheet."""
     return PurePath(name).suffix.lower() == ".xlsx"
-
-
-def _spreadsheet(data: bytes, file: str, sheet: str) -> Table:
-    try:
-        require("xlsx")
-    except MissingExtra as error:
-        what, hint = f"{file} cannot be read here: {error}", f"{error.next}, or export it as `CSV UTF-8`"
-        raise Unreadable(what, hint, code="E511") from error
-    from reconciler.manifest.rosters.sheet import read_sheet  # noqa: PLC0415 - loads an extra, and 8 ms of others
-
-    return read_sheet(data, file, sheet)

@@ -4,27 +4,67 @@ A number that is whole has no point, and leading zeros where its format is of ze
 are words; rows count as the spreadsheet counts them. What a cell cannot hold safely is told where somebody
 takes it: a formula (its result is what some program computed last), an error, a date (telephone numbers
 become dates by themselves), a number of more than fifteen digits (a spreadsheet keeps no more), what its
-format shows in another way than it is (numberformats.py). Loads the library for it, an extra that may be
-missing (reading.py).
+format shows in another way than it is (numberformats.py).
+
+The sheet is read as it is unpacked (package.py), cell after cell: what it takes is what the rows hold, and
+not what lies between the first and the last cell that some program has touched.
+
+Source: ECMA-376, part 1, 18.3 (`row`, `c`, `f`, `v`, `is` and `mergeCells` of a sheet).
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import date, datetime, time, timedelta
-from typing import Any, cast
 
-import python_calamine
-
+from reconciler.core.text.blanks import is_blank
 from reconciler.errors import Problem
-from reconciler.manifest.files import Unreadable
-from reconciler.manifest.rosters.numberformats import show_number, shows_texts
+from reconciler.manifest.rosters.numberformats import calendar_kind, is_plain, show_number, shows_texts
+from reconciler.manifest.rosters.package import REMOVE, Package
 from reconciler.manifest.rosters.table import Row, Table, TableBuilder, no_table
-from reconciler.manifest.rosters.workbook import sheet_of
+from reconciler.manifest.rosters.workbook import (
+    CELL_MAX,
+    RichText,
+    find_sheet,
+    read_formats,
+    read_texts,
+    unescape,
+)
 from reconciler.model.documents import in_sheet
-from reconciler.model.tables import UNSAID
+from reconciler.model.tables import CELLS_MAX, COLUMNS_MAX, UNSAID
 from reconciler.parsing.build import shown
 
 _MERGED_SHOWN_MAX = 20
 _WHOLE_MAX = 10**15  # numbers below it have all their digits
+_LAST = 1_048_576  # the last row that a spreadsheet has
+# Cells that no file holds, between those that it does: eight bytes each, for the file's few letters.
+_FREE_GAPS, _GAPS_A_CELL = 8 * 1024 * 1024, 4
+# Characters of all cells. A text that many cells share is written once, and every one of them shows it.
+_FREE_CHARACTERS, _CHARACTERS_A_BYTE = 4 * 1024 * 1024, 2
+_AT = re.compile(r"([A-Z]{1,3})([1-9][0-9]{0,6})")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]{1,4})?")
+_NUMBER_MAX = 64  # characters of one, as it is written
+_FALSE = ("0", "false")
+_ROW_NUMBER, _STYLE_NUMBER = re.compile(r"[1-9][0-9]{0,6}"), re.compile(r"[0-9]{1,9}")
+
+# Where the reader is. `_ASIDE` is within an element that no cell is made of.
+_OUTSIDE, _IN_SHEET, _IN_DATA, _IN_ROW, _IN_CELL, _IN_VALUE, _IN_TEXT, _IN_RUN, _ASIDE = range(9)
+_WHOLE, _PART = range(9, 11)  # a text in one piece, and a piece of one
+_OF_TEXTS = frozenset({_WHOLE, _PART})
+_BELOW: Mapping[tuple[int, str], int] = {
+    (_IN_SHEET, "sheetData"): _IN_DATA,
+    (_IN_DATA, "row"): _IN_ROW,
+    (_IN_CELL, "is"): _IN_TEXT,
+    (_IN_TEXT, "t"): _WHOLE,
+    (_IN_TEXT, "r"): _IN_RUN,
+    (_IN_RUN, "t"): _PART,
+}
+_ABOVE: Mapping[int, int] = {
+    _IN_SHEET: _OUTSIDE,
+    _IN_CELL: _IN_ROW,
+    **{below: level for (level, _), below in _BELOW.items()},
+}
+_NAMES = ("sheetData", "row", "c", "v", "f", "is", "r", "t", "mergeCell")
+
+_AREA = "delete the rows and columns beyond the last person, then save it"
 
 
 def read_sheet(data: bytes, file: str, wanted: str) -> Table:
@@ -32,99 +72,313 @@ def read_sheet(data: bytes, file: str, wanted: str) -> Table:
 
     Raises Unreadable for a file, or a sheet, of which nothing can be read.
     """
-    found = sheet_of(data, file, wanted)
-    place = in_sheet(file, found.name)
-    try:
-        with python_calamine.CalamineWorkbook.from_filelike(found.file) as book:
-            sheet = book.get_sheet_by_name(found.name)
-            unusable = {row: dict(cells) for row, cells in found.unusable.items()}
-            builder = TableBuilder(place, of_cells=True)
-            builder.take(_rows(sheet, unusable, found.formats))
-            merged = tuple(_merged(sheet.merged_cell_ranges or (), place))
-    except python_calamine.CalamineError as error:
-        hint = "open it and save it again, or export it"
-        raise Unreadable(f"{shown(place)} is damaged.", hint, code="E511") from error
-    return no_table(place, *merged) if merged else builder.table(unusable)
+    package = Package(data, file)
+    book = find_sheet(package, wanted)
+    formats = read_formats(package, book.styles)
+    reader = _Cells(package, read_texts(package, book.texts), formats)
+    place = in_sheet(file, book.sheet)
+    builder = TableBuilder(place, of_cells=True, width=COLUMNS_MAX)
+    builder.take(reader.rows(book.part))
+    merged = tuple(_merged(reader.merged, place))
+    return no_table(place, *merged) if merged else builder.table(reader.unusable)
 
 
-def _merged(ranges: Sequence[tuple[tuple[int, int], tuple[int, int]]], place: str) -> Iterator[Problem]:
+def _merged(ranges: Sequence[str], place: str) -> Iterator[Problem]:
     """Yield a mistake for each group of merged cells: all but the first are empty, whatever they show."""
-    for (row, column), _ in ranges[:_MERGED_SHOWN_MAX]:
+    for one in ranges:
+        found = _AT.match(one)
+        row, column = (int(found[2]), _index(found[1]) + 1) if found else (0, 0)
         what = "cells are merged here; only the first of them holds something."
         hint = "unmerge them, and fill each of them"
-        yield Problem(place, row + 1, column + 1, what, hint, code="E511")
+        yield Problem(place, row, column, what, hint, code="E511")
 
 
-def _rows(
-    sheet: Any, unusable: dict[int, dict[int, str]], formats: Mapping[int, Mapping[int, str]]
-) -> Iterator[Row]:
-    """Yield the rows that hold something. Adds to `unusable` what was found in them."""
-    for number, cells in enumerate(_cells(sheet, unusable), start=1):
-        texts = [one if type(one) is str else _TEXTS[type(one)](one) for one in cells]
-        if None in texts:
-            unusable.setdefault(number, {}).update(_told(cells, texts))
-        for index, code in formats.get(number, {}).items():
-            if index >= len(cells) or texts[index] is None:  # empty, or told already
-                continue
-            texts[index] = _as_shown(cells[index], texts[index], code)
-            if texts[index] is None:
-                held = "a text" if isinstance(cells[index], str) else "a number"
-                what = f"{held} that its format shows in another way ({shown(code or 'a built-in one')})"
-                unusable.setdefault(number, {})[index] = what
-        for index in unusable.get(number, ()):
-            texts[index] = UNSAID  # never empty: a row of formulas is somebody, and not the end of the list
-        if any(texts):
-            yield number, cast("list[str]", texts)
+class _Cells:
+    """The reader of one sheet: `rows` yields those that hold something, as wide as the first one, or wider.
 
-
-def _cells(sheet: Any, unusable: Mapping[int, Mapping[int, str]]) -> Iterator[list[object]]:
-    """Yield the cells of every row, all of one width.
-
-    The library begins with the first column that holds something, and ends with the last row and column that
-    do; for it a formula without a result holds nothing.
+    `unusable` are the cells, by row and index from 0, that no text may be taken from, and what they hold.
+    Where an element begins that no cell is made of, all within it is passed over (`_aside`).
     """
-    first, used = (sheet.start[1], sheet.end[1] + 1) if sheet.start else (0, 0)
-    width = max(used, *(max(cells) + 1 for cells in unusable.values()), 0)
-    rows = 0
-    for rows, cells in enumerate(sheet.iter_rows(), start=1):  # noqa: B007 - counted for what follows
-        yield [""] * first + cells + [""] * (width - used)
-    for _ in range(rows, max(unusable, default=0)):
-        yield [""] * width
+
+    # Called for every element of a million cells: the branch of a cell and of its value comes first.
+    __slots__ = (
+        "_aside", "_back", "_cell", "_cells", "_characters", "_columns", "_end", "_formula", "_gaps", "_held",
+        "_last", "_level", "_marks", "_names", "_package", "_plain", "_read", "_rich", "_row", "_styles",
+        "_texts", "_untold", "_value", "_width", "elements", "merged", "name_c", "name_v", "unusable",
+    )  # fmt: skip
+
+    def __init__(self, package: Package, texts: Sequence[str | None], formats: Sequence[str]) -> None:
+        self.elements = 0
+        self.merged: list[str] = []
+        self.unusable: dict[int, dict[int, str]] = {}
+        self._package = package
+        self._texts = texts
+        self._styles = formats
+        # By the number as a cell writes it. A cell without a number has the first style.
+        self._plain = {str(number) for number, code in enumerate(formats) if is_plain(code)}
+        if "0" in self._plain:
+            self._plain.add("")
+        self._read: list[Row] = []
+        self._width = 0  # of the first row that holds something
+        self._held = self._gaps = self._characters = 0
+        self._level = _OUTSIDE
+        self._back = self._aside = 0  # the level that we were at, and how many elements are open beside it
+        self._names: Mapping[str, str] = {}
+        self.name_c = self.name_v = ""
+        self._columns: dict[str, int] = {}  # by their letters, as far as they were met
+        self._marks: dict[tuple[tuple[int, str], ...], dict[int, str]] = {}
+        # The row that is read, and the cell.
+        self._row, self._end, self._last = 0, "", -1
+        self._cells: list[str] = []
+        self._untold: dict[int, str] = {}
+        self._cell: dict[str, str] = {}
+        self._value: str | None = None
+        self._formula = False
+        self._rich = RichText()
+
+    def rows(self, part: str) -> Iterator[Row]:
+        """Yield each row that holds something, with its number."""
+        for _ in self._package.parse(part, self):
+            limit = _FREE_CHARACTERS + _CHARACTERS_A_BYTE * self._package.unpacked
+            if self._characters > limit:
+                what = f"shows more than {limit:,} characters, which is the limit for its size."
+                raise self._package.refusal(what, REMOVE)
+            yield from self._read
+            self._read.clear()
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        """Take the begin of an element."""
+        level = self._level
+        if level == _IN_ROW and name == self.name_c:
+            self._level = _IN_CELL
+            self.elements += 1
+            self._cell = attributes
+            at = attributes.get("r", "")
+            end = self._end
+            index = self._columns.get(at[: -len(end)], -1) if at.endswith(end) else -1
+            if index < 0:
+                index = self._place(at)
+            if index <= self._last:
+                raise self._package.refusal("has cells that are there twice, or not in their order.")
+            self._last = index
+        elif level == _IN_CELL and name == self.name_v and self._value is None:
+            self._level = _IN_VALUE
+            self._value = ""
+        else:
+            self._start_other(name, attributes)
+
+    def end(self, _: str) -> None:
+        """Take the end of an element."""
+        level = self._level
+        if level == _IN_VALUE:
+            self._level = _IN_CELL
+        elif level == _IN_CELL:
+            self._level = _IN_ROW
+            value = self._value
+            cell = self._cell
+            if value and cell.get("t") == "s" and not self._formula and cell.get("s", "") in self._plain:
+                text = self._texts[int(value)]  # as most cells of most sheets
+                self._value = None
+                if text and self._last == len(self._cells):
+                    self._characters += len(text)
+                    self._cells.append(text)
+                else:
+                    self._hold(text or "", "" if text is not None else _LONG)
+            else:
+                self._end_cell()
+        elif level == _ASIDE:
+            self._aside -= 1
+            if not self._aside:
+                self._level = self._back
+        else:
+            if level in _OF_TEXTS:
+                self._rich.end_run()
+            elif level == _IN_ROW:
+                self._end_row()
+            self._level = _ABOVE[level]
+
+    def text(self, text: str) -> None:
+        """Take a piece of a text."""
+        level = self._level
+        if level == _IN_VALUE:
+            if not self._value:
+                self._value = text
+            elif len(self._value) <= CELL_MAX:
+                self._value += text
+        elif level in _OF_TEXTS:
+            self._rich.take(text)
+
+    def _start_other(self, name: str, attributes: dict[str, str]) -> None:
+        self.elements += 1
+        level = self._level
+        if level == _OUTSIDE:
+            front = name[: name.rfind(":") + 1]
+            self._names = {front + one: one for one in _NAMES}
+            self.name_c, self.name_v = front + "c", front + "v"
+            self._level = _IN_SHEET
+            return
+        tag = self._names.get(name, "")
+        below = _BELOW.get((level, tag))
+        if below is not None:
+            self._level = below
+            if below == _IN_ROW:
+                self._start_row(attributes.get("r", ""))
+            elif below in _OF_TEXTS:
+                self._rich.start_run(attributes)
+            return
+        if tag == "f" and level == _IN_CELL:
+            self._formula = True
+        elif tag == "mergeCell" and len(self.merged) < _MERGED_SHOWN_MAX:
+            self.merged.append(attributes.get("ref", ""))
+        elif tag in ("c", "row", "v") and level in (_IN_ROW, _IN_CELL, _IN_VALUE):
+            raise self._package.damage()
+        if level != _ASIDE:
+            self._back, self._level = level, _ASIDE
+        self._aside += 1
+        self._package.require_depth(self._aside)
+
+    # --- rows ---
+
+    def _start_row(self, number: str) -> None:
+        self._last = -1
+        self._end = "?"  # the first cell says which row it is, where the row does not
+        if number:
+            self._begin_row(number)
+
+    def _begin_row(self, number: str) -> None:
+        if not _ROW_NUMBER.fullmatch(number):
+            raise self._misplaced()
+        found = int(number)
+        if found > _LAST:
+            raise self._package.refusal(f"has a row beyond {_LAST:,}, the last one of a spreadsheet.", _AREA)
+        if found <= self._row:
+            raise self._package.refusal("has rows that are there twice, or not in their order.")
+        self._row, self._end = found, number
+
+    def _end_row(self) -> None:
+        if self._untold:
+            key = tuple(self._untold.items())
+            self.unusable[self._row] = self._marks.setdefault(key, self._untold)
+            self._untold = {}
+        if cells := self._cells:
+            if not self._width and not all(map(is_blank, cells)):
+                self._width = len(cells)
+            self._held += len(cells)
+            if len(cells) < self._width:
+                self._fill(self._width)
+            self._read.append((self._row, cells))
+            self._cells = []
+
+    def _fill(self, width: int) -> None:
+        """Put empty cells behind those of the row, up to this width."""
+        gap = width - len(self._cells)
+        self._gaps += gap
+        self._held -= gap  # `_end_row` counts all cells of the row
+        if self._gaps > _FREE_GAPS + _GAPS_A_CELL * self._held or self._gaps > CELLS_MAX:
+            what = "has a used area of which hardly a cell holds something."
+            raise self._package.refusal(what, _AREA)
+        self._cells.extend([""] * gap)
+
+    # --- cells ---
+
+    def _place(self, at: str) -> int:
+        """Return the column of a cell whose letters were not met before, in the row that is read."""
+        found = _AT.fullmatch(at)
+        if found is None:
+            raise self._misplaced()
+        if self._end == "?":
+            self._begin_row(found[2])
+        index = _index(found[1])
+        if found[2] != self._end or index >= COLUMNS_MAX:
+            raise self._misplaced()
+        self._columns[found[1]] = index
+        return index
+
+    def _misplaced(self) -> Exception:
+        return self._package.refusal("has cells that do not say where they are.")
+
+    def _end_cell(self) -> None:
+        cell, value = self._cell, self._value
+        self._value = None
+        kind = cell.get("t", "n")
+        untold = ""
+        if self._formula:
+            self._formula = False
+            self._rich.clear()
+            text, untold = "", "a formula"
+        elif kind == "s":
+            found = self._texts[int(value)] if value and value.strip() else ""
+            text, untold = (found, "") if found is not None else ("", _LONG)
+        elif self._rich.pieces and not value:
+            found = self._rich.value()
+            self._rich.clear()
+            text, untold = (found, "") if found is not None else ("", _LONG)
+        elif value and len(value) > CELL_MAX:
+            text, untold = "", _LONG
+        else:
+            text, untold = _KINDS[kind](value or "")
+        if text and cell.get("s", "") not in self._plain:
+            text, untold = self._styled(text, cell.get("s", "0"), kind)
+        self._hold(text, untold)
+
+    def _hold(self, text: str, untold: str) -> None:
+        """Put a text into the row, or what stands for one that nobody may take."""
+        if untold:
+            self._untold[self._last] = untold
+            text = UNSAID  # never empty: a row of formulas is somebody, and not the end of the list
+        if text:
+            self._characters += len(text)
+            if self._last > len(self._cells):
+                self._fill(self._last)
+            self._cells.append(text)
+
+    def _styled(self, text: str, style: str, kind: str) -> tuple[str, str]:
+        """Return the same of a cell whose style has a format, for what this shows of a number or a text."""
+        number = int(style) if _STYLE_NUMBER.fullmatch(style) else len(self._styles)
+        code = self._styles[number] if number < len(self._styles) else ""
+        found: str | None = text
+        held = "a number" if kind == "n" else "a text"
+        if kind == "n":
+            calendar = calendar_kind(code)
+            if calendar:
+                return "", "a time" if calendar == "a date" and float(text) < 1 else calendar
+            found = show_number(float(text), text, code)
+        elif kind != "b":
+            found = text if shows_texts(code) else None
+        if found is None:
+            return "", f"{held} that its format shows in another way ({shown(code or 'a built-in one')})"
+        return found, ""
 
 
-def _told(cells: Sequence[object], texts: Sequence[str | None]) -> Iterator[tuple[int, str]]:
-    """Yield the index of each cell that has no text, and what it holds."""
-    for index, (cell, text) in enumerate(zip(cells, texts, strict=True)):
-        if text is None:
-            yield index, _HELD.get(type(cell), "a number of more than 15 digits")
+_LONG = f"a text of more than {CELL_MAX:,} characters"
 
 
-def _as_shown(cell: object, text: str | None, code: str) -> str | None:
-    """Return the text of a cell of such a format; None where another one is shown than it holds."""
-    if text and isinstance(cell, int | float) and not isinstance(cell, bool):
-        return show_number(cell, text, code)
-    return text if not isinstance(cell, str) or not cell or shows_texts(code) else None
-
-
-def _number(value: float) -> str | None:
+def _number(written: str) -> tuple[str, str]:
+    written = written.strip()
+    if not written:
+        return "", ""
+    if len(written) > _NUMBER_MAX or not _NUMBER.fullmatch(written):
+        return "", "no number, though it says so"
+    value = float(written)
     if abs(value) >= _WHOLE_MAX:
-        return None
-    return str(int(value)) if value == int(value) else repr(value)
+        return "", "a number of more than 15 digits"
+    return str(int(value)) if value == int(value) else repr(value), ""
 
 
-def _nothing(_: object) -> None:
-    return None
-
-
-# The types that the library has for cells, each with how its value is written.
-_TEXTS: dict[type, Callable[[Any], str | None]] = {
-    str: str,
-    bool: lambda value: "true" if value else "false",
-    int: _number,
-    float: _number,
-    date: _nothing,
-    datetime: _nothing,
-    time: _nothing,
-    timedelta: _nothing,
+# What each type of a cell says is its value, as a text, and what it holds instead.
+_KINDS: Mapping[str, Callable[[str], tuple[str, str]]] = {
+    "inlineStr": lambda _: ("", ""),  # the text stands elsewhere
+    "n": _number,
+    "str": lambda written: (unescape(written), ""),
+    "b": lambda written: (("false" if written in _FALSE else "true") if written else "", ""),
+    "e": lambda _: ("", "an error"),
+    "d": lambda _: ("", "a date"),
 }
-_HELD = {date: "a date", datetime: "a date", time: "a time", timedelta: "a length of time"}
+
+
+def _index(letters: str) -> int:
+    """Return the index of a column from 0: A is 0, Z 25, AA 26."""
+    number = 0
+    for letter in letters:
+        number = number * 26 + ord(letter) - 64
+    return number - 1

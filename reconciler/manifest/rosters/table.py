@@ -6,6 +6,7 @@ What the rows mean is `roster.py`'s; where they come from, that of the module of
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from reconciler.core.text.blanks import is_blank, trim_edges
 from reconciler.core.text.composed import normalized
@@ -72,16 +73,25 @@ class TableBuilder:
     """What was read of one file so far: give it the header and the rows, then ask for the table."""
 
     def __init__(
-        self, file: str, *, rows_max: int = ROWS_MAX, names: Sequence[str] = (), of_cells: bool = False
+        self,
+        file: str,
+        *,
+        rows_max: int = ROWS_MAX,
+        names: Sequence[str] = (),
+        of_cells: bool = False,
+        width: int = 0,
     ) -> None:
-        """`of_cells`: a spreadsheet wrote it, and may have written empty columns behind the table."""
+        """`of_cells`: a spreadsheet wrote it, and may have written empty columns behind the table.
+
+        `width`: so many columns it may have written, where that is more than the header has.
+        """
         self.file = file
         self.names = names
         self.rows_max = rows_max
         self.header: tuple[str, ...] = ()
         self._of_cells = of_cells
         self._header_row = 0
-        self._width = 0  # of the header, with the columns without a name behind it
+        self._width = width  # of the header, with the columns without a name behind it
         self._unnamed: set[int] = set()  # of those, the ones that hold something
         self.rows: list[Row] = []
         self.problems: list[Problem] = []
@@ -143,8 +153,8 @@ class TableBuilder:
     def _record(self, number: int, cells: list[str]) -> None:
         if not self.header:
             self.header = tuple(map(column_name, cells[: _used(cells)] if self._of_cells else cells))
-            self._header_row, self._width = number, len(cells)
-            self.problems.extend(_header_problems(self.header, self.file, number))
+            self._header_row, self._width = number, max(self._width, len(cells))
+            self.problems.extend(islice(_header_problems(self.header, self.file, number), _PROBLEMS_MAX))
         elif used := _used(cells):
             cells = self._within(cells, used)
             wrong = tuple(_row_problems(cells, self.header))
