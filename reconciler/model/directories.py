@@ -13,11 +13,15 @@ from reconciler.model.secret import Secret
 
 
 class SqlDirectory(Struct, frozen=True):
-    """A query of a database: `url` as SQLAlchemy writes it, with its password where it has one."""
+    """A query of a database: `url` as SQLAlchemy writes it, with its password where it has one.
+
+    `tls`: "verify" requires that another machine proves itself; "driver" leaves that to the driver.
+    """
 
     url: Secret
     statement: str
     timeout_s: float = 60.0
+    tls: Literal["verify", "driver"] = "verify"
 
 
 class LdapDirectory(Struct, frozen=True):

@@ -85,6 +85,8 @@ def _of_sql(described: Mapping[str, Any]) -> _Objections:
         yield why, statements.READ_ONLY
     if not isinstance(url, str):
         return
+    if described.get("tls") == "driver" and url.startswith(("sqlite:", urls.POSTGRESQL)):
+        yield "it has tls, and how this database is reached is not for its driver.", "remove tls"
     if statements.holds_password(url):
         yield (
             "its url holds a password: this file is kept in git, and what was once committed stays readable.",

@@ -1,8 +1,8 @@
 """A query of any other database that SQLAlchemy knows, where its driver is installed.
 
 No such database can be asked in the same way to write nothing. So its statement begins with SELECT, is one,
-has no word of those that write, and whatever it did is rolled back. The options in its URL decide how its
-connection is protected.
+has no word of those that write, and whatever it did is rolled back. How its connection is protected is said
+in encryption.py.
 """
 
 import re
@@ -11,12 +11,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import create_engine
-from sqlalchemy.engine import make_url
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from reconciler.directories.answers import DirectoryFailed
+from reconciler.directories.sql.encryption import require_tls
 from reconciler.directories.sql.statements import READ_ONLY, dialect_of
 
 _at_once = 1_000  # rows
@@ -27,8 +28,11 @@ Asked = tuple[Sequence[str], Iterator[Sequence[Sequence[Any]]]]  # titles, and r
 
 
 @contextmanager
-def asked(url: str, statement: str, timeout_s: float) -> Iterator[Asked]:
-    """Give the columns of the answer, and its rows in batches. Raises DirectoryFailed, in the block too."""
+def asked(url: str, statement: str, timeout_s: float, *, leave_tls: bool = False) -> Iterator[Asked]:
+    """Give the columns of the answer, and its rows in batches. Raises DirectoryFailed, in the block too.
+
+    `leave_tls`: whether the connection is encrypted is for the driver and the options of its URL alone.
+    """
     if ";" in statement.rstrip().removesuffix(";"):  # in a text as well: each database has quotes of its own
         raise DirectoryFailed("its statement holds a semicolon, and may be more than one.", READ_ONLY)
     if word := _WRITES.search(statement):
@@ -36,7 +40,10 @@ def asked(url: str, statement: str, timeout_s: float) -> Iterator[Asked]:
         raise DirectoryFailed(what, READ_ONLY)
     ends_at = time.monotonic() + timeout_s
     try:
-        engine = create_engine(make_url(url), poolclass=NullPool, hide_parameters=True)
+        parsed = make_url(url)
+        engine = create_engine(parsed, poolclass=NullPool, hide_parameters=True)
+        if not leave_tls:
+            _require_tls(engine, parsed)
         with engine.connect() as connection:
             try:
                 found = connection.execution_options(stream_results=True).exec_driver_sql(statement)
@@ -54,6 +61,17 @@ def asked(url: str, statement: str, timeout_s: float) -> Iterator[Asked]:
         raise DirectoryFailed(what, "try the statement in a client of that database") from error
     except SQLAlchemyError as error:
         raise DirectoryFailed(f"it cannot be read: {type(error).__name__}.", READ_ONLY) from error
+
+
+def _require_tls(engine: Engine, url: URL) -> None:
+    """Let the driver connect with what makes its connection safe, or not at all."""
+
+    @event.listens_for(engine, "do_connect")
+    def protect(dialect: Any, _record: Any, _positional: list[Any], given: dict[str, Any]) -> None:
+        version = tuple(getattr(dialect.loaded_dbapi, "VERSION", ()))[:2]
+        safe = require_tls(dialect.driver, url, dict(given), version)
+        given.clear()
+        given.update(safe)
 
 
 def _batches(found: Any, ends_at: float) -> Iterator[Sequence[Sequence[Any]]]:

@@ -19,15 +19,15 @@ def read_sql(_name: str, directory: SqlDirectory, *, rows_max: int) -> AnswerRow
     url, statement = directory.url.reveal(), directory.statement
     if why := why_no_query(statement):
         raise DirectoryFailed(why, READ_ONLY)
-    with _asked(url, statement, directory.timeout_s) as (titles, batches):
+    with _asked(url, statement, directory) as (titles, batches):
         return answer_of(titles, batches, rows_max=rows_max)
 
 
-def _asked(url: str, statement: str, timeout_s: float) -> Any:
+def _asked(url: str, statement: str, directory: SqlDirectory) -> Any:
     """Return the context in which the database is asked. Each driver is loaded where it is needed."""
     if why := why_no_url(url):
         raise DirectoryFailed(why, "write it like postgresql://reader@db.example.com/hr, or sqlite:///PATH")
-    dialect = dialect_of(url)
+    dialect, timeout_s = dialect_of(url), directory.timeout_s
     if dialect == "sqlite":
         path = urls.file_of(url)
         if path is None:
@@ -40,4 +40,4 @@ def _asked(url: str, statement: str, timeout_s: float) -> Any:
         return postgresql.asked(url, statement, timeout_s)
     from reconciler.directories.sql import dialects  # noqa: PLC0415 - loads SQLAlchemy
 
-    return dialects.asked(url, statement, timeout_s)
+    return dialects.asked(url, statement, timeout_s, leave_tls=directory.tls == "driver")

@@ -1,0 +1,109 @@
+"""What a driver is told so that a database of another machine is reached encrypted, and proves who it is.
+
+A driver that is told nothing sends login and rows readable by everyone on the way, or to whoever answers.
+Each one is told in its own words, which is a row here; one without a row is not used for another machine,
+unless `tls: driver` of the settings leaves the connection to it. What never leaves this machine needs none.
+
+Decided about the arguments that the driver gets in the end, for options of a URL can lead elsewhere. Nothing
+here connects to anything.
+"""
+
+import ssl
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sqlalchemy.engine import URL
+
+from reconciler.core.calls.loopback import is_loopback
+from reconciler.directories.answers import DirectoryFailed
+
+Arguments = dict[str, Any]
+
+# Options by which a connection goes where its host does not say.
+_ELSEWHERE = frozenset(
+    {"hostaddr", "service", "read_default_file", "read_default_group", "named_pipe", "dsn"}
+)
+_LEAVE = "or write `tls: driver` beside the url: then the driver and its options decide, and nobody checks it"
+
+
+def _by_pymysql(given: Arguments, version: tuple[Any, ...]) -> Arguments:
+    if version < (1, 2):  # older ones go on without TLS where the server offers none
+        raise DirectoryFailed("PyMySQL before 1.2 cannot require TLS.", f"install a newer one, {_LEAVE}")
+    return {**_without(given, "ssl_"), "ssl": _context(given), "ssl_disabled": False}
+
+
+def _by_mysqlclient(given: Arguments, _: tuple[Any, ...]) -> Arguments:
+    own = given["ssl"] if isinstance(given.get("ssl"), Mapping) else {}
+    ca = (
+        own.get("ca")
+        or ssl.get_default_verify_paths().cafile
+        or ssl.get_default_verify_paths().openssl_cafile
+    )
+    return {**given, "ssl_mode": "VERIFY_IDENTITY", "ssl": {**own, "ca": ca}}
+
+
+def _by_libpq(given: Arguments, _: tuple[Any, ...]) -> Arguments:
+    return {"sslrootcert": "system", **given, "sslmode": "verify-full"}
+
+
+def _by_pg8000(given: Arguments, _: tuple[Any, ...]) -> Arguments:
+    return {**given, "ssl_context": _context(given)}
+
+
+# By the name of the driver; what each does with these arguments where the server offers no TLS is: it ends.
+WAYS: Mapping[str, Callable[[Arguments, tuple[Any, ...]], Arguments]] = {
+    "pymysql": _by_pymysql,
+    "mysqldb": _by_mysqlclient,
+    "psycopg": _by_libpq,
+    "psycopg2": _by_libpq,
+    "pg8000": _by_pg8000,
+}
+
+
+def require_tls(driver: str, url: URL, given: Arguments, version: tuple[Any, ...] = ()) -> Arguments:
+    """Return the arguments with which a driver connects: encrypted and proven, or within this machine.
+
+    `given` are those that it would get. Raises DirectoryFailed for a driver that is not known here.
+    """
+    way = WAYS.get(driver)
+    if way is None:
+        if _stays_here(url):
+            return given
+        what = (
+            f"it is on another machine, and how the driver {driver} is told to require TLS is not known here."
+        )
+        known = ", ".join(sorted(WAYS))
+        raise DirectoryFailed(what, f"use one of the drivers {known}, {_LEAVE}")
+    if _ELSEWHERE.isdisjoint(given) and _is_here(given):
+        return given
+    return way(given, version)
+
+
+def _stays_here(url: URL) -> bool:
+    """Whether a URL names this machine, or a file, and has no option that might say otherwise."""
+    return not url.query and (is_loopback(url.host) if url.host else not url.username)
+
+
+def _is_here(given: Arguments) -> bool:
+    if given.get("unix_socket"):
+        return True
+    host = given.get("host")
+    return isinstance(host, str) and (is_loopback(host) or host.startswith("/"))
+
+
+def _context(given: Arguments) -> ssl.SSLContext:
+    """Return what proves a server: the certificates that the URL names, or those of this system."""
+    own = given["ssl"] if isinstance(given.get("ssl"), Mapping) else {}
+    try:
+        context = ssl.create_default_context(cafile=own.get("ca") or given.get("ssl_ca"))
+        if own.get("cert"):
+            context.load_cert_chain(own["cert"], own.get("key"))
+    except OSError as error:  # ssl's errors are such
+        raise DirectoryFailed(
+            "a file of certificates that its url names cannot be used.", "check it"
+        ) from error
+    return context
+
+
+def _without(given: Arguments, start: str) -> Arguments:
+    return {name: value for name, value in given.items() if not name.startswith(start)}
