@@ -373,7 +373,10 @@ class TicketLock(ServiceLock):
         """Remove what runs left behind that ended without removing it: only who holds the lock does."""
         terms = self._terms
         for remote_id, one in found.by_id.items():
-            dead = one.run in terms.over or not rules.alive(one, found.told, terms.window_s)
+            lives = rules.alive(one, found.told, terms.window_s)
+            dead = (
+                one.run in terms.over or not lives or not rules.is_possible(one, found.told, terms.window_s)
+            )
             if one.stack == terms.stack and remote_id != self._id and (dead or one.run == terms.run):
                 with suppress(ServiceError):
                     await self._remove(remote_id)

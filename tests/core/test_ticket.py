@@ -16,6 +16,7 @@ from reconciler.core.runs.ticket import (
     alive,
     drawn,
     due,
+    is_possible,
     read,
     renewed,
     reserved,
@@ -69,7 +70,7 @@ def rivals(draw: st.DrawFn) -> tuple[int, dict[str, float], list[Rival]]:
         made = int(began)  # a Date has whole seconds
         created = began + draw(st.one_of(st.floats(0, 2), st.floats(0, 30)))
         born_by = int(created) + 1 + draw(st.one_of(st.just(0), st.integers(0, 20)))
-        one = ticket(number, made=made, until=1_000)
+        one = ticket(number, made=made, until=900)
         one = structs.replace(one, nonce=draw(st.sampled_from("0123456789abcdef")) * 11 + f"{number:x}")
         ready = due(one, EPOCH + born_by, window_s) - EPOCH
         decides = ready + draw(st.one_of(st.just(0.0), st.floats(0, 30)))
@@ -150,6 +151,31 @@ def test_an_expired_ticket_holds_nobody_up_but_a_window_later_than_its_end() -> 
     assert ahead(mine, mine.made + 1, [dead], EPOCH + 311, window_s=10) is None
     assert alive(dead, EPOCH + 310, 10)
     assert not alive(dead, EPOCH + 311, 10)
+
+
+@pytest.mark.parametrize("ahead_s", [1_000, 3_600, 86_400, 10**9])
+@pytest.mark.parametrize("made", [-(10**8), 0, 10**8])
+def test_a_lease_that_no_run_takes_holds_nobody_up(made: int, ahead_s: int) -> None:
+    """Whoever may create a resource can name it so; the run that it is about does not exist."""
+    forged = ticket(1, made=made, until=ahead_s)
+    mine = ticket(2, made=0)
+    late = ticket(2, made=0), EPOCH + spread_s + 1
+
+    assert ahead(mine, EPOCH, [forged], EPOCH, window_s=10) is None
+    assert ahead(*late, [forged], EPOCH, window_s=10) is None
+    assert not is_possible(forged, EPOCH, 10)
+
+
+@pytest.mark.parametrize("window_s", [0, 10, 60, 300, 3_600])
+@pytest.mark.parametrize("mine_s", [0, 10, 60, 300])
+def test_a_lease_that_a_run_takes_is_believed_whatever_our_window_is(window_s: float, mine_s: float) -> None:
+    """While the settings of a stack change, its runs have different windows, and one must not go on."""
+    other = drawn("ops", run=RUN.format(1), holder="x", token="a", told=EPOCH, lease_s=300 + 2 * window_s)
+    mine = structs.replace(ticket(2), made=EPOCH + 1)
+
+    assert (ahead(mine, EPOCH + 1, [other], EPOCH, window_s=mine_s) == other) is (window_s <= 300)
+    assert ahead(mine, EPOCH + 1, [other], EPOCH, window_s=window_s) == other
+    assert ahead(mine, EPOCH + 1, [renewed(other, EPOCH, 300 + 2 * window_s)], EPOCH, window_s=window_s)
 
 
 def test_only_living_tickets_of_the_same_stack_count() -> None:

@@ -192,3 +192,10 @@ def test_no_format_takes_long() -> None:
     )
 
     assert done.stdout.strip() == "None"
+
+
+@pytest.mark.parametrize("code", ['"', '0"', '@"', "@[", "0[Red", '@_;"', '0;0;0;@"', "\\"])
+def test_a_format_that_is_not_closed_shows_nobody_knows_what(code: str) -> None:
+    """No program writes it, and each that reads it shows something else."""
+    assert show_number(1.0, "1", code) is None
+    assert not shows_texts(code)

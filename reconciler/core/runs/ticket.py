@@ -61,6 +61,10 @@ PREFIX = "reconciler-lock."
 spread_s = 6
 look_s = 4  # between two looks at the list while a ticket waits: with a round trip, less than `spread_s`
 
+# The longest lease that a run takes, ahead of the service's clock: 300 s and two settle windows, renewed long
+# before it ends. While the settings of a stack change, its runs may have other windows than ours, up to this.
+lease_s, window_max_s = 300, 300
+
 nonce_length = 12  # of 32 hexadecimal digits: 48 bits
 _holder_length = 40  # characters; with the longest stack the whole name has 210, and 255 fit
 _MOMENT = "%Y%m%dt%H%M%Sz"
@@ -166,6 +170,14 @@ def alive(ticket: Ticket, told: int, window_s: float) -> bool:
     return told <= ticket.until + window_s
 
 
+def is_possible(ticket: Ticket, told: int, window_s: float) -> bool:
+    """Whether a run can have taken this ticket: none has a lease that ends so long after `told`.
+
+    Who may create a resource can name it as they like. A lease of years would hold up every run of a stack.
+    """
+    return ticket.until <= told + lease_s + 2 * ceil(max(window_s, window_max_s)) + spread_s
+
+
 def ahead(
     mine: Ticket,
     born_by: int,
@@ -188,6 +200,7 @@ def ahead(
         and one.run not in over
         and one.run != mine.run  # an earlier ticket of this very run, whose answer was lost
         and alive(one, told, window_s)
+        and is_possible(one, told, window_s)
     ]
     punctual = born_by - mine.made <= spread_s
     # Rule 2: a later ticket may have decided by a list that did not show this one yet.

@@ -48,6 +48,7 @@ _BUILT_IN: Mapping[int, str] = {
     49: TEXT,
 }
 _UNKNOWN = ""  # shows nobody knows what
+_UNCLOSED = "?@"
 _CODE_MAX = 255  # characters of a format, as many as a spreadsheet program takes
 _ID_MAX = 9  # digits
 
@@ -120,13 +121,14 @@ def shows_texts(code: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _sections(code: str) -> tuple[str, ...]:
+    """Return the sections of a format; one that fits nothing where the format is not closed."""
     found, at = [], 0
     while (match := _SECTION.match(code, at)) and at <= len(code):
         found.append(_UNSEEN.sub("", match[1]).strip(" "))
         if match.end() == len(code) and not match[0].endswith(";"):
-            break
+            return tuple(found)
         at = match.end()
-    return tuple(found)
+    return (_UNCLOSED,)
 
 
 def _render(value: float, section: str) -> str | None:
