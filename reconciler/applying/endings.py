@@ -12,7 +12,7 @@ from msgspec import structs
 from reconciler.applying.attempt import Attempt
 from reconciler.applying.look import PLAN_AGAIN
 from reconciler.applying.session import GO_ON, IN_DOUBT, Doubt, NotDone, Session
-from reconciler.applying.settle import taken_along
+from reconciler.applying.settle import forget_deleted
 from reconciler.applying.stop import Halt
 from reconciler.errors import (
     InDoubt,
@@ -145,7 +145,7 @@ def _left(run: Session, attempt: Attempt, what: str) -> Outcome:
         case Update():
             batch = Batch()  # as it was recorded: the next plan compares it anew
         case Delete():
-            batch = Batch(forget=taken_along(run, change))
+            batch = forget_deleted(run, change)
         case never:
             assert_never(never)
     run.ledger.later(structs.replace(batch, ended=(outcome,)))

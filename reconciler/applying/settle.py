@@ -15,6 +15,7 @@ from reconciler.applying.readback import SHOWN_AGAIN, joined, not_taken, row_of_
 from reconciler.applying.session import IN_DOUBT, Doubt, NotDone, Session
 from reconciler.applying.unclaimed import Listings, Reach, find_unclaimed, is_declared_now
 from reconciler.applying.workers import queues, together
+from reconciler.core.comparing.identity import identity_digests
 from reconciler.core.comparing.taken import same
 from reconciler.core.planning.records import proven, record_of
 from reconciler.errors import NotFound, ReconcilerError
@@ -125,7 +126,7 @@ async def landed(
             if said != "gone":
                 what = "a look at its id finds nothing, and its list does not say the same."
                 raise NotDone("in doubt", what)
-            return Landed(change.remote_id, Batch(forget=taken_along(run, change)), "it is gone.")
+            return Landed(change.remote_id, forget_deleted(run, change), "it is gone.")
         case never:
             assert_never(never)
 
@@ -133,6 +134,14 @@ async def landed(
 def taken_along(run: Session, change: Delete) -> tuple[Address, ...]:
     """Return what is owned no longer after a delete: the entity, and a contact's devices."""
     return (change.address, *run.devices.get(change.address, ()))
+
+
+def forget_deleted(run: Session, change: Delete) -> Batch:
+    """Return what a delete that is done leaves: its records go, and what it was known by stays as digests."""
+    record, address = run.records.get(change.address), change.address
+    fields = {**(record.sent if record else {}), **(record.shown if record else {}), **change.before}
+    digests = identity_digests(fields, run.rules.identity.of(address.kind), run.context.store.salt)
+    return Batch(forget=taken_along(run, change), identities={address: digests})
 
 
 async def _waited_out(run: Session) -> bool:

@@ -172,7 +172,7 @@ async def _update(run: Session, attempt: Attempt, change: Update) -> Outcome:
 
 
 async def _delete(run: Session, attempt: Attempt, change: Delete) -> Outcome:
-    forget = Batch(forget=settle.taken_along(run, change))
+    forget = settle.forget_deleted(run, change)
     try:
         await run.before_call(attempt)
         await look.untouched(run, change, attempt.parent_id)

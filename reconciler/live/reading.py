@@ -9,7 +9,7 @@ live entity for one of ours, but for brief list rows, which tell no more than na
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import structs
 
@@ -18,7 +18,7 @@ from reconciler.live.following import Lists
 from reconciler.live.scopes import ScopeReader
 from reconciler.live.wanted import Wanted
 from reconciler.model.kind.kinds import children
-from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, Scope
+from reconciler.model.snapshots import DeletedEntity, Desired, Live, LiveEntity, Recorded, Scope
 from reconciler.service.client import Reader
 
 
@@ -32,20 +32,23 @@ async def read_live(
     concurrency: int = 8,
     everyone: bool = False,
     lists: Lists | None = None,
-    deleted: Mapping[Scope, frozenset[str]] | None = None,
+    deleted: Iterable[DeletedEntity] = (),
 ) -> Live:
     """Return everything live that the plan has to know, with what belongs to it where that is in scope.
 
     `workspaces` maps aliases to the service's ids ("" for the default workspace). Scopes are read side
     by side. With `everyone` the rest of each list is read too (`others`); what a plan has to know is read
-    in the same way. `deleted` are ids of what we deleted: `again` has those that a list shows. `lists` are
+    in the same way. `deleted` is what we deleted: `again` has what of it is shown. `lists` are
     what earlier reads showed; None: every list is read.
     Errors: whatever the service's client raises; nothing unreadable becomes an empty list.
     """
     wanted = [_wanted(scope, desired, recorded, workspaces, rules) for scope in sorted(desired.scopes)]
-    gone = deleted or {}
+    gone: dict[Scope, list[DeletedEntity]] = {}
+    for known in deleted:
+        gone.setdefault(Scope.of(known.address), []).append(known)
     wanted = [
-        structs.replace(one, everyone=everyone, deleted=gone.get(one.scope, frozenset())) for one in wanted
+        structs.replace(one, everyone=everyone, deleted=tuple(gone.get(one.scope, ())), salt=recorded.salt)
+        for one in wanted
     ]
     readers = [ScopeReader(reader, one, concurrency, lists) for one in wanted]
     async with asyncio.TaskGroup() as group:

@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 
 from reconciler.core.comparing import normalize
 from reconciler.core.comparing.evidence import MissedLook, is_wrong_service, judge_absence
-from reconciler.core.comparing.identity import search_texts
+from reconciler.core.comparing.identity import identity_digests, search_texts
 from reconciler.core.comparing.match import Index
 from reconciler.core.comparing.observe import observed
 from reconciler.core.rules import Key
@@ -78,7 +78,7 @@ class ScopeReader:
         self.fields = list_fields(self.kind, self.paths) if self.kind.brief else ()
         # A list of everybody shows other fields: it is read whole, and what is remembered stays for plans.
         asked = Asked(wanted.scope, wanted.workspace, self.fields)
-        self.again: frozenset[str] = frozenset()  # what we deleted, and the list shows
+        self.again: Mapping[str, tuple[str, ...]] = {}  # what we deleted, and under which ids it is shown
         self.following = Following(None if wanted.everyone else lists, self.collection, self.kind, asked)
 
     # Each of these holds every entity, and few reads need more than one of them.
@@ -129,9 +129,7 @@ class ScopeReader:
             if direct:
                 self.hits |= {row.remote_id: row for row in first.rows}
             contradictions = await self._contradictions({row.remote_id for row in rows}, direct=direct)
-            self.again = self.wanted.deleted.intersection(
-                self.listed or (row.remote_id for row in first.rows)
-            )
+            self.again = self._restored(self.listed or self.hits)
             others = await self._others(first, rows) if self.wanted.everyone else []
             if how == "scan":
                 await self.following.keep(self.listed, first, complete=self.complete)
@@ -162,6 +160,30 @@ class ScopeReader:
         if found:
             await self.following.forget()  # what is remembered of the list may be what is wrong
         return tuple(found)
+
+    def _restored(self, shown: Mapping[str, Found]) -> Mapping[str, tuple[str, ...]]:
+        """Return what we deleted and is shown, by its old id: under that, or under others by its identity.
+
+        A restored backup may give new ids. As far as rows tell who they are; brief ones may not.
+        """
+        gone = self.wanted.deleted
+        if not gone:
+            return {}
+        keys, salt = self.wanted.rules.identity.of(self.kind.name), self.wanted.salt
+        known = {one.remote_id for one in gone}
+        alike: dict[tuple[str, str], list[str]] = {}
+        strangers = () if not any(one.identities for one in gone) else shown.items()
+        for remote_id, row in strangers:
+            if remote_id not in self.owners and remote_id not in known and not self._is_ticket(row):
+                for told in identity_digests(self._entity(row).fields, keys, salt).items():
+                    alike.setdefault(told, []).append(remote_id)
+        found = {}
+        for one in gone:
+            others = (now for told in one.identities.items() for now in alike.get(told, ()))
+            ids = dict.fromkeys([*((one.remote_id,) if one.remote_id in shown else ()), *others])
+            if ids:
+                found[one.remote_id] = tuple(ids)
+        return found
 
     async def _search_missed(self) -> None:
         """Search for whoever is recorded and was not found by her id, by what was last seen of her.

@@ -13,7 +13,7 @@ from reconciler.core.rules import Rules
 from reconciler.model.address import Address
 from reconciler.model.entities import Entity
 from reconciler.model.kind.kinds import KINDS
-from reconciler.model.snapshots import RecordedEntity, Scope
+from reconciler.model.snapshots import DeletedEntity, RecordedEntity, Scope
 
 
 class Wanted(Struct, frozen=True):
@@ -28,7 +28,8 @@ class Wanted(Struct, frozen=True):
     records: Mapping[Address, RecordedEntity]
     rules: Rules
     everyone: bool = False
-    deleted: frozenset[str] = frozenset()  # ids of what we deleted: whether its list shows them is told
+    deleted: tuple[DeletedEntity, ...] = ()  # what we deleted: whether its list shows it is told
+    salt: str = ""  # of the store: keys the digests of what was deleted
 
     @property
     def unrecorded(self) -> list[Entity]:

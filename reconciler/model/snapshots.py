@@ -114,24 +114,29 @@ class Live(Struct, frozen=True):
 
     `entities` are what a plan may have to know. `others` are the rest of each list, as brief as its rows are:
     read only where somebody asked for it, and never planned. `contradictions` are the ids of which the
-    service says two things; none of them is in `entities`. `again` are ids of what we deleted, and that a
-    list shows all the same.
+    service says two things; none of them is in `entities`. `again` are, by the id of what we
+    deleted, the ids under which a list shows it all the same.
     """
 
     entities: Mapping[Scope, tuple[LiveEntity, ...]]
     reads: tuple[Read, ...] = ()
     others: Mapping[Scope, tuple[LiveEntity, ...]] = {}
     contradictions: Mapping[Scope, tuple[ContradictedId, ...]] = {}
-    again: Mapping[Scope, frozenset[str]] = {}
+    again: Mapping[Scope, Mapping[str, tuple[str, ...]]] = {}
 
 
 class DeletedEntity(Struct, frozen=True):
-    """What a run of ours deleted, which one, and when: ISO 8601 in UTC."""
+    """What a run of ours deleted, which one, and when: ISO 8601 in UTC.
+
+    `identities` are digests of what it was known by, under the store's salt, by the names of its identities;
+    none where an earlier version deleted it.
+    """
 
     address: Address
     remote_id: str
     run: str
     deleted_at: str
+    identities: Mapping[str, str] = {}
 
 
 UNKNOWN = "unknown"  # instead of a time: it is not recorded whether we made it

@@ -226,7 +226,17 @@ class Store:
         journal.write(seals, run, batches, ids=ids, counter=counter)
         settled = journal.settle(seals, run, batches, ids=ids)
         ended = [outcome for batch in batches for outcome in batch.ended]
-        deleted.note(seals.connection, self._owner, ended, ids, run=run, now=self._now())
+        known = {address: told for batch in batches for address, told in batch.identities.items()}
+        deleted.note(
+            seals.connection,
+            self._owner,
+            ended,
+            ids,
+            run=run,
+            now=self._now(),
+            settled=settled,
+            identities=known,
+        )
         lines = [self._author.changed(at, outcome) for batch in batches for outcome in batch.ended]
         lines += [self._author.left(at, address) for batch in batches for address in batch.left]
         audit.append(seals, lines + [self._author.settled(at, entry) for entry in settled])

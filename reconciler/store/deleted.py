@@ -1,14 +1,18 @@
 """What runs of this store deleted: kept for 90 days, to be recognized where a backup brings it back.
 
-Addresses and ids alone, as the record of it had them. Not here: what is said of it.
+Addresses, ids and what it was known by, as digests under the store's salt: a restore may give a new id. Not
+here: what is said of it.
 """
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
+import msgspec
 from sqlalchemy import Connection, select
 
 from reconciler.model import address as addresses
+from reconciler.model.address import Address
+from reconciler.model.run.journal import JournalEntry
 from reconciler.model.run.outcomes import Outcome
 from reconciler.model.snapshots import DeletedEntity
 from reconciler.store.engines import sealed
@@ -26,22 +30,34 @@ def note(
     *,
     run: str,
     now: datetime,
+    settled: Iterable[JournalEntry] = (),
+    identities: Mapping[Address, Mapping[str, str]] | None = None,
 ) -> None:
-    """Write down each delete that was carried out; what is older than 90 days goes."""
-    gone = [one for one in ended if one.action == "delete" and one.result == "applied" and one.remote_id]
+    """Write down each delete that was carried out; what is older than 90 days goes.
+
+    `settled` are what earlier runs left open, and how it ended. `identities` are digests of what each was
+    known by, by the names of its identities.
+    """
+    known, aliases = identities or {}, {one: alias for alias, one in ids.items()}
+    done = (one for one in ended if one.action == "delete" and one.result == "applied")
+    gone = {one.address: one.remote_id for one in done if one.remote_id}
+    for entry in settled:
+        if entry.intent.action == "delete" and entry.ending == "applied" and entry.intent.remote_id:
+            gone.setdefault(entry.address_now(aliases), entry.intent.remote_id)
+    gone = {address: one for address, one in gone.items() if address.workspace in ids}
     if not gone:
         return
     mine = sealed.of(DELETED, owner)
     connection.execute(DELETED.delete().where(*mine, DELETED.c.deleted_at < _text(now - kept_for)))
-    for one in gone:
+    for address, remote_id in gone.items():
         row = {
-            "workspace_id": ids[one.address.workspace],
-            "address": str(one.address),
-            "remote_id": one.remote_id,
+            "workspace_id": ids[address.workspace],
+            "address": str(address),
+            "remote_id": remote_id,
         }
         same = [DELETED.c[name] == value for name, value in row.items()]
         connection.execute(DELETED.delete().where(*mine, *same))
-        told = {"identities": "{}", "run": run, "deleted_at": _text(now)}
+        told = {"identities": _written(known.get(address, {})), "run": run, "deleted_at": _text(now)}
         connection.execute(DELETED.insert(), {**owner.key(), **row, **told})
 
 
@@ -60,8 +76,21 @@ def load(
         alias = aliases.get(str(row.workspace_id))
         if address is not None and alias is not None:
             address = address.in_workspace(alias)
-            found.append(DeletedEntity(address, str(row.remote_id), str(row.run), str(row.deleted_at)))
+            told = (str(row.remote_id), str(row.run), str(row.deleted_at), _read(str(row.identities)))
+            found.append(DeletedEntity(address, *told))
     return tuple(found)
+
+
+def _written(identities: Mapping[str, str]) -> str:
+    return msgspec.json.encode(identities, order="deterministic").decode()
+
+
+def _read(text: str) -> Mapping[str, str]:
+    """Return the digests of a row; none where they cannot be read, for they only help to recognize."""
+    try:
+        return msgspec.json.decode(text, type=dict[str, str])
+    except msgspec.DecodeError:
+        return {}
 
 
 def _text(moment: datetime) -> str:

@@ -56,7 +56,8 @@ class Batch(msgspec.Struct, frozen=True):
     what may be sent from now on, `ended` how changes of this run ended: one in doubt leaves its intent
     open. `found` and `absent` are addresses that *other* runs left open and that were looked for since;
     `left_by` is the one that did, where only its intents are meant. `left` are those of `forget` that leave
-    the manifests while what is live stays: the audit tells of them.
+    the manifests while what is live stays: the audit tells of them. `identities` are digests of what deleted
+    entities were known by, under this store's salt.
     """
 
     renames: tuple[tuple[Address, Address], ...] = ()
@@ -68,6 +69,7 @@ class Batch(msgspec.Struct, frozen=True):
     absent: tuple[Address, ...] = ()
     left_by: str = ""
     left: tuple[Address, ...] = ()
+    identities: Mapping[Address, Mapping[str, str]] = {}
 
 
 def load(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> dict[Address, RecordedEntity]:

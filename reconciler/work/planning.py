@@ -33,7 +33,7 @@ from reconciler.model.plan.changes import ACTIONS
 from reconciler.model.plan.plans import Consent, Options, Plan, Target, Verdict
 from reconciler.model.run.outcomes import ROWS_OF, Outcome
 from reconciler.model.run.running import Running
-from reconciler.model.snapshots import DeletedEntity, Desired, Live, Recorded, Scope
+from reconciler.model.snapshots import DeletedEntity, Desired, Live, Recorded
 from reconciler.spans import span
 from reconciler.store.database import Store
 from reconciler.work.rehoming import with_taken_over
@@ -116,7 +116,7 @@ async def plan_afresh(
             concurrency=context.limits.concurrency,
             everyone=everyone,
             lists=lists,
-            deleted=_ids_by_scope(gone),
+            deleted=gone,
         )
     moment = moment_of(context, await context.ask(Store.now), salt or outside.token())
     planning = partial(make_plan, desired, live, recorded, rules=context.rules, moment=moment)
@@ -143,14 +143,6 @@ async def _answered(context: ReadContext) -> dict[str, int]:
     looked = await context.ask(lambda store: store.last_look(ROWS_OF))
     seen = looked.seen.items() if looked else ()
     return {word.removeprefix(ROWS_OF): number for word, number in seen if word.startswith(ROWS_OF)}
-
-
-def _ids_by_scope(gone: Iterable[DeletedEntity]) -> dict[Scope, frozenset[str]]:
-    found: dict[Scope, frozenset[str]] = {}
-    for one in gone:
-        scope = Scope.of(one.address)
-        found[scope] = found.get(scope, frozenset()) | {one.remote_id}
-    return found
 
 
 def _with_restored(

@@ -9,6 +9,8 @@ provider makes of an address (plus signs, dots, `googlemail.com`): two mailboxes
 only *looks* the same has one `looks_like`, which is for warnings and decides nothing.
 """
 
+import hashlib
+import hmac
 import unicodedata
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -59,6 +61,19 @@ def identity_of(key: Key, fields: Fields) -> tuple[str, ...] | None:
             return None
         values.append(text)
     return tuple(values)
+
+
+def identity_digests(fields: Fields, keys: tuple[Key, ...], salt: str) -> Mapping[str, str]:
+    """Return the identities of an entity as digests keyed by `salt`, by their paths joined by `+`.
+
+    They tell whether another one is the same, and not who it is.
+    """
+    found = {"+".join(key): identity_of(key, fields) for key in keys}
+    return {
+        name: hmac.new(salt.encode(), "\0".join((name, *texts)).encode(), hashlib.sha256).hexdigest()[:32]
+        for name, texts in found.items()
+        if texts is not None
+    }
 
 
 def identity_text(path: str, fields: Fields) -> str:

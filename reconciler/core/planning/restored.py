@@ -18,9 +18,15 @@ def restored(
     ours = {record.remote_id for record in recorded.entities.values()}
     ours |= {one.remote_id for one in plan.adoptions}
     ours |= {one.remote_id for one in plan.changes if not isinstance(one, Create)}
+    last: dict[tuple[Scope, str], DeletedEntity] = {}  # who was deleted twice is named once
     for one in deleted:
-        if one.remote_id in live.again.get(Scope.of(one.address), ()) and one.remote_id not in ours:
-            when, known = one.deleted_at[:10], f"id {one.remote_id}"
+        scope = Scope.of(one.address)
+        last |= {(scope, now): one for now in live.again.get(scope, {}).get(one.remote_id, ())}
+    for (_, now), one in last.items():
+        if now not in ours:
+            when, known = one.deleted_at[:10], f"id {now}"
+            if now != one.remote_id:
+                known += f", was {one.remote_id}; the same identity"
             yield Notice(
                 "restored",
                 str(one.address),
