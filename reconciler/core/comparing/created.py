@@ -13,6 +13,7 @@ from reconciler.core.comparing.normalize import instant, masked
 from reconciler.core.comparing.taken import Reading, same
 from reconciler.core.rules import Key
 from reconciler.core.text.blanks import trim_edges
+from reconciler.core.text.casing import fold_case
 from reconciler.model.documents import Fields, Scalar
 from reconciler.model.kind.kinds import KINDS
 
@@ -100,7 +101,7 @@ def may_be_made(
 
 
 def _is_alike(kind: str, path: str, sent: Scalar, shown: Scalar) -> bool:
-    texts = [trim_edges(str(value)).casefold() for value in (sent, shown)]
+    texts = [fold_case(trim_edges(str(value))) for value in (sent, shown)]
     return same(kind, path, sent, shown) or (path not in KINDS[kind].secret and texts[0] == texts[1])
 
 
