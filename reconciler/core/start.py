@@ -7,6 +7,7 @@ Belongs here: which files, and their text. Not here: looking at the folder, and 
 import json
 import re
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from typing import Literal
 
 from msgspec import Struct
@@ -24,7 +25,15 @@ HOOKS = ".pre-commit-config.yaml"
 SANDBOX = "http://127.0.0.1:8480"  # where `reconciler sandbox` listens by itself
 ALIAS = "main"  # of the workspace that an id was given for
 
-IGNORED = (".reconciler/", "plan*.json", "undo*.json", "*.age")
+# What reports, plans and logs of this program are usually called, and no more: a project may have a page
+# `planning.md`, or a manifest `people.json`.
+IGNORED = (
+    *(".reconciler/", "plan*.json", "undo*.json", "*.age", "*.plan.json", "*.undo.json"),
+    *("plan.html", "plan-*.html", "plan.md", "plan-*.md", "plan.txt"),
+    *("drift.json", "drift.html", "drift.md", "drift.txt", "drift-*.json", "drift-*.html", "drift-*.md"),
+    *("report.json", "report.html", "report.md", "run.json", "run.html", "run.md"),
+    *("events*.jsonl", "*.sarif", ".env", "*.env"),
+)
 
 # Where the templates below examples/ci go. All of them can run without a secret; those that need some are
 # named in docs/ci.md, and have to be edited first.
@@ -104,7 +113,10 @@ def ci_of(remotes: tuple[str, ...], environ: Mapping[str, str], present: frozens
 def not_ignored(text: str) -> tuple[str, ...]:
     """Return what a project's own list for git lacks of what should not be committed."""
     lines = {line.strip().lstrip("/") for line in text.splitlines()}
-    return tuple(one for one in IGNORED if one not in lines and one.rstrip("/") not in lines)
+    lines -= {line for line in lines if line.startswith(("#", "!"))}
+    bare = ((one, one.rstrip("/")) for one in IGNORED)
+    # A wider pattern covers a narrower one, as *.html does plan.html.
+    return tuple(one for one, name in bare if not any(fnmatchcase(name, line.rstrip("/")) for line in lines))
 
 
 def _settings(start: Start) -> str:
@@ -148,9 +160,7 @@ workspace: {ALIAS if start.workspace_id else "default"}
 
 
 def _ignore() -> str:
-    about = (
-        "# What reconciler keeps on this machine: its store, plans, undo files. They hold people's data.\n"
-    )
+    about = "# What reconciler writes on this machine: store, plans, reports. They hold people's data.\n"
     return about + "".join(f"{one}\n" for one in IGNORED)
 
 

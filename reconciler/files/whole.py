@@ -1,9 +1,10 @@
 """The one writer of files: each is written whole or not at all, durable, and has no name before it is whole.
 
 Plans hold people's data, so a moment at 0644 is already too long, and a plan cut short by a full
-disk must never stand where a good one stood. A file that git will hold may be read; it takes nobody's place,
-or that of exactly what was read. No link is followed where a file is written. Only writing and reading of
-whole files belongs here, not what is written. The store's marker has a writer of its own: it is layers below.
+disk must never stand where a good one stood. A new file has the rights that are asked for and never those of
+what it replaces; 0600 is exact, whatever the umask. A manifest takes nobody's place, or that of exactly what
+was read. No link is followed where a file is written. Only writing and reading of whole files belongs here,
+not what is written. The store's marker has a writer of its own: it is layers below.
 """
 
 import errno
@@ -22,6 +23,7 @@ from reconciler.errors import FileError
 
 read_max = 256 * 1024 * 1024  # bytes; a plan over 100,000 contacts has about 60 MB
 
+private_mode = 0o600  # of every file with people in it
 _chunk = 1024 * 1024  # bytes
 _descriptors = "/proc/self/fd"  # of Linux: what gives a file without a name its name (open(2), O_TMPFILE)
 
@@ -64,12 +66,12 @@ def write_private(path: Path, data: bytes, *, sync: Sync = os.fsync, nameless: N
 
 
 def fill_whole(
-    path: Path, fill: Fill, *, mode: int = 0o600, sync: Sync = os.fsync, nameless: Nameless = _nameless
+    path: Path, fill: Fill, *, mode: int = private_mode, sync: Sync = os.fsync, nameless: Nameless = _nameless
 ) -> None:
     """`path` holds exactly what `fill` writes, which may be long, as if `write_private` had got it.
 
-    Whatever `fill` raises, what was there is untouched too. The umask takes from `mode`: let
-    others read only what names nobody.
+    Whatever `fill` raises, what was there is untouched too. The umask takes from any other
+    `mode` than 0600: let others read only what names nobody.
     """
     _require_file(path)
     try:
@@ -102,12 +104,18 @@ def write_new(
 
 
 def write_over(
-    path: Path, before: bytes, after: bytes, *, sync: Sync = os.fsync, nameless: Nameless = _nameless
+    path: Path,
+    before: bytes,
+    after: bytes,
+    *,
+    private: bool = False,
+    sync: Sync = os.fsync,
+    nameless: Nameless = _nameless,
 ) -> None:
     """`path`, of which `before` was read, holds exactly `after`, durable; or FileError, and it is untouched.
 
-    Rights, owner and group stay. It is left alone where somebody has written it meanwhile, where it is a
-    link, and where it would change hands.
+    Rights, owner and group stay; with `private` nobody but its owner keeps a right. It is left alone where
+    somebody has written it meanwhile, where it is a link, and where it would change hands.
     """
 
     def place(temporary: Path, path: Path) -> None:
@@ -122,8 +130,8 @@ def write_over(
         if stat.S_ISLNK(about.st_mode):
             raise _file_error(path, "written", "it is a link", "put the file itself there")
         _require_file(path)
-        prepare = partial(_keep_rights, path, about)
-        _put(path, _all_of(after), place, mode=0o600, sync=sync, nameless=nameless, prepare=prepare)
+        prepare = partial(_keep_rights, path, about, rights=0o700 if private else 0o777)
+        _put(path, _all_of(after), place, mode=private_mode, sync=sync, nameless=nameless, prepare=prepare)
     except OSError as error:
         raise _from(path, "written", error) from error
 
@@ -131,7 +139,7 @@ def write_over(
 def write_folder(path: Path, files: Mapping[str, bytes], *, sync: Sync = os.fsync) -> None:
     """`path`, which was not there, holds exactly these files, durable; or FileError, and it is not there.
 
-    Names are relative to it, with `/`. Rights are what the umask leaves.
+    Names are relative to it, with `/`. The files are private, and folders have what the umask leaves.
     """
     aside = path.with_name(f".{path.name}.{token_hex(8)}")
     remove = partial(rmtree, aside, ignore_errors=True)
@@ -141,7 +149,7 @@ def write_folder(path: Path, files: Mapping[str, bytes], *, sync: Sync = os.fsyn
         aside.mkdir()
         for name, data in files.items():
             make_folder((aside / name).parent, mode=0o777)
-            _put(aside / name, _all_of(data), Path.rename, mode=0o666, sync=sync, nameless=_nameless)
+            _put(aside / name, _all_of(data), Path.rename, mode=private_mode, sync=sync, nameless=_nameless)
         aside.rename(path)
         _sync_folder(path.parent, sync)
     except OSError as error:
@@ -175,6 +183,8 @@ def _put(
     try:
         descriptor = nameless(path.parent, mode)
         with os.fdopen(_named(temporary, mode) if descriptor is None else descriptor, "wb") as file:
+            if mode == private_mode and hasattr(os, "fchmod"):
+                os.fchmod(file.fileno(), mode)  # a umask may take rights, but not leave its owner without
             _write_to(file, fill, prepare, sync)
             if descriptor is not None:
                 # With a descriptor of a folder Python calls linkat(2), which follows the link to the file.
@@ -200,7 +210,7 @@ def _write_to(file: BinaryIO, fill: Fill, prepare: Callable[[int], None], sync: 
     sync(file.fileno())
 
 
-def _keep_rights(path: Path, about: os.stat_result, descriptor: int) -> None:
+def _keep_rights(path: Path, about: os.stat_result, descriptor: int, *, rights: int = 0o777) -> None:
     """Give a new file the owner and the rights of the one at `path`. Raises FileError where we may not."""
     if not hasattr(os, "fchown"):  # Windows: the folder decides
         return
@@ -211,7 +221,7 @@ def _keep_rights(path: Path, about: os.stat_result, descriptor: int) -> None:
         except PermissionError:
             hint = "let its owner do it, or make it yours: copy it, and move the copy to its place"
             raise _file_error(path, "written", "it belongs to somebody else", hint) from None
-    os.fchmod(descriptor, stat.S_IMODE(about.st_mode) & 0o777)
+    os.fchmod(descriptor, stat.S_IMODE(about.st_mode) & rights)
 
 
 def _name(temporary: Path, path: Path, *, link: Callable[[Path, Path], None]) -> None:

@@ -1,7 +1,6 @@
 """export as a process against a sandbox behind a port."""
 
 import json
-import os
 import re
 import shutil
 import stat
@@ -111,9 +110,7 @@ def test_files_have_the_usual_rights_and_no_file_is_overwritten(project: Project
     assert done.returncode == 0, done.stderr
     assert there.read_text() == "version: 1\nworkspace: default\n"
     written = there.with_name("default-contacts-2.yaml")
-    umask = os.umask(0)
-    os.umask(umask)
-    assert stat.S_IMODE(written.stat().st_mode) == 0o666 & ~umask
+    assert stat.S_IMODE(written.stat().st_mode) == 0o600
     assert {one.name for one in there.parent.iterdir()} == {there.name, written.name}
 
 

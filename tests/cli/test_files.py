@@ -57,7 +57,7 @@ def no_nameless(_folder: Path, _mode: int) -> None:
 WAYS = pytest.mark.parametrize("way", [{}, {"nameless": no_nameless}], ids=["nameless", "named"])
 
 
-@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077, 0o277, 0o777])
 @WAYS
 def test_the_file_is_private_whatever_the_umask(umask: int, way: Way, tmp_path: Path) -> None:
     """Plans hold people's data, and shared machines exist."""

@@ -15,6 +15,7 @@ import pytest
 import warm
 import yaml
 from cli.hands import PLAIN, Service
+from waiting import patience_s
 
 from reconciler.core.start import IGNORED, TEMPLATES, Start, ci_of, not_ignored, stack_of, texts
 from reconciler.errors import FileError
@@ -381,8 +382,44 @@ def test_a_stack_is_called_like_its_folder_as_far_as_that_is_a_name(folder: str,
 
 
 def test_a_list_for_git_may_spell_a_folder_in_its_own_way() -> None:
-    assert not_ignored("/.reconciler\nplan*.json\nundo*.json\n*.age\n") == ()
+    assert not_ignored("\n".join(("/.reconciler", *IGNORED[1:]))) == ()
     assert not_ignored("") == IGNORED
+
+
+def test_a_wider_line_of_a_list_for_git_covers_a_narrower_one() -> None:
+    """Else somebody who ignores every page would be told to ignore each."""
+    lacking = not_ignored("*.html\n*.md\n# *.json\n!plan.txt\n")
+
+    assert "plan*.json" in lacking
+    assert "plan.txt" in lacking
+    assert [one for one in lacking if one.endswith((".html", ".md"))] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "ignored"),
+    [
+        *((name, True) for name in ("plan.json", "plan-7.json", "prod.plan.json", "undo.json", "plan.age")),
+        *((name, True) for name in ("plan.html", "plan.md", "plan-prod.md", "drift.html", "drift.json")),
+        *((name, True) for name in ("report.md", "run.json", "events.jsonl", ".env", "secrets.env")),
+        *((name, True) for name in ("out/plan.html", ".reconciler/store.db")),
+        *((name, False) for name in ("manifests/people.yaml", "manifests/people.json", "docs/planning.md")),
+        *((name, False) for name in ("README.md", "people/rota.csv", "reporting.md", "reconciler.yaml")),
+    ],
+)
+def test_git_ignores_what_reports_are_usually_called_and_no_manifest(
+    name: str,
+    ignored: bool,  # noqa: FBT001 - a row of the table
+    tmp_path: Path,
+) -> None:
+    """A report holds people's data; a manifest that git leaves out is not applied."""
+    begun(tmp_path)
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True, timeout=patience_s)
+
+    asked = subprocess.run(
+        ["git", "-C", str(tmp_path), "check-ignore", "-q", name], check=False, timeout=patience_s
+    )
+
+    assert asked.returncode == (0 if ignored else 1)
 
 
 def test_what_is_written_has_its_name_only_when_it_is_whole(tmp_path: Path) -> None:

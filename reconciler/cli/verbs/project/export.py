@@ -53,7 +53,7 @@ def export(
     found = _read(settings, declared, scopes, ExportWishes(timezone, look))
     new, grown = files(folder, there, found)
     if new or grown:
-        write_manifests(folder, new, grown)
+        write_manifests(folder, new, grown, private=True)
     summary = _summary(settings, folder, found, new, grown)
     if as_json:
         output.json(report_json(export_values(summary)))
