@@ -14,13 +14,11 @@ from cli.test_consent import NAMES, declare
 from copies import copied
 from project.test_ci_runs import lab_script, program, variables
 from project.test_ci_templates import APPLY, DRIFT, PLAN, RESUME, ROOT, TEMPLATES, VALIDATE, scripts
+from pyrage import x25519
 from waiting import patience_s
 
 from reconciler.files.encryption import check_recipients
 from reconciler.sandbox.app import SandboxConfig, running
-
-pytest.importorskip("pyrage")
-from pyrage import x25519
 
 CONSENTS = ("allow_deletes", "allow_creates", "allow_updates", "allow_fewer_rows", "allow_moves")
 WORDS = ("confirm_same", "create_again", "reactivate")
@@ -161,6 +159,7 @@ def test_a_wanted_delete_of_four_people_is_reviewed_and_applied_by_the_gitlab_jo
     assert "the plan deletes 4 of 6 contacts in default" in refused.stderr
     assert "--allow-deletes 4" in refused.stderr
     assert agreed.returncode == 0, agreed.stderr
+    assert agreed.stdout.splitlines()[0] == "agreed to --allow-deletes 4"
     assert applied.returncode == 0, applied.stderr
     assert len(service.contacts()) == 2
 
