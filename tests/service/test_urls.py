@@ -215,3 +215,24 @@ def test_a_query_value_never_ends_its_parameter() -> None:
     text = urls.query((("firstName", "a&b=c#d?e/é ü+"), ("fields", "a,b")))
 
     assert text == "firstName=a%26b%3Dc%23d%3Fe%2F%C3%A9%20%C3%BC%2B&fields=a,b"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://u:canary%40example.com/",
+        "https://u:canary",
+        "https://u%3Acanary%40example.com",
+        "https://u:canary@example.com",
+        "https://example.com/?apikey=canary",
+        "https://example.com/%3Fapikey=canary",
+        "u:canary%40example.com",
+        "https://example.com:canary/v1",
+    ],
+)
+def test_no_password_is_shown_of_an_address_that_cannot_be_used(address: str) -> None:
+    """Whoever forgets a sign, or encodes one too many, sees the password in the log of a job."""
+    with pytest.raises(urls.Unusable) as caught:
+        urls.read_base(address)
+
+    assert "canary" not in f"{caught.value} {caught.value.next}"

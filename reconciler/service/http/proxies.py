@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 from msgspec import Struct
 
 from reconciler.core.calls.loopback import is_loopback
+from reconciler.core.text.mask import mask_url
 from reconciler.model.settings import Proxy, Secret
 from reconciler.service.http.urls import HOST, Base, Unusable
 
@@ -120,9 +121,8 @@ def _host_and_port(text: str) -> tuple[str, int | None]:
 
 def shown(text: str) -> str:
     """Return the setting without user and password, whatever stands in it."""
-    scheme, mark, rest = text.partition("://") if "://" in text else ("", "", text)
-    _, at, place = rest.rpartition("@")
-    return f"{scheme}{mark}(secret)@{place}" if at else text
+    assumed = "" if "://" in text else "http://"
+    return mask_url(f"{assumed}{text}").removeprefix(assumed)
 
 
 _WRITE = "write it like http://proxy.example.com:3128; signs in its user and password like %40"

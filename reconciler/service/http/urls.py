@@ -15,6 +15,7 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
 from reconciler.core.calls.loopback import is_loopback
+from reconciler.core.text.mask import mask_url
 from reconciler.errors import InputError, SettingsError
 from reconciler.service.answers import TemplatedPath
 
@@ -209,8 +210,8 @@ def _prefix(base_url: str, prefix: str) -> str:
 
 
 def _bad_base(base_url: str, why: str) -> Unusable:
-    # A password may stand in what cannot be read, too: before an @, or in a query.
-    shown = f" {base_url[:shown_max]!a}" if base_url and not {*"@?#"} & {*base_url} else ""
+    # A password may stand in what cannot be read, too: before an @, in a query, or where the port is.
+    shown = f" {mask_url(base_url)[:shown_max]!a}" if base_url and not {*"@?#"} & {*base_url} else ""
     return Unusable(
         f"the address{shown} cannot be used: {why}.",
         "write it like https://api.example.com, or http://127.0.0.1:8480 for a sandbox",

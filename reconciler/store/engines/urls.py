@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, unquote
 
 from msgspec import Struct
 
+from reconciler.core.text.mask import mask_url
 from reconciler.errors import SettingsError
 from reconciler.model.settings import Secret
 
@@ -114,14 +115,18 @@ def problem(url: str) -> UnusableUrl | None:
     if url.startswith("sqlite:"):
         return UnusableUrl(f"{shown(url)} does not name a file.", f"write {EXAMPLES}")
     # The rest of it may hold a password, so that only a plain word at its start is shown.
-    scheme = url.partition("://")[0]
-    named = scheme if _WORD.fullmatch(scheme) else "a URL like this" if url else "an empty URL"
+    scheme, mark, _ = url.partition("://")
+    named = scheme if mark and _WORD.fullmatch(scheme) else "a URL like this" if url else "an empty URL"
     return UnusableUrl(f"{named} is not supported.", f"write {EXAMPLES}")
 
 
 def shown(url: str) -> str:
     """Return the URL as it may be shown: without its password, whatever else is wrong with it."""
-    return _PASSWORD.sub(r"\1:(secret)@", url) if has_password(url) else url
+    try:
+        password = server_of(url).password.reveal()
+    except UnusableUrl:
+        return mask_url(url)
+    return _PASSWORD.sub(r"\1:(secret)@", url) if password else url
 
 
 def has_password(url: str) -> bool:
