@@ -52,7 +52,8 @@ _UNCLOSED = "?@"
 _CODE_MAX = 255  # characters of a format, as many as a spreadsheet program takes
 _ID_MAX = 9  # digits
 
-_SECTION = re.compile(r'((?:"[^"]*"|\\.|\[[^\]]*\]|[_*].|[^;"\\\[])*+)(?:;|$)', re.DOTALL)
+# No sign begins two of these forms: with two ways to read `_x`, a format that is not closed takes years.
+_SECTION = re.compile(r'((?:"[^"]*"|\\.|\[[^\]]*\]|[_*](?:.|\Z)|[^;"\\\[_*])*)(?:;|\Z)', re.DOTALL)
 # What changes nothing that is read: colours, a language, the room that a sign would take, blanks that fill.
 _UNSEEN = re.compile(
     r"\[(?:Black|Blue|Cyan|Green|Magenta|Red|White|Yellow|Color ?\d+|\$-[0-9A-F]{1,4})\]|_.|\* |\"\"",
