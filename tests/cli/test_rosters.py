@@ -35,7 +35,7 @@ def test_a_snapshot_is_sorted_and_lies_beside_the_settings(run: Run, folder: Pat
     assert (ended.returncode, ended.stdout) == (0, "wrote rosters/staff.csv: 3 rows\n")
     path = folder / "rosters/staff.csv"
     assert path.read_text() == TEXT
-    assert not stat.S_IMODE(path.stat().st_mode) & 0o111
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_a_snapshot_tells_who_comes_and_goes(run: Run, folder: Path) -> None:
@@ -120,3 +120,58 @@ def test_a_column_that_is_left_out_is_told(run: Run, folder: Path) -> None:
     assert ended.returncode == 0
     assert "left out: the column mail, which holds bytes in 1 row." in ended.stderr
     assert (folder / "rosters/staff.csv").read_text() == "id,name\n1,Jane 1\n2,Jane 2\n3,Jane 3\n"
+
+
+def _with_pins(folder: Path, contacts: str, manifest: str = "directory: staff") -> None:
+    _change(folder, "ALTER TABLE staff ADD COLUMN pin")
+    _change(folder, "UPDATE staff SET pin = 'SecretPinCanary' || id")
+    text = (folder / "reconciler.yaml").read_text()
+    (folder / "reconciler.yaml").write_text(
+        text.replace("SELECT id, name, mail", "SELECT id, name, mail, pin")
+    )
+    (folder / "manifests").mkdir(exist_ok=True)
+    (folder / "manifests/people.yaml").write_text(
+        f"version: 1\nworkspace: default\nrosters: [{{{manifest}, name: '{{id}}', contacts: {contacts}}}]\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("contacts", "manifest"),
+    [
+        ("{firstName: '{name}', password: '{pin}'}", "directory: staff"),
+        ("{firstName: '{name}', password: 'x-{pin}-{{'}", "directory: staff"),
+        ("{firstName: '{name}', password: '{pin}'}", "file: ../rosters/staff.csv"),
+    ],
+)
+def test_a_column_that_fills_a_secret_is_in_no_file(
+    run: Run, folder: Path, contacts: str, manifest: str
+) -> None:
+    """The file is for git, where what was once committed stays readable."""
+    _with_pins(folder, contacts, manifest)
+
+    ended = run("rosters", "snapshot", "staff")
+
+    assert (folder / "rosters/staff.csv").read_text() == TEXT
+    assert "left out: the column pin, which fills password, a secret." in ended.stderr
+    assert "SecretPinCanary" not in ended.stdout + ended.stderr
+    assert run("rosters", "snapshot", "staff", "--check").returncode == 0
+
+
+def test_a_column_that_fills_no_secret_is_in_the_file(run: Run, folder: Path) -> None:
+    """A name proves nothing: what counts is what a manifest makes of it."""
+    _with_pins(folder, "{firstName: '{name}', jobTitle: '{pin}'}")
+
+    run("rosters", "snapshot", "staff")
+
+    assert "SecretPinCanary1" in (folder / "rosters/staff.csv").read_text()
+
+
+def test_nothing_is_written_where_a_manifest_cannot_be_read(run: Run, folder: Path) -> None:
+    """It may take a secret from the directory: nobody knows."""
+    _with_pins(folder, "{password: '{pin}'")
+
+    ended = run("rosters", "snapshot", "staff")
+
+    assert ended.returncode == 3
+    assert "a manifest that may take secrets cannot be read" in ended.stderr
+    assert not (folder / "rosters").exists()

@@ -40,7 +40,7 @@ _FREE_GAPS, _GAPS_A_CELL = 8 * 1024 * 1024, 4
 # Characters of all cells. A text that many cells share is written once, and every one of them shows it.
 _FREE_CHARACTERS, _CHARACTERS_A_BYTE = 4 * 1024 * 1024, 2
 _AT = re.compile(r"([A-Z]{1,3})([1-9][0-9]{0,6})")
-_NUMBER = re.compile(r"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]{1,4})?")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
 _NUMBER_MAX = 64  # characters of one, as it is written
 _FALSE = ("0", "false")
 _ROW_NUMBER, _STYLE_NUMBER = re.compile(r"[1-9][0-9]{0,6}"), re.compile(r"[0-9]{1,9}")

@@ -8,7 +8,7 @@ they are, also what a spreadsheet would take for a formula; this file is for git
 import csv
 import io
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -32,8 +32,10 @@ class ComeAndGone(Struct, frozen=True):
     go: int = 0
 
 
-def snapshot_of(table: Table, before: bytes = b"") -> Snapshot:
+def snapshot_of(table: Table, before: bytes = b"", *, secret: Collection[str] = ()) -> Snapshot:
     """Return the file of a table without a mistake; without a byte where all of its columns are left out.
+
+    `secret` are titles of columns that stand in no file.
 
     Its columns stand as in `before`, where that has the same ones: a SCIM service promises no order of them.
     """
@@ -41,7 +43,7 @@ def snapshot_of(table: Table, before: bytes = b"") -> Snapshot:
     for cells in table.unusable.values():
         for index, what in cells.items():
             held.setdefault(index, []).append(what)
-    kept = [index for index in range(len(table.header)) if index not in held]
+    kept = [index for index, title in enumerate(table.header) if index not in held and title not in secret]
     there = read_table(before, "before").header if before else ()
     if sorted(there) == sorted(table.header[index] for index in kept):
         kept = [table.header.index(title) for title in there]

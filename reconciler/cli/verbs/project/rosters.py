@@ -9,6 +9,7 @@ from reconciler.directories.reading import ReadOnce
 from reconciler.errors import DirectoryError, FileError, InputError, ManifestError
 from reconciler.files.whole import make_folder, read_file, write_new, write_over
 from reconciler.manifest.rosters.answered import table_of
+from reconciler.manifest.rosters.secretcolumns import find_secret_columns
 from reconciler.manifest.rosters.snapshot import ComeAndGone, Snapshot, difference, snapshot_of
 from reconciler.manifest.rosters.table import Table
 from reconciler.model.settings import Settings
@@ -69,7 +70,14 @@ def _made(settings: Settings, name: str, before: bytes) -> Snapshot:
         )
     if table.problems:
         raise ManifestError(f"no roster may hold what {name} says.", problems=table.problems)
-    made = snapshot_of(table, before)
+    sources = [Path(one) for one in settings.manifests]
+    secret = find_secret_columns(sources, Path(settings.root), name, table.header)
+    for title, field in secret.items():
+        output.note(
+            f"left out: the column {title}, which fills {field}, a secret. A roster that takes it stays "
+            f"`directory: {name}`."
+        )
+    made = snapshot_of(table, before, secret=secret)
     if not made.data:
         what = "answers no column whose cells are all text"
         raise ManifestError(
@@ -101,5 +109,5 @@ def _write(path: Path, shown: str, before: bytes | None, data: bytes) -> None:
         write_over(path, before, data)
         return
     make_folder(path.parent, mode=0o777)
-    if not write_new(path, data, mode=0o666):
+    if not write_new(path, data, mode=0o600):  # people are in it
         raise FileError(f"{shown}: somebody has made it meanwhile.", next="try again")
