@@ -7,6 +7,7 @@ Encryption keeps others from reading. It does not say who wrote a file: a public
 whoever has it can encrypt another plan to it. That is what the fresh plan is for.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -112,6 +113,22 @@ def _recipient(text: str) -> Key:
         ) from None
 
 
+# How a key begins: of age, of its plugins, of SSH and of OpenSSL, in any letter case.
+_KEY_SIGN = re.compile(r"age-?secret-?key|age-plugin-|private key|\n", re.IGNORECASE)
+_NAME_MAX = 40  # characters without a sign that names of files have; a key has more
+
+
+def file_named(text: str, what: str, said_by: str) -> Path:
+    """Return the file that a text names. Raises InputError, without the text, where it may be a key."""
+    unnamed = len(text) > _NAME_MAX and re.fullmatch(r"[0-9A-Za-z+=_-]+", text)
+    if _KEY_SIGN.search(text) or (unnamed and not Path(text).exists()):
+        raise InputError(
+            f"{said_by} holds {what} itself, or what may be one, and not the name of a file with it.",
+            next="write it into a file that only you may read, and name that file",
+        )
+    return Path(text)
+
+
 def read_recipients(path: Path) -> tuple[str, ...]:
     """Return the public keys of a file, one a line; # begins a comment. Raises FileError, InputError."""
     lines = _lines(path, read_file(path, most=key_bytes_max), "public keys")
@@ -133,7 +150,7 @@ def decrypted(data: bytes, *, shown: str, identity: str | None, environ: Mapping
             f"{shown}: this plan is encrypted.",
             next=f"name the file with your private key: --identity FILE, or {VARIABLE}",
         )
-    identities = read_identities(Path(name))
+    identities = read_identities(file_named(name, "a private key", f"--identity or {VARIABLE}"))
     try:
         return bytes(age.decrypt(data, identities))
     except age.DecryptError as error:

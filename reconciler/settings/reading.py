@@ -16,7 +16,8 @@ from msgspec import structs
 from reconciler.core.text.suggest import did_you_mean
 from reconciler.errors import Problem, SettingsError
 from reconciler.manifest.files import Unreadable, place_below, read_below
-from reconciler.manifest.schema.check import check, is_pattern
+from reconciler.manifest.schema.check import check
+from reconciler.manifest.schema.patterns import is_linear
 from reconciler.model.kind.kind import Kind
 from reconciler.model.kind.kinds import BUILT_IN, CONTACT
 from reconciler.model.kind.own_kinds import Contradiction, KindRow, contradictions
@@ -178,9 +179,10 @@ def _profile_problems(content: bytes, name: str) -> Iterator[Problem]:
 def _unfit_patterns(rows: Mapping[str, KindRow]) -> Iterator[Contradiction]:
     for name, row in rows.items():
         for key, field in row.fields.items():
-            if not is_pattern(field.pattern):
+            if not is_linear(field.pattern):
                 what = f"the pattern of {key} cannot be used in a schema."
-                yield Contradiction((name, "fields", key, "pattern"), what, "write it as in JSON Schema")
+                hint = "write it as in JSON Schema, without (?=...), (?<...), \\1 or counts in counts"
+                yield Contradiction((name, "fields", key, "pattern"), what, hint)
 
 
 def _store_problems(value: Value) -> Iterator[Problem]:

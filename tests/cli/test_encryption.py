@@ -188,6 +188,29 @@ def test_a_key_under_a_passphrase_is_refused(tmp_path: Path) -> None:
     assert "is protected by a passphrase" in refused(locked(tmp_path), str(path))
 
 
+KEYS = {
+    "a key of age": str(OURS),
+    "a key of age in small letters": str(OURS).lower(),
+    "what age-keygen writes": f"# made for a test\n{OURS}\n",
+    "a key of a plugin": f"AGE-PLUGIN-YUBIKEY-{str(OURS)[15:]}",
+    "a key of SSH": SSH_PRIVATE,
+    "the middle of a key of SSH": "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW",
+}
+
+
+@pytest.mark.parametrize("name", KEYS)
+@pytest.mark.parametrize("where", ["identity", "variable"])
+def test_a_key_in_the_place_of_its_file_is_not_printed(tmp_path: Path, name: str, where: str) -> None:
+    """Variables of CI hold keys, so somebody puts one into this one. The log is read by many."""
+    key = KEYS[name]
+    given = {"identity": key} if where == "identity" else {"environ": {"RECONCILER_IDENTITY": key}}
+
+    said = refused(locked(tmp_path), **given)  # type: ignore[arg-type] # one of two
+
+    assert "holds a private key itself" in said
+    assert all(piece not in said for piece in (key, *(one for one in key.split() if len(one) > 24)))
+
+
 def test_a_key_that_is_no_file_is_refused(tmp_path: Path) -> None:
     """Nothing there, a folder, a pipe that nobody writes to, bytes that are no text."""
     os.mkfifo(tmp_path / "pipe", 0o600)

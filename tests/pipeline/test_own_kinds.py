@@ -1,6 +1,8 @@
 """Kinds that a profile brings: planned, applied, drifted, pruned, crashed and undone like all others."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -231,6 +233,13 @@ A = "fields: {a: {}}"
         ("t: {identity: [a], fields: {a: {}, b.c: {}}}", "3:38", "b is no group"),
         ("t: {identity: [a], fields: {a: {pattern: '('}}}", "3:35", "no regular expression"),
         ("t: {identity: [a], fields: {a: {pattern: 'a\\Z'}}}", "3:35", "cannot be used in a schema"),
+        ("t: {identity: [a], fields: {a: {pattern: '(?=a)a'}}}", "3:35", "cannot be used in a schema"),
+        ("t: {identity: [a], fields: {a: {pattern: '(a)\\1'}}}", "3:35", "cannot be used in a schema"),
+        (
+            "t: {identity: [a], fields: {a: {pattern: '(?:a{999}){999}'}}}",
+            "3:35",
+            "cannot be used in a schema",
+        ),
         ("t: {identity: [a], fields: {a: {}, b: {wire: a}}}", "3:38", "the same name in bodies"),
         ("t: {identity: [a], fields: {a: {requird: true}}}", "3:35", "requird is not a field of a field"),
         (f"T: {{identity: [a], {A}}}", "3:3", "name of a kind"),
@@ -246,6 +255,27 @@ def test_a_wrong_row_is_told_with_file_line_and_column(
 
     told = [str(one) for one in caught.value.problems]
     assert any(one.startswith(f"ours.yaml:{place}: ") and what in one for one in told), told
+
+
+@pytest.mark.parametrize(
+    "pattern", ["^(a+)+$", "^(a|a)*$", "^(a|aa)+$", "^a*a*a*a*a*a*a*a*b$", "^(.*a){20}$"]
+)
+def test_no_pattern_of_a_profile_takes_long(tmp_path: Path, pattern: str) -> None:
+    """It is changed in pull requests. Read by going back, forty letters take years, and nothing ends it."""
+    kinds = f"t: {{identity: [name], fields: {{name: {{pattern: {json.dumps(pattern)}}}}}}}"
+    (tmp_path / "ours.yaml").write_text(f"base: service\nkinds:\n  {kinds}\n")
+    (tmp_path / "reconciler.yaml").write_text(
+        'version: 1\nmanifests: [m.yaml]\nservice: {base_url: "http://127.0.0.1:9", profile: ours.yaml}\n'
+    )
+    (tmp_path / "m.yaml").write_text(f"version: 1\nworkspace: default\nts:\n  x: {{name: {'a' * 40}!}}\n")
+
+    done = subprocess.run(
+        [sys.executable, "-m", "reconciler", "validate"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 3, done.stderr
+    assert "m.yaml:4:7" in done.stderr, done.stderr
 
 
 def test_every_mistake_of_a_profile_is_told_at_once(tmp_path: Path) -> None:

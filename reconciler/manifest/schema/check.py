@@ -52,15 +52,6 @@ def mistakes(
     return (Mistake(tree.problem(path, what, hint, code="E208"), tuple(path)),)
 
 
-def is_pattern(text: str) -> bool:
-    """Whether the gate can judge a text by this regular expression: it lacks a few forms of Python."""
-    try:
-        jsonschema_rs.Draft202012Validator({"pattern": text})
-    except ValueError:
-        return False
-    return True
-
-
 @derived
 def _gate(name: str, extras: tuple[tuple[str, tuple[str, ...]], ...]) -> jsonschema_rs.Draft202012Validator:
     known = resources() | {address(name): read_schema(name, dict(extras))}

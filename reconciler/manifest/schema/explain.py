@@ -9,12 +9,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from jsonschema import Draft202012Validator, ValidationError
+from jsonschema import Draft202012Validator, ValidationError, validators
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
 from reconciler.core.text.suggest import did_you_mean, nearest
 from reconciler.errors import Problem
+from reconciler.manifest.schema.patterns import fits
 from reconciler.manifest.schema.published import address
 from reconciler.manifest.schema.schemas import resources
 from reconciler.parsing.build import shown
@@ -24,6 +25,16 @@ from reconciler.parsing.tree import Tree
 _UNKNOWNS = ("additionalProperties", "unevaluatedProperties")
 _ABSENCES = ("required", "minProperties", "oneOf")
 _LISTED_MAX = 12  # names in one hint; more would not be read
+
+
+def _judge_pattern(_: object, pattern: str, text: object, _schema: object) -> Iterator[ValidationError]:
+    """Yield the mistake of a text without what its pattern says."""
+    if isinstance(text, str) and not fits(pattern, text):
+        yield ValidationError("the pattern is not in the text")
+
+
+_Validator: Any = validators.extend(Draft202012Validator, {"pattern": _judge_pattern})  # type: ignore[no-untyped-call] # the stubs say nothing of it
+
 _SENTENCE_END = re.compile(r"\.\s+(?=[A-Z])")
 
 Steps = list[str | int]
@@ -53,9 +64,11 @@ def explain(
     """
     known = resources() | {address(name): schema}
     registry: Registry[Any] = Registry().with_resources(
-        (uri, DRAFT202012.create_resource(contents)) for uri, contents in known.items()
+        # A schema that names its dialect is judged by the library's own class for it, and not by ours.
+        (uri, DRAFT202012.create_resource({key: one for key, one in contents.items() if key != "$schema"}))
+        for uri, contents in known.items()
     )
-    validator = Draft202012Validator({"$ref": address(name)}, registry=registry)
+    validator = _Validator({"$ref": address(name)}, registry=registry)
     found: dict[Problem, Mistake] = {}
     for error in validator.iter_errors(value):
         if error.validator in _ABSENCES and id(error.instance) in tree.partial:

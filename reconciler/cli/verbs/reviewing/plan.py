@@ -20,7 +20,7 @@ from reconciler.core.review import drifts
 from reconciler.core.review import exit as plan_exit
 from reconciler.core.review.drifts import with_missing_baseline
 from reconciler.core.runs.recover import Standing
-from reconciler.files.encryption import check_recipients, read_recipients
+from reconciler.files.encryption import check_recipients, file_named, read_recipients
 from reconciler.files.planfile import write_plan
 from reconciler.model.address import Address
 from reconciler.model.plan.plans import Consent, Options
@@ -169,7 +169,8 @@ def recipients_of(given: Mapping[str, Any], missing: str) -> tuple[str, ...]:
             raise click.UsageError(f"--encrypt-to and --recipients-file are about a file: give {missing}.")
         return ()
     settings = settings_of(given["config"], given["environment"], service=False)
-    files = (key for name in given["recipients_file"] for key in read_recipients(Path(name)))
+    named = [file_named(one, "a key", "--recipients-file") for one in given["recipients_file"]]
+    files = (key for path in named for key in read_recipients(path))
     recipients = (*settings.plan_recipients, *given["encrypt_to"], *files)
     if recipients:
         check_recipients(recipients)
