@@ -188,7 +188,7 @@ def test_a_key_under_a_passphrase_is_refused(tmp_path: Path) -> None:
     assert "is protected by a passphrase" in refused(locked(tmp_path), str(path))
 
 
-KEYS = {
+MISPLACED = {
     "a key of age": str(OURS),
     "a key of age in small letters": str(OURS).lower(),
     "what age-keygen writes": f"# made for a test\n{OURS}\n",
@@ -198,14 +198,14 @@ KEYS = {
 }
 
 
-@pytest.mark.parametrize("name", KEYS)
+@pytest.mark.parametrize("name", MISPLACED)
 @pytest.mark.parametrize("where", ["identity", "variable"])
 def test_a_key_in_the_place_of_its_file_is_not_printed(tmp_path: Path, name: str, where: str) -> None:
     """Variables of CI hold keys, so somebody puts one into this one. The log is read by many."""
-    key = KEYS[name]
+    key = MISPLACED[name]
     given = {"identity": key} if where == "identity" else {"environ": {"RECONCILER_IDENTITY": key}}
 
-    said = refused(locked(tmp_path), **given)  # type: ignore[arg-type] # one of two
+    said = refused(locked(tmp_path), **given)
 
     assert "holds a private key itself" in said
     assert all(piece not in said for piece in (key, *(one for one in key.split() if len(one) > 24)))

@@ -2,6 +2,7 @@
 
 import socket
 import threading
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -266,7 +267,7 @@ def test_all_answers_together_have_a_limit() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         threading.Thread(target=theirs.sendall, args=(JANE(1) * 30,), daemon=True).start()
-        wire = LdapWire(ours, 5.0, bytes_max=len(JANE(1)) * 10)
+        wire = LdapWire(ours, time.monotonic() + 5.0, bytes_max=len(JANE(1)) * 10)
         with pytest.raises(DirectoryFailed, match="which is the limit"):
             list(wire.ask(lambda _: b"x"))
 

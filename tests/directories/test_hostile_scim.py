@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -282,6 +283,19 @@ def test_an_answer_has_so_much_time_and_all_of_it(reply: Reply) -> None:
     with serving(ScimService(users(7), bend=instead(reply))) as service:
         said = refused(service, timeout_s=0.2)
     assert "gave no complete answer in time" in said or "the connection broke" in said
+
+
+@pytest.mark.parametrize("slow_s", [0.2, 0.4])
+def test_all_pages_together_have_the_time_of_one_answer(slow_s: float) -> None:
+    """One user a page, each page in time: counted anew for each, the reading would last for ever."""
+
+    def bend(_number: int, _query: dict[str, str], document: Document) -> object:
+        time.sleep(slow_s)
+        return document
+
+    with serving(ScimService(users(200), bend=bend)) as service:
+        assert "gave no complete answer in time" in refused(service, timeout_s=1.0, page=1)
+    assert len(service.asked) < 10
 
 
 def test_a_connection_that_broke_is_tried_again() -> None:

@@ -11,6 +11,7 @@ the codes of results mean (results.py).
 Loads `ldap3`, an extra that may be missing, and no earlier than something is read.
 """
 
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -64,13 +65,16 @@ def read_ldap(_name: str, directory: LdapDirectory, *, rows_max: int) -> AnswerR
     warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"ldap3\b")
     from reconciler.directories.ldap.requests import LdapRequests  # noqa: PLC0415 - loads the extra
 
-    return whole(lambda: _read(directory, LdapRequests(directory), rows_max))
+    ends_at = time.monotonic() + directory.timeout_s  # of both readings, where it is read twice
+    return whole(lambda: _read(directory, LdapRequests(directory), rows_max, ends_at))
 
 
-def _read(directory: LdapDirectory, requests: "LdapRequests", rows_max: int) -> AnswerRows:
+def _read(directory: LdapDirectory, requests: "LdapRequests", rows_max: int, ends_at: float) -> AnswerRows:
     bind, columns = _bind(directory, requests), EntryColumns(directory.attributes)
     try:
-        with connected(directory, lambda wire: _ask(wire, "StartTLS", requests.start_tls, EXTENDED)) as wire:
+        with connected(
+            directory, lambda wire: _ask(wire, "StartTLS", requests.start_tls, EXTENDED), ends_at
+        ) as wire:
             if bind is not None:
                 _ask(wire, "the bind", bind, BOUND)
             _take(_entries(wire, requests), columns, rows_max)

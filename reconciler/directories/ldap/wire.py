@@ -57,15 +57,12 @@ class LdapMessage:
 class LdapWire:
     """One connection, one request at a time. Raises DirectoryFailed, and is of no use after that.
 
-    An answer has `timeout_s` from its request to its last message, all answers together have `bytes_max`.
+    All answers together have the time up to `ends_at`, of the monotonic clock, and `bytes_max`.
     """
 
-    def __init__(
-        self, connection: socket.socket, timeout_s: float, *, bytes_max: int = CHARACTERS_MAX
-    ) -> None:
+    def __init__(self, connection: socket.socket, ends_at: float, *, bytes_max: int = CHARACTERS_MAX) -> None:
         self._socket = connection
-        self._timeout_s = timeout_s
-        self._until = 0.0
+        self._until = ends_at
         self._number = 0
         self._data = bytearray()  # that was read, and belongs to no message yet
         self._left = self._bytes_max = bytes_max
@@ -83,9 +80,8 @@ class LdapWire:
         """Send a request, given its number."""
         self._number += 1
         data = request(self._number)
-        self._until = time.monotonic() + self._timeout_s
         with _told():
-            self._socket.settimeout(self._timeout_s)
+            self._socket.settimeout(_left_s(self._until))
             self._socket.sendall(data)
 
     def secure(self, trust: ssl.SSLContext, host: str) -> None:
@@ -94,7 +90,7 @@ class LdapWire:
         if self._data:
             raise DirectoryFailed(*STRANGE)
         with _told():
-            self._socket.settimeout(self._timeout_s)
+            self._socket.settimeout(_left_s(self._until))
             self._socket = trust.wrap_socket(self._socket, server_hostname=host)
 
     def close(self) -> None:
@@ -150,8 +146,18 @@ def parsed_message(frame: bytes) -> tuple[int, LdapMessage]:
     return number(parts[0][1]), LdapMessage(*parts[1], controls=parts[2][1] if parts[2:] else b"")
 
 
+def _left_s(ends_at: float) -> float:
+    """Return the seconds that are left. Raises TimeoutError where none are."""
+    left_s = ends_at - time.monotonic()
+    if left_s <= 0:
+        raise TimeoutError
+    return left_s
+
+
 @contextmanager
-def connected(directory: LdapDirectory, secured: Callable[[LdapWire], None]) -> Iterator[LdapWire]:
+def connected(
+    directory: LdapDirectory, secured: Callable[[LdapWire], None], ends_at: float
+) -> Iterator[LdapWire]:
     """Give a connection to a directory, encrypted unless the directory is on this machine.
 
     `secured` asks the server for TLS where the settings say `start_tls`. Raises DirectoryFailed.
@@ -159,8 +165,8 @@ def connected(directory: LdapDirectory, secured: Callable[[LdapWire], None]) -> 
     scheme, host, port = _address(directory)
     trust = trusted(directory.ca) if scheme == "ldaps" or directory.start_tls else None
     with _told():
-        connection = socket.create_connection((host, port), directory.timeout_s)
-    wire = LdapWire(connection, directory.timeout_s)
+        connection = socket.create_connection((host, port), _left_s(ends_at))
+    wire = LdapWire(connection, ends_at)
     try:
         if trust is not None:
             if directory.start_tls:

@@ -11,6 +11,7 @@ hold values of people.
 import json
 import re
 import ssl
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -96,7 +97,9 @@ class ScimCalls:
     `sleep` waits between tries.
     """
 
-    def __init__(self, directory: ScimDirectory, sleep: Callable[[float], Awaitable[object]]) -> None:
+    def __init__(
+        self, directory: ScimDirectory, sleep: Callable[[float], Awaitable[object]], ends_at: float
+    ) -> None:
         self._address = f"{_base(directory.url)}/Users"
         self._fixed: Query = tuple(
             (name, value)
@@ -108,7 +111,7 @@ class ScimCalls:
             "Accept-Encoding": "identity",  # what is packed can unpack to anything
             **_authorization(directory),
         }
-        self._timeout_s = directory.timeout_s
+        self._ends_at = ends_at
         self._sleep = sleep
         self._left = CHARACTERS_MAX
         self._transport = httpx2.AsyncHTTPTransport(
@@ -126,20 +129,20 @@ class ScimCalls:
         await self._transport.aclose()
 
     async def page(self, query: Query) -> Any:
-        """What the service answers, as plain values, within the time of one answer with all its tries.
+        """What the service answers, as plain values, within what is left of the time of all pages.
 
         Raises DirectoryFailed, and ChangedError where the service says so.
         """
         last = DirectoryFailed("it gave no complete answer in time.", _SLOW)
         try:
-            async with time_limit(self._timeout_s):
+            async with time_limit(max(0.0, self._ends_at - time.monotonic())):
                 for attempt in range(TRIES_MAX):
                     try:
                         return parsed_body(await self._get(query))
                     except _AgainError as error:
                         last = error.failed
                         wait_s = max(error.wait_s, _WAIT_S * 2**attempt)
-                    if wait_s >= self._timeout_s:
+                    if wait_s >= self._ends_at - time.monotonic():
                         break
                     await self._sleep(wait_s)
         except TimeoutError:

@@ -5,6 +5,7 @@ Belongs here: the walk over the pages. Not here: calls (http.py), whether pages 
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -30,21 +31,22 @@ def read_scim(
     service that changes while it is read is read once more. Raises DirectoryFailed, and whatever revealing a
     secret raises.
     """
+    ends_at = time.monotonic() + directory.timeout_s  # of both readings, where it is read twice
 
     def read() -> AnswerRows:
         # In a thread: whoever reads manifests may be in an event loop, where no second one can run.
         with ThreadPoolExecutor(1, "scim") as beside:
-            return beside.submit(asyncio.run, _read(directory, rows_max, sleep)).result()
+            return beside.submit(asyncio.run, _read(directory, rows_max, sleep, ends_at)).result()
 
     return whole(read)
 
 
 async def _read(
-    directory: ScimDirectory, rows_max: int, sleep: Callable[[float], Awaitable[object]]
+    directory: ScimDirectory, rows_max: int, sleep: Callable[[float], Awaitable[object]], ends_at: float
 ) -> AnswerRows:
     columns = ResourceColumns(directory.attributes)
     walk = PageWalk(directory.paging, directory.page, rows_max=rows_max)
-    async with ScimCalls(directory, sleep) as calls:
+    async with ScimCalls(directory, sleep, ends_at) as calls:
         query: Query | None = walk.first()
         while query is not None:
             page = list_page(await calls.page(query), directory.page)
