@@ -10,6 +10,7 @@ Whatever keeps a repository from being read is the answer that the commit is not
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from msgspec import Struct
@@ -81,13 +82,15 @@ def read_checkout(root: Path, inputs: Inputs | None = None) -> Checkout:
         return Checkout()
     try:
         repository = find_repository(root, os.environ)
-        commit = repository.head()
+        with closing(repository):
+            commit = repository.head()
+            found = _Comparison(inputs).differences(repository, commit) if inputs is not None else ()
+            every = tuple(found)
     except (NoRepository, UnreadableRepository) as error:
         return Checkout(silent=True, reason=str(error), unreadable=isinstance(error, UnreadableRepository))
     if inputs is None:
         return Checkout(commit.hex())
-    found = _Comparison(inputs).differences(repository, commit)
-    named = (InputDifference(_from(inputs.root or str(root), one.path), one.why) for one in found)
+    named = (InputDifference(_from(inputs.root or str(root), one.path), one.why) for one in every)
     kept = without_generated(named, settings=_from(inputs.root, inputs.settings), patterns=inputs.generated)
     return Checkout(commit.hex(), kept)
 

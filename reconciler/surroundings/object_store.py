@@ -26,7 +26,8 @@ from reconciler.core.git.objects import (
     result_size,
 )
 
-object_max = 128 * 1024 * 1024  # bytes; a folder with a million files takes 40
+object_max = 64 * 1024 * 1024  # bytes; a folder with a million files takes 40 MiB
+_made_max = 32 * object_max  # bytes of all that one chain of deltas makes on its way
 _stores_max = 20  # folders of objects that borrow from each other
 _chain_max = 4096  # deltas for one object; git makes no longer ones
 _open_max = 64  # files at the same time
@@ -108,7 +109,7 @@ class Objects:
             found = self._loose(oid, most) or self._packed(oid, most)
         except ObjectTooLarge:
             raise
-        except (OSError, zlib.error, IndexError, MemoryError) as error:
+        except (OSError, zlib.error, IndexError, OverflowError, MemoryError) as error:
             raise ValueError(f"object {oid.hex()} cannot be read: {error}") from error
         if found is not None and self._id(*found) != oid:
             raise ValueError(f"object {oid.hex()} is damaged: its content has another id")
@@ -197,13 +198,13 @@ class Objects:
 
     def _entry(self, pack: "_Pack", offset: int, most: int) -> tuple[str, bytes]:
         """Return the object of a pack at an offset: what deltas make of the base that they lead to."""
-        deltas, used = list[tuple[int, bytes]](), 0
+        deltas, used, total = list[tuple[int, bytes]](), 0, 0
         while (found := self._cached.get((pack, offset))) is None:
             file = self._file(pack.path)
             data = _at(file, offset, _piece)
             number, size, begin = entry_head(data)
             limit = most if number in PACKED and not deltas else object_max
-            if size > limit or used + size > 2 * object_max:
+            if size > limit or used + size > object_max:
                 raise ObjectTooLarge(f"an object of {pack.path.name} has {size} bytes")
             base = offset
             if number == OFFSET_DELTA:
@@ -224,7 +225,8 @@ class Objects:
             if number not in (OFFSET_DELTA, NAMED_DELTA) or base < 0 or len(deltas) == _chain_max:
                 raise ValueError("an entry of a pack cannot be read")
             made = result_size(content)
-            if made > (object_max if deltas else most):
+            total += made
+            if made > (object_max if deltas else most) or total > _made_max:
                 raise ObjectTooLarge(f"an object of {pack.path.name} has {made} bytes")
             deltas.append((offset, content))
             used, offset = used + size, base

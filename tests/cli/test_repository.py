@@ -481,7 +481,12 @@ def turned(pack: bytes) -> bytes:
     return pack[:12] + pack[:11:-1]
 
 
-@pytest.mark.parametrize("damage", [cut_off, zeros, turned])
+def ones(pack: bytes) -> bytes:
+    """Numbers as large as can be: of ids, of offsets, of sizes."""
+    return pack[: len(pack) // 2] + b"\xff" * (len(pack) - len(pack) // 2)
+
+
+@pytest.mark.parametrize("damage", [cut_off, zeros, turned, ones])
 @pytest.mark.parametrize("suffix", ["pack", "idx"])
 def test_a_damaged_pack_is_said_to_be_unreadable(
     folder: Path, damage: Callable[[bytes], bytes], suffix: str
@@ -501,9 +506,21 @@ def test_a_damaged_pack_is_said_to_be_unreadable(
 
 @pytest.mark.parametrize(
     "delta",
-    [b"", b"\x05", b"\x05\x05\x00", b"\x05\x09\x90\x05", b"\x04\x01\x01a", b"\x05\x02\x01a", b"\x05\x02\x91"],
+    [
+        b"",
+        b"\xff" * 1_000_000,
+        b"\x05" + b"\xff" * 1_000_000,
+        b"\x05",
+        b"\x05\x05\x00",
+        b"\x05\x09\x90\x05",
+        b"\x04\x01\x01a",
+        b"\x05\x02\x01a",
+        b"\x05\x02\x91",
+    ],
+    ids=[str(number) for number in range(9)],
 )
 def test_a_damaged_delta_makes_nothing(delta: bytes) -> None:
+    """Not within minutes either: a number of a million digits would be made longer digit by digit."""
     with pytest.raises((ValueError, IndexError)):
         apply_delta(b"12345", delta)
 

@@ -16,6 +16,7 @@ _ENTRIES = {
     size: re.compile(rb"([0-7]{5,6}) ([^\0/]+)\0(.{%d})" % size, re.DOTALL) for size in (20, 32)
 }  # by the size of an id
 _COPY = 0x80
+_varint_max = 10  # bytes of a number: 64 bits fit
 _copy_max = 0x10000  # bytes, where a copy has no size
 
 
@@ -43,12 +44,8 @@ def tree_of(commit: bytes) -> bytes:
 def entry_head(data: bytes) -> tuple[int, int, int]:
     """Return type, size and where the content begins, of an entry of a pack that begins here."""
     one = data[0]
-    kind, size, shift, at = one >> 4 & 7, one & 15, 4, 1
-    while one & _COPY:
-        one = data[at]
-        size |= (one & 0x7F) << shift
-        shift, at = shift + 7, at + 1
-    return kind, size, at
+    rest, at = _varint(data, 1) if one & _COPY else (0, 1)
+    return one >> 4 & 7, rest << 4 | one & 15, at
 
 
 def base_distance(data: bytes, at: int) -> tuple[int, int]:
@@ -102,10 +99,10 @@ def apply_delta(base: bytes, delta: bytes) -> bytes:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    found = shift = 0
-    while True:
-        one = data[at]
-        found |= (one & 0x7F) << shift
-        shift, at = shift + 7, at + 1
+    found = 0
+    for number in range(_varint_max):
+        one = data[at + number]
+        found |= (one & 0x7F) << 7 * number
         if not one & _COPY:
-            return found, at
+            return found, at + number + 1
+    raise ValueError("a number has too many digits")
