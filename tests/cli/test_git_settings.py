@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from cli.hands import PLAIN, Project, Service
 from cli.test_checkout import WHO, commit, git, write
+from waiting import patience_s
 
 from reconciler.cli.main import COMMANDS
 
@@ -316,7 +317,7 @@ def test_the_plants_are_alive(plants: Plants) -> None:
                 env=real,
                 input=b"protocol=https\nhost=example.com\n\n",
                 capture_output=True,
-                timeout=60,
+                timeout=patience_s,
                 check=False,
             )
     ran = plants.ran
