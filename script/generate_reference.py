@@ -39,6 +39,7 @@ Every field of every kind, as [manifests](manifest.md) name it. How fields are c
 | word | means |
 |---|---|
 | required | no entity without it, defaults included |
+| required to create | what exists is managed without it, and nothing is made without it |
 | secret | shown nowhere; take it from a variable |
 | write-only | cannot be read back, so it is compared with what was sent last |
 | own | has no default, because no two entities share it |
@@ -79,14 +80,16 @@ def _kind(kind: Kind) -> Iterator[str]:
     names = ", ".join(f"`{name}`" for name in kind.identity)
     yield f"Under `{kind.plural}:`; recognized by {names}{f' ({how})' if len(kind.identity) > 1 else ''}.\n"
     yield "| field | type | holds | rules |\n|---|---|---|---|"
-    yield from (_field(one) for one in kind.fields if not one.server_owned)
+    yield from (_field(kind, one) for one in kind.fields if not one.server_owned)
     alone = ", ".join(f"`{one.name}`" for one in kind.fields if one.server_owned)
     yield f"\nWritten by the service alone: {alone}.\n"
 
 
-def _field(field: Field) -> str:
+def _field(kind: Kind, field: Field) -> str:
+    to_create = field.name in kind.needed_to_create
     said = {
-        "required": field.required,
+        "required": field.required and not to_create,
+        "required to create": to_create,
         "secret": field.secret,
         "write-only": field.write_only,
         "own": field.own,

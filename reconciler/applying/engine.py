@@ -19,10 +19,12 @@ from reconciler.applying.step import step
 from reconciler.applying.stop import Halt
 from reconciler.applying.workers import queues, together
 from reconciler.core.calls.gaps import gap_of
+from reconciler.core.comparing.carrying import values_of_several
 from reconciler.core.planning.order import waves
 from reconciler.logbook import steps, stopwatch
 from reconciler.model.address import Address
-from reconciler.model.plan.changes import Change, action
+from reconciler.model.kind.kinds import KINDS
+from reconciler.model.plan.changes import Change, Update, action
 from reconciler.model.plan.plans import Plan
 from reconciler.model.run.outcomes import WORDS, Outcome, Run
 from reconciler.model.snapshots import Desired, LiveEntity, Recorded
@@ -53,7 +55,9 @@ async def apply(
     started_at = utc_text(context.now())
     # The store knows them by their new names already (rule M6): a kill from here on must find them so.
     records = {plan.renames.get(address, address): record for address, record in recorded.entities.items()}
-    run = Session(context, plan, desired, records, known_ids(plan, records, live))
+    rows = list(live)
+    known, alike = known_ids(plan, records, rows), values_of_several(rows) if _updates(plan) else frozenset()
+    run = Session(context, plan, desired, records, known, alike)
     carrying = _Carrying(run, on_outcome)
     try:
         # A wave begins when all of the one before has ended: a device needs the id of its contact.
@@ -71,6 +75,11 @@ async def apply(
         # Before the end of the run is reported: whatever is reported is on disk.
         await run.ledger.close()
     return _report(run, started_at), run.shown
+
+
+def _updates(plan: Plan) -> bool:
+    """Whether anything is written that may have a secret which nobody declares."""
+    return any(isinstance(one, Update) and KINDS[one.address.kind].readable_secrets for one in plan.changes)
 
 
 class _Carrying:

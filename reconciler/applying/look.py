@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from reconciler.applying.session import NotDone, Session
+from reconciler.core.comparing.carrying import unusable_secrets
 from reconciler.core.comparing.evidence import ListSays, Verdict, judge_absence
 from reconciler.core.comparing.identity import beside, may_be_same, search_texts
 from reconciler.core.comparing.match import same_identity
@@ -28,6 +29,7 @@ from reconciler.service.found import remote_id
 from reconciler.service.queries import Query
 
 PLAN_AGAIN = "plan again, and review what it shows"
+NOT_CARRIED = "E163"  # a secret that a look does not show
 names_max = 5  # names of fields in one sentence
 
 
@@ -87,11 +89,28 @@ async def unchanged(run: Session, change: Update, parent_id: str) -> Found:
     return found
 
 
+def check_secrets(run: Session, entity: Entity, change: Update, found: Found) -> None:
+    """Return where a PUT of what was found carries every secret that nobody declares. Raises NotDone."""
+    unusable = list(unusable_secrets(found.body, entity, change, run.shared_secrets))
+    if unusable:
+        what = " and ".join(f"{one.path} {one.why}" for one in unusable)
+        step = f"declare {unusable[0].path}, which every write then sends, or change it at the service"
+        raise NotDone(
+            "conflict", f"{what}, and a write would lose it [{NOT_CARRIED}]; nothing was sent.", step
+        )
+
+
 async def untouched(run: Session, change: Delete, parent_id: str) -> None:
     """Return when the whole entity is what the plan saw, what goes with it included. Raises NotFound."""
     found = await get(run, change.address, change.remote_id, parent_id)
     _check_same(run, change, found, "nothing was deleted")
-    now, before = shown(run, change.address.kind, found.body), dict(change.before)
+    before, unknown = dict(change.before), KINDS[change.address.kind].readable_secrets
+    # A plan holds nothing of a secret that nobody declared, so that one is not compared.
+    now = {
+        path: value
+        for path, value in shown(run, change.address.kind, found.body).items()
+        if path in before or path not in unknown
+    }
     # The whole of it, and not only what is ours: a person who edited it did not expect it to go.
     if now != before:
         moved = sorted(path for path in now.keys() | before if now.get(path) != before.get(path))

@@ -17,6 +17,7 @@ from reconciler.applying import look
 from reconciler.applying.attempt import Attempt
 from reconciler.applying.session import Session
 from reconciler.core.comparing import taken
+from reconciler.core.comparing.carrying import lost_secrets
 from reconciler.core.comparing.created import MadeAs, is_older, judge_created
 from reconciler.core.comparing.normalize import instant, live, trusted
 from reconciler.core.comparing.observe import observed
@@ -33,33 +34,39 @@ from reconciler.service.client import Found
 from reconciler.service.found import remote_id
 
 SHOWN_AGAIN = "reconciler plan shows it again; find out why the service does not take it"
+NOT_SHOWN_AGAIN = "E164"
+GIVE_AGAIN = "look at it in the service at once; declare the secret and apply, or let its owner set it again"
 
 
 class Proof(Struct, frozen=True):
     """What a read-back proves: the record that it allows, and what it says of the fields.
 
-    `row` is what was read. `beside` names what others changed between the look and the read-back.
+    `row` is what was read. `beside` names what others changed between the look and the read-back. `lost` are
+    the secrets that were carried over, and are not shown as they were.
     """
 
     record: RecordedEntity
     reading: Reading
     row: LiveEntity
     beside: str = ""
+    lost: tuple[FieldResult, ...] = ()
 
     @property
     def complete(self) -> bool:
-        """Whether every field was taken."""
-        return not self.reading.refused
+        """Whether every field was taken, and every secret that was carried over is there still."""
+        return not (self.reading.refused or self.lost)
 
     @property
     def fields(self) -> tuple[FieldResult, ...]:
         """The fields that read back otherwise than they were sent, by path."""
-        return tuple(sorted(self.reading.refused + self.reading.rewritten))
+        return tuple(sorted((*self.reading.refused, *self.reading.rewritten, *self.lost)))
 
     def said(self) -> str:
         """What a person should know of it, without any value."""
         reading = self.reading
-        return joined(not_taken(reading.refused), _rewritten(reading.rewritten), self.beside)
+        return joined(
+            not_taken(reading.refused), not_kept(self.lost), _rewritten(reading.rewritten), self.beside
+        )
 
 
 def joined(*said: str) -> str:
@@ -71,6 +78,29 @@ def not_taken(fields: Iterable[FieldResult]) -> str:
     """Name the fields that the service did not take."""
     paths = [field.path for field in fields]
     return f"not taken by the service: {look.names(paths)}." if paths else ""
+
+
+def not_kept(fields: Iterable[FieldResult]) -> str:
+    """Name the secrets that a write has carried over, and that are not shown as they were before it."""
+    paths = [field.path for field in fields]
+    if not paths:
+        return ""
+    return (
+        f"{look.names(paths)} is not shown as it was before the write, and may be lost [{NOT_SHOWN_AGAIN}]."
+    )
+
+
+def secrets_lost(run: Session, change: Update, looked: Found | None, found: Found) -> tuple[FieldResult, ...]:
+    """Return the secrets that nobody declares and that a write has lost, with masks of their values.
+
+    None where no look of this run is known: nothing else remembers them.
+    """
+    if looked is None:
+        return ()
+    entity, kind = run.desired.entities[change.address], change.address.kind
+    before, after = look.shown(run, kind, looked.body), look.shown(run, kind, found.body)
+    paths = lost_secrets(looked.body, found.body, entity, change)
+    return tuple(FieldResult(path, before[path], after.get(path)) for path in paths)
 
 
 def _rewritten(fields: Iterable[FieldResult]) -> str:
@@ -117,7 +147,9 @@ def of_update(
     record = record_of(entity, row, salt=run.context.store.salt, before=known)
     # What somebody else wrote at the same time reads back too: it must not be claimed as sent by us.
     kept = proven(record, known, taken=reading.taken, refused=refused)
-    return Proof(kept, reading, row, changed_meanwhile(looked, found, change))
+    lost = secrets_lost(run, change, looked, found)
+    beside = changed_meanwhile(looked, found, change, besides={field.path for field in lost})
+    return Proof(kept, reading, row, beside, lost)
 
 
 def sent_fields(change: Update, entity: Entity) -> Fields:
@@ -180,15 +212,17 @@ def row_of_change(change: Change, found: Found, parent_id: str) -> LiveEntity:
     return observed(kind, workspace, found.remote_id, found.body, seen=found.date, parent_id=parent_id)
 
 
-def changed_meanwhile(before: Found | None, after: Found, change: Change) -> str:
+def changed_meanwhile(
+    before: Found | None, after: Found, change: Change, *, besides: Collection[str] = ()
+) -> str:
     """Name what changed between the look and the read-back, and was not changed by us; nested values too.
 
-    Without a look by this run nothing can be named.
+    Without a look by this run nothing can be named. Fields `besides` are said elsewhere.
     """
     if before is None or not isinstance(change, Update):
         return ""
     kind = KINDS[change.address.kind]
-    ours = {field.path for field in change.fields}
+    ours = {*(field.path for field in change.fields), *besides}
     one, other = live(kind.name, before.body), live(kind.name, after.body)
     paths = {path for path in one.keys() | other if not _alike(kind.name, path, one, other)} - ours
     known = kind.server_owned | set(kind.wire.values())

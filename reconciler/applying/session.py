@@ -85,6 +85,8 @@ class Session:
     records: dict[Address, RecordedEntity]
     # kind, alias, remote id -> the address it is recorded or was made for; None: the plan saw it, not ours
     known: dict[tuple[str, str, str], Address | None] = field(default_factory=dict)
+    # values of readable secrets that the plan saw at several of its entities: no such value is one's own
+    shared_secrets: frozenset[str] = frozenset()
     shown: dict[Address, LiveEntity] = field(default_factory=dict)  # as the service showed it after our write
     outcomes: dict[Address, Outcome] = field(default_factory=dict)
     doubts: list[Doubt] = field(default_factory=list)

@@ -11,7 +11,14 @@ from typing import assert_never
 from msgspec import Struct, structs
 
 from reconciler.applying import look, readback
-from reconciler.applying.readback import SHOWN_AGAIN, joined, not_taken, row_of_change
+from reconciler.applying.readback import (
+    GIVE_AGAIN,
+    SHOWN_AGAIN,
+    joined,
+    not_kept,
+    not_taken,
+    row_of_change,
+)
 from reconciler.applying.session import IN_DOUBT, Doubt, NotDone, Session
 from reconciler.applying.unclaimed import Listings, Reach, find_unclaimed, is_declared_now
 from reconciler.applying.workers import queues, together
@@ -45,6 +52,7 @@ class Landed(Struct, frozen=True):
     """A write that was carried out after all: the id, what to record, and how it was told.
 
     `fields` were not taken; `refused`: nothing of it was. `beside` names what others changed meanwhile.
+    `lost` are the secrets that it was to carry over.
     """
 
     remote_id: str
@@ -53,13 +61,15 @@ class Landed(Struct, frozen=True):
     fields: tuple[FieldResult, ...] = ()
     refused: bool = False
     beside: str = ""
+    lost: tuple[FieldResult, ...] = ()
 
     def outcome(self, change: Change, before: str = "") -> Outcome:
         """How the change ended; `before` is what was known of it until it was found."""
-        what = joined(before, self.what, not_taken(self.fields), self.beside)
-        result: Result = "failed" if self.fields or self.refused else "applied"
-        hint = SHOWN_AGAIN if result == "failed" else ""
-        return Outcome(change.address, action(change), result, what, hint, self.remote_id, self.fields)
+        what = joined(before, self.what, not_taken(self.fields), not_kept(self.lost), self.beside)
+        result: Result = "failed" if self.fields or self.refused or self.lost else "applied"
+        hint = (GIVE_AGAIN if self.lost else SHOWN_AGAIN) if result == "failed" else ""
+        fields = tuple(sorted((*self.fields, *self.lost)))
+        return Outcome(change.address, action(change), result, what, hint, self.remote_id, fields)
 
 
 async def settle(run: Session) -> tuple[Outcome, ...]:
@@ -209,7 +219,8 @@ async def _not_taken(run: Session, doubt: Doubt) -> Landed | None:
                 raise NotDone("conflict", "it is not there any more.")
             proof = readback.of_update(run, change, before, found, parent_id, at_once=False)
             batch = run.keep(proof.record, proof.row)
-            return Landed(change.remote_id, batch, "", proof.reading.refused, beside=proof.beside)
+            refused = proof.reading.refused
+            return Landed(change.remote_id, batch, "", refused, beside=proof.beside, lost=proof.lost)
         case never:
             assert_never(never)
 
@@ -305,8 +316,9 @@ async def _updated(run: Session, change: Update, parent_id: str, before: Found |
     ):
         return None
     batch = _recorded(run, change, row_of_change(change, found, parent_id))
-    beside = readback.changed_meanwhile(before, found, change)
-    return Landed(change.remote_id, batch, "it shows what was sent.", beside=beside)
+    lost = readback.secrets_lost(run, change, before, found)
+    beside = readback.changed_meanwhile(before, found, change, besides={field.path for field in lost})
+    return Landed(change.remote_id, batch, "it shows what was sent.", beside=beside, lost=lost)
 
 
 def _recorded(run: Session, change: Create | Update, row: LiveEntity) -> Batch:

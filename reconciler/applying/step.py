@@ -18,7 +18,7 @@ from msgspec import structs
 from reconciler.applying import look, readback, settle
 from reconciler.applying.attempt import Attempt
 from reconciler.applying.endings import answered, cut_off, failed, mistaken, not_done
-from reconciler.applying.readback import SHOWN_AGAIN, Proof
+from reconciler.applying.readback import GIVE_AGAIN, SHOWN_AGAIN, Proof
 from reconciler.applying.session import NotDone, Session
 from reconciler.core.calls.retry import tries_max, wait_s
 from reconciler.core.comparing.evidence import Verdict
@@ -152,6 +152,7 @@ async def _update(run: Session, attempt: Attempt, change: Update) -> Outcome:
     await run.before_call(attempt)
     before = await look.unchanged(run, change, attempt.parent_id)
     attempt.before = before
+    look.check_secrets(run, entity, change, before)
     # Merged into what was just read: a PUT replaces the whole entity, and what it leaves out is gone.
     body = update_body(before.body, entity, change, run.records.get(change.address))
     _send(run, attempt)
@@ -229,7 +230,8 @@ async def _ended(run: Session, attempt: Attempt, proof: Proof) -> Outcome:
     if proof.complete:
         outcome = attempt.outcome("applied", proof.said(), fields=proof.fields)
     else:
-        outcome = attempt.outcome("failed", proof.said(), SHOWN_AGAIN, fields=proof.fields)
+        step = GIVE_AGAIN if proof.lost else SHOWN_AGAIN
+        outcome = attempt.outcome("failed", proof.said(), step, fields=proof.fields)
     return await _kept(run, attempt, run.keep(proof.record, proof.row), outcome)
 
 

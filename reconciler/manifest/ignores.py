@@ -11,6 +11,7 @@ from reconciler.errors import Problem
 from reconciler.manifest.entries import entries, entry_subject, sections
 from reconciler.manifest.schema.parts import definition_of
 from reconciler.manifest.schema.schemas import Extras, read_schema
+from reconciler.model.documents import Place
 from reconciler.model.kind.kind import Kind
 from reconciler.model.kind.kinds import CONTACT, KINDS, children
 from reconciler.model.kind.types import Shape, complete
@@ -63,6 +64,44 @@ def ignore_problems(tree: Tree, known: Known) -> Iterator[Problem]:
                 what = f"{front}meta.ignore: {shown(item)} is not a field of a {kind.name}."
                 hint = did_you_mean("field", item, known[kind.name], _HINT)
                 yield tree.problem([*path, "ignore", index], what, hint, code="E201")
+
+
+def ignored_secrets(tree: Tree) -> frozenset[Place]:
+    """Return the places of the secrets that the `meta.ignore` of their entry names: they need no variable.
+
+    The tree is not checked yet: what has another shape than an entry is no entry.
+    """
+    return frozenset(
+        place for kind, body in _bodies(tree.value) for place in _ignored_places(tree, kind, body)
+    )
+
+
+def _bodies(value: object) -> Iterator[tuple[Kind, dict[str, Any]]]:
+    """Yield the entries of a tree and the templates of its rosters, each with its kind."""
+    waiting = [(kind, _object(value).get(plural)) for plural, kind in sections().items()]
+    rosters = _object(value).get("rosters")
+    templates = (_object(one).get(CONTACT.plural) for one in (rosters if isinstance(rosters, list) else ()))
+    yield from ((CONTACT, _object(one)) for one in templates)
+    while waiting:
+        kind, section = waiting.pop()
+        for body in map(_object, _object(section).values()):
+            yield kind, body
+            waiting += [(child, body.get(child.plural)) for child in children(kind.name)]
+
+
+def _ignored_places(tree: Tree, kind: Kind, body: dict[str, Any]) -> Iterator[Place]:
+    ignored = _object(body.get("meta")).get("ignore")
+    if not isinstance(ignored, list):
+        return
+    for path in kind.secret:
+        head, _, below = path.partition(".")
+        node, step = (_object(body.get(head)), below) if below else (body, head)
+        if step in node and (path in ignored or head in ignored):
+            yield tree.place_in(node, step)
+
+
+def _object(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _custom(kind: Kind, item: str) -> bool:

@@ -18,7 +18,7 @@ from reconciler.errors import Problem
 from reconciler.manifest.entries import Steps, by_plural, entries, entry_subject, sections
 from reconciler.manifest.files import FileId, Unreadable, ids_of
 from reconciler.manifest.flatten import Flattener
-from reconciler.manifest.ignores import ignore_problems, known_fields
+from reconciler.manifest.ignores import ignore_problems, ignored_secrets, known_fields
 from reconciler.manifest.payload import payload
 from reconciler.manifest.prune import NO_WORKSPACE, readable
 from reconciler.manifest.readlog import ReadLog
@@ -165,9 +165,12 @@ class _Loader:
         if tree.broken:
             return None
         if b"${" in data:
+            spared = ignored_secrets(tree)
             filled = substitute(tree, self.variables)
-            self.problems.extend(filled.problems)
-            self.unset.extend(filled.unset)
+            unset = [one for one in filled.unset if one.at not in spared]
+            mild = {one.problem for one in filled.unset} - {one.problem for one in unset}
+            self.problems.extend(one for one in filled.problems if one not in mild)
+            self.unset.extend(unset)
             tree = replace(tree, hidden=filled.hidden, problems=(*tree.problems, *filled.problems))
         self.tables.begin()
         rows_left = self.rows_left

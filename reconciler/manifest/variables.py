@@ -37,6 +37,11 @@ class Unset(NamedTuple):
     name: str
     problem: Problem
 
+    @property
+    def at(self) -> Place:
+        """Where its reference stands."""
+        return Place(self.problem.file, self.problem.line, self.problem.column)
+
 
 class Filled(NamedTuple):
     """What came of the references: the variables by place, problems, and which are unset."""

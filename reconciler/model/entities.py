@@ -11,7 +11,8 @@ class Entity(Struct, frozen=True, gc=False):
 
     `fields` are flat and as the author wrote them: that is what is sent. They are normalized only
     to be compared. A resource's `content` path holds the digest; the bytes are in `content`. Paths in
-    `unowned_paths` are sent and not remembered as ours.
+    `unowned_paths` are sent and not remembered as ours. `unset_paths` are secrets under `meta.ignore` whose
+    variables are not set.
     """
 
     address: Address
@@ -21,3 +22,4 @@ class Entity(Struct, frozen=True, gc=False):
     content: Content | None = None
     devices_in_scope: bool = False
     unowned_paths: frozenset[str] = frozenset()
+    unset_paths: frozenset[str] = frozenset()

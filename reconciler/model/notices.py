@@ -16,6 +16,7 @@ NoticeKind = Literal[
     "flapping",  # somebody else writes it too: fields that come back, or another stack that owns it
     "unapplied",  # of drift: a workspace of which nothing is recorded, so that nothing was compared
     "restored",  # we deleted it, and it is live again: a backup of the service was restored, perhaps
+    "secret",  # something declared is not done until somebody gives a secret
     "store",  # the store may lack what was sent and recorded lately
 ]
 

@@ -74,6 +74,7 @@ class SandboxConfig:
     `limit_zero`: the rows of a page with limit=0, the usual 20 or all of them.
     `status_order`: a detailed status begins with the channel that was used, or has them in a fixed order.
     `device_status`: shown as its owner wrote it, or as Active and Disabled.
+    `device_token`: a look at a device shows its push token, a mask of it, or nothing of it. No source says.
     `prev_rel`, `id_in_get`, `strict`, `short_device_os`: the other form where the sources differ.
     `clock`: the present moment; one with a method `advance(seconds)` can be moved by a control request.
     `message_cycle_s`: seconds on the clock until a queued message is executed; 0: at once; inf: only by hand.
@@ -112,6 +113,7 @@ class SandboxConfig:
     limit_zero: Literal["20", "all"] = "20"
     status_order: Literal["used", "fixed"] = "used"
     device_status: Literal["written", "normalized"] = "written"
+    device_token: Literal["shown", "masked", "omitted"] = "shown"  # noqa: S105 - no token, but whether it is shown
     id_in_get: bool = False
     strict: bool = False
     device_limit: int = 3

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import httpx2
 from msgspec import structs
@@ -31,7 +31,7 @@ from reconciler.model.plan.plans import Consent, Options, Plan, Target, Workspac
 from reconciler.model.run.context import Context
 from reconciler.model.run.outcomes import Outcome, Run
 from reconciler.model.settings import Auth, Limits, Secret, Service, Settings
-from reconciler.model.snapshots import Desired, Recorded, Scope
+from reconciler.model.snapshots import Desired, LiveEntity, Recorded, Scope
 from reconciler.sandbox.app import SandboxConfig, create_app
 from reconciler.service.client import ServiceClient, open_client
 from reconciler.service.http.timing import Timing
@@ -41,6 +41,7 @@ from reconciler.store.database import Store
 from reconciler.store.lock import Lock
 
 T = TypeVar("T")
+Shows = Literal["shown", "masked", "omitted"]  # what of its push token a look at a device shows
 ORIGIN = "http://sandbox.example.com"
 WORKSPACES = (Workspace("ops", "AB12"),)
 TARGET = Target(ORIGIN, "default", WORKSPACES)
@@ -116,12 +117,22 @@ async def nap(seconds: float) -> None:
 class Bench:
     """One store and one sandbox; plans and applies through the real client, as the pipeline does."""
 
-    def __init__(self, folder: Path, *, mark: str = "", settle_s: float = 0.0, concurrency: int = 8) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        mark: str = "",
+        settle_s: float = 0.0,
+        concurrency: int = 8,
+        shows: Shows = "shown",
+    ) -> None:
         self.offset = timedelta()
         self.set_by = timedelta()  # how far the machine's clock has been set away from the service's
         self.wire = Wire(
             httpx2.ASGITransport(
-                app=create_app(SandboxConfig(workspaces=(("Ops", "AB12"),), clock=self.service_now))
+                app=create_app(
+                    SandboxConfig(workspaces=(("Ops", "AB12"),), clock=self.service_now, device_token=shows)
+                )
             )
         )
         self.folder = folder
@@ -134,6 +145,7 @@ class Bench:
         self.timing = Timing(monotonic=time.monotonic, sleep=self._nap, random=lambda: 0.0, gap_s=60.0)
         self.stop = StopFlag()
         self.heard: list[Outcome] = []
+        self.rows: list[LiveEntity] = []  # what the last plan saw
         self.fail_fast = False
         self.deadline_s = 60.0
         self.settled: tuple[Outcome, ...] = ()
@@ -176,6 +188,7 @@ class Bench:
         recorded = store.recorded(WORKSPACES)
         ids = {one.alias: one.id for one in WORKSPACES}
         live = await read_live(client, desired, recorded, workspaces=ids, rules=self.rules)
+        self.rows = [row for rows in live.entities.values() for row in rows]
         plan = make_plan(
             desired,
             live,
@@ -219,7 +232,9 @@ class Bench:
                 for one in unfinished:
                     store.close_run(one.run, "interrupted")
                 context = self.context(name, desired, store, lock, client)
-                run, _ = await apply(context, plan, desired, recorded, on_outcome=self.on_outcome)
+                run, _ = await apply(
+                    context, plan, desired, recorded, on_outcome=self.on_outcome, live=self.rows
+                )
                 store.end(run)
         self.wire.rules = []
         claim_one_outcome_each(plan, run, self.heard)

@@ -313,7 +313,7 @@ def test_one_push_token_stands_under_one_contact_and_is_never_shown() -> None:
     assert PIXEL["pushToken"] not in what
 
 
-@pytest.mark.parametrize("path", sorted(PIXEL))
+@pytest.mark.parametrize("path", sorted({*PIXEL} - {"pushToken"}))
 def test_a_device_needs_all_its_fields(path: str) -> None:
     """The service takes no device without them; the places are the entry's, or the empty field's."""
     missing = {key: value for key, value in PIXEL.items() if key != path}
@@ -321,6 +321,22 @@ def test_a_device_needs_all_its_fields(path: str) -> None:
     problems = check(person("jane"), entry("device", "pixel", missing, parent="jane", line=10))
 
     assert problems == [("a.yaml:10:3", f"device/ops/jane/pixel: {path} is missing; every device needs it.")]
+
+
+def test_a_device_may_leave_its_push_token_to_whoever_set_it() -> None:
+    """An existing one is managed without; whether one has to be made is not known before what is live."""
+    missing = {key: value for key, value in PIXEL.items() if key != "pushToken"}
+
+    assert check(person("jane"), entry("device", "pixel", missing, parent="jane", line=10)) == []
+
+
+def test_an_empty_push_token_is_a_mistake() -> None:
+    """`""` clears a field, and a device without a token reaches nobody: a variable that is empty, mostly."""
+    empty = {**PIXEL, "pushToken": ""}
+
+    ((_, what),) = check(person("jane"), entry("device", "pixel", empty, parent="jane", line=10))
+
+    assert what == "device/ops/jane/pixel: pushToken is empty; every device needs it."
 
 
 def test_defaults_count_for_required_fields() -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from core import build
+from msgspec import structs
 from pipeline.test_golden import CASES, GOLDEN, Planned, planned
 from world import World
 
@@ -119,6 +121,24 @@ def test_an_ignored_field_is_left_and_never_to_be_changed(cases: dict[str, Plann
     assert left
     assert set(left.values()) == {"left"}
     assert [control.name for control in one.controls] == ["ignore"]
+
+
+@pytest.mark.parametrize("declared", [False, True])
+def test_of_a_token_that_nobody_declares_no_digest_is_shown(*, declared: bool) -> None:
+    """A digest tells whether it has changed, and that is nobody's business whose it is not."""
+    jane = build.contact("ops/jane", devices=True, workEmailAddress1="jane@example.com")
+    whole = build.device("ops/jane/phone")
+    bare = {path: value for path, value in whole.fields.items() if path != "pushToken"}
+    phone = whole if declared else structs.replace(whole, fields=bare)
+    want = build.desired(jane, phone)
+    there = build.live(build.person("C1", workEmailAddress1="jane@example.com"), build.phone("D1", "C1"))
+    looked = PlanView(there, build.planned(want, there))
+
+    (one,) = explanations([phone.address], Evidence(want, build.recorded(), build.RULES, {}, seen=looked))
+
+    (token,) = (field for field in one.fields if field.path == "pushToken")
+    assert (token.live == WITHHELD) is not declared
+    assert (token.reason == "not declared") is not declared
 
 
 def test_no_secret_is_explained_in_clear_nor_as_the_store_keeps_it(cases: dict[str, Planned]) -> None:

@@ -407,3 +407,17 @@ def disable(sandbox: Sandbox, device: str) -> None:
     """Two failed pushes in a row."""
     sandbox.push(device, "fail")
     assert sandbox.push(device, "fail")["status"] == "Disabled"
+
+
+@pytest.mark.parametrize(
+    ("shows", "seen"),
+    [("shown", PIXEL["pushToken"]), ("masked", f"************{PIXEL['pushToken'][-4:]}"), ("omitted", None)],
+)
+def test_a_look_shows_the_token_a_mask_or_nothing(shows: str, seen: str | None) -> None:
+    """No source shows a GET of a device, so a client has to live with each; the token itself stays there."""
+    sandbox, jane, pixel = with_pixel(device_token=shows)
+
+    alone, within = sandbox.get(pixel).json(), sandbox.get(jane).json()["devices"][0]
+
+    assert alone.get("pushToken") == within.get("pushToken") == seen
+    assert alone["deviceName"] == PIXEL["deviceName"]

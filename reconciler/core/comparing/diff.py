@@ -236,11 +236,12 @@ def _status(
 def _undeclared(desired: Entity, kind: Kind, recorded: RecordedEntity | None) -> Iterator[str]:
     """Yield what we once sent, that the manifest does not speak of any more and that can be cleared."""
     for path in sorted(recorded.sent if recorded else ()):
-        # Neither kind can be cleared: a sticky field stays when a PUT leaves it out, and of one that is never
-        # shown nobody knows whether it still is what we sent.
+        # None of them can be cleared: a sticky field stays when a PUT leaves it out, and of one that is never
+        # shown nobody knows whether it still is what we sent. A secret that is declared no longer is not ours
+        # any more: without it a device is reached by nobody.
         if (
             path not in desired.fields
-            and path not in kind.sticky | kind.write_only
+            and path not in kind.sticky | kind.write_only | kind.readable_secrets
             and not ignored(desired, path)
         ):
             yield path

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from reconciler.core.comparing import zones
+from reconciler.core.comparing.carrying import stand_in_secrets
 from reconciler.core.comparing.normalize import custom_name, rows
 from reconciler.core.text.casing import fold_case
 from reconciler.model.documents import Fields, Scalar
@@ -47,6 +48,8 @@ def update_body(
             base[path] = zones.writable(base[path], entity, before)
     # What cannot be read back would be lost by a PUT without it; where declared, it always travels along.
     values |= {path: entity.fields[path] for path in kind.write_only if path in entity.fields}
+    # So would be what is shown as a mask, or not at all.
+    values |= stand_in_secrets(fresh, entity, change)
     return _overlay(kind.name, base, values, entity)
 
 

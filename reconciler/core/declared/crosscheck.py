@@ -91,11 +91,17 @@ Check = Callable[[DeclaredEntities, Rules], Iterator[Problem]]
 
 
 def required(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
-    """Every field without which the service takes no such entity is there, defaults included."""
+    """Every field without which the service takes no such entity is there, defaults included.
+
+    All but secrets that a read may show: whether one is needed depends on what is live
+    (core/planning/secrets_needed.py).
+    """
     for one in group.values():
         kind = KINDS[one.document.kind]
         fields = one.entity.fields
         for path in kind.required:
+            if path in kind.needed_to_create and path not in fields:
+                continue
             if not fields.get(path) and not one.document.unsure(path):
                 state = "empty" if path in fields else "missing"
                 hint = f"give it a value here or under `defaults: {kind.plural}:`"
@@ -112,15 +118,16 @@ def identified(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
         if any(all(fields.get(path) and not ignored(one.entity, path) for path in key) for key in keys[kind]):
             continue
         needed = [path for key in keys[kind] for path in key]
-        if any(one.document.unsure(path) for path in needed):
+        if any(one.document.unsure(path) and path not in one.entity.unset_paths for path in needed):
             continue  # said already
-        hidden = [path for path in needed if fields.get(path) and ignored(one.entity, path)]
+        unset = one.entity.unset_paths
+        hidden = [p for p in needed if (fields.get(p) or p in unset) and ignored(one.entity, p)]
         if hidden:
             what = f"meta.ignore names {hidden[0]}, by which the {kind} is recognized."
             hint = "take it out of `ignore`: an edit there would make a second one"
             yield one.problem(hidden[0], what, hint, code="E302")
             continue
-        if set(needed) <= set(KINDS[kind].required):
+        if set(needed) <= {*KINDS[kind].required} - {*KINDS[kind].needed_to_create}:
             continue  # said already
         which = f"{' and '.join(needed)} are" if KINDS[kind].together else f"{' or '.join(needed)} is"
         hint = f"add it, or change `identity` in the settings; a {kind} without it cannot be found again"

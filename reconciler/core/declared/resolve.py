@@ -138,6 +138,8 @@ def _entity(
         controls=structs.replace(document.controls, tags=tags) if tags else document.controls,
         content=document.content,
         devices_in_scope=document.devices_in_scope,
+        # With any other unread field there is a problem, and no plan.
+        unset_paths=document.unread & KINDS[document.kind].secret,
     )
     places = manifest.default_places.get(document.kind, {})
     return Declared(entity, document, marked, owner, places, manifest.hidden, edges)

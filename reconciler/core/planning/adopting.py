@@ -9,7 +9,7 @@ from msgspec import structs
 
 from reconciler.core.planning.parts import ScopePlan
 from reconciler.model.plan.changes import Update, action
-from reconciler.model.plan.plans import Adoption
+from reconciler.model.plan.plans import SECRET_NEEDED, Adoption
 
 
 def only_adoptions(total: ScopePlan) -> ScopePlan:
@@ -17,7 +17,14 @@ def only_adoptions(total: ScopePlan) -> ScopePlan:
     differing = (one for one in total.changes if isinstance(one, Update) and one.adopts)
     adopted = (Adoption(one.address, one.remote_id, one.adopts, one.parent_id) for one in differing)
     return structs.replace(
-        total, changes=(), adoptions=(*total.adoptions, *adopted), gone=(), records=(), renames=()
+        total,
+        changes=(),
+        adoptions=(*total.adoptions, *adopted),
+        # What a create lacks is said by the plan that would make it.
+        skips=tuple(one for one in total.skips if one.reason not in SECRET_NEEDED),
+        gone=(),
+        records=(),
+        renames=(),
     )
 
 

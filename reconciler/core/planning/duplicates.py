@@ -16,13 +16,14 @@ from reconciler.core.comparing.match import Index, Matches, Recognized, same_ide
 from reconciler.core.comparing.normalize import masked
 from reconciler.core.planning.parts import ScopePlan
 from reconciler.core.planning.scopes import Group, Matched, Shared
+from reconciler.core.planning.secrets_needed import without_undeclared_secrets
 from reconciler.model.address import REMOTE_ID, Address
 from reconciler.model.documents import Fields
 from reconciler.model.entities import Entity
 from reconciler.model.kind.kinds import children
 from reconciler.model.notices import Notice
 from reconciler.model.plan.changes import Delete
-from reconciler.model.plan.plans import UNCERTAIN, Plan
+from reconciler.model.plan.plans import SECRET_NEEDED, UNCERTAIN, Plan
 from reconciler.model.snapshots import Desired, LiveEntity, RecordedEntity, Scope
 
 
@@ -77,12 +78,14 @@ def duplicates(across: Shared, at: Matched) -> Iterator[ScopePlan]:
 def ambiguous(plan: Plan, desired: Desired) -> tuple[Notice, ...]:
     """Say of each entity for which nothing is done because it is not certain who it is (M3, M8, M9).
 
-    Several live ones for what is declared no longer are no more than shown in the plan.
+    Several live ones for what is declared no longer are no more than shown in the plan. So is said of what
+    waits for a secret.
     """
     return tuple(
-        Notice("ambiguous", str(skip.address), skip.what, skip.next)
+        Notice("ambiguous" if skip.reason in UNCERTAIN else "secret", str(skip.address), skip.what, skip.next)
         for skip in plan.skips
-        if skip.reason in UNCERTAIN and (skip.reason != "ambiguous" or skip.address in desired.entities)
+        if skip.reason in UNCERTAIN | SECRET_NEEDED
+        and (skip.reason != "ambiguous" or skip.address in desired.entities)
     )
 
 
@@ -93,7 +96,10 @@ def seen(plan: Plan, desired: Desired) -> dict[str, int]:
     of an undo, which reads no lists.
     """
     twice = {notice.subject for notice in plan.notices if notice.kind == "duplicate"}
-    found = {"twice": len(twice), "ambiguous": len(ambiguous(plan, desired))}
+    found = {
+        "twice": len(twice),
+        "ambiguous": sum(one.kind == "ambiguous" for one in ambiguous(plan, desired)),
+    }
     selected = plan.options.only or plan.options.excluded
     whole = plan.reads and all(read.complete for read in plan.reads) and not selected
     return found if whole else {word: number for word, number in found.items() if number}
@@ -176,7 +182,8 @@ def _recognized_by(across: Shared, fields: Fields, row: LiveEntity) -> str:
 
 
 def _delete(across: Shared, ours: _Ours, row: LiveEntity) -> Delete:
-    before = masked(row.kind, row.fields, across.salts.plan)
+    seen = without_undeclared_secrets(row.kind, row.fields, ours.record)
+    before = masked(row.kind, seen, across.salts.plan)
     address = ours.address.duplicate(row.remote_id)
     return Delete(address, row.remote_id, before, row.parent_id, cause="duplicate", keeps=ours.row.remote_id)
 

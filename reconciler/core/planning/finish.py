@@ -13,6 +13,7 @@ from reconciler.core.planning.moves import carry_over, find_moves, move_notices
 from reconciler.core.planning.order import ordered
 from reconciler.core.planning.parts import Counts, ScopePlan
 from reconciler.core.planning.scopes import Moment, Shared
+from reconciler.core.planning.secrets_needed import hold_moves
 from reconciler.errors import ManifestError
 from reconciler.model.address import Address, parse
 from reconciler.model.documents import Content
@@ -36,7 +37,7 @@ def finished(
     """Return the plan that these parts are, in any order (laws 3 and 10). Raises ManifestError (M4)."""
     _check_declared_once(total, desired)
     postpones = postponed(total) if across.options.adopt else {}
-    total = only_adoptions(total) if across.options.adopt else total
+    total = only_adoptions(total) if across.options.adopt else hold_moves(total, desired, across.rules)
     changes = ordered(total.changes)
     moves = find_moves(changes, across.rules)
     if any(desired.entities[one.after].controls.carry_over is True for one in moves):

@@ -11,6 +11,7 @@ from reconciler.core.comparing.normalize import masked
 from reconciler.core.planning.leaving import leave
 from reconciler.core.planning.parts import NOTHING, ScopePlan
 from reconciler.core.planning.scopes import Group, Matched, Shared
+from reconciler.core.planning.secrets_needed import without_undeclared_secrets
 from reconciler.core.planning.uncertain import contradicted_record, reused, skip_of
 from reconciler.model.address import Address
 from reconciler.model.plan.changes import Delete
@@ -105,7 +106,8 @@ def _orphan(
         step = "declare it again, or declare it once without `protect` and apply, then remove it"
         return ScopePlan(skips=(Skip(address, "protected", what, step),))
     assert row.known is None, f"{address}: to be deleted and not read whole"  # noqa: S101 - our own mistake
-    before = masked(address.kind, row.fields, across.salts.plan)
+    seen = without_undeclared_secrets(address.kind, row.fields, record if of_record else None)
+    before = masked(address.kind, seen, across.salts.plan)
     # Only a mark tells that it is ours: nobody wrote down whether it existed before us (X6).
     adopted = records[address].adopted if address in records else UNKNOWN
     cascades = _cascade(at, row, records)

@@ -31,6 +31,7 @@ from reconciler.core.planning.scopes import (
     shared,
     split,
 )
+from reconciler.core.planning.secrets_needed import why_not_created, why_not_written
 from reconciler.core.planning.similar import warn_of_similar_live
 from reconciler.core.planning.uncertain import contradicted, reused
 from reconciler.core.rules import Rules
@@ -189,6 +190,8 @@ def _found(across: Shared, at: Matched, entity: Entity, hit: Recognized) -> Scop
     reactivate = str(address) in across.options.reactivate
     result = diff(entity, row, record, salts=across.salts, reactivate=reactivate)
     part = ScopePlan(skips=result.skips, renames=_renamed(at, address, hit))
+    if result.fields and (why := why_not_written(entity)):
+        return structs.replace(part, skips=(*part.skips, why))
     if result.fields:
         adopts = "" if record else hit.by
         update = Update(address, str(entity.place), row.remote_id, result.fields, row.parent_id, adopts)
@@ -204,13 +207,16 @@ def _absent(across: Shared, at: Matched, entity: Entity) -> ScopePlan:
     """Create what is declared and not there: again, where it was recorded (rule D6)."""
     address, records = entity.address, at.group.records
     recorded = address in records or at.former.get(address) in records
+    # Forgotten, the next plan would not know that somebody seems to be gone (G2), and a run that was killed
+    # before this create would not recognize it as its own.
+    part = ScopePlan(renames=_renamed(at, address, None))
+    if why := why_not_created(entity, recorded=recorded):
+        return structs.replace(part, skips=(why,))
     # On something new, "" has nothing to clear, and is not sent: docs/planning.md, S, "Ours".
     wanted = {path: v for path, v in declared(address.kind, entity.fields).items() if v != ""}
     fields = masked(address.kind, wanted, across.salts.plan)
     create = Create(address, str(entity.place), fields, "gone" if recorded else "declared")
-    # Forgotten, the next plan would not know that somebody seems to be gone (G2), and a run that was killed
-    # before this create would not recognize it as its own.
-    return ScopePlan((create,), renames=_renamed(at, address, None))
+    return structs.replace(part, changes=(create,))
 
 
 def _renamed(at: Matched, address: Address, hit: Recognized | None) -> tuple[tuple[Address, Address], ...]:

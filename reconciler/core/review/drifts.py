@@ -105,6 +105,8 @@ def _drifts(plan: Plan) -> Iterator[Drift]:
     for skip in plan.skips:
         if skip.reason == "taken over":
             yield Drift(skip.address, skip.reason, what=skip.what)
+        if skip.reason == "gone without its secret":
+            yield Drift(skip.address, "gone", what="it was recorded, and no longer exists")
         if skip.reason in UNCERTAIN:
             yield Drift(skip.address, "ambiguous", what=skip.what)
 

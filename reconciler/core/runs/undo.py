@@ -145,6 +145,12 @@ def _left(address: Address, what: str, step: str = _BY_HAND) -> Skip:
     return Skip(address, "not restored", what, step)
 
 
+def _without_secret(address: Address, what: str, paths: str) -> Skip:
+    """Return why something deleted is not made again: the secret that it needs, a manifest alone can give."""
+    step = f"{BY_MANIFEST}, with its {paths} declared"
+    return Skip(address, "secret not kept", what, step)
+
+
 def _uncreate(change: Create, row: LiveEntity | None, salt: str) -> ScopePlan:
     if row is None:
         what = "was created and not read back, so a change of it could not be noticed."
@@ -189,7 +195,10 @@ def _undelete(change: Delete, record: RecordedEntity | None, place: str) -> Scop
         what = f"had a duplicate ({change.remote_id}), which is not made again."
         return ScopePlan(skips=(_left(address.base, what, ""),))
     if hidden := sorted((kind.write_only | kind.secret) & set(kind.required)):
-        what = f"was deleted; it cannot be made again, for its {', '.join(hidden)} is not kept."
+        paths = ", ".join(hidden)
+        what = f"was deleted; it cannot be made again, for its {paths} is not kept."
+        if kind.needed_to_create:
+            return ScopePlan(skips=(_without_secret(address, what, paths),))
         return ScopePlan(skips=(_left(address, what),))
     texts = {
         path: _writable(path, was, record) for path, was in change.before.items() if path not in kind.secret
@@ -206,7 +215,7 @@ def _lost(change: Delete, record: RecordedEntity | None, fields: Fields) -> Iter
         yield _left(change.address, f"was deleted; its {path} is not kept.")
     for name in change.cascades:
         what = f"had the device {name}, which went with it; its push token is not kept."
-        yield _left(change.address, what)
+        yield _without_secret(change.address, what, "pushToken")
 
 
 def _unreadable(address: Address, record: RecordedEntity | None, change: Update | None = None) -> str:

@@ -239,6 +239,8 @@ def _fields(
     sent: Fields = record.sent if record else {}
     shown: Fields = record.shown if record else {}
     why = _why(known, across, one) if across and read else {}
+    # Of a secret that nobody declares nothing is shown, not even a digest that says whether it has changed.
+    theirs = KINDS[kind].readable_secrets - want.keys() - sent.keys()
     for path in sorted(want.keys() | live.keys() | sent.keys()):
         seen = read and path not in KINDS[kind].write_only and _was_read(row, path)
         found = why.get(path) or _otherwise(one, path, read=read)
@@ -248,7 +250,7 @@ def _fields(
             reason=found.reason,
             desired=_plan_value(kind, path, want.get(path), salt),
             source=sources.fields.get(path),
-            live=_plan_value(kind, path, live.get(path), salt) if seen else None,
+            live=_plan_value(kind, path, live.get(path), "" if path in theirs else salt) if seen else None,
             read=seen,
             sent=_kept_value(kind, path, sent.get(path)),
             shown=_kept_value(kind, path, shown.get(path)),
@@ -303,6 +305,8 @@ def _otherwise(one: _Found, path: str, *, read: bool) -> _Why:
         nothing = one.row is None and one.entity.fields[path] == ""
         return _Why("none", "as declared") if nothing else _Why("unknown", "not compared")
     if one.record is None or path not in one.record.sent:
+        return _Why("left", "not declared")
+    if path in KINDS[one.entity.address.kind].readable_secrets:
         return _Why("left", "not declared")
     hidden = path in KINDS[one.entity.address.kind].write_only
     return _Why("left", "not readable" if hidden else "not clearable")

@@ -1440,6 +1440,57 @@ RULES: tuple[Code, ...] = (
             "`--same-service` takes those records over; without them nobody who leaves would be deleted."
         ),
     ),
+    Code(
+        code="E160",
+        title="A create without a secret that it needs",
+        means=(
+            "An existing device is managed without its push token, and none can be made without one. "
+            "Declare it, or take the entry out. Until then everything else of the plan is done, and it "
+            "ends with 5."
+        ),
+    ),
+    Code(
+        code="E161",
+        title="A move without a secret that it needs",
+        means=(
+            "A move deletes in one place and creates in another. Without its push token declared a device "
+            "would be deleted and not be made again, so nothing of the move is done."
+        ),
+    ),
+    Code(
+        code="E162",
+        title="A deleted entity whose secret is not kept",
+        means=(
+            "Nothing keeps a push token, so no undo can make the device again. Revert the commit, declare "
+            "the token, plan and apply."
+        ),
+    ),
+    Code(
+        code="E163",
+        title="A write that would lose a secret",
+        means=(
+            "A PUT replaces everything. The look right before it shows no push token of the device, or a "
+            "mask in its place, and none is declared. Nothing was sent for that device; declare its token "
+            "to write it."
+        ),
+    ),
+    Code(
+        code="E164",
+        title="A secret that is not shown as it was",
+        means=(
+            "The write carried the push token that the look before it showed, and the look after it shows "
+            "another one or none. Somebody may have set it at that moment, or the service has lost it: "
+            "look at that device at once."
+        ),
+    ),
+    Code(
+        code="E165",
+        title="A write without a secret under meta.ignore",
+        means=(
+            "What nobody compares needs no variable, until something is written: that write would remove "
+            "a key which cannot be read back. Set its variable for the command that writes it."
+        ),
+    ),
 )
 
 # By code, in the order of letters and numbers.
@@ -1461,6 +1512,11 @@ SKIPS: Mapping[str, str] = {
     "somebody else": "M9",
     "still marked": "X7",
     "not restored": "A11",
+    "undeclared secret": "E160",
+    "gone without its secret": "E160",
+    "move without its secret": "E161",
+    "secret not kept": "E162",
+    "unset variable": "E165",
 }
 
 

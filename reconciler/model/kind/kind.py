@@ -199,7 +199,7 @@ class Kind(Struct, frozen=True, dict=True):
 
     @cached_property
     def required(self) -> tuple[str, ...]:
-        """What a manifest, defaults included, must declare."""
+        """What the service takes no entity without. A manifest declares it: all but `needed_to_create`."""
         return tuple(field.name for field in self.fields if field.required)
 
     @cached_property
@@ -226,6 +226,16 @@ class Kind(Struct, frozen=True, dict=True):
     def secret(self) -> frozenset[str]:
         """What is shown nowhere."""
         return frozenset(field.name for field in self.fields if field.secret)
+
+    @cached_property
+    def readable_secrets(self) -> frozenset[str]:
+        """Secrets that a read may show. Not declared, they are not ours: a PUT carries what a look showed."""
+        return frozenset(field.name for field in self.fields if field.secret) - self.unread
+
+    @cached_property
+    def needed_to_create(self) -> tuple[str, ...]:
+        """Readable secrets without which nothing is made, though what exists is managed without them."""
+        return tuple(path for path in self.required if path in self.readable_secrets)
 
     @cached_property
     def guessable(self) -> frozenset[str]:

@@ -83,7 +83,8 @@ DEVICE = Kind(
     plural="devices",
     media="contactdevice",
     title="Device",
-    about="One push device of a contact. All fields but status are needed, defaults included.",
+    about="One push device of a contact. All fields but status and pushToken are needed, defaults included. "
+    "Without pushToken an existing device is managed, and none is created.",
     listed="Push devices of this contact by our name. The key alone says that its devices are managed "
     "here: with {} every managed one is removed; without the key they are left alone.",
     example={
@@ -141,8 +142,8 @@ DEVICE = Kind(
         Field(
             "pushToken",
             "Push token",
-            "Token that the app received from its push platform. It is a secret: take it from the "
-            "environment.",
+            "Token that the app received from its push platform. Left out, an existing device keeps the one "
+            "that it has; to create one it is needed. It is a secret: take it from the environment.",
             "${env:JANE_PUSH_TOKEN}",
             required=True,
             secret=True,

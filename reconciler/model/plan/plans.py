@@ -122,11 +122,20 @@ SkipReason = Literal[
     "somebody else",  # its recorded id shows another identity, and most else of it has changed (M9)
     "still marked",  # it was to be forgotten, and our mark cannot be taken off it
     "not restored",  # only in an undo: what it was is not known, or cannot be sent
+    "undeclared secret",  # it is not there, and a secret that only a create needs is not declared
+    "gone without its secret",  # the same of what was recorded
+    "move without its secret",  # what would be lost if it were deleted where it is
+    "secret not kept",  # only in an undo: a deleted entity whose secret only a manifest can give
+    "unset variable",  # a secret under meta.ignore without which a write would remove it
 ]
 
 
 # Reasons for which it is not certain who a live entity is: a plan with one of them ends with 5.
 UNCERTAIN: frozenset[SkipReason] = frozenset({"ambiguous", "contradicted", "somebody else"})
+# Reasons for which something declared is not done until somebody gives a secret: it ends with 5 too.
+SECRET_NEEDED: frozenset[SkipReason] = frozenset(
+    {"undeclared secret", "gone without its secret", "move without its secret", "unset variable"}
+)
 
 
 class Skip(Struct, frozen=True):

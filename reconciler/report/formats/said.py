@@ -12,7 +12,7 @@ from reconciler.core.review.drifts import Drift
 from reconciler.model.kind.kinds import KINDS, children
 from reconciler.model.notices import Notice
 from reconciler.model.plan.changes import Change, Create, Delete, Update
-from reconciler.model.plan.plans import UNCERTAIN, Plan, Skip, SkipReason
+from reconciler.model.plan.plans import SECRET_NEEDED, UNCERTAIN, Plan, Skip, SkipReason
 from reconciler.model.run.outcomes import Outcome, Result, Run
 from reconciler.model.snapshots import Read
 from reconciler.report.lines import count
@@ -47,6 +47,8 @@ def headline(review: Review) -> str:
 def _of_plan(plan: Plan) -> str:
     ambiguous = sum(1 for skip in plan.skips if skip.reason in UNCERTAIN)
     said = [*_parts(plan, "will be"), *([f"{ambiguous:,} ambiguous and left alone"] if ambiguous else [])]
+    waiting = sum(1 for skip in plan.skips if skip.reason in SECRET_NEEDED)
+    said += [f"{waiting:,} {'waits' if waiting == 1 else 'wait'} for a secret"] if waiting else []
     if plan.to_keep:
         said.append(f"{count(plan.to_keep, 'record')} to keep")
     if said:

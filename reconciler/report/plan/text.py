@@ -16,7 +16,7 @@ from reconciler.model.address import Address
 from reconciler.model.codes.catalogue import SKIPS
 from reconciler.model.kind.kinds import children
 from reconciler.model.plan.changes import Create, Delete, Update
-from reconciler.model.plan.plans import UNCERTAIN, Adoption, Plan, RecordChange, Skip, Verdict
+from reconciler.model.plan.plans import SECRET_NEEDED, UNCERTAIN, Adoption, Plan, RecordChange, Skip, Verdict
 from reconciler.model.snapshots import UNKNOWN, Read
 from reconciler.report.answers import answer_words
 from reconciler.report.consents import TITLE, agreement_words
@@ -342,6 +342,8 @@ def _last(plan: Plan, verdict: Verdict, next_step: str) -> Line:
         said = f"Nothing was written.  next: {next_step}"
     elif any(skip.reason in UNCERTAIN for skip in plan.skips):
         said = "Nothing was written: what is ambiguous has to be settled at the service first."
+    elif any(skip.reason in SECRET_NEEDED for skip in plan.skips):
+        said = "Nothing was written: what waits for a secret has to be given it first."
     elif plan.to_keep:
         said = f"{count(plan.to_keep, 'record')} to keep; apply needed.  next: {next_step}"
     else:

@@ -92,9 +92,19 @@ class Writer:
                 if key not in ("deviceName", "appId", "pushToken")
             },
             "status": device.status if self.config.device_status == "written" else state(device),
-            "pushToken": written["pushToken"],
+            **self._token(str(written["pushToken"])),
             "link": self.record_links(uri, "Device", "contactdevice"),
         }
+
+    def _token(self, token: str) -> Body:
+        """What a look at a device shows of its push token."""
+        match self.config.device_token:
+            case "shown":
+                return {"pushToken": token}
+            case "masked":
+                return {"pushToken": "*" * 12 + token[-4:]}
+            case _:
+                return {}
 
     def resource(self, resource: Resource, view: View) -> Body:
         """The representation of a resource, never its content: with its id after a create."""

@@ -44,6 +44,11 @@ SWITCHES = (
         "The status of a device as it was written, or as Active, Disabled.",
     ),
     Switch(
+        "device-token",
+        ("shown", "masked", "omitted"),
+        "What a look at a device shows of its push token.",
+    ),
+    Switch(
         "callback-failure-key",
         ("acknowledged", "undeliverable"),
         "The key of the time in callbacks of failed deliveries.",

@@ -12,7 +12,7 @@ from msgspec import Struct
 from reconciler.core.review.drifts import drifts, not_applied_yet, summarize_drift
 from reconciler.model.kind.kinds import KINDS
 from reconciler.model.plan.changes import Change, Create, Delete, Update, action
-from reconciler.model.plan.plans import UNCERTAIN, Plan
+from reconciler.model.plan.plans import SECRET_NEEDED, UNCERTAIN, Plan
 from reconciler.model.run.outcomes import Result, Run
 from reconciler.report.answers import answer_words
 from reconciler.report.formats.said import below, by_kind, is_revived
@@ -76,6 +76,9 @@ def _nothing(plan: Plan) -> str:
     ambiguous = sum(1 for skip in plan.skips if skip.reason in UNCERTAIN)
     if ambiguous:
         return f"Nothing can be written: {count(ambiguous, 'entity is', 'entities are')} ambiguous"
+    waiting = sum(1 for skip in plan.skips if skip.reason in SECRET_NEEDED)
+    if waiting:
+        return f"Nothing can be written: {count(waiting, 'entity waits', 'entities wait')} for a secret"
     if plan.to_keep:
         return f"{count(plan.to_keep, 'record')} to keep; nothing changes at the service"
     if plan.options.undo_of:

@@ -1,0 +1,122 @@
+"""What cannot be made, or not be written, until somebody gives a secret; and what has to wait for that.
+
+    a create without a secret that it needs       left alone (E160)
+    who or what would move, and lose it           neither made anew nor deleted where it is (E161)
+    a write without a secret under meta.ignore    left alone, where its variable is not set (E165)
+
+What exists is managed without: core/comparing/carrying.py.
+"""
+
+from collections.abc import Iterator
+
+from msgspec import structs
+
+from reconciler.core.comparing.identity import identity_of
+from reconciler.core.planning.parts import ScopePlan
+from reconciler.core.rules import Rules
+from reconciler.model.address import Address
+from reconciler.model.documents import Fields
+from reconciler.model.entities import Entity
+from reconciler.model.kind.kinds import KINDS
+from reconciler.model.plan.changes import Create, Delete
+from reconciler.model.plan.plans import Skip
+from reconciler.model.snapshots import Desired, RecordedEntity
+
+_BLOCKED = frozenset({"undeclared secret", "gone without its secret"})
+
+
+def why_not_created(entity: Entity, *, recorded: bool) -> Skip | None:
+    """Return why an entity cannot be made: a secret that only its manifest can give. None where it can."""
+    address, kind = entity.address, KINDS[entity.address.kind]
+    missing = [path for path in kind.needed_to_create if not entity.fields.get(path)]
+    if missing:
+        paths = ", ".join(missing)
+        is_there = "was recorded and is not there any more" if recorded else "is not there"
+        what = f"{is_there}, and cannot be created: its {paths} is not declared, {entity.place}."
+        step = f"declare {paths}, or take the {kind.name} out of the manifests"
+        return Skip(address, "gone without its secret" if recorded else "undeclared secret", what, step)
+    return _why_unset(entity, "created", sorted(entity.unset_paths))
+
+
+def why_not_written(entity: Entity) -> Skip | None:
+    """Return why an entity cannot be updated: a PUT would remove a secret that nobody can read."""
+    kind = KINDS[entity.address.kind]
+    return _why_unset(entity, "written", sorted(entity.unset_paths & kind.write_only))
+
+
+def _why_unset(entity: Entity, done: str, paths: list[str]) -> Skip | None:
+    if not paths:
+        return None
+    what = (
+        f"cannot be {done}: {', '.join(paths)} is under meta.ignore, and its variable is not set, "
+        f"{entity.place}."
+    )
+    return Skip(entity.address, "unset variable", what, "set the variable for the command that writes it")
+
+
+def without_undeclared_secrets(kind: str, fields: Fields, record: RecordedEntity | None) -> Fields:
+    """Return what a plan may hold of a live entity: no digest of a secret that nobody ever declared."""
+    unknown = KINDS[kind].readable_secrets - (record.sent.keys() if record else frozenset())
+    if unknown.isdisjoint(fields):
+        return fields
+    return {path: value for path, value in fields.items() if path not in unknown}
+
+
+def hold_moves(total: ScopePlan, desired: Desired, rules: Rules) -> ScopePlan:
+    """Return the parts without the changes by which something would be lost that cannot be made elsewhere.
+
+    That is what has the identity of something that is not created for want of a secret; and who it belongs
+    to: the delete of a contact takes her devices along, so she is not made elsewhere without them either.
+    """
+    blocked = [desired.entities[one.address] for one in total.skips if one.reason in _BLOCKED]
+    if not blocked:
+        return total
+    held = dict(_held(total, blocked, desired, rules))
+    below = {
+        one.address: held[one.address.above]
+        for one in total.changes
+        if isinstance(one, Create) and one.address.above in held
+    }
+    held |= below
+    if not held:
+        return total
+    skips = tuple(_moving(address, wants) for address, wants in held.items())
+    changes = tuple(one for one in total.changes if one.address not in held)
+    return structs.replace(total, changes=changes, skips=(*total.skips, *skips))
+
+
+def _held(
+    total: ScopePlan, blocked: list[Entity], desired: Desired, rules: Rules
+) -> Iterator[tuple[Address, Entity]]:
+    """Yield each change that waits, with the entity that cannot be made."""
+    wanted: dict[tuple[str, object, object], Entity] = {}
+    for entity in blocked:
+        above = desired.entities.get(entity.address.above) if entity.address.above else None
+        for one in filter(None, (entity, above)):
+            for key in rules.keys(one.address.kind):
+                value = identity_of(key, one.fields)
+                if value is not None:
+                    wanted.setdefault((one.address.kind, key, value), entity)
+    moved: set[Address] = set()
+    for change in total.changes:
+        if not isinstance(change, Delete) or change.cause == "duplicate":
+            continue
+        kind = change.address.kind
+        values = ((key, identity_of(key, change.before)) for key in rules.keys(kind))
+        wants = next((wanted[kind, key, one] for key, one in values if (kind, key, one) in wanted), None)
+        # Who has nothing of this kind where she leaves loses nothing of it there.
+        whole = wants is not None and change.address.kind != wants.address.kind
+        if wants is not None and (not whole or change.cascades):
+            yield change.address, wants
+            if whole and wants.address.above is not None:
+                moved.add(wants.address.above)
+    for change in total.changes:
+        if isinstance(change, Create) and change.address in moved:
+            yield change.address, next(one for one in blocked if one.address.above == change.address)
+
+
+def _moving(address: Address, wants: Entity) -> Skip:
+    paths = ", ".join(KINDS[wants.address.kind].needed_to_create)
+    what = f"waits: it is part of a move, and {wants.address} cannot be made without its {paths}."
+    step = f"declare {paths} of {wants.address}, or take that out of the manifests"
+    return Skip(address, "move without its secret", what, step)

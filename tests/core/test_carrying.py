@@ -1,0 +1,174 @@
+"""Secrets that nobody declares: which shown value may be one, and what a PUT does with it."""
+
+from typing import Any
+
+import pytest
+from core.build import PHONE, at, device, phone
+
+from reconciler.core.comparing.carrying import (
+    MASKS,
+    lost_secrets,
+    unusable_secrets,
+    values_of_several,
+    why_no_secret,
+)
+from reconciler.core.comparing.merge import update_body
+from reconciler.model.documents import Controls
+from reconciler.model.entities import Entity
+from reconciler.model.plan.changes import FieldChange, Update
+
+TOKEN = "fXk2:APA91bH-4q_Zr8sT0uVw7yX3z5A6cD9eF1gH2iJ4kL"
+APNS = "740f4707bebcf74f9b7c25d48e3358945f6aa01da5ddb387462c7eaf61bb78ad"
+BODY: dict[str, Any] = {**PHONE, "id": "D1", "status": "ACTIVE", "pushToken": TOKEN}
+
+
+def undeclared(controls: Controls = Controls(), **more: str) -> Entity:  # noqa: B008 - a frozen value
+    whole = device("ops/jane/phone", more, controls=controls)
+    fields = {path: value for path, value in whole.fields.items() if path != "pushToken"}
+    return Entity(whole.address, fields, whole.place, controls)
+
+
+def renamed(entity: Entity, *paths: str) -> Update:
+    changes = tuple(FieldChange(path, None, None, "declared") for path in paths or ("deviceName",))
+    return Update(entity.address, "f:1", "D1", changes)
+
+
+def why_not(body: dict[str, Any], entity: Entity | None = None) -> list[str]:
+    entity = entity or undeclared(deviceName="New")
+    return [one.why for one in unusable_secrets(body, entity, renamed(entity))]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        TOKEN,
+        APNS,
+        APNS.upper(),
+        "<740f4707 bebcf74f 9b7c25d4 8e335894 5f6aa01d a5ddb387 462c7eaf 61bb78ad>",
+        "ExponentPushToken-xxYz12abCD34efGH",
+        "token-of-the-phone",
+        "a-Xx-xX-token-000001",
+        "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIxIn0.MEUCIQDw",
+    ],
+)
+def test_what_may_be_a_token_is_carried(value: str) -> None:
+    """A false alarm would leave a device alone that nothing is wrong with."""
+    assert why_no_secret(value) == ""
+    assert why_not({**BODY, "pushToken": value}) == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *[one.example for one in MASKS],
+        *("****", "*" * 40, "************c9f1", "c9f1************", "abcd****wxyz1234"),
+        *("xxxx1234", "XXXXXXXXXXXX1234", "1234xxxxxxxx", "xxxxxxxxxxxxxxxx", "XXXX-XXXX-1234"),
+        *(
+            "••••••••",
+            "•••• •••• 1234",
+            "●●●●●●●●1234",
+            "…abcd1234",
+            "abcd1234…",
+            "abcd1234...",
+            "fXk2...gH2i",
+        ),
+        *("########1234", "????????", "----------------", "________", "0000000000000000", "........"),
+        *("<hidden>", "[REDACTED]", "(not shown)", "{masked}", "<redacted: 12 characters>", "${PUSH_TOKEN}"),
+        *(
+            "REDACTED",
+            "redacted",
+            "hidden",
+            "MASKED",
+            "Not available",
+            "NOT_AVAILABLE",
+            "not-shown",
+            "pushToken",
+        ),
+        *("null", "None", "undefined", "placeholder", "string", "WITHHELD", "[Filtered]", "n/a", "-"),
+        *("sha256:9f86d081884c7d659a2feaa0c55ad015", "secret:withheld", "$2b$12$abcdefghijklmnopqrstuv"),
+        *("1234", "c9f1", "abc1234", " ", "\t", "ab cd ef gh ij kl"),
+    ],
+)
+def test_what_stands_for_a_token_is_never_sent(value: str) -> None:
+    """Sent back, it would be the token, and nobody would be reached by that phone again."""
+    assert why_no_secret(value)
+    assert len(why_not({**BODY, "pushToken": value})) == 1
+
+
+@pytest.mark.parametrize("value", [None, "", [], {}, ["token"], {"value": "token"}, True, False, 0, 12345])
+def test_a_token_that_is_no_text_is_not_there(value: object) -> None:
+    """The specification shows no GET of a device; nothing of the kind is a token."""
+    assert len(why_not({**BODY, "pushToken": value})) == 1
+
+
+def test_a_body_without_the_token_is_not_put_back() -> None:
+    """A PUT removes what it leaves out."""
+    assert why_not({key: value for key, value in BODY.items() if key != "pushToken"}) == ["is not shown"]
+
+
+def test_no_reason_shows_the_value() -> None:
+    """What looks like a mask may be somebody's token."""
+    assert all(one.example not in one.says for one in MASKS)
+
+
+def test_a_value_that_several_people_show_is_no_ones_token() -> None:
+    """A service that shows the same text for all of them shows none; two may hand a phone on."""
+    two = [phone(f"D{at}", f"C{at}", pushToken=TOKEN) for at in range(2)]
+    same_person = [phone(f"E{at}", "C1", pushToken=TOKEN) for at in range(5)]
+    third = phone("D2", "C2", pushToken=TOKEN)
+    entity = undeclared(deviceName="New")
+
+    assert values_of_several([*two, *same_person]) == frozenset()
+    assert values_of_several([*two, third]) == {TOKEN}
+    (unusable,) = unusable_secrets(BODY, entity, renamed(entity), frozenset({TOKEN}))
+    assert (unusable.path, unusable.why) == ("pushToken", "is the same for several of them")
+
+
+def test_a_put_carries_the_token_that_was_just_read() -> None:
+    """To the character: the device stays reachable."""
+    entity = undeclared(deviceName="New")
+
+    body = update_body(BODY, entity, renamed(entity))
+
+    assert (body["pushToken"], body["deviceName"]) == (TOKEN, "New")
+
+
+@pytest.mark.parametrize("shown", ["****", "", None, "REDACTED"])
+def test_a_declared_token_stands_in_for_a_mask(shown: object) -> None:
+    """Declared it is ours: it is sent, and never the mask that a look shows."""
+    entity = device("ops/jane/phone", deviceName="New", pushToken=TOKEN)
+
+    assert why_not({**BODY, "pushToken": shown}, entity) == []
+    assert update_body({**BODY, "pushToken": shown}, entity, renamed(entity))["pushToken"] == TOKEN
+
+
+def test_a_declared_token_does_not_overwrite_what_a_look_shows() -> None:
+    """What a plan did not show is not written: somebody has set another one since."""
+    entity = device("ops/jane/phone", deviceName="New", pushToken="old-token-of-jane")
+
+    assert update_body(BODY, entity, renamed(entity))["pushToken"] == TOKEN
+
+
+def test_an_ignored_token_is_carried_and_never_stands_in() -> None:
+    """meta.ignore leaves it to whoever sets it, and an undo has digests there."""
+    entity = device("ops/jane/phone", controls=Controls(ignore=frozenset({"pushToken"})), deviceName="New")
+
+    assert update_body(BODY, entity, renamed(entity))["pushToken"] == TOKEN
+    assert why_not({**BODY, "pushToken": "****"}, entity) == ["is shorter than a secret can be"]
+
+
+@pytest.mark.parametrize("after", [None, "", "****", "another-token-000001", TOKEN.lower()])
+def test_a_token_that_is_not_shown_as_it_was_is_lost(after: object) -> None:
+    """The read-back is the only witness: nothing keeps the token."""
+    entity = undeclared(deviceName="New")
+
+    assert lost_secrets(BODY, {**BODY, "pushToken": after}, entity, renamed(entity)) == ("pushToken",)
+    assert lost_secrets(BODY, BODY, entity, renamed(entity)) == ()
+
+
+def test_a_token_that_is_changed_is_judged_by_its_own_read_back() -> None:
+    """It is in the change, so it is declared."""
+    entity = device("ops/jane/phone", pushToken="new-token-of-jane")
+
+    assert lost_secrets(BODY, {**BODY, "pushToken": "x"}, entity, renamed(entity, "pushToken")) == ()
+    assert at("device/ops/jane/phone") == entity.address
