@@ -213,6 +213,17 @@ def _differing(
     yield from (InputDifference(file.path, why) for why, file in found.values())
 
 
+def is_ignored(path: Path) -> bool:
+    """Whether the repository leaves a file alone that is not there yet. False where that cannot be read."""
+    folder = path.parent.resolve()
+    try:
+        with closing(find_repository(folder, os.environ)) as repository:
+            below = _below(repository.top, str(folder / path.name))
+            return below is not None and repository.ignores(below)
+    except (NoRepository, UnreadableRepository, OSError, ValueError):
+        return False
+
+
 def read_remotes(root: Path) -> tuple[str, ...]:
     """Return the addresses of the remotes of the repository that `root` is in. They may hold a password."""
     return remote_addresses(root, os.environ)

@@ -23,6 +23,7 @@ from reconciler.core.git.attributes import (
     parse_attributes,
 )
 from reconciler.core.git.config import ConfigEntry, is_true, last_value, parse_config
+from reconciler.core.git.ignores import is_left_alone, parse_ignores
 from reconciler.core.runs.committed import LINK, MODULE, Attributes, TreeEntry
 from reconciler.surroundings.object_store import Objects, read_regular
 
@@ -30,6 +31,7 @@ files_max = 2_000_000  # files and folders of a commit that are looked at
 _path_max = 4096  # bytes
 _config_max = 1024 * 1024  # bytes
 _attributes_max = 1024 * 1024  # bytes
+_ignores_max = 1024 * 1024  # bytes
 _references_max = 256 * 1024 * 1024  # bytes of all that are packed
 _includes_max = 100  # files of settings that others name
 _include_depth_max = 10
@@ -284,6 +286,19 @@ class Repository:
 
     def _attribute_file(self, path: Path) -> AttributeFile:
         return parse_attributes(_read_or_none(path, _attributes_max) or b"")
+
+    def ignores(self, path: str) -> bool:
+        """Whether a file that is not there yet would be ignored; `path` is that below `top`."""
+        named = last_value(self.settings, "core.excludesfile")
+        general = [_expanded(named, self.environ, self.top)] if named else []
+        general = general or [one / "ignore" for one in _config_homes(self.environ)[:1]]
+        files = [(one, "") for one in (*general, self.common / "info" / "exclude")]
+        files += [(self.top / one / ".gitignore", one) for one in reversed(list(_folders_of(path)))]
+        # Git follows no link that stands in the place of a list in the repository.
+        read = ((_read_or_none(one, _ignores_max), at) for one, at in files if not one.is_symlink() or not at)
+        rules = (rule for data, at in read for rule in parse_ignores(data or b"", at))
+        ignore_case = is_true(last_value(self.settings, "core.ignorecase"))
+        return is_left_alone(path, rules, ignore_case=ignore_case)
 
     @property
     def autocrlf(self) -> str:

@@ -24,10 +24,14 @@ from reconciler.work.targets import target_of
 
 
 class ExportWishes(Struct, frozen=True):
-    """What the user asked for: the name of a time zone ("": none), and a look at each for what is below."""
+    """What the user asked for: the name of a time zone ("": none), and a look at each for what is below.
+
+    `secrets`: those that the service shows are declared too.
+    """
 
     zone: str = ""
     look: bool = False
+    secrets: bool = False
 
 
 class ExportResult(Struct, frozen=True):
@@ -62,7 +66,7 @@ async def exported(context: ReadContext, scopes: Collection[Scope], wishes: Expo
         context.desired,
         recorded,
         context.rules,
-        Wishes(wishes.zone, known_fields(extras)),
+        Wishes(wishes.zone, known_fields(extras), wishes.secrets),
     )
     result = _sieved(context, made, ordered, wholes, extras)
     return structs.replace(result, advice=identity_advice(live, made.left, context.rules))

@@ -74,8 +74,8 @@ class Service:
 
     def call(self, method: str, path: str, body: object = None) -> dict[str, Any]:
         """One request with the right credentials."""
-        kinds = {"resources": "resource", "callbacks": "api-callback"}
-        kind = "workspace" if path == "/workspaces" else kinds.get(path.split("/")[1], "contact")
+        kinds = {"resources": "resource", "callbacks": "api-callback", "workspaces": "workspace"}
+        kind = "contactdevice" if "/devices" in path else kinds.get(path.split("/")[1], "contact")
         media = f"application/vnd.service.{kind}-v1+json"
         connection = HTTPConnection(self.address.removeprefix("http://"), timeout=patience_s)
         headers = {"Authorization": "Basic ZGVtbzpkZW1v", "X-Api-Key": "demo-key", "Accept": media}

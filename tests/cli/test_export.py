@@ -4,9 +4,13 @@ import json
 import re
 import shutil
 import stat
+import subprocess
+from pathlib import Path
 
+import pyrage
 from cli.hands import Project, Service
 from cli.keeping import store_file
+from cli.listener import done, listening, register
 
 
 def applied(project: Project, service: Service) -> None:
@@ -18,19 +22,18 @@ def applied(project: Project, service: Service) -> None:
 def test_what_is_exported_plans_empty_and_is_written_once(project: Project, service: Service) -> None:
     """Day one: export, validate, plan; and the day after nothing is new."""
     applied(project, service)
-    settings = project.folder / "reconciler.yaml"
-    settings.write_text(settings.read_text() + "variables: [DEVICE_*]\n")
     writes = service.writes()
 
     found = json.loads(project.run(service, "export", "--devices", "--format", "json").stdout)
-    environ = {one["name"]: "token" for one in found["variables"]}
-    planned = project.run(service, "plan", "--format", "json", env=environ)
-    again = project.run(service, "export", "--devices", env=environ)
+    planned = project.run(service, "plan", "--format", "json")
+    again = project.run(service, "export", "--devices")
 
     assert {one["address"] for one in found["entries"]} >= {"contact/default/jane-doe"}, found
     assert found["outcome"] == "done"
-    assert len(environ) == 1
-    assert all(one["allowed"] for one in found["variables"])
+    assert found["variables"] == []
+    assert [(one["subject"], one["field"]) for one in found["left"] if one["reason"] == "undeclared"] == [
+        ("devices in default", "pushToken")
+    ]
     assert json.loads(planned.stdout)["counts"]["creates"] == 0, planned.stdout
     assert json.loads(planned.stdout)["counts"]["deletes"] == 0
     assert again.stdout.startswith("exported nothing new, in ")
@@ -142,3 +145,147 @@ def test_an_export_says_which_setting_recognizes_more_and_the_setting_does(
     assert again.startswith("exported 3 contacts into"), again
     assert again.splitlines()[-2].startswith("next: reconciler plan")
     assert project.run(service, "export", "--only", "contact").stdout.startswith("exported nothing new")
+
+
+def with_devices(project: Project, service: Service, count: int) -> None:
+    """A live workspace that nobody has declared: so many contacts, each with a device."""
+    project.manifest.unlink()
+    for at in range(count):
+        mail = {"workEmailAddress1": f"ann.no{at:03d}@example.com"}
+        service.call("POST", "/contacts", {"firstName": "Ann", "lastName": f"No{at:03d}", **mail})
+    for remote_id in [one["id"] for one in all_contacts(service)]:
+        body = {
+            "deviceName": "Phone",
+            "appId": "com.example.oncall",
+            "platform": "GCM",
+            "deviceOS": "Android 15",
+            "deviceModel": "Pixel 9",
+            "pushToken": token(remote_id),
+        }
+        service.call("POST", f"/contacts/{remote_id}/devices", body)
+
+
+def all_contacts(service: Service) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = []
+    while more := service.call("GET", f"/contacts?offset={len(found)}").get("contacts"):
+        found += more
+    return found
+
+
+def token(remote_id: str) -> str:
+    """Every token has a quote and a dollar sign, which a shell would take for its own."""
+    return f"it's/{remote_id}$HOME:canary"
+
+
+def test_a_workspace_with_many_devices_needs_a_variable_for_each_callback_alone(
+    project: Project, service: Service
+) -> None:
+    """A CI service keeps some hundred secrets: devices take none of them, and the plan is empty."""
+    with_devices(project, service, 100)
+    settings = project.folder / "reconciler.yaml"
+    settings.write_text(settings.read_text() + "variables: [CALLBACK_*]\n")
+    with listening(project, service, "--key-env", "CALLBACK_KEY") as ear:
+        register(project, service, ear.address)
+        done(project, service, "callbacks", "create", "escalation", ear.address, "--key-env", "CALLBACK_KEY")
+
+    exported = project.run(service, "export", "--devices", "--format", "json")
+    planned = json.loads(project.run(service, "plan", "--format", "json").stdout)
+
+    found = json.loads(exported.stdout)
+    devices = [one for one in found["entries"] if one["address"].startswith("device/")]
+    assert (len(devices), [one["field"] for one in found["variables"]]) == (100, ["auth.key", "auth.key"])
+    assert {word: planned["counts"][word] for word in ("creates", "updates", "deletes")} == {
+        "creates": 0,
+        "updates": 0,
+        "deletes": 0,
+    }
+    written = "".join(one.read_text() for one in project.manifest.parent.glob("*.yaml"))
+    assert (written.count("${env:"), written.count("canary")) == (2, 0)
+    assert "canary" not in exported.stdout + exported.stderr
+
+
+def test_the_values_of_tokens_go_to_a_file_of_ones_own(project: Project, service: Service) -> None:
+    """Whoever declares them gets each value once, as a shell reads it, and nobody else may read the file."""
+    with_devices(project, service, 3)
+    settings = project.folder / "reconciler.yaml"
+    settings.write_text(settings.read_text() + "variables: [DEVICE_*]\n")
+    file = project.folder.parent / "tokens.env"  # outside of the repository
+
+    exported = project.run(service, "export", "--devices", "--env-file", str(file), "--format", "json")
+    assert exported.returncode == 0, exported.stdout + exported.stderr
+    names = [one["name"] for one in json.loads(exported.stdout)["variables"]]
+    environ = dict(zip(names, as_a_shell_reads(file, names), strict=True))
+    planned = json.loads(project.run(service, "plan", "--format", "json", env=environ).stdout)
+
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert sorted(environ.values()) == sorted(token(one["id"]) for one in all_contacts(service))
+    assert (planned["counts"]["creates"], planned["counts"]["updates"]) == (0, 0)
+    assert json.loads(exported.stdout)["values_in"] == [str(file)]
+    assert "canary" not in exported.stdout + exported.stderr
+
+
+def as_a_shell_reads(file: Path, names: list[str]) -> list[str]:
+    """The values of these variables after the file was sourced."""
+    show = "; ".join(f'printf "%s\\n" "${one}"' for one in names)
+    command = ["/bin/sh", "-c", f"set -a; . {file}; {show}"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def test_a_file_of_secrets_replaces_nothing(project: Project, service: Service) -> None:
+    """What stands there may be the only copy: of a token, or of something else."""
+    with_devices(project, service, 1)
+    (project.folder / "tokens.env").write_text("mine")
+    (project.folder / "link.env").symlink_to("tokens.env")
+
+    for name in ("tokens.env", "link.env"):
+        done = project.run(service, "export", "--devices", "--env-file", name)
+
+        assert (done.returncode, done.stdout) == (3, "")
+        assert f"{name}: this file is there already" in done.stderr
+    assert (project.folder / "tokens.env").read_text() == "mine"
+    assert not list(project.manifest.parent.glob("*.yaml"))
+
+
+def test_a_file_of_secrets_is_not_written_where_git_would_take_it(project: Project, service: Service) -> None:
+    """`git add .` would publish it; with a line in .gitignore it does not."""
+    with_devices(project, service, 1)
+    subprocess.run(["git", "init", "-q"], cwd=project.folder, check=True)
+    (project.folder / ".gitignore").unlink(missing_ok=True)
+
+    refused = project.run(service, "export", "--devices", "--env-file", "tokens.env")
+    (project.folder / ".gitignore").write_text("*.env\n")
+    written = project.run(service, "export", "--devices", "--env-file", "tokens.env")
+
+    assert (refused.returncode, written.returncode) == (3, 0), written.stderr
+    assert "git does not ignore this file" in refused.stderr
+    assert "next: " in refused.stderr
+    assert (project.folder / "tokens.env").exists()
+
+
+def test_secrets_are_encrypted_for_the_recipients_of_the_project(project: Project, service: Service) -> None:
+    """One file instead of a secret for each device: only who has a key reads it."""
+    with_devices(project, service, 2)
+    key = pyrage.x25519.Identity.generate()
+    settings = project.folder / "reconciler.yaml"
+    settings.write_text(settings.read_text() + f"plan: {{recipients: [{key.to_public()}]}}\n")
+
+    done = project.run(service, "export", "--devices", "--secrets-file", "tokens.encrypted")
+
+    data = (project.folder / "tokens.encrypted").read_bytes()
+    assert done.returncode == 0, done.stderr
+    assert b"canary" not in data
+    assert pyrage.decrypt(data, [key]).decode().count("canary") == 2
+    assert project.run(service, "export", "--secrets-file", "tokens.encrypted").returncode == 3
+
+
+def test_secrets_are_encrypted_for_somebody_or_not_written(project: Project, service: Service) -> None:
+    """Without a key nobody could read the file again."""
+    with_devices(project, service, 1)
+
+    done = project.run(service, "export", "--devices", "--secrets-file", "tokens.encrypted")
+    odd = project.run(service, "export", "--encrypt-to", "age1oops")
+
+    assert (done.returncode, odd.returncode) == (3, 64)
+    assert "there is nobody to encrypt the file for" in done.stderr
+    assert not (project.folder / "tokens.encrypted").exists()
+    assert not list(project.manifest.parent.glob("*.yaml"))

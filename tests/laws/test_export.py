@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import httpx2
 import pytest
@@ -52,6 +52,7 @@ resources = st.fixed_dictionaries(
         "derefUri": st.just("YSxiCg=="),
     }
 )
+Shows = Literal["shown", "masked", "omitted"]
 KEY = "a-key-that-nobody-sees-4711"
 ON_CALL = {
     "name": "on-call",
@@ -82,7 +83,7 @@ def make(world: World, rows: Mapping[str, list[dict[str, Any]]], phones_of: int 
                     continue
                 made += 1
                 if kind == "contact" and number < phones_of:
-                    device = {**DEVICE, "pushToken": f"token-{number}"}
+                    device = {**DEVICE, "pushToken": f"token-of-number-{number}"}
                     await client["device"].create(device, parent=found.remote_id)
                     made += 1
         return made
@@ -92,7 +93,11 @@ def make(world: World, rows: Mapping[str, list[dict[str, Any]]], phones_of: int 
 
 
 def export(
-    world: World, *, kinds: tuple[str, ...] = ("contact", "resource"), look: bool = True
+    world: World,
+    *,
+    kinds: tuple[str, ...] = ("contact", "resource"),
+    look: bool = True,
+    secrets: bool = False,
 ) -> ExportResult:
     """Export these kinds of the workspace default into the folder of manifests, beside what is there."""
     before = len(world.wire.sent)
@@ -100,7 +105,11 @@ def export(
     scopes = [Scope(kind, "default") for kind in kinds]
     found = world.run(
         pipeline.export(
-            world.settings, declared, world.outside, scopes=scopes, wishes=ExportWishes(look=look)
+            world.settings,
+            declared,
+            world.outside,
+            scopes=scopes,
+            wishes=ExportWishes(look=look, secrets=secrets),
         )
     )
     assert {method for method, _ in world.wire.sent[before:]} <= {"GET"}, "an export has written"
@@ -218,6 +227,27 @@ def test_kinds_of_the_account_and_of_a_project_are_exported(tmp_path: Path, form
         assert (reason.rule, reason.count) == ("C2", 1)
     finally:
         KINDS.bring(())
+
+
+@pytest.mark.parametrize(
+    ("shows", "variables", "left"),
+    [("shown", 2, []), ("masked", 0, ["masked", "masked"]), ("omitted", 0, [])],
+)
+def test_a_mask_is_no_value_of_a_variable(
+    tmp_path: Path, shows: Shows, variables: int, left: list[str]
+) -> None:
+    """Set as one, the mask would be sent as the token. What is not shown is not declared either."""
+    world = World(tmp_path, SandboxConfig(device_token=shows), changes={"variables": ("*",)})
+    make(
+        world, {"contact": [{"firstName": "Ann", "workEmailAddress1": f"{at}@example.com"} for at in "ab"]}, 2
+    )
+
+    found = export(world, kinds=("contact",), secrets=True)
+
+    assert len(world.environ) == variables
+    assert [one.reason for one in found.left if one.field == "pushToken"] == left
+    assert world.plan().plan.changes == ()
+    assert not world.apply()[0].plan.changes
 
 
 CELLS = ("Ann", "=1+1", "+61491570156", "-x", "a, b", 'say "a"', "{x}", "a;b", "${env:HOME}", "@x", "a\nb")

@@ -175,7 +175,7 @@ def comes_into_git(walk: Walk, default: Crowd, ops: Crowd) -> None:
         <= len(ops.contacts) * (1 + 1 / ROWS_A_PAGE) + len(ops.resources) / ROWS_A_PAGE + 3 * 3
     )
     assert max(exported.peak_mib, looked.peak_mib) <= MEMORY_MAX
-    walk.environ |= tokens(looked.json["variables"], ops)
+    assert looked.json["variables"] == [], "a device that exists is managed without its token"
     walk.run("fmt", "--check")
     walk.run("validate", "--without-variables")
     walk.commit("Add everybody as they are")
@@ -187,15 +187,6 @@ def comes_into_git(walk: Walk, default: Crowd, ops: Crowd) -> None:
         "deletes": 0,
         "records": kept,
     }
-
-
-def tokens(variables: list[dict[str, Any]], ops: Crowd) -> dict[str, str]:
-    """What a user knows of the devices: the token of each, for the variables that the export names."""
-    known = {str(one["deviceName"]): str(one["pushToken"]) for _, devices in ops.contacts for one in devices}
-    found = {one["name"]: known[f"Phone {one['address'].rpartition('-')[2]}"] for one in variables}
-    assert all(one["allowed"] for one in variables), "the settings of init allow them"
-    assert len(found) == len(variables) > 0
-    return found
 
 
 def is_exported_twice_alike(walk: Walk, other: Path) -> None:

@@ -133,6 +133,7 @@ DOCUMENTS: Mapping[str, Printed] = {
                 "unmarked": (int, "To how many the first plan writes the mark of this stack."),
                 "left": (tuple[LeftOut, ...], "What was left out."),
                 "variables": (tuple[Variable, ...], "What is to be set before a plan."),
+                "values_in": (tuple[str, ...], "Files that hold the values of variables."),
                 "untold": (tuple[Untold, ...], "What was not looked at."),
                 "calls": (int, "How many calls it took."),
                 "advice": (tuple[Advice, ...], "Identities that would recognize more entities."),

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from reconciler.core.comparing import zones
+from reconciler.core.comparing.carrying import why_no_secret
 from reconciler.core.comparing.identity import identity_key, identity_of
 from reconciler.core.comparing.match import Index, former_names, match
 from reconciler.core.rules import Key, Rules
@@ -104,6 +105,14 @@ REASONS: Mapping[str, tuple[str, str]] = {
         "--timezone NAME, for those whose offset fits",
     ),
     "secret": ("left out: it can never be read back, and need not be declared", "declare it to set it"),
+    "undeclared": (
+        "left out: every write carries what the service shows of it, so it need not be declared",
+        "declare it for what is yet to be made or moved; --env-file or --secrets-file declares those there",
+    ),
+    "masked": (
+        "left out: the service shows something in its place",
+        "declare it to write what it belongs to: no write can carry it otherwise",
+    ),
     "withheld": (
         "in meta.ignore: it can never be read back, so nothing sends it until you say so",
         "set its variable, and take the field out of meta.ignore",
@@ -125,10 +134,14 @@ WHOLE = (
 
 
 class Wishes(Struct, frozen=True):
-    """What the user asked for: the name of a time zone ("": none), and the known paths by kind."""
+    """What the user asked for: the name of a time zone ("": none), and the known paths by kind.
+
+    `with_secrets`: those that the service shows are declared too, each by a variable.
+    """
 
     zone: str = ""
     known: Mapping[str, frozenset[str]] = {}
+    with_secrets: bool = False
 
 
 class Export(Struct, frozen=True):
@@ -199,6 +212,10 @@ class _Work:
             if any(one.address.kind == kind.name for one in self.entries[start:]):
                 unseen = (one.name for one in kind.fields if one.write_only and not one.required)
                 self.left += [Left("secret", str(Scope(kind.name, scope.workspace)), path) for path in unseen]
+                theirs = sorted(kind.readable_secrets) if not self._wishes.with_secrets else ()
+                self.left += [
+                    Left("undeclared", str(Scope(kind.name, scope.workspace)), path) for path in theirs
+                ]
 
     def _named(
         self,
@@ -309,6 +326,11 @@ class _Work:
         head = path.partition(".")[0]
         if path == self._mark(kind.name)[0] or path in kind.server_owned | kind.write_only:
             return "", ""
+        if path in kind.readable_secrets:
+            if not self._wishes.with_secrets:
+                return "", ""
+            # What stands for it is no value of a variable: sent, it would be the secret from then on.
+            return ("masked", "") if why_no_secret(value) else ("", value)
         known = path in self._wishes.known[kind.name] or kind.type_of(path).shape == "custom"
         if not known or head in kind.server_owned:
             return "unknown", ""
@@ -353,7 +375,16 @@ class _Names:
 
 def may_be_variable(kind: Kind) -> bool:
     """Whether an export may write a variable for a field: a secret that it reads, or that must be set."""
-    return bool(_required_unseen(kind)) or any(one.secret and not one.write_only for one in kind.fields)
+    return bool(_required_unseen(kind) or kind.readable_secrets)
+
+
+def variable_values(entries: Iterable[Exported]) -> dict[str, Scalar | None]:
+    """Return the live value of each variable that an export names, by name; None where none can be read."""
+    return {
+        name: None if path in KINDS[one.address.kind].write_only else one.values[path]
+        for one in entries
+        for path, name in sorted(one.variables.items())
+    }
 
 
 def _required_unseen(kind: Kind) -> list[str]:

@@ -49,7 +49,7 @@ _BUILT_IN: Mapping[str, tuple[Assignment, ...]] = {
 
 def parse_attributes(data: bytes, folder: str = "", *, macros: bool = True) -> AttributeFile:
     """Return what a file says. Macros count only in the file of the repository's folder, and of no other."""
-    folder = _by_bytes(folder)
+    folder = by_bytes(folder)
     rules, found = list[Rule](), list[tuple[str, tuple[Assignment, ...]]]()
     for line in data.removeprefix(b"\xef\xbb\xbf").decode("latin-1").split("\n"):
         rest = line.lstrip(_BLANKS)
@@ -104,7 +104,7 @@ def line_end_attributes(
     path: str, files: Sequence[AttributeFile], *, ignore_case: bool = False
 ) -> Attributes:
     """Return what files say of a path, the most important file first; in a file the last line counts."""
-    path = _lower(_by_bytes(path)) if ignore_case else _by_bytes(path)
+    path = lower(by_bytes(path)) if ignore_case else by_bytes(path)
     macros: dict[str, tuple[Assignment, ...]] = dict(_BUILT_IN)
     for file in reversed(files):
         macros.update(file.macros)
@@ -116,12 +116,12 @@ def line_end_attributes(
     return Attributes(**{name: found[name] for name in ("text", "eol", "crlf") if name in found})
 
 
-def _by_bytes(path: str) -> str:
+def by_bytes(path: str) -> str:
     """Return a path with one character for each byte: git compares bytes."""
     return path if path.isascii() else path.encode(errors="surrogateescape").decode("latin-1")
 
 
-def _lower(path: str) -> str:
+def lower(path: str) -> str:
     """Return a path with small letters of ASCII: git knows no others."""
     return path.encode("latin-1").lower().decode("latin-1")
 
@@ -145,7 +145,7 @@ def _fits_rule(path: str, rule: Rule, *, ignore_case: bool = False) -> bool:
     """
     pattern, front = rule.pattern, f"{rule.folder}/" if rule.folder else ""
     if ignore_case:
-        pattern, front = _lower(pattern), _lower(front)
+        pattern, front = lower(pattern), lower(front)
     if not path.startswith(front):
         return False
     path = path[len(front) :]

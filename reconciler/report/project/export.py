@@ -21,7 +21,8 @@ class Summary(Struct, frozen=True):
     """What an export did. `added` are the new files and `grown` those that were added to, below `folder`.
 
     `declared` entities were in manifests already. `untold` are scopes, each with the number of entities that
-    were not looked at. `allowed` are the globs of variables that manifests may read.
+    were not looked at. `allowed` are the globs of variables that manifests may read. `values_in` are the
+    files that hold the values of variables.
     """
 
     folder: str
@@ -35,6 +36,7 @@ class Summary(Struct, frozen=True):
     allowed: Sequence[str] = ()
     advice: Sequence[Advice] = ()
     per_second: float = 0.0
+    values_in: Sequence[str] = ()
 
     def variables(self) -> Iterator[tuple[str, Exported, str]]:
         """Yield the name of each variable that is to be set, and the entry and field it stands in."""
@@ -137,8 +139,13 @@ def _variable_lines(about: Summary, *, full: bool) -> list[Line]:
     if not names:
         return []
     listed, rest = fold(names, full=full)
-    lines = [line(("! ", "warn"), f"set {count(len(names), 'variable')} before you plan:")]
+    # What is under meta.ignore is not compared, so only a write wants it.
+    later = all(path in one.ignored for _, one, path in about.variables())
+    when = "before what they belong to is written" if later else "before you plan"
+    lines = [line(("! ", "warn"), f"set {count(len(names), 'variable')} {when}:")]
     lines += [*(line(f"    {name}") for name in listed), *rest]
+    for file in about.values_in:
+        lines.append(line(f"  next: their values are in {file}; keep it out of git unless it is encrypted"))
     if unreadable := about.unreadable():
         globs = ", ".join(sorted({f"{name.partition('_')[0]}_*" for name in unreadable}))
         lines.append(line(f"  next: allow them in the settings: variables: [{globs}]"))
@@ -169,6 +176,7 @@ def export_values(about: Summary) -> dict[str, object]:
             {"name": name, "address": one.address, "field": path, "allowed": name not in readable}
             for name, one, path in about.variables()
         ],
+        "values_in": list(about.values_in),
         "untold": [
             {"kind": scope.kind, "workspace": scope.workspace, "entities": number}
             for scope, number in about.untold

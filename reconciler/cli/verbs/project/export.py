@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 from msgspec import structs
@@ -10,8 +11,11 @@ from msgspec import structs
 from reconciler import pipeline
 from reconciler.cli.console import output
 from reconciler.cli.files.manifests import files_in, write_manifests
+from reconciler.cli.files.secrets import secrets_files
 from reconciler.cli.running import finish, outside, settings_of
 from reconciler.core.declared.values import zones
+from reconciler.core.exporting.envfile import env_text
+from reconciler.core.exporting.export import variable_values
 from reconciler.core.text.suggest import did_you_mean
 from reconciler.errors import SettingsError
 from reconciler.files.whole import read_file
@@ -38,23 +42,33 @@ def export(
     only: tuple[str, ...],
     timezone: str,
     look: bool,
+    env_file: str | None,
+    secrets_file: str | None,
     full: bool,
     as_json: bool,
+    **given: Any,
 ) -> int:
     """Write manifests, and show what was written, what was left out, and what to set."""
     if timezone and zones.check(timezone):
         raise click.UsageError(f"--timezone: {timezone[:60]!a} is not the name of a time zone.")
     settings = settings_of(config, environment, service=True)
+    secrets = secrets_files(settings, env_file, secrets_file, given)
     folder = folder_of(settings, into)
     there = files_in(folder)
     sources = dict.fromkeys((*settings.manifests, *([str(folder)] if there else [])))
     declared = pipeline.declared_so_far(structs.replace(settings, manifests=tuple(sources)), os.environ)
     scopes = scopes_of(settings, only)
-    found = _read(settings, declared, scopes, ExportWishes(timezone, look))
+    found = _read(settings, declared, scopes, ExportWishes(timezone, look, secrets=bool(secrets)))
     new, grown = files(folder, there, found)
+    values = variable_values(one for _, entries in found.entries for one in entries)
+    # Before the manifests that name them: a value that is written nowhere would have to be asked for again.
+    written = secrets if values else ()
+    for one in written:
+        one.write(env_text(values))
     if new or grown:
         write_manifests(folder, new, grown, private=True)
     summary = _summary(settings, folder, found, new, grown)
+    summary = structs.replace(summary, values_in=[str(one.path) for one in written])
     if as_json:
         output.json(report_json(export_values(summary)))
     else:

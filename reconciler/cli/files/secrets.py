@@ -1,0 +1,87 @@
+"""Files with secrets that a command writes: for this user's eyes, or encrypted for those of a team.
+
+Belongs here: where such a file may be written. Not here: what stands in it (core/exporting/envfile.py), how
+it is encrypted (files/encryption.py).
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+from msgspec import Struct
+
+from reconciler.errors import InputError
+from reconciler.files.encryption import check_recipients, encrypt_to, read_recipients
+from reconciler.files.whole import fill_whole, write_new
+from reconciler.manifest.readlog import is_in_repository
+from reconciler.model.settings import Settings
+from reconciler.surroundings.checkout import is_ignored
+
+
+class SecretsFile(Struct, frozen=True):
+    """A file that is to hold secrets. Without `recipients` it is not encrypted."""
+
+    path: Path
+    recipients: tuple[str, ...] = ()
+
+    def write(self, text: str) -> None:
+        """The file, which was not there, holds the text, mode 0600. Raises FileError, InputError."""
+        data = text.encode()
+        if self.recipients:
+            _refuse_existing(self.path)
+            fill_whole(self.path, lambda file: encrypt_to(file, iter([data]), self.recipients))
+        elif not write_new(self.path, data, mode=0o600):
+            raise _existing(self.path)
+
+
+def secrets_files(
+    settings: Settings, env_file: str | None, secrets_file: str | None, given: Mapping[str, Any]
+) -> tuple[SecretsFile, ...]:
+    """Return the files that are to be written, checked before anything is read of the service.
+
+    Raises UsageError, InputError: nobody to encrypt for, a file that is there, one that git would take.
+    """
+    found = []
+    if env_file is not None:
+        path = Path(env_file)
+        _refuse_existing(path)
+        if is_in_repository(path.parent.resolve()) and not is_ignored(path):
+            raise InputError(
+                f"{env_file}: git does not ignore this file, and the next commit could have it.",
+                next=f"add a line to .gitignore ({path.name}), write it outside of the repository, "
+                "or encrypt it: --secrets-file",
+            )
+        found.append(SecretsFile(path))
+    if secrets_file is not None:
+        _refuse_existing(Path(secrets_file))
+        found.append(SecretsFile(Path(secrets_file), _recipients(settings, given)))
+    elif given["encrypt_to"] or given["recipients_file"]:
+        raise click.UsageError(
+            "--encrypt-to and --recipients-file are about a file: give --secrets-file FILE."
+        )
+    return tuple(found)
+
+
+def _recipients(settings: Settings, given: Mapping[str, Any]) -> tuple[str, ...]:
+    files = (key for name in given["recipients_file"] for key in read_recipients(Path(name)))
+    recipients = (*settings.plan_recipients, *given["encrypt_to"], *files)
+    if not recipients:
+        raise InputError(
+            "--secrets-file: there is nobody to encrypt the file for.",
+            next="name public keys: plan.recipients of the settings, --encrypt-to, or --recipients-file",
+        )
+    check_recipients(recipients)
+    return recipients
+
+
+def _refuse_existing(path: Path) -> None:
+    if path.is_symlink() or path.exists():
+        raise _existing(path)
+
+
+def _existing(path: Path) -> InputError:
+    return InputError(
+        f"{path}: this file is there already, and what stands in it may be the only copy.",
+        next="name another file, or move that one away",
+    )
