@@ -1,5 +1,6 @@
 """Secrets that nobody declares: which shown value may be one, and what a PUT does with it."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,8 +14,12 @@ from reconciler.core.comparing.carrying import (
     why_no_secret,
 )
 from reconciler.core.comparing.merge import update_body
-from reconciler.model.documents import Controls
+from reconciler.model.address import Address
+from reconciler.model.documents import Controls, Place
 from reconciler.model.entities import Entity
+from reconciler.model.kind.kind import Kind
+from reconciler.model.kind.kinds import KINDS
+from reconciler.model.kind.own_kinds import FieldRow, KindRow, own_kinds
 from reconciler.model.plan.changes import FieldChange, Update
 
 TOKEN = "fXk2:APA91bH-4q_Zr8sT0uVw7yX3z5A6cD9eF1gH2iJ4kL"
@@ -116,10 +121,12 @@ def test_a_value_that_several_people_show_is_no_ones_token() -> None:
     two = [phone(f"D{at}", f"C{at}", pushToken=TOKEN) for at in range(2)]
     same_person = [phone(f"E{at}", "C1", pushToken=TOKEN) for at in range(5)]
     third = phone("D2", "C2", pushToken=TOKEN)
+    others = [phone(f"F{at}", f"E{at}", pushToken=f"{TOKEN}{at}") for at in range(4)]
     entity = undeclared(deviceName="New")
 
     assert values_of_several([*two, *same_person]) == frozenset()
     assert values_of_several([*two, third]) == {TOKEN}
+    assert values_of_several([*two, third, *others]) == frozenset(), "a phone that three people share"
     (unusable,) = unusable_secrets(BODY, entity, renamed(entity), frozenset({TOKEN}))
     assert (unusable.path, unusable.why) == ("pushToken", "is the same for several of them")
 
@@ -172,3 +179,76 @@ def test_a_token_that_is_changed_is_judged_by_its_own_read_back() -> None:
 
     assert lost_secrets(BODY, {**BODY, "pushToken": "x"}, entity, renamed(entity, "pushToken")) == ()
     assert at("device/ops/jane/phone") == entity.address
+
+
+@pytest.fixture
+def gate() -> Iterator[Kind]:
+    """A kind of a project's own: a secret in a group that is needed, and one of its own that is not."""
+    row = KindRow(
+        identity=("name",),
+        fields={
+            "name": FieldRow(required=True),
+            "door": FieldRow(type="group"),
+            "door.side": FieldRow(),
+            "door.code": FieldRow(secret=True, required=True),
+            "hook": FieldRow(secret=True),
+            "password": FieldRow(secret=True, write_only=True, required=True),
+        },
+    )
+    KINDS.bring(own_kinds({"gate": row}))
+    yield KINDS["gate"]
+    KINDS.bring(())
+
+
+GATE = {
+    "name": "North",
+    "door": {"side": "left", "code": TOKEN, "colour": "red"},
+    "hook": "invented-hook-0001",
+}
+
+
+def of_gate(**fields: str) -> Entity:
+    return Entity(Address("gate/ops/north"), {"name": "North", **fields}, Place("ops.yaml", 4))
+
+
+def test_what_holds_of_a_push_token_holds_of_every_secret_that_is_shown(gate: Kind) -> None:
+    """By the row of the field and not by the kind: what is never shown cannot be carried."""
+    assert gate.readable_secrets == {"door.code", "hook"}
+    assert gate.needed_to_create == ("door.code",)
+
+
+def test_a_secret_of_a_group_is_carried_with_all_that_stands_there(gate: Kind) -> None:
+    """The rest of the group is somebody else's too."""
+    entity = of_gate(**{"door.side": "right", "password": "declared"})
+    change = renamed(entity, "door.side")
+
+    body = update_body(GATE, entity, change)
+
+    assert body["door"] == {"side": "right", "code": TOKEN, "colour": "red"}
+    assert body["hook"] == "invented-hook-0001"
+    assert list(unusable_secrets(GATE, entity, change)) == []
+    gone = {**GATE, "door": {"side": "right"}}
+    assert lost_secrets(GATE, gone, entity, change) == ("door.code",)
+    assert gate.name == "gate"
+
+
+@pytest.mark.parametrize(
+    ("body", "paths"),
+    [
+        ({**GATE, "door": {"side": "left"}}, ["door.code"]),
+        ({**GATE, "door": {"code": "****"}}, ["door.code"]),
+        ({**GATE, "hook": "********0001"}, ["hook"]),
+        ({key: one for key, one in GATE.items() if key != "hook"}, []),
+        ({"name": "North"}, ["door.code"]),
+    ],
+)
+def test_a_secret_that_is_not_needed_may_not_be_there(
+    gate: Kind, body: dict[str, Any], paths: list[str]
+) -> None:
+    """Nothing is lost of what is not set; a mask in its place is a loss all the same."""
+    entity = of_gate(**{"door.side": "right"})
+
+    found = [one.path for one in unusable_secrets(body, entity, renamed(entity, "door.side"))]
+
+    assert found == paths
+    assert gate.name == "gate"

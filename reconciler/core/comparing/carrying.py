@@ -26,7 +26,7 @@ from reconciler.model.snapshots import LiveEntity
 
 # Characters. A token of a push platform has 64 or more, and what stands for one often its last four.
 secret_length_min = 8
-# Contacts whose devices show one value: a phone is handed on from one to another, and not to a third.
+# Contacts whose devices show one value. A duty phone may stand under two of them.
 alike_min = 3
 
 _WORDS = frozenset(
@@ -95,17 +95,21 @@ def why_no_secret(value: Scalar) -> str:
 
 
 def values_of_several(rows: Iterable[LiveEntity]) -> frozenset[str]:
-    """Return the values of readable secrets that several entities show, below other contacts of a workspace.
+    """Return the values that stand for a secret everywhere: half of the entities of a workspace show them.
 
-    The devices of one contact are in each workspace that shares her.
+    And several contacts do: the devices of one are in each workspace that shares her, and some share a phone.
     """
-    holders: dict[tuple[str, str, str], set[str]] = {}
+    holders: dict[tuple[str, str, str], dict[str, set[str]]] = {}
     for row in rows:
         for path in KINDS[row.kind].readable_secrets & row.fields.keys():
-            holders.setdefault((row.kind, row.workspace, str(row.fields[path])), set()).add(
-                row.parent_id or row.remote_id
-            )
-    return frozenset(value for (_, _, value), ids in holders.items() if len(ids) >= alike_min)
+            values = holders.setdefault((row.kind, row.workspace, path), {})
+            values.setdefault(str(row.fields[path]), set()).add(row.parent_id or row.remote_id)
+    return frozenset(
+        value
+        for values in holders.values()
+        for value, ids in values.items()
+        if len(ids) >= alike_min and 2 * len(ids) >= sum(map(len, values.values()))
+    )
 
 
 class Unusable(Struct, frozen=True):

@@ -33,7 +33,7 @@ def command() -> None:
     it keeps of large manifests and of lists below .reconciler/cache.
 
     Exit codes: 0 planned, 1 failed, 2 changes or records to keep found (--detailed-exitcode),
-    3 input invalid, 5 planned, but an entity is ambiguous, 7 refused by a guard.
+    3 input invalid, 5 planned, but an entity is ambiguous or waits for a secret, 7 refused by a guard.
 
     \b
     Examples:

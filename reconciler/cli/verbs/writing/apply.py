@@ -30,6 +30,7 @@ from reconciler.files.encryption import is_encrypted
 from reconciler.files.planfile import read_plan, write_plan
 from reconciler.files.whole import check_place, read_file
 from reconciler.manifest.kept.loading import Declaration
+from reconciler.model.codes.catalogue import SKIPS
 from reconciler.model.plan.plans import Consent, Options, Plan
 from reconciler.model.run.context import Context
 from reconciler.model.run.outcomes import Run
@@ -40,6 +41,7 @@ from reconciler.report.differences import difference_words
 from reconciler.surroundings.checkout import Checkout
 from reconciler.surroundings.context import UNCHECKED, in_ci
 
+skips_told_max = 10  # lines of a note; beyond that it hides what it is about
 _STILL_IN_GIT = "git still holds what was undone: revert the commit too, or the next apply repeats it."
 
 
@@ -194,7 +196,7 @@ class Undo:
         plan = self._plan
         if plan is None or not (plan.changes or plan.gone):
             why = "nothing was applied" if plan is None or not plan.skips else "no change of it can be undone"
-            output.note(f"{self._path} was not written: {why}.")
+            output.note("\n".join([f"{self._path} was not written: {why}.", *_why_not_undone(plan)]))
             return True
         try:
             write_plan(self._path, plan, self._recipients)
@@ -203,6 +205,14 @@ class Undo:
             return False
         output.note(f"{self._path} undoes this run.  next: reconciler show {shlex.quote(str(self._path))}")
         return True
+
+
+def _why_not_undone(plan: Plan | None) -> list[str]:
+    """Return why the first changes of a run cannot be undone, each with the code of its reason."""
+    skips = plan.skips if plan else ()
+    told = [f"  {one.address} {one.what} [{SKIPS[one.reason]}]" for one in skips[:skips_told_max]]
+    more = len(skips) - len(told)
+    return [*told, *([f"  … and {more:,} more"] if more else [])]
 
 
 def carry_out(
