@@ -294,6 +294,7 @@ PATHS = (
     "[",
     "a]",
 )
+NEW_FILES = ("a/b/x", "b/x", "b/a.b", "A/b", "a/ü", "ab/ba/c", "-", "c/a/b/a.b", "B", "a/b/c/d/A.B", "bb ")
 VALUES = (
     "text",
     "-text",
@@ -368,6 +369,40 @@ def test_attributes_are_as_git_finds_them(
     assert {path: {"text": one.text, "eol": one.eol, "crlf": one.crlf} for path, one in found.items()} == (
         as_git_says(checked, PATHS)
     )
+    repository.close()
+
+
+IGNORES = st.lists(
+    st.one_of(
+        st.tuples(
+            st.sampled_from(["", "", "!", "/"]), WORDS, st.sampled_from(["", "", "/", " ", "\\ ", "\r"])
+        ).map("".join),
+        st.sampled_from(["# a", "", "\\#a", "\\!a", "/", "**/b", "a/**", "!"]),
+    ),
+    max_size=6,
+).map("\n".join)
+
+
+@settings(max_examples=TRIES)
+@given(whole=IGNORES, below=IGNORES, own=IGNORES, ignore_case=st.booleans())
+def test_a_new_file_is_ignored_where_git_says_so(
+    checked: Path, whole: str, below: str, own: str, *, ignore_case: bool
+) -> None:
+    """Secrets are written into a project where no commit would take them, and git is not run to ask."""
+    write(checked, ".gitignore", whole)
+    write(checked, "a/.gitignore", below)
+    write(checked, ".git/info/exclude", own)
+    git(checked, "config", "core.ignorecase", str(ignore_case).lower())
+    given_ = "\0".join(NEW_FILES).encode()
+    told = subprocess.run(
+        ["git", "check-ignore", "--no-index", "-z", "--stdin"],
+        cwd=checked, input=given_, capture_output=True, check=False,
+    )  # fmt: skip
+    repository = find_repository(checked, os.environ)
+
+    found = {path for path in NEW_FILES if repository.ignores(path)}
+
+    assert found == set(filter(None, os.fsdecode(told.stdout).split("\0")))
     repository.close()
 
 
