@@ -79,7 +79,7 @@ MASKS: tuple[Mask, ...] = (
     Mask("stands in brackets", "<not-shown>", _BRACKETED.match),
     Mask("is a word that stands for a hidden value", "REDACTED", is_word),
     Mask("is a digest", f"{SECRET}0123456789abcdef", _DIGEST.match),
-    Mask("repeats one or two signs", "00000000-0000-0000", lambda text: len({*fold_case(text)}) <= 2),  # noqa: PLR2004
+    Mask("repeats one or two signs", "00000000-0000-0000", lambda text: len({*fold_case(text)}) <= 2),  # noqa: PLR2004 - the row says which number
 )
 
 
