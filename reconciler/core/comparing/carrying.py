@@ -112,7 +112,7 @@ def values_of_several(rows: Iterable[LiveEntity]) -> frozenset[str]:
     )
 
 
-class Unusable(Struct, frozen=True):
+class UnusableSecret(Struct, frozen=True):
     """A secret that a PUT would take away or spoil: its field, and why, as the end of a sentence."""
 
     path: str
@@ -133,7 +133,7 @@ def undeclared_secrets(entity: Entity, change: Update) -> tuple[str, ...]:
 
 def unusable_secrets(
     fresh: Mapping[str, Any], entity: Entity, change: Update, shared: frozenset[str] = frozenset()
-) -> Iterator[Unusable]:
+) -> Iterator[UnusableSecret]:
     """Yield each undeclared secret that a PUT of `fresh` would lose. `shared` are values of several entities.
 
     One that the service does not need, and does not show, may not be set at all: it is none of them.
@@ -144,7 +144,7 @@ def unusable_secrets(
         value = shown.get(path, "")
         why = why_no_secret(value) or ("is the same for several of them" if value in shared else "")
         if why and (value != "" or path in kind.required):
-            yield Unusable(path, why)
+            yield UnusableSecret(path, why)
 
 
 def stand_in_secrets(fresh: Mapping[str, Any], entity: Entity, change: Update) -> Fields:
