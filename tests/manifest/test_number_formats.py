@@ -8,6 +8,7 @@ from xml.sax.saxutils import quoteattr
 import pytest
 from manifest.project import Project
 from manifest.spreadsheets import STYLES, Cell, Raw, Rows, package, sheet
+from waiting import patience_s
 
 from reconciler.manifest.rosters.numberformats import show_number, shows_texts
 from reconciler.manifest.rosters.sheet import read_sheet
@@ -188,7 +189,7 @@ def test_no_format_takes_long() -> None:
         f"print(show_number(1.0, '1', {code!r}))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=20, check=True
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=patience_s, check=True
     )
 
     assert done.stdout.strip() == "None"

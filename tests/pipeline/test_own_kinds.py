@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import tally
 from pipeline.test_resume import gone_on
+from waiting import patience_s
 from world import World, actions
 
 from reconciler import pipeline
@@ -271,7 +272,7 @@ def test_no_pattern_of_a_profile_takes_long(tmp_path: Path, pattern: str) -> Non
 
     done = subprocess.run(
         [sys.executable, "-m", "reconciler", "validate"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+        cwd=tmp_path, capture_output=True, text=True, timeout=patience_s, check=False,
     )  # fmt: skip
 
     assert done.returncode == 3, done.stderr

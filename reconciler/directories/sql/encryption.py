@@ -16,6 +16,7 @@ from sqlalchemy.engine import URL
 
 from reconciler.core.calls.loopback import is_loopback
 from reconciler.directories.answers import DirectoryFailed
+from reconciler.directories.origin import trusted
 
 Arguments = dict[str, Any]
 
@@ -94,8 +95,8 @@ def _is_here(given: Arguments) -> bool:
 def _context(given: Arguments) -> ssl.SSLContext:
     """Return what proves a server: the certificates that the URL names, or those of this system."""
     own = given["ssl"] if isinstance(given.get("ssl"), Mapping) else {}
+    context = trusted(str(own.get("ca") or given.get("ssl_ca") or ""))
     try:
-        context = ssl.create_default_context(cafile=own.get("ca") or given.get("ssl_ca"))
         if own.get("cert"):
             context.load_cert_chain(own["cert"], own.get("key"))
     except OSError as error:  # ssl's errors are such

@@ -44,7 +44,7 @@ _DAMAGED = (
 )
 
 
-class Reader(Protocol):
+class PartReader(Protocol):
     """What takes the elements of one part. `elements` and `depth` count those that began, and are open."""
 
     elements: int
@@ -73,7 +73,7 @@ class Package:
             self._zip = zipfile.ZipFile(io.BytesIO(data))
         except _DAMAGED as error:
             raise self.damage() from error
-        except (RuntimeError, NotImplementedError) as error:
+        except RuntimeError as error:
             raise self._locked() from error
         self._parts: dict[str, zipfile.ZipInfo | None] = {}
         for one in self._zip.infolist():
@@ -100,7 +100,7 @@ class Package:
             "is encrypted, or packed in a way that is not read.", "save it as .xlsx, without a password"
         )
 
-    def parse(self, part: str, reader: Reader, bytes_max: int = UNPACKED_MAX) -> Iterator[None]:
+    def parse(self, part: str, reader: PartReader, bytes_max: int = UNPACKED_MAX) -> Iterator[None]:
         """Give the reader what the part holds; yields after each piece, so that nobody holds it whole.
 
         Names are as they are written, with their prefix: with the whole address before each of a million
@@ -117,10 +117,7 @@ class Package:
                 yield from self._parsed(file, reader)
         except _DAMAGED as error:
             raise self.damage() from error
-        except (
-            RuntimeError,
-            NotImplementedError,
-        ) as error:  # zipfile's words for a password, a later version
+        except RuntimeError as error:  # zipfile's word for a password and for a later version
             raise self._locked() from error
 
     def _require_modest(self, info: zipfile.ZipInfo, bytes_max: int) -> None:
@@ -133,7 +130,7 @@ class Package:
             what = f"unpacks to more than {RATIO_MAX} times its size, which is the limit."
             raise self.refusal(what, REMOVE)
 
-    def _parsed(self, file: IO[bytes], reader: Reader) -> Iterator[None]:
+    def _parsed(self, file: IO[bytes], reader: PartReader) -> Iterator[None]:
         parser = expat.ParserCreate("utf-8")
         parser.buffer_text = True
         parser.buffer_size = _AT_ONCE
