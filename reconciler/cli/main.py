@@ -107,7 +107,7 @@ class Commands(click.Group):
         if command is not None and any(one.startswith("-") for one in args):
             from reconciler.cli.slips import check_options  # noqa: PLC0415 - not for a command alone
 
-            check_options(command, ctx, args[1:])
+            check_options(command, ctx, args)
         if command is None and not name.startswith("-"):
             from reconciler.cli.slips import check_command  # noqa: PLC0415 - for a mistake alone
             from reconciler.core.text.suggest import nearest  # noqa: PLC0415 - 10 ms, for a mistake alone

@@ -99,14 +99,15 @@ def check_command(name: str, ctx: click.Context) -> None:
 def check_options(command: click.Command, ctx: click.Context, arguments: Sequence[str]) -> None:
     """Raise ForeignWord for an option as another tool writes it, before one of ours takes it for its own.
 
+    `arguments` begin with the name of the command.
     `-out=plan.json` is one, and so is `-o=plan.json`, of which click would take `=plan.json`.
     """
-    words = list(arguments)
+    path, words = f"reconciler {arguments[0]}", list(arguments[1:])
     while isinstance(command, click.Group) and words:
         below = command.get_command(ctx, words[0])
         if below is None:
             return
-        command, words = below, words[1:]
+        command, words, path = below, words[1:], f"{path} {words[0]}"
     known = {name: one for one in command.params if isinstance(one, click.Option) for name in one.opts}
     is_value = False
     for word in words:
@@ -124,7 +125,7 @@ def check_options(command: click.Command, ctx: click.Context, arguments: Sequenc
             is_value = not equals and not known[name].is_flag and not known[name].count
             continue
         if (ours := _ours(name.lstrip("-"), value, known)) is not None:
-            raise ForeignWord(f"{name} is not an option of {command.name}.", f"did you mean {ours}", ctx)
+            raise ForeignWord(f"{name} is not an option of {path}.", f"did you mean {ours}", ctx)
 
 
 def _ours(word: str, value: str, known: Mapping[str, click.Option]) -> str | None:

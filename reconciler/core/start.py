@@ -85,7 +85,7 @@ repos:
         name: reconciler validate
         entry: reconciler validate --without-variables
         language: system
-        files: \\.(yaml|yml|json|csv)$
+        files: \\.(yaml|yml|json|csv|xlsx)$
         pass_filenames: false
 """
 

@@ -33,6 +33,18 @@ workspaces:
 """
 
 
+# Of a path the innermost collection says which kind of document is meant.
+_DOCUMENTS = {
+    "devices": "contactdevice",
+    "contacts": "contact",
+    "resources": "resource",
+    "callbacks": "api-callback",
+    "messages": "message",
+    "workspaces": "workspace",
+    "": "contact",
+}
+
+
 @dataclass
 class Service:
     """A sandbox behind a port, and what it was asked."""
@@ -74,8 +86,7 @@ class Service:
 
     def call(self, method: str, path: str, body: object = None) -> dict[str, Any]:
         """One request with the right credentials."""
-        kinds = {"resources": "resource", "callbacks": "api-callback", "workspaces": "workspace"}
-        kind = "contactdevice" if "/devices" in path else kinds.get(path.split("/")[1], "contact")
+        kind = next(kind for word, kind in _DOCUMENTS.items() if f"/{word}" in path)
         media = f"application/vnd.service.{kind}-v1+json"
         connection = HTTPConnection(self.address.removeprefix("http://"), timeout=patience_s)
         headers = {"Authorization": "Basic ZGVtbzpkZW1v", "X-Api-Key": "demo-key", "Accept": media}

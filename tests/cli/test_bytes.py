@@ -56,7 +56,9 @@ def run(
 def refused(done: "subprocess.CompletedProcess[bytes]") -> str:
     """What is said by a command that ends with the document of an error, and the code of such bytes."""
     found = json.loads(done.stdout)
-    assert (done.returncode, done.stderr) == (3, b"")
+    assert (done.returncode, found["code"][:1]) == (3, "E")
+    log = done.stderr.decode()  # is text, and says the same
+    assert "[E123]" in log
     assert (found["outcome"], found["exit_code"]) == ("invalid", 3)
     assert {one["code"] for one in found["problems"]} == {"E123"}
     assert all(one["next"] for one in found["problems"])

@@ -3,6 +3,7 @@
 import base64
 import signal
 import subprocess
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,9 @@ NONCE = "0123456789ab"
 RUN = "00000000-0000-4000-8000-000000000009"
 
 
-def ticket(service: Service, *, until: str = "20991231t235959z", name: str = "") -> str:
-    """Let another runner hold the lock; return the id of its resource."""
+def ticket(service: Service, *, until: str = "", name: str = "") -> str:
+    """Let another runner hold the lock, for ten minutes by the clock of the sandbox; return its id there."""
+    until = until or (datetime.now(UTC) + timedelta(minutes=10)).strftime("%Y%m%dt%H%M%Sz")
     name = name or f"reconciler-lock.20260301t120000z.{until}.{NONCE}.{RUN}.jane-on-build-7.quickstart.json"
     body = {
         "name": name,

@@ -28,7 +28,9 @@ def _ended(folder: Path, *arguments: str) -> str:
     with corpora.untouched(folder):
         ended = command.run(folder, *arguments, environ=SECRETS)
     require_plain(ended.out + ended.err)
-    said = " ".join(corpora.placed(ended.err or ended.out, folder).split())
+    # An error as JSON is said on stderr as well, for logs: the document is what is looked at.
+    told = ended.out if ended.out.startswith("{") and ended.code else ended.err or ended.out
+    said = " ".join(corpora.placed(told, folder).split())
     # Which error has which code is a claim of tests/project/test_codes.py.
     return f"{ended.code}: {re.sub(_CODE, '', said)}"
 

@@ -64,8 +64,12 @@ resource = st.fixed_dictionaries(
 
 
 def _named(name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """A device with a token that no other has: one token under two contacts is refused."""
-    return {**entry, "deviceName": name, "pushToken": f"{name} {entry['pushToken']}"}
+    """A device with a token that no other has: one token under two contacts is refused.
+
+    Of the characters that tokens have: an undo, which knows none, takes another text for a mask.
+    """
+    token = f"{name} {entry['pushToken']}".encode().hex()
+    return {**entry, "deviceName": name, "pushToken": token}
 
 
 @st.composite

@@ -310,7 +310,7 @@ def test_a_full_disk_is_an_error_and_keeps_what_was_there(tmp_path: Path) -> Non
         ("postgresql+psycopg://u:canary@db/x", "postgresql[+]psycopg is not supported"),
         ("postgresql://u:canary@db", "is not user, host, port and database"),
         ("", "an empty URL is not supported"),
-        ("store.db", "store.db is not supported"),
+        ("store.db", "a URL like this is not supported"),
         ("sqlite://", "does not name a file"),
         ("sqlite:///", "does not name a file"),
         ("sqlite:///:memory:", "does not name a file"),
