@@ -53,6 +53,11 @@ def why_not(body: dict[str, Any], entity: Entity | None = None) -> list[str]:
         "ExponentPushToken-xxYz12abCD34efGH",
         "token-of-the-phone",
         "a-Xx-xX-token-000001",
+        "ExponentPushToken[xxYz12abCD34efGH]",
+        "https://db5.notify.windows.com/?token=AwYAAA%2bkQ-__-Zr8%3d%3d",
+        "fXk2:APA91b---q__Zr8sT0uVw7yX3z5",
+        "secret-device-token-1",
+        "the-private-token-of-jane",
         "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiIxIn0.MEUCIQDw",
     ],
 )
@@ -91,6 +96,10 @@ def test_what_may_be_a_token_is_carried(value: str) -> None:
         ),
         *("null", "None", "undefined", "placeholder", "string", "WITHHELD", "[Filtered]", "n/a", "-"),
         *("sha256:9f86d081884c7d659a2feaa0c55ad015", "secret:withheld", "$2b$12$abcdefghijklmnopqrstuv"),
+        *("token-hidden", "token_not_available", "PUSH-TOKEN-REDACTED", "n/a-n/a-n/a", "hidden-by-policy"),
+        *("[hidden]abc12345", "(hidden)1234", "<masked>1234", "token[redacted]", "abcd-(masked)-wxyz"),
+        *("--------1234", "________1234", "1234========", "abcd~~~~~~~~", "abcdXXXXXXXXXXXX1234"),
+        *("jetón-verborgen-1", "\u3000\u3000\u3000\u300012345678", "token|hidden|1234", "abcd\\u2022wxyz"),
         *("1234", "c9f1", "abc1234", " ", "\t", "ab cd ef gh ij kl"),
     ],
 )
@@ -100,7 +109,24 @@ def test_what_stands_for_a_token_is_never_sent(value: str) -> None:
     assert len(why_not({**BODY, "pushToken": value})) == 1
 
 
-@pytest.mark.parametrize("value", [None, "", [], {}, ["token"], {"value": "token"}, True, False, 0, 12345])
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        "",
+        [],
+        {},
+        ["token"],
+        {"value": "token"},
+        True,
+        False,
+        0,
+        12345,
+        123456789012,
+        1e300,
+        12345678.25,
+    ],
+)
 def test_a_token_that_is_no_text_is_not_there(value: object) -> None:
     """The specification shows no GET of a device; nothing of the kind is a token."""
     assert len(why_not({**BODY, "pushToken": value})) == 1

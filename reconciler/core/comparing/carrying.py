@@ -20,6 +20,7 @@ from reconciler.core.comparing.normalize import SECRET, live
 from reconciler.core.text.casing import fold_case
 from reconciler.model.documents import Fields, Scalar
 from reconciler.model.entities import Entity
+from reconciler.model.kind.kind import Kind
 from reconciler.model.kind.kinds import KINDS
 from reconciler.model.plan.changes import Update
 from reconciler.model.snapshots import LiveEntity
@@ -47,10 +48,26 @@ _WORDS = frozenset(
         *("pushtoken", "devicetoken", "hiddenvalue", "redactedvalue", "maskedvalue", "secretvalue"),
     }
 )
+# Parts of a name for something that is not shown, such as `token-not-shown`, and what says that it is not.
+_PARTS = frozenset({*"na", *("push", "device", "api", "key", "data", "is", "the", "by", "for", "policy")})
+_NOT_SHOWN = frozenset(
+    {
+        *("redacted", "hidden", "masked", "withheld", "removed", "concealed", "obfuscated", "filtered"),
+        *("omitted", "censored", "not", "shown", "available", "unavailable", "undisclosed", "disclosed"),
+        *("encrypted", "confidential", "placeholder", "undefined", "null", "na"),
+    }
+)
 # What pads a mask, and is in no token: those are base64url, hexadecimal, and ":" between two parts.
 _DOTS = "*•●∙·⋅…█▒░■◦○※⚫"
-_PADDED = re.compile(rf"[{re.escape(_DOTS)}]|\.\.|^[xX]{{4}}|[xX]{{4}}$|^[#?]{{3}}|[#?]{{3}}$")
-_BRACKETED = re.compile(r"^(?:<.*>|\[.*\]|\(.*\)|\{.*\}|\$\{.*|%.*%|__.*__)$", re.DOTALL)
+_PADDED = re.compile(
+    rf"[{re.escape(_DOTS)}]|\.\.|^[xX]{{4}}|[xX]{{4}}$|^[#?]{{3}}|[#?]{{3}}$|[xX]{{8}}"
+    r"|^([-_=~+/])\1{3}|([-_=~+/])\2{3}$"
+)
+# A token may end in brackets (`ExponentPushToken[...]`), and begins with none.
+_BRACKETED = re.compile(r"^(?:<.*>|\[.*\]|\(.*\)|\{.*\}|\$\{.*|%.*%|__.*__)$|^[\[(<{].*[\])>}]", re.DOTALL)
+_IN_BRACKETS = re.compile(r"[\[(<{]([^\[\](){}<>]*)[\])>}]")
+# No platform writes them into a token: those are letters, digits and what a URL may hold.
+_IN_NO_TOKEN = re.compile(r"[^\x20-\x7e]|[(){}<>|\\^`\"';]")
 _DIGEST = re.compile(
     r"^(?:secret|sha-?\d+|md5|hmac|scrypt|bcrypt|argon2\w*|pbkdf2)[:$]|^\$\w+\$", re.IGNORECASE
 )
@@ -69,18 +86,29 @@ class Mask(Struct, frozen=True):
 
 def is_word(text: str) -> bool:
     """Whether nothing but the words of a placeholder stands there: `[REDACTED]`, `NOT_AVAILABLE`."""
-    return _SIGN.sub("", fold_case(text)) in _WORDS
+    folded = fold_case(text)
+    words = _SIGN.sub(" ", folded).split()
+    named = not _NOT_SHOWN.isdisjoint(words) or folded.startswith("n/a")
+    return "".join(words) in _WORDS or (named and _WORDS.union(_PARTS, _NOT_SHOWN).issuperset(words))
+
+
+def _is_hidden_in_brackets(text: str) -> bool:
+    return _BRACKETED.match(text) is not None or any(map(is_word, _IN_BRACKETS.findall(text)))
 
 
 MASKS: tuple[Mask, ...] = (
     Mask("is shorter than a secret can be", "1234", lambda text: len(text) < secret_length_min),
     Mask("holds blanks or control characters", "not shown here", re.compile(r"[\s\x00-\x1f\x7f]").search),
     Mask("is filled up with the signs of a mask", "************1234", _PADDED.search),
-    Mask("stands in brackets", "<not-shown>", _BRACKETED.match),
+    Mask("stands in brackets", "<not-shown>", _is_hidden_in_brackets),
     Mask("is a word that stands for a hidden value", "REDACTED", is_word),
     Mask("is a digest", f"{SECRET}0123456789abcdef", _DIGEST.match),
+    Mask("holds signs that are in no token", "jetón-0001-verborgen", _IN_NO_TOKEN.search),
     Mask("repeats one or two signs", "00000000-0000-0000", lambda text: len({*fold_case(text)}) <= 2),  # noqa: PLR2004 - the row says which number
 )
+
+
+_NO_TEXT = "is shown as something that is no text"
 
 
 def why_no_secret(value: Scalar) -> str:
@@ -88,7 +116,7 @@ def why_no_secret(value: Scalar) -> str:
     if value == "":
         return "is not shown"
     if isinstance(value, bool):
-        return "is shown as something that is no text"
+        return _NO_TEXT
     if _IN_GROUPS.fullmatch(value):
         value = value.strip("<>").replace(" ", "")
     return next((one.says for one in MASKS if one.fits(value)), "")
@@ -110,6 +138,12 @@ def values_of_several(rows: Iterable[LiveEntity]) -> frozenset[str]:
         for value, ids in values.items()
         if len(ids) >= alike_min and 2 * len(ids) >= sum(map(len, values.values()))
     )
+
+
+def _why_not_carried(kind: Kind, fresh: Mapping[str, Any], path: str, shown: Scalar) -> str:
+    """Return why what a body shows of a secret cannot be it; `shown` is its normal form, always a text."""
+    number = isinstance(fresh.get(kind.wire.get(path, path)), int | float)
+    return _NO_TEXT if number else why_no_secret(shown)
 
 
 class UnusableSecret(Struct, frozen=True):
@@ -142,7 +176,9 @@ def unusable_secrets(
     shown = live(kind.name, fresh)
     for path in undeclared_secrets(entity, change):
         value = shown.get(path, "")
-        why = why_no_secret(value) or ("is the same for several of them" if value in shared else "")
+        why = _why_not_carried(kind, fresh, path, value) or (
+            "is the same for several of them" if value in shared else ""
+        )
         if why and (value != "" or path in kind.required):
             yield UnusableSecret(path, why)
 
@@ -157,7 +193,7 @@ def stand_in_secrets(fresh: Mapping[str, Any], entity: Entity, change: Update) -
     return {
         path: entity.fields[path]
         for path in sorted(kind.readable_secrets - left)
-        if why_no_secret(shown.get(path, ""))
+        if _why_not_carried(kind, fresh, path, shown.get(path, ""))
     }
 
 
