@@ -135,6 +135,23 @@ def test_every_review_shows_the_consent_first(crew: Project, service: Service) -
         ]
 
 
+@pytest.mark.parametrize("form", ["github", "junit", "sarif"])
+def test_a_list_of_remarks_names_the_consent_before_what_it_allows(
+    form: str, crew: Project, service: Service
+) -> None:
+    """Annotations are what many people read of a plan, and of a run, and nothing else."""
+    planned(crew, service, "--report", f"{form}=plan.out")
+    assert crew.run(service, "apply", "plan.json", "--report", f"{form}=run.out").returncode == 0
+
+    for name in ("plan.out", "run.out"):
+        told = read(crew, name)
+        assert told.index("Agreed to, for this plan alone: up to 4 deletes (--allow-deletes 4)") >= 0
+        assert "contact/default/ada" in told[told.index(ALLOWED) :].splitlines()[0]
+    plan = read(crew, "plan.out")
+    assert plan.index(ALLOWED) < plan.index("no longer declared")
+    assert "failures=" not in plan or 'failures="0"' in plan
+
+
 def read(project: Project, name: str) -> str:
     """The text of a file of the project."""
     return (project.folder / name).read_text(encoding="utf-8")

@@ -19,6 +19,7 @@ _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;",
 _SKIPPED = {"left-alone", "skipped", "not-attempted"}
 _ERRORS = {"in-doubt", "stopped"}
 _PASSED = {
+    "agreed",
     "delete",
     "reactivate",
     "notice",

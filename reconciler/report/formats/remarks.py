@@ -11,6 +11,7 @@ from typing import Literal
 from msgspec import Struct, structs
 
 from reconciler.core.review import stale
+from reconciler.core.review.consents import list_agreements
 from reconciler.core.review.drifts import drifts
 from reconciler.errors import Problem
 from reconciler.model.address import Address
@@ -20,6 +21,7 @@ from reconciler.model.notices import Notice
 from reconciler.model.plan.changes import Delete
 from reconciler.model.plan.plans import UNCERTAIN, Plan
 from reconciler.model.run.outcomes import Result, Run
+from reconciler.report.consents import TITLE, agreement_words
 from reconciler.report.formats.said import (
     drift_said,
     is_revived,
@@ -42,6 +44,7 @@ RULES: Mapping[str, tuple[Level, str]] = {
     "stopped": ("error", "The run ended early."),
     "not-compared": ("error", "Nothing is recorded of a workspace, so drift compared nothing there."),
     "ambiguous": ("error", "It is not certain which live entity is meant; none is acted on."),
+    "agreed": ("warning", "A person agreed to this with the plan, and for this plan alone."),
     "delete": ("warning", "An entity is deleted."),
     "reactivate": ("warning", "What the service disabled is enabled again, and charged."),
     "drift": ("warning", "Somebody else changed the service since the last apply."),
@@ -109,7 +112,10 @@ def remarks(review: Review) -> tuple[Remark, ...]:
         notices = tuple(one for one in notices if one.kind not in {"duplicate", "ambiguous"})
     else:
         found = _of_plan(review)
-    return ordered([*found, *_of_notices(notices, values=review.show_values)])
+    agreed = (
+        Remark("agreed", "", f"{TITLE}: {agreement_words(one)}.") for one in list_agreements(review.plan)
+    )
+    return ordered([*agreed, *found, *_of_notices(notices, values=review.show_values)])
 
 
 def remarks_of_check(problems: Sequence[Problem], notices: Sequence[Notice]) -> tuple[Remark, ...]:
