@@ -239,6 +239,36 @@ FAMILIES: dict[str, tuple[Callable[[Random, int], bytes], tuple[int, ...]]] = {
         ),
         (100, 1_000, 10_000, 50_000),
     ),
+    "formulas of many cells beside each other": (
+        lambda _, n: made(
+            f'<row r="3">{"".join(_array(f"{letters(at)}3", "XFD1048576") for at in range(n))}</row>'
+        ),
+        (10, 19, 100, 16_000),
+    ),
+    "cells within many formulas": (
+        lambda _, n: made(
+            '<row r="2">'
+            + "".join(_array(f"{letters(at)}2", f"{letters(at)}1048576") for at in range(19))
+            + "</row>"
+            + "".join(
+                f'<row r="{at}">{"".join(cell(f"{c}{at}", 1, "n") for c in "XYZ")}</row>'
+                for at in range(3, n)
+            )
+        ),
+        (100, 1_000, 10_000, 60_000),
+    ),
+    "formulas of many cells below each other": (
+        lambda _, n: made("".join(f'<row r="{at}">{_array(f"A{at}", f"B{at}")}</row>' for at in range(2, n))),
+        (100, 1_000, 10_000, 60_000),
+    ),
+    "formulas that are not where they say": (
+        lambda _, n: made(f'<row r="2">{_array("A2", "B" * n + "3")}</row>'),
+        (4, 10_000, 1_000_000, 30_000_000),
+    ),
+    "parts whose names differ in case": (
+        lambda _, n: pack({**parts(row(2, "x")), **{f"xl/{'aA'[at % 2]}{at // 2}": "" for at in range(n)}}),
+        (100, 5_000, 9_000, 60_000),
+    ),
     "a long formula": (
         lambda _, n: made(f'<row r="2"><c r="A2"><f>{"(" * n}</f><v>1</v></c></row>'),
         (1_000, 100_000, 10_000_000, 60_000_000),
@@ -303,6 +333,11 @@ FAMILIES: dict[str, tuple[Callable[[Random, int], bytes], tuple[int, ...]]] = {
         (1, 10, 100, 1_000),
     ),
 }
+
+
+def _array(at: str, last: str) -> str:
+    """A cell whose formula fills all up to another one."""
+    return f'<c r="{at}"><f t="array" ref="{at}:{last}">1</f><v>1</v></c>'
 
 
 def _changed(data: bytes, chance: Random, times: int) -> bytes:

@@ -200,3 +200,15 @@ def test_a_format_that_is_not_closed_shows_nobody_knows_what(code: str) -> None:
     """No program writes it, and each that reads it shows something else."""
     assert show_number(1.0, "1", code) is None
     assert not shows_texts(code)
+
+
+def test_a_format_of_what_is_shown_under_a_condition_is_none_of_a_cell() -> None:
+    """It has numbers of its own: 7 with the format 00000 would be 7, and another person's number."""
+    styles = (
+        '<styleSheet><numFmts><numFmt numFmtId="164" formatCode="00000"/></numFmts>'
+        '<cellXfs><xf numFmtId="0"/><xf numFmtId="164"/></cellXfs>'
+        '<dxfs><dxf><numFmt numFmtId="164" formatCode="General"/></dxf></dxfs></styleSheet>'
+    )
+    rows = sheet([("ID", "Name"), (Raw('<c r="{at}" s="1"><v>7</v></c>'), "Jane")])
+
+    assert read_sheet(package({"S": rows}, styles=styles), "staff.xlsx", "").rows == ((2, ["00007", "Jane"]),)

@@ -177,6 +177,10 @@ def test_empty_cells_behind_the_table_are_no_columns(project: Project) -> None:
         ('<c x="1"\tr="{at}"\n><v>1</v><f/></c>', "a formula"),
         ('<c r="{at}" x=">" t="e"><v>#N/A</v></c>', "an error"),
         ("<c t='&#101;' r='{at}'><v>#N/A</v></c>", "an error"),
+        ('<c r="{at}" t="e"><is><t>x</t></is></c>', "a text, and something else beside it"),
+        ('<c r="{at}" t="d"><is><t>x</t></is></c>', "a text, and something else beside it"),
+        ('<c r="{at}"><is><t>x</t></is></c>', "a text, and something else beside it"),
+        ('<c r="{at}" t="inlineStr"><v>y</v><is><t>x</t></is></c>', "a text, and something else beside it"),
         ('<c r="{at}"><v>nan</v></c>', "no number, though it says so"),
         ('<c r="{at}"><v>1_0</v></c>', "no number, though it says so"),
         (f'<c r="{{at}}"><v>{"1" * 5000}</v></c>', "no number, though it says so"),
@@ -242,6 +246,210 @@ def test_a_cell_that_is_there_twice_is_nobodys(rows: str) -> None:
 
     with pytest.raises(Unreadable, match="there twice, or not in their order"):
         _read(package({"S": f"<worksheet><sheetData>{head}{rows}</sheetData></worksheet>"}))
+
+
+_HEAD = '<row r="1"><c r="A1" t="str"><v>ID</v></c><c r="B1" t="str"><v>Name</v></c></row>'
+
+
+def _of_rows(rows: str, **parts: str) -> bytes:
+    return package({"S": f"<worksheet><sheetData>{_HEAD}{rows}</sheetData></worksheet>"}, **parts)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        '<c r="A2" t="s"><v>0</v><is><t>Jane</t></is></c>',
+        '<c r="A2" t="str"><v>0</v><is><t>Jane</t></is></c>',
+        '<c r="A2" t="e"><v>0</v><is><r><t>Jane</t></r></is></c>',
+        '<c r="A2"><f>1</f><is><t>Jane</t></is></c>',
+    ],
+)
+def test_no_text_of_a_cell_gets_into_the_next_one(first: str) -> None:
+    """A cell that is empty would be somebody else's name or number."""
+    data = _of_rows(f'<row r="2">{first}<c r="B2"/></row>', sharedStrings="<sst><si><t>1</t></si></sst>")
+
+    assert [cells[1] for _, cells in _read(data).rows] == [""]
+
+
+@pytest.mark.parametrize("number", ["-1", "1_0", "\u0661", "+1", "1.0", "1e0", "\u00b2", "99"])
+def test_the_number_of_a_shared_text_is_in_plain_digits(number: str) -> None:
+    """Counted back from the end, or read with other digits, it would be the text of somebody else."""
+    texts = f"<sst>{'<si><t>x</t></si>' * 12}</sst>"
+
+    with pytest.raises(Unreadable, match="is damaged"):
+        _read(_of_rows(f'<row r="2"><c r="A2" t="s"><v>{number}</v></c></row>', sharedStrings=texts))
+
+
+@pytest.mark.parametrize(
+    "texts",
+    ["<x/><si><t>a</t></si>", "<t>b</t><si><t>a</t></si>", "<y:si><t>b</t></y:si><si><t>a</t></si>"],
+)
+def test_what_is_no_shared_text_moves_none_of_them(texts: str) -> None:
+    """Cells name them by their number, so one more before them gives everybody the text of another."""
+    with pytest.raises(Unreadable, match="is damaged"):
+        _read(_of_rows('<row r="2"><c r="A2" t="s"><v>0</v></c></row>', sharedStrings=f"<sst>{texts}</sst>"))
+
+
+def test_what_follows_the_shared_texts_is_none() -> None:
+    """Programs write extensions behind them, with texts of their own."""
+    texts = "<sst><si><t>a</t></si><extLst><ext><t>b</t></ext></extLst></sst>"
+
+    rows = _read(_of_rows('<row r="2"><c r="A2" t="s"><v>0</v></c></row>', sharedStrings=texts)).rows
+
+    assert rows == ((2, ["a", ""]),)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        '<m:Alternate><row r="2"><c r="A2"><v>1</v></c></row></m:Alternate>',
+        '<x:row r="2"><x:c r="A2"><x:v>1</x:v></x:c></x:row>',
+        '<row r="2"><x:c r="A2"><v>1</v></x:c></row>',
+        '<row r="2"><c r="A2"><x:v>1</x:v></c></row>',
+        '<row r="2"><c r="A2" t="inlineStr"><x:is><t>1</t></x:is></c></row>',
+        '<row r="2"><c r="A2" t="inlineStr"><is><x:t>1</x:t></is></c></row>',
+        '<row r="2"><c r="A2" t="inlineStr"><is><t>1</t></is><is><t>2</t></is></c></row>',
+        '<row r="2"><c r="A2" t="str"><v>1<v>2</v></v></c></row>',
+        '<row r="2"><c r="A2" t="str"><v>1<b/>2</v></c></row>',
+    ],
+)
+def test_nobody_is_passed_over_for_a_name_that_is_not_known(rows: str) -> None:
+    """Left out in silence, whoever stands in that row would be deleted."""
+    with pytest.raises(Unreadable, match="is damaged"):
+        _read(_of_rows(f'{rows}<row r="3"><c r="A3"><v>3</v></c></row>'))
+
+
+def test_a_part_that_is_no_sheet_is_not_read_as_one() -> None:
+    """Its relation says that it is one."""
+    with pytest.raises(Unreadable, match="is damaged"):
+        _read(package({"S": f"<table><sheetData>{_HEAD}</sheetData></table>"}))
+
+
+@pytest.mark.parametrize(
+    ("formula_of", "computed"),
+    [
+        ('t="array" ref="A2:B3"', {2: {0, 1}, 3: {0, 1}}),
+        ('t="array" ref="A2:A3"', {2: {0}, 3: {0}}),
+        ('t="dataTable" ref="A2:A4"', {2: {0}, 3: {0}, 4: {0}}),
+        ('t="array" ref="A2:XFD2"', {2: {0, 1}}),
+        ('t="array" ref="A2"', {2: {0}}),
+        ('t="array" ref="A2:A2"', {2: {0}}),
+        ('t="shared" ref="A2:B4"', {2: {0}}),
+    ],
+)
+def test_the_results_of_a_formula_of_several_cells_are_computed_too(
+    formula_of: str, computed: dict[int, set[int]]
+) -> None:
+    """Only the first of its cells says so; the others look like values that somebody has typed."""
+    rest = "".join(
+        f'<row r="{at}"><c r="A{at}"><v>3</v></c><c r="B{at}" t="s"><v>0</v></c></row>' for at in (3, 4)
+    )
+    first = f'<row r="2"><c r="A2"><f {formula_of}>X1</f><v>1</v></c><c r="B2" t="s"><v>0</v></c></row>'
+
+    table = _read(_of_rows(first + rest, sharedStrings="<sst><si><t>Jane</t></si></sst>"))
+
+    assert {row: set(cells) for row, cells in table.unusable.items()} == computed
+    assert {one for cells in table.unusable.values() for one in cells.values()} == {"a formula"}
+
+
+@pytest.mark.parametrize("ref", ["", "B", "A2:", "A2:B", "$A$2:$B$3", "A2:B3:C4", "A0:B2"])
+def test_a_formula_of_cells_that_nobody_can_tell_is_refused(ref: str) -> None:
+    """Which of the cells behind it are computed is not known."""
+    with pytest.raises(Unreadable, match="is damaged"):
+        _read(_of_rows(f'<row r="2"><c r="A2"><f t="array" ref="{ref}">X1</f><v>1</v></c></row>'))
+
+
+def test_formulas_of_several_cells_are_limited_beside_each_other_and_not_below() -> None:
+    """Each cell is compared with those that reach its row."""
+
+    def array(at: int, last: int, columns: int = 1) -> str:
+        cells = "".join(
+            f'<c r="{name}{at}"><f t="array" ref="{name}{at}:{name}{last}">1</f><v>1</v></c>'
+            for name in [chr(65 + one) + letter for one in range(3) for letter in "ABCDEFGHIJKLMNOPQRST"][
+                :columns
+            ]
+        )
+        return f'<row r="{at}">{cells}</row>'
+
+    assert len(_read(_of_rows("".join(array(at, at + 1) for at in range(2, 3000)))).unusable) == 2998
+    with pytest.raises(Unreadable, match="formulas of many cells"):
+        _read(_of_rows(array(2, 9, 60)))
+
+
+@pytest.mark.parametrize("place", ["xl/Worksheets/Sheet1.XML", "XL/worksheets/sheet1.xml"])
+def test_names_of_parts_are_the_same_in_any_case(place: str) -> None:
+    """Programs that run on Windows write the list and the parts by different hands."""
+    assert _read(_moved("xl/worksheets/sheet1.xml", place)).rows == ((2, list(JANE)),)
+
+
+def test_two_parts_that_differ_in_case_are_one_that_is_there_twice() -> None:
+    """Other programs take the first of them, or the last."""
+    held = io.BytesIO(package({"S": sheet([HEADER, JANE])}))
+    with zipfile.ZipFile(held, "a") as file:
+        file.writestr("xl/Worksheets/sheet1.xml", sheet([HEADER]))
+
+    with pytest.raises(Unreadable, match="twice"):
+        _read(held.getvalue())
+
+
+@pytest.mark.parametrize("place", ["xl/sheet2.xml", "xl/data/sheet2.xml", "elsewhere/sheet2.xml", ""])
+def test_a_sheet_counts_in_whatever_folder_it_is(place: str) -> None:
+    """Left out, the one beside it would be the only one, and taken without a word."""
+    data = _moved("xl/worksheets/sheet2.xml", place, {"S": sheet([HEADER]), "T": sheet([HEADER, JANE])})
+    data = _related_to(data, "worksheets/sheet2.xml", f"/{place or 'xl/worksheets/sheet2.xml'}")
+
+    with pytest.raises(Unreadable, match="shows 2 sheets"):
+        _read(data)
+    if place:
+        assert len(_read(data, "T").rows) == 1
+    else:
+        with pytest.raises(Unreadable, match="is damaged"):
+            _read(data, "T")
+
+
+def test_a_chart_beside_the_sheet_is_none() -> None:
+    """It has a tab, and no cells."""
+    data = package({"S": sheet([HEADER, JANE]), "Chart": "<chartsheet/>"})
+    data = _edited(
+        data, "xl/_rels/workbook.xml.rels", 'worksheet" Target="worksheets/sheet2', 'chartsheet" Target="c/s2'
+    )
+
+    assert len(_read(data).rows) == 1
+
+
+def test_two_parts_of_one_id_are_nobodys() -> None:
+    """One program takes the first, another one the last."""
+    data = package({"S": sheet([HEADER, JANE]), "T": sheet([HEADER])})
+    data = _edited(data, "xl/_rels/workbook.xml.rels", '"rId2"', '"rId1"')
+
+    with pytest.raises(Unreadable, match="two parts of one id"):
+        _read(data, "S")
+
+
+def _edited(data: bytes, part: str, old: str, new: str) -> bytes:
+    """The same file with another text in one of its parts."""
+    held = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as before, zipfile.ZipFile(held, "w") as file:
+        for name in before.namelist():
+            text = before.read(name).decode()
+            assert name != part or old in text
+            file.writestr(name, text.replace(old, new) if name == part else text)
+    return held.getvalue()
+
+
+def _related_to(data: bytes, old: str, new: str) -> bytes:
+    return _edited(data, "xl/_rels/workbook.xml.rels", old, new)
+
+
+def _moved(part: str, place: str, sheets: dict[str, str] | None = None) -> bytes:
+    """A file of which a part has another name, or is not there."""
+    held = io.BytesIO()
+    data = package(sheets or {"S": sheet([HEADER, JANE])})
+    with zipfile.ZipFile(io.BytesIO(data)) as before, zipfile.ZipFile(held, "w") as file:
+        for name in before.namelist():
+            if name != part or place:
+                file.writestr(place if name == part else name, before.read(name))
+    return held.getvalue()
 
 
 def test_a_cell_beyond_the_last_row_is_refused() -> None:

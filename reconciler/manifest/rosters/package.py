@@ -4,7 +4,8 @@ The file is a zip of XML, and a small one can say much: deflate writes a thousan
 many cells share is written once, a row of nothing takes six letters. So each limit here is counted while a
 part is read, against the bytes that the file really has, and nothing is unpacked as a whole.
 
-Source: ECMA-376, part 2 (packages); APPNOTE.TXT of PKWARE, 4.3 (which record begins an entry of the list).
+Source: ECMA-376, part 2 (packages; 6.2.2, names that differ in case are one part); APPNOTE.TXT of PKWARE, 4.3
+(which record begins an entry of the list).
 """
 
 import io
@@ -77,10 +78,11 @@ class Package:
             raise self._locked() from error
         self._parts: dict[str, zipfile.ZipInfo | None] = {}
         for one in self._zip.infolist():
-            self._parts[one.filename] = None if one.filename in self._parts else one
+            name = one.filename.lower()
+            self._parts[name] = None if name in self._parts else one
 
     def __contains__(self, part: str) -> bool:
-        return part in self._parts
+        return part.lower() in self._parts
 
     def refusal(self, what: str, hint: str = SAVE) -> Unreadable:
         """Return the mistake of the whole file; `what` is the rest of a sentence after its name."""
@@ -106,7 +108,7 @@ class Package:
         Names are as they are written, with their prefix: with the whole address before each of a million
         cells, reading takes half as long again.
         """
-        info = self._parts[part]
+        info = self._parts[part.lower()]
         if info is None:
             raise self.refusal(f"has the part {part} twice, of which nobody knows which is meant.")
         self._require_modest(info, bytes_max)

@@ -62,7 +62,24 @@ _ABOVE: Mapping[int, int] = {
     _IN_CELL: _IN_ROW,
     **{below: level for (level, _), below in _BELOW.items()},
 }
-_NAMES = ("sheetData", "row", "c", "v", "f", "is", "r", "t", "mergeCell")
+# What an element may hold beside what cells are made of. In any other, somebody would be there whom some
+# programs show, and others do not.
+_BESIDE: Mapping[int, frozenset[str]] = {
+    _IN_DATA: frozenset(),
+    _IN_ROW: frozenset({"extLst"}),
+    _IN_CELL: frozenset({"f", "extLst"}),
+    _IN_VALUE: frozenset(),
+    _IN_TEXT: frozenset({"rPh", "phoneticPr"}),
+    _IN_RUN: frozenset({"rPr"}),
+    _WHOLE: frozenset(),
+    _PART: frozenset(),
+}
+_NAMES = (
+    "sheetData", "row", "c", "v", "f", "is", "r", "t", "mergeCell", "extLst", "rPh", "phoneticPr", "rPr",
+)  # fmt: skip
+
+_ARRAYS_MAX = 20  # each cell is compared with each of them
+_BLANKS = " \t\r\n"
 
 _AREA = "delete the rows and columns beyond the last person, then save it"
 
@@ -102,9 +119,10 @@ class _Cells:
 
     # Called for every element of a million cells: the branch of a cell and of its value comes first.
     __slots__ = (
-        "_aside", "_back", "_cell", "_cells", "_characters", "_columns", "_end", "_formula", "_gaps", "_held",
-        "_last", "_level", "_marks", "_names", "_package", "_plain", "_read", "_rich", "_row", "_styles",
-        "_texts", "_untold", "_value", "_width", "elements", "merged", "name_c", "name_v", "unusable",
+        "_arrays", "_aside", "_back", "_cell", "_cells", "_characters", "_columns", "_end", "_formula",
+        "_gaps", "_held", "_last", "_level", "_marks", "_names", "_package", "_plain", "_read",
+        "_rich", "_row", "_styles", "_texts", "_untold", "_value", "_width", "elements", "merged",
+        "name_c", "name_v", "unusable",
     )  # fmt: skip
 
     def __init__(self, package: Package, texts: Sequence[str | None], formats: Sequence[str]) -> None:
@@ -134,6 +152,9 @@ class _Cells:
         self._cell: dict[str, str] = {}
         self._value: str | None = None
         self._formula = False
+        # The formulas whose results lie in several cells, as far as they reach the row: the last row and the
+        # columns. Only the first of the cells says that it is computed.
+        self._arrays: list[tuple[int, int, int]] = []
         self._rich = RichText()
 
     def rows(self, part: str) -> Iterator[Row]:
@@ -176,7 +197,14 @@ class _Cells:
             self._level = _IN_ROW
             value = self._value
             cell = self._cell
-            if value and cell.get("t") == "s" and not self._formula and cell.get("s", "") in self._plain:
+            if (
+                value
+                and cell.get("t") == "s"
+                and not (self._formula or self._arrays or self._rich.pieces)
+                and cell.get("s", "") in self._plain
+                and value.isdecimal()
+                and value.isascii()
+            ):
                 text = self._texts[int(value)]  # as most cells of most sheets
                 self._value = None
                 if text and self._last == len(self._cells):
@@ -212,10 +240,7 @@ class _Cells:
         self.elements += 1
         level = self._level
         if level == _OUTSIDE:
-            front = name[: name.rfind(":") + 1]
-            self._names = {front + one: one for one in _NAMES}
-            self.name_c, self.name_v = front + "c", front + "v"
-            self._level = _IN_SHEET
+            self._start_root(name)
             return
         tag = self._names.get(name, "")
         below = _BELOW.get((level, tag))
@@ -225,17 +250,48 @@ class _Cells:
                 self._start_row(attributes.get("r", ""))
             elif below in _OF_TEXTS:
                 self._rich.start_run(attributes)
+            elif below == _IN_TEXT and self._rich.pieces:
+                raise self._package.damage()
             return
+        if level in _BESIDE and tag not in _BESIDE[level]:
+            raise self._package.damage()
         if tag == "f" and level == _IN_CELL:
             self._formula = True
+            if attributes.get("t") in ("array", "dataTable"):
+                self._start_array(attributes.get("ref", ""))
         elif tag == "mergeCell" and len(self.merged) < _MERGED_SHOWN_MAX:
             self.merged.append(attributes.get("ref", ""))
-        elif tag in ("c", "row", "v") and level in (_IN_ROW, _IN_CELL, _IN_VALUE):
+        elif level == _IN_SHEET and not tag and name.endswith(":sheetData"):
             raise self._package.damage()
         if level != _ASIDE:
             self._back, self._level = level, _ASIDE
         self._aside += 1
         self._package.require_depth(self._aside)
+
+    def _start_root(self, name: str) -> None:
+        """Take the prefix that all names of this sheet have."""
+        front = name[: name.rfind(":") + 1]
+        if name != f"{front}worksheet":
+            raise self._package.damage()
+        self._names = {front + one: one for one in _NAMES}
+        self.name_c, self.name_v = front + "c", front + "v"
+        self._level = _IN_SHEET
+
+    def _start_array(self, ref: str) -> None:
+        """Take the cells, `A2:B9`, that the formula of this cell fills."""
+        first, colon, last = ref.partition(":")
+        begin, end = _AT.fullmatch(first), _AT.fullmatch(last if colon else first)
+        if begin is None or end is None:
+            raise self._package.damage()
+        if colon and last != first:
+            self._arrays.append((int(end[2]), _index(begin[1]), _index(end[1])))
+        if len(self._arrays) > _ARRAYS_MAX:
+            what = f"has more than {_ARRAYS_MAX} formulas of many cells beside each other."
+            raise self._package.refusal(what, "write their results as values, then save it")
+
+    def _is_computed(self) -> bool:
+        """Whether the cell holds a formula, or one of the results of another cell's."""
+        return self._formula or any(first <= self._last <= last for _, first, last in self._arrays)
 
     # --- rows ---
 
@@ -254,6 +310,8 @@ class _Cells:
         if found <= self._row:
             raise self._package.refusal("has rows that are there twice, or not in their order.")
         self._row, self._end = found, number
+        if self._arrays:
+            self._arrays = [one for one in self._arrays if one[0] >= found]
 
     def _end_row(self) -> None:
         if self._untold:
@@ -302,24 +360,34 @@ class _Cells:
         self._value = None
         kind = cell.get("t", "n")
         untold = ""
-        if self._formula:
+        if self._is_computed():
             self._formula = False
-            self._rich.clear()
             text, untold = "", "a formula"
+        elif self._rich.pieces and (value or kind != "inlineStr"):
+            text, untold = "", "a text, and something else beside it"
         elif kind == "s":
-            found = self._texts[int(value)] if value and value.strip() else ""
+            found = self._shared_text((value or "").strip(_BLANKS))
             text, untold = (found, "") if found is not None else ("", _LONG)
-        elif self._rich.pieces and not value:
+        elif self._rich.pieces:
             found = self._rich.value()
-            self._rich.clear()
             text, untold = (found, "") if found is not None else ("", _LONG)
         elif value and len(value) > CELL_MAX:
             text, untold = "", _LONG
         else:
             text, untold = _KINDS[kind](value or "")
+        if self._rich.pieces:
+            self._rich.clear()
         if text and cell.get("s", "") not in self._plain:
             text, untold = self._styled(text, cell.get("s", "0"), kind)
         self._hold(text, untold)
+
+    def _shared_text(self, number: str) -> str | None:
+        """Return the text that all sheets share under this number, "" for none."""
+        if not number:
+            return ""
+        if not (number.isascii() and number.isdecimal()):  # Python counts back from -1
+            raise self._package.damage()
+        return self._texts[int(number)]
 
     def _hold(self, text: str, untold: str) -> None:
         """Put a text into the row, or what stands for one that nobody may take."""

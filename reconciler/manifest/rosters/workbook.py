@@ -16,6 +16,7 @@ from reconciler.parsing.characters import UNFIT
 _LIST_MAX = 8 * 1024 * 1024  # bytes of the list of sheets
 _BOOK, _RELATIONS = "xl/workbook.xml", "xl/_rels/workbook.xml.rels"
 _TEXTS, _STYLES = "xl/sharedStrings.xml", "xl/styles.xml"
+_NO_CELLS = frozenset({"chartsheet", "dialogsheet", "xlMacrosheet", "xlIntlMacrosheet"})
 _SPACE = "xml:space"
 _SHEETS_SHOWN_MAX = 10
 CELL_MAX = 32_767  # characters of one cell, as many as a spreadsheet program keeps
@@ -37,7 +38,10 @@ class Workbook(NamedTuple):
 
 def find_sheet(package: Package, wanted: str) -> Workbook:
     """Return the sheet called `wanted`, or the only one that is shown where that is "". Raises Unreadable."""
-    targets, kinds = _relations(package)
+    targets = _relations(package)
+    kinds: dict[str, str] = {}
+    for kind, part in targets.values():
+        kinds.setdefault(kind, part)
     sheets = list(_sheets(package, targets))
     seen = [one for one, _, hidden in sheets if not hidden]
     listed = shown(", ".join(seen[:_SHEETS_SHOWN_MAX]))
@@ -51,39 +55,47 @@ def find_sheet(package: Package, wanted: str) -> Workbook:
     if hidden:
         what = f"the sheet {shown(chosen)!r} of {package.name} is hidden."
         raise package.mistake(what, "unhide it, so that reviews see it")
+    if part not in package:
+        raise package.damage()
     if UNFIT.search(chosen):
         raise package.refusal("has a sheet whose name holds an invisible character.", "rename the sheet")
     texts, styles = kinds.get("sharedStrings", _TEXTS), kinds.get("styles", _STYLES)
     return Workbook(chosen, part, texts if texts in package else "", styles if styles in package else "")
 
 
-def _relations(package: Package) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the parts that the workbook names, by their ids, and by the last word of what they are."""
+def _relations(package: Package) -> dict[str, tuple[str, str]]:
+    """Return what the workbook names, by its id: the last word of what it is, and its part."""
     if _BOOK not in package or _RELATIONS not in package:
         raise package.refusal("is no .xlsx file: it has no list of sheets.")
-    targets: dict[str, str] = {}
-    kinds: dict[str, str] = {}
+    targets: dict[str, tuple[str, str]] = {}
 
     def take(_: tuple[str, ...], one: dict[str, str]) -> None:
         target = one.get("Target", "")
         if target and one.get("TargetMode", "") != "External":
             part = posixpath.normpath(posixpath.join("/xl", target)).removeprefix("/")
-            targets[one.get("Id", "")] = part
-            kinds.setdefault(one.get("Type", "").rpartition("/")[2], part)
+            if (
+                targets.setdefault(one.get("Id", ""), found := (one.get("Type", "").rpartition("/")[2], part))
+                != found
+            ):
+                raise package.refusal("has two parts of one id, of which nobody knows which is meant.")
 
     _read_all(package.parse(_RELATIONS, Outline(package, take), _LIST_MAX))
-    return targets, kinds
+    return targets
 
 
-def _sheets(package: Package, targets: dict[str, str]) -> Iterator[tuple[str, str, bool]]:
+def _sheets(package: Package, targets: dict[str, tuple[str, str]]) -> Iterator[tuple[str, str, bool]]:
     """Yield the name of each sheet, its part, and whether it is hidden."""
     found: list[tuple[str, str, bool]] = []
 
     def take(path: tuple[str, ...], one: dict[str, str]) -> None:
-        part = targets.get(next((one[key] for key in one if key.endswith(":id")), ""), "")
-        # A chart has a sheet of its own.
-        if path[-1] == "sheet" and part in package and "worksheets/" in part:
-            found.append((one.get("name", ""), part, one.get("state", "visible") != "visible"))
+        if path[-2:] != ("sheets", "sheet"):
+            return
+        kind, part = targets.get(next((one[key] for key in one if key.endswith(":id")), ""), ("", ""))
+        hidden = one.get("state", "visible") != "visible"
+        # A chart has a sheet of its own. Any other one that is shown counts, in whatever folder it is: left
+        # out, the one beside it would be the only one, and taken without a word.
+        if kind not in _NO_CELLS and (part in package or not hidden):
+            found.append((one.get("name", ""), part, hidden))
 
     _read_all(package.parse(_BOOK, Outline(package, take), _LIST_MAX))
     return iter(found)
@@ -97,7 +109,7 @@ def read_formats(package: Package, part: str) -> tuple[str, ...]:
     styles: list[str] = []
 
     def take(path: tuple[str, ...], one: dict[str, str]) -> None:
-        if path[-1] == "numFmt":
+        if path[-2:] == ("numFmts", "numFmt"):  # those of conditional formats have numbers of their own
             code = one.get("formatCode", "")
             written[one.get("numFmtId", "")] = code if is_code(code) else ""
         elif path[-2:] == ("cellXfs", "xf"):
@@ -185,7 +197,7 @@ class _SharedTexts:
         self._depth = 0
         self._text = RichText()
         self._spoken = 0  # the depth of what says how the text is spoken
-        self._run = self._speech = ""  # the names of a run, and of that
+        self._item = self._run = self._speech = ""  # the names of a text, of a run, and of that
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         """Take the begin of an element."""
@@ -193,7 +205,12 @@ class _SharedTexts:
         self._depth += 1
         if not self._run:
             front = name[: name.rfind(":") + 1]
-            self._run, self._speech = f"{front}t", f"{front}rPh"
+            self._item, self._run, self._speech = f"{front}si", f"{front}t", f"{front}rPh"
+        elif self._depth == 2:  # noqa: PLR2004 - below the root
+            # The number of a text counts those before it: what is none would move all of them by one.
+            if name != self._item and name.rpartition(":")[2] != "extLst":
+                raise self._package.damage()
+            self._spoken = 0 if name == self._item else self._depth
         elif name == self._run and not self._spoken:
             self._text.start_run(attributes)
         elif name == self._speech and not self._spoken:
