@@ -5,6 +5,7 @@ has no word of those that write, and whatever it did is rolled back. How its con
 in encryption.py.
 """
 
+import os
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -69,7 +70,7 @@ def _require_tls(engine: Engine, url: URL) -> None:
     @event.listens_for(engine, "do_connect")
     def protect(dialect: Any, _record: Any, _positional: list[Any], given: dict[str, Any]) -> None:
         version = tuple(getattr(dialect.loaded_dbapi, "VERSION", ()))[:2]
-        safe = require_tls(dialect.driver, url, dict(given), version)
+        safe = require_tls(dialect.driver, url, dict(given), version, os.environ)
         given.clear()
         given.update(safe)
 

@@ -10,6 +10,7 @@ here connects to anything.
 
 import ssl
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy.engine import URL
@@ -22,8 +23,10 @@ Arguments = dict[str, Any]
 
 # Options by which a connection goes where its host does not say.
 _ELSEWHERE = frozenset(
-    {"hostaddr", "service", "read_default_file", "read_default_group", "named_pipe", "dsn"}
+    {"hostaddr", "service", "read_default_file", "read_default_group", "named_pipe", "dsn", "conninfo"}
 )
+# Variables by which libpq does the same, whatever host it is given.
+_LIBPQ_ELSEWHERE = frozenset({"PGHOSTADDR", "PGSERVICE"})
 _LEAVE = "or write `tls: driver` beside the url: then the driver and its options decide, and nobody checks it"
 
 
@@ -44,7 +47,8 @@ def _by_mysqlclient(given: Arguments, _: tuple[Any, ...]) -> Arguments:
 
 
 def _by_libpq(given: Arguments, _: tuple[Any, ...]) -> Arguments:
-    return {"sslrootcert": "system", **given, "sslmode": "verify-full"}
+    # Kerberos' own encryption would be tried first, and no certificate would be looked at.
+    return {"sslrootcert": "system", **given, "sslmode": "verify-full", "gssencmode": "disable"}
 
 
 def _by_pg8000(given: Arguments, _: tuple[Any, ...]) -> Arguments:
@@ -61,7 +65,13 @@ WAYS: Mapping[str, Callable[[Arguments, tuple[Any, ...]], Arguments]] = {
 }
 
 
-def require_tls(driver: str, url: URL, given: Arguments, version: tuple[Any, ...] = ()) -> Arguments:
+def require_tls(
+    driver: str,
+    url: URL,
+    given: Arguments,
+    version: tuple[Any, ...] = (),
+    environ: Mapping[str, str] = MappingProxyType({}),
+) -> Arguments:
     """Return the arguments with which a driver connects: encrypted and proven, or within this machine.
 
     `given` are those that it would get. Raises DirectoryFailed for a driver that is not known here.
@@ -75,7 +85,8 @@ def require_tls(driver: str, url: URL, given: Arguments, version: tuple[Any, ...
         )
         known = ", ".join(sorted(WAYS))
         raise DirectoryFailed(what, f"use one of the drivers {known}, {_LEAVE}")
-    if _ELSEWHERE.isdisjoint(given) and _is_here(given):
+    led = way is _by_libpq and any(map(environ.get, _LIBPQ_ELSEWHERE))
+    if not led and _ELSEWHERE.isdisjoint(given) and _is_here(driver, given):
         return given
     return way(given, version)
 
@@ -85,11 +96,13 @@ def _stays_here(url: URL) -> bool:
     return not url.query and (is_loopback(url.host) if url.host else not url.username)
 
 
-def _is_here(given: Arguments) -> bool:
-    if given.get("unix_socket"):
+def _is_here(driver: str, given: Arguments) -> bool:
+    host = given.get("host") or ""
+    # MySQL's own client takes the socket for this machine alone: with another host, that one.
+    if given.get("unix_socket") and (driver == "pymysql" or not host):
         return True
-    host = given.get("host")
-    return isinstance(host, str) and (is_loopback(host) or host.startswith("/"))
+    # Of a list, libpq takes the first host that answers.
+    return isinstance(host, str) and (is_loopback(host) or (host.startswith("/") and "," not in host))
 
 
 def _context(given: Arguments) -> ssl.SSLContext:

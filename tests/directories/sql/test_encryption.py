@@ -31,6 +31,9 @@ AWAY: list[dict[str, Any]] = [
     {"host": "localhost", "service": "hr"},
     {"host": "localhost", "read_default_file": "my.cnf"},
     {"host": "localhost.example.com"},
+    {"host": "/run/postgresql,db.example.com"},
+    {"host": "/run/postgresql,192.0.2.1"},
+    {"host": "localhost", "conninfo": "hostaddr=192.0.2.1"},
     {},
 ]
 
@@ -51,7 +54,8 @@ def test_other_drivers_are_told_in_their_own_words(given: dict[str, Any]) -> Non
     """The strongest that each of them knows."""
     assert require_tls("mysqldb", MYSQL, given)["ssl_mode"] == "VERIFY_IDENTITY"
     for driver in ("psycopg", "psycopg2"):
-        assert require_tls(driver, MYSQL, given)["sslmode"] == "verify-full"
+        found = require_tls(driver, MYSQL, {**given, "gssencmode": "require"})
+        assert (found["sslmode"], found["gssencmode"]) == ("verify-full", "disable")
 
 
 @pytest.mark.parametrize(
@@ -85,6 +89,29 @@ def test_no_option_of_a_url_makes_it_weaker(driver: str, weaker: dict[str, Any])
 def test_nothing_is_required_within_this_machine(driver: str, given: dict[str, Any]) -> None:
     """Nobody sits between, and such a server rarely has a certificate."""
     assert require_tls(driver, MYSQL, given, NEW) == given
+
+
+@pytest.mark.parametrize("host", ["db.example.com", "192.0.2.1", "localhost.example.com"])
+def test_a_socket_beside_another_host_is_not_used(host: str) -> None:
+    """MySQL's own client then connects to the host, and never looks at the socket."""
+    given = {"host": host, "unix_socket": "/run/mysqld.sock"}
+
+    assert require_tls("mysqldb", MYSQL, given)["ssl_mode"] == "VERIFY_IDENTITY"
+    assert require_tls("psycopg", MYSQL, given)["sslmode"] == "verify-full"
+    assert require_tls("pymysql", MYSQL, given, NEW) == given
+
+
+@pytest.mark.parametrize("name", ["PGHOSTADDR", "PGSERVICE"])
+@pytest.mark.parametrize("given", [{"host": "localhost"}, {"host": "/run/postgresql"}, {"host": "::1"}])
+def test_a_variable_that_leads_elsewhere_needs_tls(name: str, given: dict[str, Any]) -> None:
+    """Whoever gives libpq an address by its environment leads it away from the host of the url."""
+    elsewhere = {name: "192.0.2.1"}
+
+    for driver in ("psycopg", "psycopg2"):
+        assert require_tls(driver, MYSQL, given, NEW, elsewhere)["sslmode"] == "verify-full"
+    for driver in ("pymysql", "mysqldb", "pg8000"):
+        assert require_tls(driver, MYSQL, given, NEW, elsewhere) == given
+    assert require_tls("psycopg", MYSQL, given, NEW, {name: ""}) == given
 
 
 def test_a_driver_that_goes_on_without_tls_is_refused() -> None:
