@@ -157,6 +157,18 @@ def test_a_column_that_fills_a_secret_is_in_no_file(
     assert run("rosters", "snapshot", "staff", "--check").returncode == 0
 
 
+@pytest.mark.parametrize("file", ["../people/hr.csv", "../people/../people/hr.csv", "../people/HR.csv"])
+def test_a_file_of_another_name_has_no_column_that_fills_a_secret(run: Run, folder: Path, file: str) -> None:
+    """What counts is who takes from the file that is written, whatever it is called."""
+    _with_pins(folder, "{firstName: '{name}', password: '{pin}'}", f"file: {file}")
+    (folder / "people").mkdir()
+
+    ended = run("rosters", "snapshot", "staff", "--into", "people/hr.csv")
+
+    assert (folder / "people/hr.csv").read_text() == TEXT
+    assert "left out: the column pin, which fills password, a secret." in ended.stderr
+
+
 def test_a_column_that_fills_no_secret_is_in_the_file(run: Run, folder: Path) -> None:
     """A name proves nothing: what counts is what a manifest makes of it."""
     _with_pins(folder, "{firstName: '{name}', jobTitle: '{pin}'}")

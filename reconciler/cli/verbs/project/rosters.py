@@ -30,7 +30,7 @@ def snapshot(
     if path.suffix.lower() != ".csv":
         raise InputError(f"{shown}: a snapshot is CSV.", next="name a file that ends in .csv")
     before = _before(path, shown)
-    made = _made(settings, name, before or b"")
+    made = _made(settings, name, before or b"", path)
     for title, (what, number) in made.left_out.items():
         output.note(f"left out: the column {title}, which holds {what} in {count(number, 'row')}.")
     if before == made.data:
@@ -56,7 +56,7 @@ def _comes_and_goes(found: ComeAndGone) -> str:
     return f"; {count(found.come, 'comes', 'come')}, {count(found.go, 'goes', 'go')}"
 
 
-def _made(settings: Settings, name: str, before: bytes) -> Snapshot:
+def _made(settings: Settings, name: str, before: bytes, into: Path) -> Snapshot:
     """Return what a directory says. Raises DirectoryError, ManifestError, InputError."""
     asked = ReadOnce(settings.directories)
     if name not in asked.known:
@@ -71,7 +71,7 @@ def _made(settings: Settings, name: str, before: bytes) -> Snapshot:
     if table.problems:
         raise ManifestError(f"no roster may hold what {name} says.", problems=table.problems)
     sources = [Path(one) for one in settings.manifests]
-    secret = find_secret_columns(sources, Path(settings.root), name, table.header)
+    secret = find_secret_columns(sources, Path(settings.root), name, table.header, into)
     for title, field in secret.items():
         output.note(
             f"left out: the column {title}, which fills {field}, a secret. A roster that takes it stays "
