@@ -110,9 +110,9 @@ def load(
     line; never an exception for anything that a file or a directory holds.
     """
     real_root = root.resolve()
-    found, problems = find(sources, real_root)
-    kept = ids_of((*private, *(source.path for source in found)))
     log = ReadLog(real_root)
+    found, problems = find(sources, real_root, log)
+    kept = ids_of((*private, *(source.path for source in found)))
     tables = Tables(real_root, kept, directories or ReadOnce({}), log)
     loader = _Loader(
         real_root, Variables(environ, variables), tuple(extra_contact_fields), kept, tables, log=log

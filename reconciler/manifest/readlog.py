@@ -11,6 +11,7 @@ from reconciler.core.runs.committed import input_file, input_in_parts
 from reconciler.model.inputs import BlobIds, InputFile
 
 _AT_ONCE = 1024 * 1024  # bytes
+_links_max = 40  # on the way to one file, as Linux has it
 
 
 class ReadLog:
@@ -18,8 +19,8 @@ class ReadLog:
 
     def __init__(self, root: Path) -> None:
         """`root` is the folder of the settings, resolved."""
-        self._root = root
-        self._wanted = is_in_repository(root)
+        self._top = next((one for one in (root, *root.parents) if os.path.lexists(one / ".git")), None)
+        self._wanted = self._top is not None
         self._files: dict[tuple[str, bytes], InputFile] = {}
 
     @property
@@ -44,15 +45,30 @@ class ReadLog:
         self._keep(found if found.digest == digest else InputFile(str(path), 0, digest, BlobIds(b"", b"")))
 
     def note_links(self, path: Path) -> None:
-        """Remember each link on the way to a path below the root: it decides which file is read."""
-        if not self._wanted or not path.is_relative_to(self._root):
+        """Remember each link of the repository on the way to an absolute path: it decides which file is read.
+
+        A link may lead to another one, and a folder on the way may be one. Links outside are of the machine.
+        """
+        if self._top is None:
             return
-        at = self._root
-        for part in path.relative_to(self._root).parts:
-            at = at / part
-            if at.is_symlink():
-                target = os.fsencode(at.readlink())
-                self._keep(input_file(str(at), target, link=True))
+        at, left, links = Path(path.anchor), [*path.parts[1:]][::-1], 0
+        while left and links < _links_max:
+            part = left.pop()
+            if part == os.pardir:
+                at = at.parent
+                continue
+            here = at / part
+            try:
+                target = here.readlink()
+            except (OSError, ValueError):  # no link, or nothing at all
+                at = here
+                continue
+            links += 1
+            if here.is_relative_to(self._top):
+                self._keep(input_file(str(here), os.fsencode(target), link=True))
+            if target.is_absolute():
+                at = Path(target.anchor)
+            left += [one for one in target.parts if one != target.anchor][::-1]
 
     def _keep(self, file: InputFile) -> None:
         self._files[file.path, file.digest] = file

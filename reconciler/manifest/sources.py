@@ -48,11 +48,15 @@ class ManifestFile(Struct, frozen=True):
     found: Path
 
 
-def find(sources: Sequence[Path], root: Path) -> tuple[tuple[ManifestFile, ...], tuple[Problem, ...]]:
-    """Return every manifest once, in name order, and what could not be looked at."""
+def find(
+    sources: Sequence[Path], root: Path, log: ReadLog | None = None
+) -> tuple[tuple[ManifestFile, ...], tuple[Problem, ...]]:
+    """Return every manifest once, in name order, and what could not be looked at. `log` hears of links."""
     found: dict[Path, ManifestFile] = {}
     problems: list[Problem] = []
     for source in sources:
+        if log is not None:
+            log.note_links(root / source)
         before = len(problems)
         paths = [*_walk(root / source, root, problems, depth=0)]
         found.update((path, _manifest(path, root, at)) for path, at in paths)

@@ -48,6 +48,7 @@ def read_layers(
     file = _locate(named, cwd, who)
     check_path(file, "the settings file")
     log = ReadLog(file.parent)
+    log.note_links(_written(cwd, environ) / (named or ""))
     tree = _read(file, os.path.relpath(file, cwd.resolve()), who, log)
     section, origin = _section(tree, environment, environ)
     values = dict(_defaults()) | _leaves(tree, tree.value, ())
@@ -58,6 +59,15 @@ def read_layers(
     links = find_service_links(environ)
     values |= from_environment(environ, taken=taken, globs=globs, links=links)
     return Layers(file, tree.file, file.parent, section, origin, values, tree.value, log, links)
+
+
+def _written(cwd: Path, environ: Mapping[str, str]) -> Path:
+    """Return the working directory with the links that a shell was led through, where it says so."""
+    told = Path(environ.get("PWD", ""))
+    try:
+        return told if told.is_absolute() and told.samefile(cwd) else cwd
+    except (OSError, ValueError):
+        return cwd
 
 
 def check_path(path: Path, what: str) -> None:

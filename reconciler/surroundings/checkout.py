@@ -33,6 +33,7 @@ from reconciler.manifest.sources import SUFFIXES
 from reconciler.model.inputs import InputDifference, InputFile, Inputs
 from reconciler.model.settings import Settings
 from reconciler.surroundings.repository import (
+    NoCommit,
     NoRepository,
     Repository,
     UnreadableRepository,
@@ -47,7 +48,7 @@ class Checkout(Struct, frozen=True):
     """The commit that is checked out, "" where it is not known, and what was read and is not as in it.
 
     `silent`: a repository is there, and its commit is not known, for a `reason`: nothing was compared.
-    `unreadable`: git would know it.
+    `unreadable`: git would know it. `unborn`: the repository can be read, and has no commit at all.
     """
 
     commit: str = ""
@@ -55,6 +56,7 @@ class Checkout(Struct, frozen=True):
     silent: bool = False
     reason: str = ""
     unreadable: bool = False
+    unborn: bool = False
 
     @property
     def dirty(self) -> bool:
@@ -87,7 +89,12 @@ def read_checkout(root: Path, inputs: Inputs | None = None) -> Checkout:
             found = _Comparison(inputs).differences(repository, commit) if inputs is not None else ()
             every = tuple(found)
     except (NoRepository, UnreadableRepository) as error:
-        return Checkout(silent=True, reason=str(error), unreadable=isinstance(error, UnreadableRepository))
+        return Checkout(
+            silent=True,
+            reason=str(error),
+            unreadable=isinstance(error, UnreadableRepository),
+            unborn=isinstance(error, NoCommit),
+        )
     if inputs is None:
         return Checkout(commit.hex())
     named = (InputDifference(_from(inputs.root or str(root), one.path), one.why) for one in every)

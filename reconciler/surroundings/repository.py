@@ -87,6 +87,10 @@ def _folders(text: str) -> list[str]:
     return [one for one in text.split(os.pathsep) if Path(one).is_absolute()]
 
 
+class NoCommit(NoRepository):
+    """A repository is there, and no commit in it yet."""
+
+
 class _OfAnother(NoRepository):
     """A repository is of a user who is not believed: none further up is looked for."""
 
@@ -111,12 +115,12 @@ class Repository:
             self._own = tuple(_entries(self.common / "config"))
             self._id_size = self._check_form()
             self.objects = Objects(self.common / "objects", self._id_size)
+            if is_true(last_value(self._own, "extensions.worktreeconfig")):
+                self._own += tuple(_entries_of_others(self.folder / "config.worktree"))
+            elsewhere = "" if common else last_value(self._own, "core.worktree")
+            self.top = Path(os.path.realpath(self.folder / elsewhere if elsewhere else place))
         except (OSError, ValueError) as error:
             raise UnreadableRepository(str(error)) from error
-        if is_true(last_value(self._own, "extensions.worktreeconfig")):
-            self._own += tuple(_entries_of_others(self.folder / "config.worktree"))
-        elsewhere = "" if common else last_value(self._own, "core.worktree")
-        self.top = Path(os.path.realpath(self.folder / elsewhere if elsewhere else place))
 
     def _check_owner(self, place: Path) -> None:
         """Raise NoRepository where somebody else made it: git does not believe it either."""
@@ -164,7 +168,7 @@ class Repository:
     def head(self) -> bytes:
         """Return the id of the commit that is checked out.
 
-        Raises NoRepository where there is none yet, UnreadableRepository.
+        Raises NoCommit where there is none yet, UnreadableRepository.
         """
         try:
             found = self._head()
@@ -190,7 +194,7 @@ class Repository:
             if not name and not oid:
                 oid = self._packed_reference(packed)
                 if not oid:
-                    raise NoRepository("it has no commit yet")
+                    raise NoCommit("it has no commit yet")
         raise ValueError("its HEAD names no commit")
 
     def _packed_reference(self, name: str) -> str:
@@ -203,23 +207,32 @@ class Repository:
 
         Raises UnreadableRepository where the commit or a folder of it is not there, or damaged.
         """
-        paths, folders = set(wanted), set[str]()
+        try:
+            return self._files(commit, set(wanted))
+        except ValueError as error:
+            raise UnreadableRepository(str(error)) from error
+
+    def _files(self, commit: bytes, paths: set[str]) -> dict[str, TreeEntry]:
+        folders = set[str]()
         for folder in {path.rpartition("/")[0] for path in paths}:
             folders.update((folder, *_folders_of(folder)))
-        found, seen = dict[str, TreeEntry](), 0
+        found, seen = dict[str, TreeEntry](), set[str]()
         left = [("", objects.tree_of(self._object(commit, objects.COMMIT)), "" in paths)]
         while left:
             front, oid, every = left.pop()
             for mode, name, inner in objects.tree_entries(self._object(oid, objects.TREE), self._id_size):
                 path = front + name.decode(*_PATHS)
                 is_wanted = every or path in paths
+                if not is_wanted and path not in folders:
+                    continue
+                if path in seen or path in found:  # a review may show the one, and a checkout have the other
+                    raise ValueError(f"its commit has {path!r} twice")
                 if mode == objects.FOLDER:
-                    if is_wanted or path in folders:
-                        left.append((f"{path}/", inner, is_wanted))
-                        seen += 1
+                    left.append((f"{path}/", inner, is_wanted))
+                    seen.add(path)
                 elif is_wanted:
                     found[path] = TreeEntry(mode, inner)
-            if seen + len(found) > files_max or len(front) > _path_max:
+            if len(seen) + len(found) > files_max or len(front) > _path_max:
                 raise UnreadableRepository(f"its commit has over {files_max:,} files, or too long paths")
         return found
 

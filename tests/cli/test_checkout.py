@@ -1,8 +1,10 @@
 """What a run has read is compared with the commit, and nothing that the repository wants run is run."""
 
+import hashlib
 import os
 import shutil
 import subprocess
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -160,6 +162,27 @@ def link_as_a_file(tree: Path) -> None:
     write(tree, "manifests/one.yaml", OTHER)
 
 
+def link_behind_a_link(tree: Path) -> None:
+    """The link that is committed leads to another one, which leads elsewhere by now."""
+    write(tree, "examples/old.yaml", OTHER)
+    write(tree, "examples/new.yaml", OTHER.replace("kim", "sam"))
+    (tree / "examples/chosen.yaml").symlink_to("old.yaml")
+    (tree / "manifests/one.yaml").symlink_to("../examples/chosen.yaml")
+    commit(tree)
+    (tree / "examples/chosen.yaml").unlink()
+    (tree / "examples/chosen.yaml").symlink_to("new.yaml")
+
+
+def linked_folder(tree: Path) -> None:
+    """A folder above the manifests is another one: all that is read is in the commit, elsewhere."""
+    write(tree, "reconciler.yaml", SETTINGS.replace("[manifests]", "[teams/manifests]"))
+    write(tree, "teams/manifests/one.yaml", OTHER)
+    write(tree, "before/manifests/one.yaml", OTHER.replace("kim", "sam"))
+    commit(tree)
+    shutil.rmtree(tree / "teams")
+    (tree / "teams").symlink_to("before")
+
+
 def replaced_object(tree: Path) -> None:
     before = git(tree, "rev-parse", "HEAD")
     write(tree, "manifests/left.yaml", OTHER)
@@ -189,6 +212,8 @@ NOT_COMMITTED = {
     "link": (linked, "manifests/old.yaml"),
     "link elsewhere": (linked_elsewhere, "manifests/one.yaml"),
     "link as a file": (link_as_a_file, "manifests/one.yaml"),
+    "link behind a link": (link_behind_a_link, "examples/chosen.yaml"),
+    "linked folder": (linked_folder, "teams"),
     "replaced object": (replaced_object, "manifests/left.yaml"),
     "another repository": (another_repository, "manifests/inner/left.yaml"),
 }
@@ -208,6 +233,44 @@ def test_what_was_read_and_is_not_in_the_commit_is_named(
     assert found.differences[0].why
     assert found.commit == git(tree, "rev-parse", "HEAD")
     assert read_context({}, tree, random=str, checkout=found).commit == f"{found.commit}+dirty"
+
+
+@pytest.mark.parametrize("way", ["config", "variable", "folder"])
+def test_a_link_on_the_way_to_the_settings_is_compared(tree: Path, way: str) -> None:
+    """A folder of the commit that a link stands for decides whose people are managed."""
+    for name, who in (("a", "kim"), ("b", "sam")):
+        write(tree, f"{name}/reconciler.yaml", "version: 1\nmanifests: [manifests]\n")
+        write(tree, f"{name}/manifests/one.yaml", OTHER.replace("kim", who))
+    commit(tree)
+    assert told_by(tree, way) == []
+
+    shutil.rmtree(tree / "a")
+    (tree / "a").symlink_to("b")
+
+    assert told_by(tree, way) == [("../a", "is in no commit")]
+
+
+def told_by(tree: Path, way: str) -> list[tuple[str, str]]:
+    """The differences of the project in the folder `a`, which a user names in one of three ways."""
+    environ = {**PLAIN, "HOME": str(tree.parent / "home")}
+    config = "a/reconciler.yaml" if way == "config" else None
+    environ |= {"RECONCILER_CONFIG": "a/reconciler.yaml"} if way == "variable" else {}
+    environ |= {"PWD": str(tree / "a")} if way == "folder" else {}
+    cwd = (tree / "a").resolve() if way == "folder" else tree
+    read = read_settings(config=config, environment=None, cwd=cwd, environ=environ, service=False)
+    settings = structs.replace(read.settings, caches=False)
+    inputs = inputs_of(settings, pipeline.declared(settings, environ).inputs)
+    return [(one.path, one.why) for one in read_checkout(Path(settings.root), inputs).differences]
+
+
+def test_a_link_outside_of_the_repository_belongs_to_the_machine(tree: Path) -> None:
+    """Where a home or a disk is mounted is no matter of a commit."""
+    alias = tree.parent / "alias"
+    alias.symlink_to(tree)
+    environ = {**PLAIN, "HOME": str(tree.parent / "home"), "PWD": str(alias)}
+    read = read_settings(config=None, environment=None, cwd=tree, environ=environ, service=False)
+
+    assert read_checkout(tree, inputs_of(read.settings)).differences == ()
 
 
 def test_what_nobody_read_does_not_count(tree: Path) -> None:
@@ -699,7 +762,13 @@ def head_of_a_pipe(folder: Path) -> None:
     os.mkfifo(folder / ".git/HEAD")
 
 
+def worktree_of_no_path(folder: Path) -> None:
+    with (folder / ".git/config").open("ab") as file:
+        file.write(b'[core]\n\tworktree = "a\0b"\n')
+
+
 UNREADABLE = {
+    "worktree": (worktree_of_no_path, "null byte"),
     "reftable": (reftable, "its references are stored as 'reftable', not as files"),
     "extension": (unknown_extension, "its format has the extension 'newer'"),
     "version": (later_version, "its format has the version '2'"),
@@ -728,3 +797,61 @@ def test_in_ci_nothing_is_applied_where_the_commit_cannot_be_read(
     assert why in " ".join(refused.stderr.split())
     assert "--allow-dirty" in refused.stderr
     assert told(allowed)["context"]["commit"] == f"{told_['GITHUB_SHA']}+unchecked"
+
+
+def test_in_ci_nothing_is_applied_where_there_is_no_commit_yet(project: Project, service: Service) -> None:
+    """A branch without commits, as `git checkout --orphan` leaves it: what is there is in no commit."""
+    committed(project)
+    git(project.folder, "checkout", "-q", "--orphan", "empty")
+    told_ = {**CI, "GITHUB_SHA": "0123456789abcdef0123456789abcdef01234567"}
+
+    refused = project.run(service, "apply", "--yes", env=told_)
+    asked = service.requests()
+    allowed = project.run(service, "apply", "--yes", "--allow-dirty", "--format", "json", env=told_)
+
+    assert (refused.returncode, asked, "E045" in refused.stderr) == (7, [], True)
+    assert "what would be applied is in no commit" in " ".join(refused.stderr.split())
+    assert told(allowed)["context"]["commit"] == f"{told_['GITHUB_SHA']}+unchecked"
+
+
+def forged(folder: Path, kind: str, data: bytes) -> str:
+    """Write an object as git would, whatever is in it, and return its id."""
+    raw = b"%s %d\0" % (kind.encode(), len(data)) + data
+    name = hashlib.sha1(raw, usedforsecurity=False).hexdigest()
+    write(folder, f".git/objects/{name[:2]}/{name[2:]}", zlib.compress(raw))
+    return name
+
+
+def of_tree(folder: Path, data: bytes) -> bytes:
+    return b"tree " + forged(folder, "tree", data).encode() + b"\n\nx"
+
+
+def with_a_name_twice(folder: Path) -> bytes:
+    """A review may show one of the two, and a checkout have the other."""
+    tree_ = subprocess.run(
+        ["git", "-C", str(folder), "cat-file", "tree", "HEAD^{tree}"], check=True, capture_output=True
+    ).stdout
+    blob = forged(folder, "blob", (folder / "profile.yaml").read_bytes())
+    return of_tree(folder, tree_ + b"100644 profile.yaml\0" + bytes.fromhex(blob))
+
+
+FORGED: dict[str, tuple[Callable[[Path], bytes], str]] = {
+    "no tree": (lambda _: b"hello", "names no tree"),
+    "tree is no id": (lambda _: b"tree zz\n\nx", "hexadecimal"),
+    "short id": (lambda _: b"tree ab\n\nx", "is not there"),
+    "tree of rubbish": (lambda folder: of_tree(folder, b"rubbish"), "an entry that cannot be read"),
+    "a name twice": (with_a_name_twice, "'profile.yaml' twice"),
+}
+
+
+@pytest.mark.parametrize(("make", "why"), FORGED.values(), ids=FORGED)
+def test_a_commit_that_git_would_not_make_holds_nothing(
+    tree: Path, make: Callable[[Path], bytes], why: str
+) -> None:
+    """Its id fits its bytes all the same: anybody can write such an object."""
+    write(tree, ".git/HEAD", forged(tree, "commit", make(tree)) + "\n")
+
+    found = compared(tree)
+
+    assert [one.path for one in found.differences] == ["."]
+    assert why in found.differences[0].why

@@ -95,11 +95,12 @@ class ManifestCache:
     def declared(self) -> Declaration | None:
         """Return what the manifests declare; None where all of them have to be read: then that says why."""
         took = stopwatch()
-        found, problems = find([Path(path) for path in self._settings.manifests], self._root)
+        log = ReadLog(self._root)
+        found, problems = find([Path(path) for path in self._settings.manifests], self._root, log)
         key = None if problems else key_of(self._environ, make=False)
         if key is None:
             return None
-        private, log = self._private(found), ReadLog(self._root)
+        private = self._private(found)
         parts = {source.name: self._part(source, private, key, log) for source in found}
         unknown = [name for name, part in parts.items() if part is None]
         if not found or len(unknown) == len(found):

@@ -145,6 +145,13 @@ def _check_commit(checkout: Checkout, environ: Mapping[str, str]) -> None:
             next="commit it, or remove what an earlier job left; name what a step of this job makes under "
             "commit.generated of the settings; to apply it anyway: --allow-dirty",
         )
+    if in_ci(environ) and checkout.unborn:
+        raise NotCommitted(
+            "this is CI (the variable CI is set), and what would be applied is in no commit: the repository "
+            "has none yet where HEAD leads to. Nothing was sent.",
+            next="commit it, or check out the commit that is to be applied; to apply it anyway: "
+            "--allow-dirty",
+        )
     if in_ci(environ) and checkout.unreadable:
         raise CommitUnreadable(
             "this is CI (the variable CI is set), and nobody knows whether what would be applied is in a "
