@@ -74,6 +74,22 @@ REFUSED = {
         "sql: {url: 'mysql://localhost/hr?password=canary', statement: SELECT 1}",
         "holds a password",
     ),
+    "a password before an encoded @": (
+        "sql: {url: 'mysql://hr:canary%40db.example/hr', statement: SELECT 1}",
+        "holds a password",
+    ),
+    "a password before an @ that is encoded twice": (
+        "sql: {url: 'oracle://hr:canary%2540db.example/hr', statement: SELECT 1}",
+        "holds a password",
+    ),
+    "a login that is encoded": (
+        "sql: {url: 'mysql://hr%3acanary%40db.example/hr', statement: SELECT 1}",
+        "holds a password",
+    ),
+    "a password before a wide @": (
+        "sql: {url: 'mysql://hr:canary\N{FULLWIDTH COMMERCIAL AT}db.example/hr', statement: SELECT 1}",
+        "holds a password",
+    ),
     "a password that is no URL": ("sql: {url: 'x://hr:canary@', statement: SELECT 1}", "holds a password"),
     "a plain bind DN": (f"{LDAP}, dn: 'cn=canary', password: {{env: SVC_KEY}}}}", "a plain value is refused"),
     "a plain bind password": (

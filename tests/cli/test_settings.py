@@ -367,6 +367,14 @@ REFUSED = {
         "version: 1\nservice: {profile: ../whispir}",
         "service.profile is not a profile. It is '../whispir'.",
     ),
+    "an address in the place of a profile": (
+        "version: 1\nservice: {profile: 'https://anna:canary%40api.example.com/v1'}",
+        "service.profile is not a profile. It is 'https://(secret)@api.example.com/v1'.",
+    ),
+    "an address in the place of a form": (
+        "version: 1\nservice: {format: 'https://anna:canary@api.example.com/?key=canary'}",
+        "service.format must be json or xml. It is 'https://(secret)",
+    ),
     "form": ("version: 1\nservice: {format: yaml}", "service.format must be json or xml. It is 'yaml'."),
     "a key in the body": (
         "version: 1\nservice: {auth: {send_key: body}}",

@@ -10,11 +10,9 @@ import re
 HIDDEN = "(secret)"
 
 _SCHEME = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]*:/+)?")
-_AT = (
-    r"(?:@|%(?:25)*40|\N{FULLWIDTH COMMERCIAL AT}|\N{SMALL COMMERCIAL AT})"  # as it is, encoded, or twice so
-)
-_COLON = r"(?::|%(?:25)*3a|\N{FULLWIDTH COLON})"
-_LAST_AT = re.compile(rf".*{_AT}", re.DOTALL | re.IGNORECASE)
+AT = r"(?:@|%(?:25)*40|\N{FULLWIDTH COMMERCIAL AT}|\N{SMALL COMMERCIAL AT})"  # as it is, encoded, or twice so
+COLON = r"(?::|%(?:25)*3a|\N{FULLWIDTH COLON})"
+_LAST_AT = re.compile(rf".*{AT}", re.DOTALL | re.IGNORECASE)
 # What ends host and port; and what begins a query, a fragment, or the parameters of a segment.
 _HOST = re.compile(r"(?:\[[^\]/?#]*\]|[^:/?#;%\\\s]*)(?::[0-9]{0,5}(?=[/?#;\\\s]|\Z))?")
 _QUERY = re.compile(r"(?P<mark>[?#;]|%(?:25)*(?:3f|23|3b))", re.IGNORECASE)
@@ -66,12 +64,12 @@ def _may_be_query(login: str) -> bool:
 
 def _masked_login(login: str, *, secret: bool) -> str:
     """Return what stands before the last @, itself left out."""
-    found = re.split(_COLON, login, maxsplit=1, flags=re.IGNORECASE)
+    found = re.split(COLON, login, maxsplit=1, flags=re.IGNORECASE)
     if secret:
         return HIDDEN
     if len(found) > 1:
         return f"{found[0]}:{HIDDEN}"
-    user = re.sub(rf"{_AT}\Z", "", login, flags=re.IGNORECASE)
+    user = re.sub(rf"{AT}\Z", "", login, flags=re.IGNORECASE)
     return user if re.fullmatch(r"[\w.%+-]*", user) else HIDDEN
 
 

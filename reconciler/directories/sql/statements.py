@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from urllib.parse import parse_qsl, unquote
 
+from reconciler.core.text.mask import AT, COLON
+
 READ_ONLY = "give it one SELECT, which reads and changes nothing"
 QUERIES = ("SELECT", "WITH", "VALUES", "TABLE")
 _ASIDE = re.compile(r"(?:\s|\(|--[^\n]*(?:\n|\Z)|/\*.*?\*/)*", re.DOTALL)
@@ -15,6 +17,8 @@ _WORD = re.compile(r"[A-Za-z]+")
 _SHOWN_MAX = 20  # characters of a word
 _SCHEME = re.compile(r"[a-z][a-z0-9_]*(?:\+[a-z0-9_]+)?://", re.ASCII)
 _LOGIN = re.compile(r"(?<=://)[^:/]*:(?P<password>.+)@", re.DOTALL)
+# The same where what ends a login is encoded: no @ is left, and all of it looks like a host.
+_ENCODED_LOGIN = re.compile(rf"(?<=://)[^/?#]*?{COLON}(?P<password>[^/?#]+?){AT}", re.IGNORECASE)
 _SECRET_OPTIONS = re.compile(r"pass|pwd|secret|token|key\Z", re.IGNORECASE)
 
 
@@ -52,7 +56,7 @@ def holds_password(url: str) -> bool:
 
 def passwords_of(url: str) -> Iterator[str]:
     """Yield what is or looks like a password in a URL, as it stands there and as it is meant."""
-    for found in _LOGIN.finditer(url):
+    if found := _LOGIN.search(url) or _ENCODED_LOGIN.search(url):
         yield from dict.fromkeys((found["password"], unquote(found["password"])))
     _, _, query = url.partition("?")
     for name, value in parse_qsl(query):

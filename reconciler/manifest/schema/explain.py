@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator, ValidationError, validators
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
+from reconciler.core.text.mask import mask_url
 from reconciler.core.text.suggest import did_you_mean, nearest
 from reconciler.errors import Problem
 from reconciler.manifest.schema.patterns import fits
@@ -97,6 +98,11 @@ def _mistake(error: ValidationError, problem: Problem, path: tuple[str | int, ..
     return Mistake(problem, path, error.validator in _ABSENCES, name, meant)
 
 
+def _without_login(text: str) -> str:
+    """Return a refused value as it may be shown: an address may have come where none is due."""
+    return mask_url(text) if "://" in text else text
+
+
 def _mistakes(error: ValidationError, tree: Tree) -> Iterator[_Said]:
     path: Steps = list(error.absolute_path)
     if "propertyNames" in error.schema_path:
@@ -105,7 +111,9 @@ def _mistakes(error: ValidationError, tree: Tree) -> Iterator[_Said]:
     elif error.validator in _KEYS:
         yield from _KEYS[str(error.validator)](error, path)
     elif error.instance is not None:  # null was refused by the reader, with a better hint
-        quoted = "" if _hidden(error, tree, path) else f" It is {shown(str(error.instance))!r}."
+        quoted = (
+            "" if _hidden(error, tree, path) else f" It is {shown(_without_login(str(error.instance)))!r}."
+        )
         # Text where a mapping is due is not shown: a secret may have come one level too high.
         scalar = isinstance(error.instance, str) and not _mapping_is_due(error)
         what, code = _sentence(error)
