@@ -197,7 +197,8 @@ def quiet_logs(file: File) -> Found:
     for job in jobs(file):
         for line in job.script:
             if re.search(r"reconciler (plan|apply|resume|drift)\b", line) and not re.search(
-                r'--format json > "\$place/\w+\.json"(?: &| \|\| \[ "\$\?" -eq [25] \])?$', line
+                r'--format json > "\$place/\w+\.json"(?: &| \|\| code=\$\?| \|\| \[ "\$\?" -eq [25] \])?$',
+                line,
             ):
                 yield f"{job.name}: shows names in the log"
             if re.search(r"set -\w*x|\bprintenv\b|\benv$", line):

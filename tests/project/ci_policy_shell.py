@@ -46,6 +46,7 @@ _COMMANDS = tuple(
 _VARIABLES = re.compile(
     r"RECONCILER_[A-Z_]+|DATA|RECIPIENTS|PROGRAM|COMMIT|AGE_IDENTITY|GH_TOKEN|GH_REPO|COUNTS|JOB|TITLE|NEXT"
     r"|ALLOW_(?:DELETES|CREATES|UPDATES|FEWER_ROWS|MOVES)|CONFIRM_SAME|CREATE_AGAIN|REACTIVATE|SAME_SERVICE"
+    r"|(?:CALLBACK|DEVICE)_[A-Z0-9_]+"  # what the settings that `init` writes let a manifest read
 )
 _ACTIONS = re.compile(
     r"\./\.github/actions/[\w-]+|actions/(?:checkout|upload-artifact|download-artifact)@[0-9a-f]{40}"

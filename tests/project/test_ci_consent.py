@@ -158,6 +158,8 @@ def test_a_wanted_delete_of_four_people_is_reviewed_and_applied_by_the_gitlab_jo
     assert refused.returncode != 0
     assert "the plan deletes 4 of 6 contacts in default" in refused.stderr
     assert "--allow-deletes 4" in refused.stderr
+    assert "run a pipeline by hand and agree to it there, with ALLOW_DELETES" in refused.stdout
+    assert "by hand" not in agreed.stdout
     assert agreed.returncode == 0, agreed.stderr
     assert agreed.stdout.splitlines()[0] == "agreed to --allow-deletes 4"
     assert applied.returncode == 0, applied.stderr
