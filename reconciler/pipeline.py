@@ -38,6 +38,7 @@ from reconciler.model.address import Address
 from reconciler.model.plan.explanations import Explanation
 from reconciler.model.plan.plans import Consent, Options, Plan
 from reconciler.model.run.outcomes import Outcome, Run
+from reconciler.model.secret import NO_FILES
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired, Recorded, Scope
 from reconciler.service.profile import bring_kinds
@@ -94,10 +95,11 @@ def declared(
     """Return the same, and what it was made of where that is known.
 
     Without `all_values` a variable that is not set is a notice, and what it would fill in is missing from the
-    result: good for checking the rest, as where secrets must not be, and for nothing else. Without `asks` the
-    same is true of directories. With `caches` of the settings, large manifests that are as they were are not
-    read again; what is returned is the same.
+    result; no file of secrets is opened. That is good for checking the rest, as where secrets must not be,
+    and for nothing else. Without `asks` the same is true of directories. With `caches` of the settings, large
+    manifests that are as they were are not read again; what is returned is the same.
     """
+    settings = _close_files(settings, all_values=all_values)
     bring_kinds(settings.service.profile)
     asked = ReadOnce(settings.directories, asks=asks)
     with span("manifests") as notes:
@@ -109,6 +111,11 @@ def declared(
             known = Declaration(found.desired, inputs=found.inputs)
         notes["entities"] = len(known.desired.entities)
     return known
+
+
+def _close_files(settings: Settings, *, all_values: bool) -> Settings:
+    """Return the settings, without files of secrets where not all values are wanted: that needs no key."""
+    return settings if all_values else structs.replace(settings, variable_files=NO_FILES)
 
 
 def resolved(
@@ -124,6 +131,7 @@ def resolved(
     Everything is read; where there is no mistake, the cache `kept` gets it. Raises DirectoryError where there
     is none but that a directory did not answer.
     """
+    settings = _close_files(settings, all_values=all_values)
     bring_kinds(settings.service.profile)
     took = stopwatch()
     with without_collector():

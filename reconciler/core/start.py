@@ -34,6 +34,8 @@ IGNORED = (
     *("report.json", "report.html", "report.md", "run.json", "run.html", "run.md"),
     *("events*.jsonl", "*.sarif", ".env", "*.env"),
 )
+# An encrypted file of secrets is committed, and a plan file is not, though both end in .age.
+COMMITTED = "*.env.age"
 
 # Where the templates below examples/ci go. All of them can run without a secret; those that need some are
 # named in docs/ci.md, and have to be edited first.
@@ -161,7 +163,8 @@ workspace: {ALIAS if start.workspace_id else "default"}
 
 def _ignore() -> str:
     about = "# What reconciler writes on this machine: store, plans, reports. They hold people's data.\n"
-    return about + "".join(f"{one}\n" for one in IGNORED)
+    secrets = f"# An encrypted file of secrets is committed: `secrets.files` of the settings.\n!{COMMITTED}\n"
+    return about + "".join(f"{one}\n" for one in IGNORED) + secrets
 
 
 def _quoted(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Encrypted plan files: the age format, for recipients with an age or an SSH key.
+"""Encrypted files, plans and secrets: the age format, for recipients with an age or an SSH key.
 
 Belongs here: reading recipients and identities, and what can be wrong with them. Not here: what is
 in the file. No message holds a key, and no key ever stands on a command line: a file is named.
@@ -139,7 +139,8 @@ def read_recipients(path: Path) -> tuple[str, ...]:
 
 def decrypted(data: bytes, *, shown: str, identity: str | None, environ: Mapping[str, str]) -> bytes:
     """Return what an encrypted file holds. Raises InputError, FileError: no key, another one, damaged."""
-    age, name = _age(), identity or environ.get(VARIABLE, "")
+    _age()
+    name = identity or environ.get(VARIABLE, "")
     if data.startswith(_ARMOUR):
         raise InputError(
             f"{shown}: this is the text form of an encrypted file; plans are kept in the other one.",
@@ -152,22 +153,43 @@ def decrypted(data: bytes, *, shown: str, identity: str | None, environ: Mapping
         )
     identities = read_identities(file_named(name, "a private key", f"--identity or {VARIABLE}"))
     try:
+        return open_encrypted(data, identities)
+    except AnotherKey:
+        raise InputError(
+            f"{shown}: this plan is not encrypted to the key in {name}.",
+            next="use the identity of one of its recipients, or plan again with --encrypt-to yours",
+        ) from None
+    except Damaged:
+        raise InputError(
+            f"{shown}: this encrypted file is damaged or cut short.",
+            next="take it again from where it was written, or plan again",
+        ) from None
+
+
+class AnotherKey(Exception):
+    """A file is not encrypted to any of the keys."""
+
+
+class Damaged(Exception):
+    """A file begins as encrypted ones do, and is not whole."""
+
+
+def open_encrypted(data: bytes, identities: Sequence[Key]) -> bytes:
+    """Return what an encrypted file holds, in either form. Raises AnotherKey, Damaged, MissingExtra."""
+    age = _age()
+    try:
         return bytes(age.decrypt(data, identities))
     except age.DecryptError as error:
-        if "matching keys" in str(error):
-            raise InputError(
-                f"{shown}: this plan is not encrypted to the key in {name}.",
-                next="use the identity of one of its recipients, or plan again with --encrypt-to yours",
-            ) from None
-    raise InputError(
-        f"{shown}: this encrypted file is damaged or cut short.",
-        next="take it again from where it was written, or plan again",
-    )
+        raise (AnotherKey if "matching keys" in str(error) else Damaged) from None
 
 
 def read_identities(path: Path) -> list[Key]:
     """Return the private keys of a file that only its owner may read. Raises FileError, InputError."""
-    data = read_file(path, most=key_bytes_max, private=True)
+    return identities_in(read_file(path, most=key_bytes_max, private=True), path)
+
+
+def identities_in(data: bytes, path: Path | str) -> list[Key]:
+    """Return the private keys of a text; messages name it by `path`. Raises InputError."""
     if data.startswith((_HEADER, _ARMOUR)):
         raise _locked(path)
     if data.lstrip().startswith(b"-----BEGIN "):
@@ -178,7 +200,7 @@ def read_identities(path: Path) -> list[Key]:
     return found
 
 
-def _identity(path: Path, line: str) -> Key:
+def _identity(path: Path | str, line: str) -> Key:
     age = _age()
     try:
         return age.x25519.Identity.from_str(line)
@@ -189,7 +211,7 @@ def _identity(path: Path, line: str) -> Key:
         ) from None
 
 
-def _ssh_identity(path: Path, data: bytes) -> Key:
+def _ssh_identity(path: Path | str, data: bytes) -> Key:
     age = _age()
     try:
         return age.ssh.Identity.from_buffer(data)
@@ -201,14 +223,14 @@ def _ssh_identity(path: Path, data: bytes) -> Key:
         ) from None
 
 
-def _locked(path: Path) -> InputError:
+def _locked(path: Path | str) -> InputError:
     return InputError(
         f"{path}: this private key is protected by a passphrase, and the command cannot ask for it.",
         next="give a key without one, readable by you alone; for CI, one made for CI",
     )
 
 
-def _lines(path: Path, data: bytes, what: str) -> tuple[str, ...]:
+def _lines(path: Path | str, data: bytes, what: str) -> tuple[str, ...]:
     try:
         lines = [line.strip() for line in data.decode().splitlines()]
     except UnicodeDecodeError:

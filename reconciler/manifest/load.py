@@ -32,6 +32,7 @@ from reconciler.model.inputs import InputFile
 from reconciler.model.kind.kind import Kind
 from reconciler.model.kind.kinds import CONTACT
 from reconciler.model.notices import Notice
+from reconciler.model.secret import NO_FILES, VariableFiles
 from reconciler.model.tables import ROWS_MAX
 from reconciler.parsing.tree import Tree, read_tree
 
@@ -97,6 +98,7 @@ def load(
     root: Path,
     environ: Mapping[str, str],
     variables: Sequence[str],
+    variable_files: VariableFiles = NO_FILES,
     extra_contact_fields: Sequence[str] = (),
     private: Sequence[Path] = (),
     chosen: Collection[str] | None = None,
@@ -105,29 +107,33 @@ def load(
     """Return everything that the manifests under `sources` say, in the order of their names.
 
     `sources` are files or folders, relative to `root` or absolute. `variables` are globs of names
-    in `environ` that manifests may read; `private` files that none may name; `chosen` the names of the only
-    manifests to be read; `directories` those that rosters may come from. Problems are sorted by file and
-    line; never an exception for anything that a file or a directory holds.
+    in `environ`, else in `variable_files`, that manifests may read; `private` files that none may name;
+    `chosen` the names of the only manifests to be read; `directories` those that rosters may come from.
+    Problems are sorted by file and line; never an exception for anything that a file or a directory holds.
     """
     real_root = root.resolve()
     log = ReadLog(real_root)
     found, problems = find(sources, real_root, log)
     kept = ids_of((*private, *(source.path for source in found)))
     tables = Tables(real_root, kept, directories or ReadOnce({}), log)
-    loader = _Loader(
-        real_root, Variables(environ, variables), tuple(extra_contact_fields), kept, tables, log=log
-    )
+    variable_files.begin()
+    known = Variables(environ, variables, variable_files)
+    loader = _Loader(real_root, known, tuple(extra_contact_fields), kept, tables, log=log)
     asked = (source for source in found if chosen is None or source.name in chosen)
     manifests = [manifest for manifest in map(loader.manifest, asked) if manifest is not None]
+    mistakes = {*problems, *loader.problems, *tables.problems}
+    unset = tuple(sorted(loader.unset, key=_place_of))
+    if unset and variable_files.problems:
+        # A variable that could not be read because of its file is one mistake, that of the file.
+        mistakes = {*variable_files.problems, *mistakes} - {one.problem for one in unset}
+        unset = ()
     every = sorted(
-        {*problems, *loader.problems, *tables.problems},
+        mistakes,
         key=lambda problem: (problem.file, problem.line, problem.column, problem.what),
     )
-    unset = tuple(sorted(loader.unset, key=_place_of))
+    files = (*log.files, *variable_files.inputs)
     read = tuple(loader.read)
-    return Loaded(
-        tuple(manifests), tuple(every), unset, read, tuple(tables.failed), tables.unasked, log.files
-    )
+    return Loaded(tuple(manifests), tuple(every), unset, read, tuple(tables.failed), tables.unasked, files)
 
 
 class _Loader:

@@ -13,6 +13,7 @@ from reconciler.core.text.blanks import is_blank
 from reconciler.core.text.suggest import did_you_mean
 from reconciler.errors import Problem
 from reconciler.model.documents import Place
+from reconciler.model.secret import NO_FILES, VariableFiles
 from reconciler.parsing.build import shown
 from reconciler.parsing.characters import UNFIT_LINE, complaint
 from reconciler.parsing.tree import Tree
@@ -52,11 +53,17 @@ class Filled(NamedTuple):
 
 
 class Variables:
-    """The environment as manifests may see it: names that match one of `allowed`, globs in one case."""
+    """The environment as manifests may see it: names that match one of `allowed`, globs in one case.
 
-    def __init__(self, environ: Mapping[str, str], allowed: Sequence[str]) -> None:
+    What it does not have comes from `files`, where they do.
+    """
+
+    def __init__(
+        self, environ: Mapping[str, str], allowed: Sequence[str], files: VariableFiles = NO_FILES
+    ) -> None:
         self._environ = environ
         self._allowed = tuple(allowed)
+        self._files = files
 
     def fill(self, text: str) -> "tuple[str, BadReference | None]":
         """Return `text` with its references replaced, and the first thing that is wrong with them.
@@ -72,26 +79,28 @@ class Variables:
                 what = "${ opens something that is not a variable."
                 wrong.append(BadReference(what, _LITERAL_HINT, code="E208"))
                 return ""
-            mistake = self._mistake(found[1])
-            if mistake:
-                wrong.append(mistake)
+            value = self._value_of(found[1])
+            if isinstance(value, BadReference):
+                wrong.append(value)
                 return ""
-            return self._environ[found[1]]
+            return value
 
         filled = _REFERENCE.sub(replaced, text)
         return filled, min(wrong, key=lambda one: bool(one.unset), default=None)
 
-    def _mistake(self, name: str) -> "BadReference | None":
+    def _value_of(self, name: str) -> "str | BadReference":
         if not any(fnmatchcase(name, glob) for glob in self._allowed):
             allowed = ", ".join(self._allowed) or "nothing yet"
             hint = f"add it to `variables` of the settings; they allow {allowed}"
             what = f"the variable {shown(name)} is not one that manifests may read."
             return BadReference(what, hint, code="E114")
-        if name not in self._environ:
+        value = self._environ[name] if name in self._environ else self._files.find(name)
+        if value is None:
+            files = " or ".join(self._files.paths)
+            there = f", or write it into {files}" if files else ""
             # No name is suggested: the nearest one is that of somebody else's token.
-            hint = did_you_mean("variable", name, (), "set it in the environment of this command")
+            hint = did_you_mean("variable", name, (), f"set it in the environment of this command{there}")
             return BadReference(f"the variable {shown(name)} is not set.", hint, code="E113", unset=name)
-        value = self._environ[name]
         if is_blank(value):
             held = "holds nothing but blanks" if value else "is empty"
             what = f"the variable {shown(name)} {held}, which would clear the field."
@@ -100,7 +109,7 @@ class Variables:
         if found:
             hint = "a value is one line of text; check how the variable is set"
             return BadReference(f"the variable {shown(name)} holds {complaint(found[0])}.", hint, code="E115")
-        return None
+        return value
 
 
 def substitute(tree: Tree, variables: Variables) -> Filled:

@@ -9,6 +9,7 @@ from reconciler.model.directories import Directories
 from reconciler.model.inputs import InputFile
 from reconciler.model.kind.kinds import KINDS
 from reconciler.model.profile import Profile
+from reconciler.model.secret import NO_FILES, VariableFiles
 from reconciler.model.secret import Secret as Secret  # noqa: PLC0414 - whoever reads settings looks for it here
 
 SendKey = Literal["header", "query", "both"]
@@ -161,6 +162,7 @@ class Settings(Struct, frozen=True):
     lock: LockSettings = LockSettings()
     refresh: Refresh = Refresh()
     variables: tuple[str, ...] = ()  # globs of environment names that manifests may read
+    variable_files: VariableFiles = NO_FILES  # `secrets.files`: what the environment does not have of them
     contact_fields: tuple[str, ...] = ()  # fields of this deployment that the schema does not know
     device_limit: int = 3  # devices of one app that a contact may have
     checks: Checks = Checks()

@@ -97,6 +97,19 @@ def read(
 
     One newline at the end is taken off; relative paths and programs start at `root`.
     """
+    text = _read_text(source, root, environ, timeout_s)
+    _check_text(text, source)
+    return Secret(text)
+
+
+def read_lines(source: SecretSource, *, root: Path, environ: Mapping[str, str]) -> Secret:
+    """Return the same of one that may be several lines, as the file of a private key is."""
+    text = _read_text(source, root, environ, command_timeout_s)
+    _check_text(re.sub(r"[\r\n]", "", text), source)
+    return Secret(text)
+
+
+def _read_text(source: SecretSource, root: Path, environ: Mapping[str, str], timeout_s: float) -> str:
     match source.way:
         case "env":
             text = _from_environment(source.name, environ)
@@ -104,7 +117,7 @@ def read(
             text = _text(_from_file(root / source.name, source.name, trust.this_user(environ)), source)
         case "command":
             text = _text(_from_command(source, root, environ, timeout_s), source)
-    return Secret(_fit(text.removesuffix("\n").removesuffix("\r"), source))
+    return text.removesuffix("\n").removesuffix("\r")
 
 
 def _from_environment(name: str, environ: Mapping[str, str]) -> str:
@@ -211,7 +224,7 @@ def _text(data: bytes, source: SecretSource) -> str:
         ) from None
 
 
-def _fit(text: str, source: SecretSource) -> str:
+def _check_text(text: str, source: SecretSource) -> None:
     if not text:
         raise SecretRefused(f"{source} is empty", "set it", code="E100")
     found = _CONTROL.search(text)
@@ -237,4 +250,3 @@ def _fit(text: str, source: SecretSource) -> str:
         raise SecretRefused(
             f"{source} gives over {secret_bytes_max:,} bytes", "give the secret and nothing else", code="E100"
         )
-    return text

@@ -53,6 +53,7 @@ from reconciler.settings.network import written_problems as network_problems
 from reconciler.settings.secret_files import private_files
 from reconciler.settings.sources import check_path, read_layers
 from reconciler.settings.values import SECRETS, Layers, Value, refused
+from reconciler.settings.variable_files import read_variable_files
 from reconciler.settings.variables import variable
 from reconciler.store.engines import urls
 
@@ -80,7 +81,7 @@ def read_settings(
 
     Without `service` no secret is read and nothing about the service needs to be known: the secrets of
     the result are empty, and so is an unset base address. The secrets of a directory are read where a
-    manifest takes from it, and then `revealed` hears each of them.
+    manifest takes from it, and then `revealed` hears each of them. So it is with files of variables.
     """
     layers = read_layers(config=config, environment=environment, cwd=cwd, environ=environ)
     profile, problems = _profile(layers), [*_contradictions(layers)]
@@ -100,7 +101,8 @@ def read_settings(
     bring_kinds(profile)
     meant = _service(layers, secrets, network, profile)
     settings = _settings(layers, meant, private_files(layers, environ))
-    return ReadSettings(structs.replace(settings, directories=directories), layers)
+    files = read_variable_files(layers, environ, revealed)
+    return ReadSettings(structs.replace(settings, directories=directories, variable_files=files), layers)
 
 
 def working_folder() -> Path:

@@ -25,7 +25,9 @@ def private_files(layers: Layers, environ: Mapping[str, str]) -> tuple[str, ...]
         found += _of_secrets(section)
         found += _of_store(section.get("store", ""))
         found += _of_directories(section)
+        found += section.get("secrets", {}).get("files", ())
     found += _of_store(layers.values["store",].raw)
+    found += layers.values["secrets", "files"].raw
     found += [environ[name] for name in _VARIABLES if environ.get(name)]
     return tuple(dict.fromkeys(str(layers.root / Path(path)) for path in found))
 

@@ -19,10 +19,10 @@ from reconciler.parsing.tree import Tree, read_tree
 from reconciler.settings import trust
 from reconciler.settings.service_links import find_service_links
 from reconciler.settings.values import (
+    BY_REFERENCE,
     DEFAULTS,
     OF_DIRECTORIES,
     REFERENCES,
-    SECRETS,
     Layers,
     Value,
     Values,
@@ -186,7 +186,7 @@ def _plain_secrets(tree: Tree) -> Iterator[Problem]:
     sections = tree.value.get("environments")
     names = sections if isinstance(sections, dict) else {}
     for start in ((), *(("environments", name) for name in names)):
-        for secret in (*(tuple(one.split(".")) for one in SECRETS), *_of_directories(tree, start)):
+        for secret in (*(tuple(one.split(".")) for one in BY_REFERENCE), *_of_directories(tree, start)):
             path = (*start, *secret)
             if isinstance(_at(tree.value, path), str):
                 name = path[-1].upper()

@@ -116,12 +116,18 @@ def read(path: Path, who: Who, most: int = -1) -> bytes | Objection | None:
     What is judged is what is read: the descriptor, whatever its name leads to a moment later. Raises OSError,
     and ValueError for what is no path.
     """
+    found = read_with_mode(path, who, most)
+    return found[0] if isinstance(found, tuple) else found
+
+
+def read_with_mode(path: Path, who: Who, most: int) -> tuple[bytes, int] | Objection | None:
+    """Return the same, and the mode of the file that was read."""
     # Non-blocking, or a pipe without a writer would make us wait for ever.
     with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
         about = os.fstat(file.fileno())
         if not stat.S_ISREG(about.st_mode):
             return None
-        return objection(path, about, who) or file.read(most)
+        return objection(path, about, who) or (file.read(most), stat.S_IMODE(about.st_mode))
 
 
 def of_file(about: os.stat_result, who: Who, is_private: Callable[[int, int], bool]) -> Objection | None:

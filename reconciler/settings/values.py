@@ -39,6 +39,8 @@ DEFAULTS: Mapping[str, str | bool | float | tuple[str, ...] | None] = {
     **{f"lock.{name}": getattr(LockSettings(), name) for name in LockSettings.__struct_fields__},
     **{f"refresh.{name}": getattr(Refresh(), name) for name in Refresh.__struct_fields__},
     "variables": (),
+    "secrets.files": (),
+    "secrets.identity": None,
     "fields.contacts": (),
     "device_limit": 3,
     **{f"checks.{name}": getattr(Checks(), name) or None for name in Checks.__struct_fields__},
@@ -50,7 +52,8 @@ DEFAULTS: Mapping[str, str | bool | float | tuple[str, ...] | None] = {
 FILE_ONLY = frozenset({"commit.generated"})
 SECRETS = ("service.auth.username", "service.auth.password", "service.auth.api_key")
 OF_DIRECTORIES = (("ldap", "dn"), ("ldap", "password"), ("scim", "token"))  # secrets below directories.NAME
-REFERENCES = (*SECRETS, "service.network.proxy")  # what may be written as the place of a secret
+BY_REFERENCE = (*SECRETS, "secrets.identity")  # what never stands in the file itself
+REFERENCES = (*BY_REFERENCE, "service.network.proxy")  # what may be written as the place of a secret
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from reconciler.manifest.schema.check import check
 from reconciler.model.documents import Place
 from reconciler.parsing.tree import read_tree
 from reconciler.settings import trust
-from reconciler.settings.values import DEFAULTS, FILE_ONLY, SECRETS, Value, Values, refused
+from reconciler.settings.values import BY_REFERENCE, DEFAULTS, FILE_ONLY, Value, Values, refused
 
 PREFIX = "RECONCILER_"
 
@@ -79,7 +79,7 @@ def _elsewhere(name: str, taken: Collection[str], globs: Sequence[str]) -> bool:
 def _variable_value(name: str, setting: str, text: str) -> Value:
     path = tuple(setting.split("."))
     raw: Any = text
-    if setting in SECRETS:
+    if setting in BY_REFERENCE:
         raw = {"env": name}
     elif isinstance(DEFAULTS[setting], tuple):
         raw = [part.strip() for part in text.split(",")] if text else text

@@ -231,6 +231,17 @@ def is_ignored(path: Path) -> bool:
         return False
 
 
+def is_committed(path: Path) -> bool:
+    """Whether the commit that is checked out holds this file. False where that cannot be read."""
+    folder = path.parent.resolve()
+    try:
+        with closing(find_repository(folder, os.environ)) as repository:
+            below = _below(repository.top, str(folder / path.name))
+            return below is not None and below in repository.files(repository.head(), [below])
+    except (NoRepository, UnreadableRepository, OSError, ValueError):
+        return False
+
+
 def read_remotes(root: Path) -> tuple[str, ...]:
     """Return the addresses of the remotes of the repository that `root` is in. They may hold a password."""
     return remote_addresses(root, os.environ)

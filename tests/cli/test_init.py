@@ -403,6 +403,7 @@ def test_a_wider_line_of_a_list_for_git_covers_a_narrower_one() -> None:
         *((name, True) for name in ("report.md", "run.json", "events.jsonl", ".env", "secrets.env")),
         *((name, True) for name in ("out/plan.html", ".reconciler/store.db")),
         *((name, False) for name in ("manifests/people.yaml", "manifests/people.json", "docs/planning.md")),
+        *((name, False) for name in ("secrets.env.age", "keys/tokens.env.age")),
         *((name, False) for name in ("README.md", "people/rota.csv", "reporting.md", "reconciler.yaml")),
     ],
 )

@@ -225,6 +225,7 @@ def load_from(
         root=Path(settings.root),
         environ=environ,
         variables=settings.variables,
+        variable_files=settings.variable_files,
         extra_contact_fields=settings.contact_fields,
         private=[Path(path) for path in settings.private_files],
         chosen=chosen,

@@ -1491,6 +1491,32 @@ RULES: tuple[Code, ...] = (
             "a key which cannot be read back. Set its variable for the command that writes it."
         ),
     ),
+    Code(
+        code="E181",
+        title="A file of secrets that cannot be opened",
+        means=(
+            "A file that `secrets.files` of the settings names is encrypted, and this command has no "
+            "private key, or not one of its recipients; or the file is damaged. Manifests ask for a variable "
+            "that the environment does not have. `validate --without-variables` checks everything else."
+        ),
+    ),
+    Code(
+        code="E182",
+        title="A line of a file of secrets that cannot be used",
+        means=(
+            "Each line is `NAME='value'`, as a shell reads it and without anything that a shell would "
+            "expand; a name occurs once, and `variables:` of the settings allows it. No line is quoted, "
+            "for it holds a secret: the number is that of the decrypted text."
+        ),
+    ),
+    Code(
+        code="E183",
+        title="A file of secrets in plain text that others may have",
+        means=(
+            "Without encryption nobody but you may read or write such a file, and inside a repository git "
+            "has to ignore it, so that no commit holds it."
+        ),
+    ),
 )
 
 # By code, in the order of letters and numbers.

@@ -22,7 +22,8 @@ class Summary(Struct, frozen=True):
 
     `declared` entities were in manifests already. `untold` are scopes, each with the number of entities that
     were not looked at. `allowed` are the globs of variables that manifests may read. `values_in` are the
-    files that hold the values of variables.
+    files that hold the values of variables. `secrets` is what `secrets.files` of the settings has to be for
+    the encrypted one to be read, empty where it is so already; `ignored` is that file where git ignores it.
     """
 
     folder: str
@@ -37,6 +38,8 @@ class Summary(Struct, frozen=True):
     advice: Sequence[Advice] = ()
     per_second: float = 0.0
     values_in: Sequence[str] = ()
+    secrets: Sequence[str] = ()
+    ignored: str = ""
 
     def variables(self) -> Iterator[tuple[str, Exported, str]]:
         """Yield the name of each variable that is to be set, and the entry and field it stands in."""
@@ -146,6 +149,15 @@ def _variable_lines(about: Summary, *, full: bool) -> list[Line]:
     lines += [*(line(f"    {name}") for name in listed), *rest]
     for file in about.values_in:
         lines.append(line(f"  next: their values are in {file}; keep it out of git unless it is encrypted"))
+    if about.secrets:
+        files = ", ".join(about.secrets)
+        lines.append(
+            line(f"  next: name it in the settings: secrets: {{files: [{files}]}}; commit it, and give")
+        )
+        lines.append(line("        a job one secret, its private key: RECONCILER_SECRETS_IDENTITY"))
+    if about.ignored:
+        name = about.ignored
+        lines.append(line(f"  next: git ignores {name}: add the line !{name} to the end of .gitignore"))
     if unreadable := about.unreadable():
         globs = ", ".join(sorted({f"{name.partition('_')[0]}_*" for name in unreadable}))
         lines.append(line(f"  next: allow them in the settings: variables: [{globs}]"))

@@ -12,7 +12,7 @@ from reconciler.model.run.outcomes import REPORT_VERSION
 from reconciler.service.http.proxies import shown as shown_proxy
 from reconciler.settings.credentials import SecretRefused, source_of
 from reconciler.settings.reading import read_settings, working_folder
-from reconciler.settings.values import Layers, Value
+from reconciler.settings.values import BY_REFERENCE, Layers, Value
 from reconciler.store.engines.urls import shown as shown_store
 
 
@@ -44,7 +44,7 @@ def _rows(layers: Layers) -> Iterator[Row]:
                 yield value.name, "the default workspace", value.origin
         elif value.path[0] == "directories":
             yield from _directory(value)
-        elif value.path[:2] == ("service", "auth") and value.path[-1] != "send_key":
+        elif value.name in BY_REFERENCE:
             yield _secret(value)
         elif value.path == ("service", "network", "proxy"):
             yield _proxy(value)

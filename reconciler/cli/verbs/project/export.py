@@ -29,6 +29,7 @@ from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired, Scope
 from reconciler.report.envelope import report_json
 from reconciler.report.project.export import Summary, export_lines, export_values
+from reconciler.surroundings.checkout import is_ignored
 from reconciler.work.exporting import ExportResult, ExportWishes
 
 Grown = dict[str, tuple[bytes, bytes]]
@@ -69,6 +70,11 @@ def export(
         write_manifests(folder, new, grown, private=True)
     summary = _summary(settings, folder, found, new, grown)
     summary = structs.replace(summary, values_in=[str(one.path) for one in written])
+    for one in written:
+        if one.recipients:
+            summary = structs.replace(
+                summary, secrets=_unnamed(settings, one.path), ignored=_ignored(one.path)
+            )
     if as_json:
         output.json(report_json(export_values(summary)))
     else:
@@ -86,6 +92,19 @@ def _read(
                 settings, declared, outside(settings), scopes=scopes, wishes=wishes
             )
         )
+
+
+def _unnamed(settings: Settings, path: Path) -> Sequence[str]:
+    """Return what `secrets.files` has to be for this file to be read; nothing where it is named already."""
+    root = Path(settings.root)
+    named = settings.variable_files.paths
+    if any((root / one).resolve() == path.resolve() for one in named):
+        return ()
+    return (*named, Path(os.path.relpath(path.resolve(), root.resolve())).as_posix())
+
+
+def _ignored(path: Path) -> str:
+    return path.name if is_ignored(path) else ""
 
 
 def _summary(
