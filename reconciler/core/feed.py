@@ -115,6 +115,9 @@ class Walk:
         if self._total not in (None, total):
             return Judged(why="its total changed while it was read")
         self._total = total
+        # Its new rows would be walked one by one, and a total without measure never to its end.
+        if total > 2 * len(self._known):
+            return Judged(why="it has more than twice the rows that it had")
         for row in rows:
             if why := self._row(row):
                 return Judged(why=why)

@@ -24,6 +24,11 @@ MISCOUNTED = (
     "run it again: a list that changes while it is read may look so. If it stays so, the service counts "
     "wrong, or a gateway answers for it: report it to who runs that, and write nothing until then."
 )
+ENDLESS = (
+    "run it again: a list that changes while it is read may look so. If it stays so, the service, or a "
+    "gateway that answers for it, does not heed `offset`, or shows new rows for ever: report it to who runs "
+    "that, and write nothing until then."
+)
 OVERSIZED = "report it to who runs the service: its own answers are far smaller, so something adds to them."
 UNKNOWN_FORM = (
     "report it to who runs the service, and name the call: it answers in a form that its specification does "

@@ -20,15 +20,17 @@ from typing import Any
 
 from reconciler.core.text.casing import fold_case
 from reconciler.model.profile import Profile
-from reconciler.service.answers import ITS_ERROR, MISCOUNTED, OTHER_SERVICE, UNKNOWN_FORM
+from reconciler.service.answers import ENDLESS, ITS_ERROR, MISCOUNTED, OTHER_SERVICE, UNKNOWN_FORM
 from reconciler.service.found import Found, Page, Rows, links, remote_id
 from reconciler.service.http.media import BadBody, is_error
 
 spare_pages = 2  # more than a list counts rows: each page shows one at least, but for the end signs
 pages_max = 100_000  # pages of one walk: two million rows; more is a list that never ends
-# Pages of a list that tells no total: 200,000 rows of 20 each. At ten calls a second, 17 minutes are
-# enough to find out that new rows come for ever.
-untold_pages_max = 10_000
+# Of a list that tells no total. A million rows, 20 on a page, are an honest list, which may grow while it is
+# read; where that takes longer than a run may, the run's deadline says so (service.limits.deadline_s).
+untold_pages_max, untold_rows_max = 60_000, 1_200_000
+# New rows beyond the first total: a list may grow while it is read, by a tenth, or by this many.
+grown_rows_max = 1_000
 
 # (what `status` says, what the collection key holds) -> what the page is; anything else is no page.
 ROWS, END = "rows", "end"
@@ -120,22 +122,36 @@ async def gather(pages: AsyncIterator[Page]) -> Rows:
     return Rows(rows, total=total, trouble=trouble)
 
 
-class PageCount:
-    """Counts the pages of a walk: no more than the first total that it is told, and two."""
+class ListBound:
+    """Bounds a walk by what its list said at first: a total and some rows more, or else two constants."""
 
     def __init__(self) -> None:
+        self.rows = 0  # that were not seen before
         self._pages = 0
-        self._bound: int | None = None  # None: no total was told yet
+        self._largest = 1  # rows of the largest page
+        self._total: int | None = None  # the first one; one that grows with the walk would never be reached
+        self._pages_at_most, self._rows_at_most = untold_pages_max, untold_rows_max
 
-    def add(self, page: Page) -> None:
-        """Count one page. Raises BadBody where it is one too many."""
+    def add(self, page: Page, new_rows: int) -> None:
+        """Count one page, of whose rows so many are new. Raises BadBody where it is too much."""
         self._pages += 1
-        # The first alone: a total that grows with the walk would never be reached.
-        if self._bound is None and page.total is not None:
-            self._bound = min(pages_max, max(self._pages, page.total + spare_pages))
-        most = self._bound or untold_pages_max
-        if self._pages > most:
-            raise BadBody(f"the list has more than {most} pages", MISCOUNTED)
+        self.rows += new_rows
+        self._largest = max(self._largest, len(page.rows))
+        if self._total is None and page.total is not None:
+            self._announce(page.total)
+        if self._pages <= self._pages_at_most and self.rows <= self._rows_at_most:
+            return
+        said = "it tells no total" if self._total is None else f"it counted {self._total:,} at first"
+        raise BadBody(f"the list does not end: {self.rows:,} rows on {self._pages:,} pages; {said}", ENDLESS)
+
+    def _announce(self, total: int) -> None:
+        # By the largest page, for the last one may be short.
+        if total > pages_max * self._largest:
+            what = f"it counts {total:,} rows, {self._largest} on a page: over {pages_max:,} pages"
+            raise BadBody(what, ENDLESS)
+        self._total = total
+        self._pages_at_most = min(pages_max, max(self._pages, total + spare_pages))
+        self._rows_at_most = max(self.rows, total + max(grown_rows_max, total // 10))
 
 
 class _Check:
@@ -145,20 +161,19 @@ class _Check:
         self._total = total
         self._seen: set[str] = set()
         self._before: tuple[str, ...] = ()
-        self._pages = PageCount()
+        self._bound = ListBound()
         self._again = 0
         self._moved = ""
 
     def fresh(self, page: Page) -> Page:
         """The page without the rows that were shown before; raises BadBody where it shows nothing else."""
-        if (self._total or 0) > pages_max * max(1, len(page.rows)):
-            raise BadBody(f"the list has more than {pages_max} pages", MISCOUNTED)
-        self._pages.add(page)
         rows = {row.remote_id: row for row in page.rows if row.remote_id not in self._seen}
         ids = tuple(row.remote_id for row in page.rows)
+        self._bound.add(page, len(rows))
         # An offset that is not heeded: the same rows would come for ever.
         if ids and (ids == self._before or (len(ids) > 1 and not rows)):
-            raise BadBody("a page came twice; the list cannot be walked", MISCOUNTED)
+            what = f"a page came twice, after {self._bound.rows:,} rows; the list cannot be walked"
+            raise BadBody(what, ENDLESS)
         self._before = ids or self._before
         self._seen.update(rows)
         self._again += len(ids) - len(rows)

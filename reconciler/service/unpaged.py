@@ -4,14 +4,16 @@ Belongs here: noticing the end of such a list, and asking for its pages. Not her
 (paging.py), what is asked for, and what a page looks like (whoever walks).
 """
 
+import json
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
-from reconciler.service.answers import MISCOUNTED, Answer, BadBody, Call
+from reconciler.service.answers import ENDLESS, MISCOUNTED, Answer, BadBody, Call
 from reconciler.service.found import Found, Page
 from reconciler.service.http.transport import Transport
-from reconciler.service.paging import PageCount
+from reconciler.service.paging import ListBound
 
 stale_pages_max = 3  # pages in a row without a new row, before a walk is called endless
 
@@ -27,24 +29,32 @@ async def walk(fetch: Callable[[int], Coroutine[Any, Any, Page]], *, named: bool
     # new rows have pushed the old ones down, and the walk goes on. New rows come first, and none ever
     # leaves, so none is missed.
     rows: dict[str, Found] = {}
-    pages = PageCount()
+    bound = ListBound()
+    shown: set[bytes] = set()  # digests of the pages
     before: tuple[object, ...] = ()
     offset = stale = 0
     while True:
         page = await fetch(offset)
-        pages.add(page)
+        new = {row.remote_id: row for row in page.rows if row.remote_id not in rows}
+        bound.add(page, len(new))
         seen = _content(page, named=named)
-        if seen and (seen == before or not any(row.remote_id not in rows for row in page.rows)):
+        as_before = seen == before or not new
+        # Rows without an id are new by their place: only what is in them tells that a page came earlier.
+        digest = sha256(json.dumps(seen, sort_keys=True).encode()).digest()
+        if seen and (as_before or digest in shown):
             stale += 1
             if stale > stale_pages_max:
-                raise BadBody("it repeats itself and does not end", MISCOUNTED)
-            if _content(await fetch(0), named=named) == seen:
+                raise BadBody(f"it repeats itself and does not end, after {len(rows):,} rows", ENDLESS)
+            if as_before and _content(await fetch(0), named=named) == seen:
                 return tuple(rows.values())
         else:
             stale = 0
-        rows.update((row.remote_id, row) for row in page.rows if row.remote_id not in rows)
+        rows.update(new)
+        if page.trouble:
+            raise BadBody(f"{page.trouble}, after {len(rows):,} rows", MISCOUNTED)
         if page.last or not page.rows:
             return tuple(rows.values())
+        shown.add(digest)
         before = seen
         offset += len(page.rows)
 

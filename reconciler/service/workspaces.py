@@ -12,12 +12,13 @@ from reconciler.errors import InDoubt, InputError
 from reconciler.model.plan.plans import Workspace
 from reconciler.model.profile import Profile
 from reconciler.service import paging, shapes
-from reconciler.service.answers import Answer, Call
+from reconciler.service.answers import MISCOUNTED, Answer, BadBody, Call
 from reconciler.service.found import Found, Page
 from reconciler.service.http import refusals, urls
 from reconciler.service.http.transport import Transport
 
 collection = "workspaces"
+_WALKS = 2  # a list that changes while it is read is read once more, and not for ever
 _ACTIVE = "A"  # facts 7: required on create
 
 
@@ -44,9 +45,14 @@ class ReadWorkspaces:
 
         limit = self._profile.page_max
         with refusals.readable(Call("GET", "/workspaces", "workspace")):
-            rows = await paging.gather(
-                paging.walk(await fetch(0, limit), fetch, limit=limit, window=self._window)
-            )
+            for _ in range(_WALKS):
+                rows = await paging.gather(
+                    paging.walk(await fetch(0, limit), fetch, limit=limit, window=self._window)
+                )
+                if rows.complete:
+                    break
+            else:  # a workspace that is missing from it would be called unknown, or be made a second time
+                raise BadBody(f"{rows.trouble}, after {len(rows):,} rows", MISCOUNTED)
         return tuple(
             Workspace(alias="", id=row.remote_id, name=str(row.body.get("projectName", ""))) for row in rows
         )
