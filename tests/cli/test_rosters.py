@@ -38,6 +38,26 @@ def test_a_snapshot_is_sorted_and_lies_beside_the_settings(run: Run, folder: Pat
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+@pytest.mark.parametrize("mode", [0o644, 0o660, 0o604, 0o400])
+@pytest.mark.parametrize("changed", [True, False])
+def test_a_snapshot_over_a_file_that_others_can_read_is_private(
+    run: Run, folder: Path, mode: int, *, changed: bool
+) -> None:
+    """A checkout gives a file the rights of a umask. Where nothing else is new, its rights are."""
+    run("rosters", "snapshot", "staff")
+    path = folder / "rosters/staff.csv"
+    path.chmod(mode)
+    if changed:
+        _change(folder, "DELETE FROM staff WHERE id = 1")
+
+    run("rosters", "snapshot", "staff", "--check")
+    checked = stat.S_IMODE(path.stat().st_mode)
+    written = run("rosters", "snapshot", "staff")
+
+    assert (checked, written.returncode) == (mode, 0)
+    assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0
+
+
 def test_a_snapshot_tells_who_comes_and_goes(run: Run, folder: Path) -> None:
     """The numbers; the names are in the commit."""
     run("rosters", "snapshot", "staff")

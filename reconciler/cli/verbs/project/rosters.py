@@ -1,5 +1,6 @@
 """`reconciler rosters` at work: what a directory says becomes a file, or is compared with one."""
 
+import stat
 from pathlib import Path
 
 from reconciler.cli.console import output
@@ -7,7 +8,7 @@ from reconciler.cli.running import settings_of
 from reconciler.directories.answers import DirectoryFailed
 from reconciler.directories.reading import ReadOnce
 from reconciler.errors import DirectoryError, FileError, InputError, ManifestError
-from reconciler.files.whole import make_folder, read_file, write_new, write_over
+from reconciler.files.whole import make_folder, private_mode, read_file, write_new, write_over
 from reconciler.manifest.rosters.answered import table_of
 from reconciler.manifest.rosters.secretcolumns import find_secret_columns
 from reconciler.manifest.rosters.snapshot import ComeAndGone, Snapshot, difference, snapshot_of
@@ -34,6 +35,8 @@ def snapshot(
     for title, (what, number) in made.left_out.items():
         output.note(f"left out: the column {title}, which holds {what} in {count(number, 'row')}.")
     if before == made.data:
+        if not check and stat.S_IMODE(path.stat().st_mode) & 0o077:
+            _write(path, shown, before, made.data)
         output.note(f"{shown} is what {name} says: {count(made.rows, 'row')}.")
         return 0
     found = difference(before, made.data, shown) if before is not None else None
@@ -106,8 +109,8 @@ def _before(path: Path, shown: str) -> bytes | None:
 
 def _write(path: Path, shown: str, before: bytes | None, data: bytes) -> None:
     if before is not None:
-        write_over(path, before, data)
+        write_over(path, before, data, private=True)  # as reports: people are in it, whatever it was before
         return
     make_folder(path.parent, mode=0o777)
-    if not write_new(path, data, mode=0o600):  # people are in it
+    if not write_new(path, data, mode=private_mode):
         raise FileError(f"{shown}: somebody has made it meanwhile.", next="try again")
