@@ -89,6 +89,7 @@ class Liar:
     answers: Sequence[Sequence[Said]]
     silent: bool = False
     drips_s: float = 0.0
+    pause_s: float = 0.0  # before each answer
     again: Sequence[Sequence[Said]] | None = None  # what the second connection gets, if something else
     asked: list[list[bytes]] = field(default_factory=list)  # the requests of each connection
     url: str = ""
@@ -125,6 +126,8 @@ class Liar:
         script = self.again if self.again is not None and len(self.asked) > 1 else self.answers
         for number, answer in enumerate(script, start=1):
             requests.append(_request(connection))
+            if self._over.wait(self.pause_s):
+                return
             data = b"".join(said(number) for said in answer)
             if self.drips_s:
                 for byte in data:

@@ -247,6 +247,17 @@ def test_a_server_has_so_much_time_for_an_answer(liar: Liar) -> None:
         assert "gave no complete answer in time" in refused(liar, timeout_s=0.15)
 
 
+@pytest.mark.parametrize("pause_s", [0.1, 0.2])
+def test_all_pages_together_have_the_time_of_one_answer(pause_s: float) -> None:
+    """An entry a page, each page in time: counted anew for each, the reading would last for ever."""
+    people = [
+        entry(f"uid=p{number},{BASE}", attribute("mail", f"p{number}@example.com")) for number in range(200)
+    ]
+    with Liar([[one, done(controls=page(b"on"))] for one in people], pause_s=pause_s) as liar:
+        assert "gave no complete answer in time" in refused(liar, timeout_s=0.5)
+    assert len(liar.asked[0]) < 10
+
+
 def test_a_server_that_knows_no_pages_has_to_say_so() -> None:
     """Otherwise it answers what it likes, and nobody sees where that ends: the control is critical."""
     with Liar([[JANE, done()]]) as liar:
