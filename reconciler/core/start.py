@@ -163,8 +163,8 @@ workspace: {ALIAS if start.workspace_id else "default"}
 
 def _ignore() -> str:
     about = "# What reconciler writes on this machine: store, plans, reports. They hold people's data.\n"
-    secrets = f"# An encrypted file of secrets is committed: `secrets.files` of the settings.\n!{COMMITTED}\n"
-    return about + "".join(f"{one}\n" for one in IGNORED) + secrets
+    kept = f"# An encrypted file of secrets is committed: `secrets.files` of the settings.\n!{COMMITTED}\n"
+    return about + "".join(f"{one}\n" for one in IGNORED) + kept
 
 
 def _quoted(text: str) -> str:

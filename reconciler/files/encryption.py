@@ -159,7 +159,7 @@ def decrypted(data: bytes, *, shown: str, identity: str | None, environ: Mapping
             f"{shown}: this plan is not encrypted to the key in {name}.",
             next="use the identity of one of its recipients, or plan again with --encrypt-to yours",
         ) from None
-    except Damaged:
+    except DamagedFile:
         raise InputError(
             f"{shown}: this encrypted file is damaged or cut short.",
             next="take it again from where it was written, or plan again",
@@ -170,17 +170,17 @@ class AnotherKey(Exception):
     """A file is not encrypted to any of the keys."""
 
 
-class Damaged(Exception):
+class DamagedFile(Exception):
     """A file begins as encrypted ones do, and is not whole."""
 
 
 def open_encrypted(data: bytes, identities: Sequence[Key]) -> bytes:
-    """Return what an encrypted file holds, in either form. Raises AnotherKey, Damaged, MissingExtra."""
+    """Return what an encrypted file holds, in either form. Raises AnotherKey, DamagedFile, MissingExtra."""
     age = _age()
     try:
         return bytes(age.decrypt(data, identities))
     except age.DecryptError as error:
-        raise (AnotherKey if "matching keys" in str(error) else Damaged) from None
+        raise (AnotherKey if "matching keys" in str(error) else DamagedFile) from None
 
 
 def read_identities(path: Path) -> list[Key]:

@@ -173,7 +173,7 @@ class _Late(VariableFiles):
             what = f"{name} is not encrypted to the private key of this command."
             hint = "give the key of one of its recipients, or encrypt the file to this one as well"
             raise self._refused(what, hint, "E181") from None
-        except encryption.Damaged:
+        except encryption.DamagedFile:
             hint = "check it out again, or write it anew; as text it must not be converted"
             raise self._refused(f"{name} is damaged or cut short.", hint, "E181") from None
         except (InputError, FileError) as error:  # a key that is none, a library that is not installed
