@@ -189,4 +189,5 @@ def test_every_command_of_a_guide_is_run() -> None:
         before = "\n".join(block.page.read_text(encoding="utf-8").splitlines()[: block.line - 1]) + "\n"
         (excused if NOT_RUN.search(before) else wrong).append(name)
 
-    assert (excused, wrong) == (["docs/tutorial.md"], [])
+    secrets = "docs/guides/secrets.md"
+    assert (sorted(excused), wrong) == ([secrets, secrets, "docs/tutorial.md"], [])

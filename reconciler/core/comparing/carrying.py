@@ -67,7 +67,7 @@ _PADDED = re.compile(
 _BRACKETED = re.compile(r"^(?:<.*>|\[.*\]|\(.*\)|\{.*\}|\$\{.*|%.*%|__.*__)$|^[\[(<{].*[\])>}]", re.DOTALL)
 _IN_BRACKETS = re.compile(r"[\[(<{]([^\[\](){}<>]*)[\])>}]")
 # No platform writes them into a token: those are letters, digits and what a URL may hold.
-_IN_NO_TOKEN = re.compile(r"[^\x20-\x7e]|[(){}<>|\\^`\"';]")
+_IN_NO_TOKEN = re.compile(r"[^\x20-\x7e]|[(){}<>|\\^`\";]")
 _DIGEST = re.compile(
     r"^(?:secret|sha-?\d+|md5|hmac|scrypt|bcrypt|argon2\w*|pbkdf2)[:$]|^\$\w+\$", re.IGNORECASE
 )
