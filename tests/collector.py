@@ -9,6 +9,7 @@ Every request is decoded with the messages of the protocol, so what cannot be re
 
 import gzip
 import threading
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -177,6 +178,23 @@ def trickle(handler: BaseHTTPRequestHandler) -> None:
     handler.end_headers()
     while not readable(handler.connection, 0.1):
         handler.wfile.write(b" ")
+
+
+def flood(code: int, *, packed: bool = False) -> Answer:
+    """Answer with zeros for as long as whoever asked is there; packed, each MiB is a few KiB."""
+    zeros = bytes(1 << 20)
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(code)
+        handler.send_header("content-length", str(1 << 32))
+        if packed:
+            handler.send_header("content-encoding", "gzip")
+        handler.end_headers()
+        packer = zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS | 16)
+        for _ in range(1 << 12):
+            handler.wfile.write(packer.compress(zeros) if packed else zeros)
+
+    return answer
 
 
 def until_asked(collector: Collector) -> None:

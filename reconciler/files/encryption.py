@@ -7,11 +7,12 @@ Encryption keeps others from reading. It does not say who wrote a file: a public
 whoever has it can encrypt another plan to it. That is what the fresh plan is for.
 """
 
-import re
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from reconciler.core.text.keys import is_key, mask_key, may_be_key
 from reconciler.errors import InputError
 from reconciler.extras import require
 from reconciler.files.whole import read_file
@@ -101,7 +102,7 @@ def check_recipients(recipients: Iterable[str]) -> list[Key]:
 
 def _recipient(text: str) -> Key:
     # A private key in its place is the one slip that must not be repeated by an error.
-    shown = "(a private key)" if "SECRET" in text.upper() else repr(text[:24])
+    shown = mask_key(text) if is_key(text) else repr(text[:24])
     age = _age()
     kind = age.x25519 if text.startswith("age1") else age.ssh
     try:
@@ -113,15 +114,9 @@ def _recipient(text: str) -> Key:
         ) from None
 
 
-# How a key begins: of age, of its plugins, of SSH and of OpenSSL, in any letter case.
-_KEY_SIGN = re.compile(r"age-?secret-?key|age-plugin-|private key|\n", re.IGNORECASE)
-_NAME_MAX = 40  # characters without a sign that names of files have; a key has more
-
-
 def file_named(text: str, what: str, said_by: str) -> Path:
     """Return the file that a text names. Raises InputError, without the text, where it may be a key."""
-    unnamed = len(text) > _NAME_MAX and re.fullmatch(r"[0-9A-Za-z+=_-]+", text)
-    if _KEY_SIGN.search(text) or (unnamed and not Path(text).exists()):
+    if may_be_key(text) and not os.path.lexists(text):  # also false for a name too long for the system
         raise InputError(
             f"{said_by} holds {what} itself, or what may be one, and not the name of a file with it.",
             next="write it into a file that only you may read, and name that file",

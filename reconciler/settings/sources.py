@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from reconciler.core.text.keys import mask_key
 from reconciler.core.text.legible import legible, why_no_text
 from reconciler.core.text.suggest import did_you_mean
 from reconciler.errors import Problem, SettingsError
@@ -161,6 +162,7 @@ def _read(file: Path, shown: str, who: trust.Who, log: ReadLog) -> Tree:
 
 def _believed(file: Path, shown: str, who: trust.Who) -> bytes:
     """Return what the file says, where nobody else on this machine could have written it."""
+    shown = mask_key(shown)
     try:
         found = trust.read(file, who)
     except OSError as error:

@@ -18,6 +18,7 @@ from report import cases
 
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.review.seal import kept
+from reconciler.core.text.keys import mask_key
 from reconciler.errors import FileError, InputError, ReconcilerError
 from reconciler.files.encryption import check_recipients, encrypt_to, read_identities, read_recipients
 from reconciler.files.planfile import read_plan, write_plan
@@ -194,6 +195,9 @@ MISPLACED = {
     "what age-keygen writes": f"# made for a test\n{OURS}\n",
     "a key of a plugin": f"AGE-PLUGIN-YUBIKEY-{str(OURS)[15:]}",
     "a key of SSH": SSH_PRIVATE,
+    "a key of age with other dashes": str(OURS).replace("-", "\N{NON-BREAKING HYPHEN}"),
+    "a line of a key of SSH with a slash": f"4gAA/{SSH_PRIVATE.splitlines()[2]}",
+    "a key longer than a name may be": "b3BlbnNzaC1rZXkt" * 300,
     "the middle of a key of SSH": "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW",
 }
 
@@ -209,6 +213,19 @@ def test_a_key_in_the_place_of_its_file_is_not_printed(tmp_path: Path, name: str
 
     assert "holds a private key itself" in said
     assert all(piece not in said for piece in (key, *(one for one in key.split() if len(one) > 24)))
+
+
+@pytest.mark.parametrize("name", ["age-secret-key.txt", "my private key", "a" * 60])
+def test_a_file_may_be_called_like_a_key(tmp_path: Path, name: str) -> None:
+    """What is there by that name is a file, and `age-secret-key.txt` is how people call theirs."""
+    path = tmp_path / name
+    path.write_text(f"{OURS}\n")
+    path.chmod(0o600)
+
+    read = read_plan(locked(tmp_path), identity=str(path), environ={})
+
+    assert read == read_plan(locked(tmp_path), identity=key_file(tmp_path), environ={})
+    assert mask_key(name) == name
 
 
 def test_a_key_that_is_no_file_is_refused(tmp_path: Path) -> None:

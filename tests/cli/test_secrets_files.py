@@ -349,6 +349,37 @@ def test_the_key_itself_in_the_settings_is_refused_and_not_shown(root: Root) -> 
     assert str(OURS)[16:40] not in str(one)
 
 
+PLACES_OF_NAMES = {
+    "a file": ("secrets", f"files: [x.age], identity: {{file: {OURS}}}"),
+    "a variable": ("secrets", f"files: [x.age], identity: {{env: {OURS}}}"),
+    "a recipient": ("plan", f"recipients: [{OURS}]"),
+    "a file in other letters": ("secrets", f"files: [x.age], identity: {{file: {str(OURS).lower()}}}"),
+}
+
+
+@pytest.mark.parametrize("place", PLACES_OF_NAMES)
+@pytest.mark.parametrize("command", ["config", "plan"])
+def test_a_key_in_place_of_a_name_in_the_settings_is_not_shown(
+    project: Project, service: Service, place: str, command: str
+) -> None:
+    """`config` named the file of a key, and a refusal repeated the value."""
+    section, text = PLACES_OF_NAMES[place]
+    settings = project.folder / "reconciler.yaml"
+    settings.write_text(f"{settings.read_text()}\n{section}: {{{text}}}\n")
+
+    done = project.run(service, command)
+
+    assert str(OURS)[16:30].lower() not in f"{done.stdout}{done.stderr}".lower()
+
+
+def test_an_export_is_given_no_key_in_place_of_recipients(project: Project, service: Service) -> None:
+    """The refusal of a file that is not there repeated its name."""
+    done = project.run(service, "export", "--secrets-file", "x.age", "--recipients-file", str(OURS))
+
+    assert (done.returncode, str(OURS) in done.stderr) == (3, False), done.stderr
+    assert "holds a key itself" in done.stderr
+
+
 def test_a_file_that_others_may_replace_is_not_believed(root: Root) -> None:
     """Whoever writes it decides which token is sent. Owners and links are judged by the same rule."""
     root.edit("secrets.env.age", "open/secrets.env.age")

@@ -21,7 +21,7 @@ from copies import copied
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SentSpan
 from waiting import patience_s
 
-from reconciler.cli.telemetry.otlp import Otlp
+from reconciler.cli.telemetry.otlp import CollectorSession, Otlp
 from reconciler.cli.telemetry.recording import Telemetry
 from reconciler.cli.telemetry.wanted import AskedSignals, wanted
 from reconciler.errors import LockHeld
@@ -327,6 +327,7 @@ BAD: Mapping[str, kinds_of_answer.Answer] = {
     "no HTTP": kinds_of_answer.garbage,
     "headers that are none": kinds_of_answer.headless,
     "silence": kinds_of_answer.silence,
+    "an error without end": kinds_of_answer.flood(500),
 }
 
 
@@ -381,6 +382,16 @@ def test_a_collector_gets_no_login_that_nobody_gave_it(project: Project, service
         assert sent.headers
         assert {one.get("api-key") for one in sent.headers} == {"ours"}
         assert not [one for one in sent.headers if "authorization" in one]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_of_an_answer_no_more_is_read_than_is_needed(*, packed: bool) -> None:
+    """A collector that answers gigabytes, or what unpacks to them, took 1.3 GiB of the job's memory."""
+    with collecting(kinds_of_answer.flood(200, packed=packed)) as sent, CollectorSession() as session:
+        answer = session.post(sent.address, data=b"", timeout=10)
+
+    assert (answer.status_code, answer.reason) == (200, "OK")
+    assert answer.raw.getbuffer().nbytes <= 65_536
 
 
 def test_telemetry_goes_through_no_proxy(project: Project, service: Service) -> None:

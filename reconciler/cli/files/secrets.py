@@ -12,7 +12,7 @@ import click
 from msgspec import Struct
 
 from reconciler.errors import InputError
-from reconciler.files.encryption import check_recipients, encrypt_to, read_recipients
+from reconciler.files.encryption import check_recipients, encrypt_to, file_named, read_recipients
 from reconciler.files.whole import fill_whole, write_new
 from reconciler.manifest.readlog import is_in_repository
 from reconciler.model.settings import Settings
@@ -64,7 +64,8 @@ def secrets_files(
 
 
 def _recipients(settings: Settings, given: Mapping[str, Any]) -> tuple[str, ...]:
-    files = (key for name in given["recipients_file"] for key in read_recipients(Path(name)))
+    named = [file_named(one, "a key", "--recipients-file") for one in given["recipients_file"]]
+    files = (key for path in named for key in read_recipients(path))
     recipients = (*settings.plan_recipients, *given["encrypt_to"], *files)
     if not recipients:
         raise InputError(

@@ -14,6 +14,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from io import BytesIO
 from threading import Thread
 from typing import Any
 
@@ -68,6 +69,7 @@ _COUNTED = frozenset(
         "warnings",
     )
 )
+_ANSWER_MAX = 65_536  # bytes of an answer that are read, so that its connection can be used again
 _COMMON = frozenset(("stack", "command"))  # labels of every metric
 
 
@@ -191,7 +193,8 @@ class CollectorSession(requests.Session):
     """Sends to the collector alone what OTEL_* says, and nothing of `netrc`, by no proxy, after no redirect.
 
     The library would otherwise add the login that `~/.netrc` has for the host, and versions of it follow a
-    redirect with every header but `Authorization`, or take it for a delivery.
+    redirect with every header but `Authorization`, or take it for a delivery. It would read and unpack an
+    answer of any size, of which it needs the status alone.
     """
 
     def __init__(self) -> None:
@@ -200,7 +203,13 @@ class CollectorSession(requests.Session):
 
     def request(self, method: str, url: str | bytes, *args: Any, **more: Any) -> requests.Response:
         """Return the answer of this address. Raises RequestException, also for one that leads elsewhere."""
-        answer = super().request(method, url, *args, **{**more, "allow_redirects": False})
+        asked = {**more, "allow_redirects": False, "stream": True}
+        with super().request(method, url, *args, **asked) as whole:
+            answer = requests.Response()
+            answer.status_code, answer.reason, answer.url = whole.status_code, whole.reason, whole.url
+            answer.headers = whole.headers
+            # Packed as it came: a few bytes may unpack to gigabytes.
+            answer.raw = BytesIO(whole.raw.read(_ANSWER_MAX, decode_content=False))
         if answer.is_redirect or 300 <= answer.status_code < 400:  # noqa: PLR2004 - HTTP's redirects
             raise requests.exceptions.InvalidURL("the collector leads elsewhere")
         return answer

@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator, ValidationError, validators
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
+from reconciler.core.text.keys import mask_key
 from reconciler.core.text.mask import mask_url
 from reconciler.core.text.suggest import did_you_mean, nearest
 from reconciler.errors import Problem
@@ -98,9 +99,9 @@ def _mistake(error: ValidationError, problem: Problem, path: tuple[str | int, ..
     return Mistake(problem, path, error.validator in _ABSENCES, name, meant)
 
 
-def _without_login(text: str) -> str:
-    """Return a refused value as it may be shown: an address may have come where none is due."""
-    return mask_url(text) if "://" in text else text
+def _without_secret(text: str) -> str:
+    """Return a refused value as it may be shown: an address or a key may have come where none is due."""
+    return mask_url(text) if "://" in text else mask_key(text)
 
 
 def _mistakes(error: ValidationError, tree: Tree) -> Iterator[_Said]:
@@ -112,7 +113,7 @@ def _mistakes(error: ValidationError, tree: Tree) -> Iterator[_Said]:
         yield from _KEYS[str(error.validator)](error, path)
     elif error.instance is not None:  # null was refused by the reader, with a better hint
         quoted = (
-            "" if _hidden(error, tree, path) else f" It is {shown(_without_login(str(error.instance)))!r}."
+            "" if _hidden(error, tree, path) else f" It is {shown(_without_secret(str(error.instance)))!r}."
         )
         # Text where a mapping is due is not shown: a secret may have come one level too high.
         scalar = isinstance(error.instance, str) and not _mapping_is_due(error)
