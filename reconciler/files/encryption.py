@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from reconciler.core.text.keys import is_key, mask_key, may_be_key
+from reconciler.core.text.keys import may_be_key
 from reconciler.errors import InputError
 from reconciler.extras import require
 from reconciler.files.whole import read_file
@@ -102,7 +102,9 @@ def check_recipients(recipients: Iterable[str]) -> list[Key]:
 
 def _recipient(text: str) -> Key:
     # A private key in its place is the one slip that must not be repeated by an error.
-    shown = mask_key(text) if is_key(text) else repr(text[:24])
+    public = text.startswith(("age1", "ssh-"))
+    private = "SECRET" in text.upper() or (may_be_key(text) and not public)
+    shown = "(a private key)" if private else repr(text[:24])
     age = _age()
     kind = age.x25519 if text.startswith("age1") else age.ssh
     try:
