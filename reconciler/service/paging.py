@@ -148,7 +148,7 @@ class ListBound:
         # By the largest page, for the last one may be short.
         if total > pages_max * self._largest:
             what = f"it counts {total:,} rows, {self._largest} on a page: over {pages_max:,} pages"
-            raise BadBody(what, ENDLESS)
+            raise BadBody(what, MISCOUNTED)
         self._total = total
         self._pages_at_most = min(pages_max, max(self._pages, total + spare_pages))
         self._rows_at_most = max(self.rows, total + max(grown_rows_max, total // 10))

@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any, Literal
 
+import httpx2
 import pytest
 from applying.bench import JANE, SAM, ZOE, Bench, edit, only, person, phone, results, upload
 from applying.liars import (
@@ -18,10 +19,12 @@ from applying.liars import (
     writing,
     yes,
 )
-from wire import Rule, answered, edited, lost_after
+from wire import Rule, Send, answered, edited, lost_after
 
+from reconciler.core.comparing.merge import create_body
 from reconciler.model.address import contact, device
 from reconciler.model.run.outcomes import FieldResult, Outcome
+from reconciler.service.client import ServiceClient
 
 OLD, NEW = "+61491570156", "+61491570157"
 PIXEL = device("ops", "jane", "pixel")
@@ -371,16 +374,19 @@ def test_an_answer_that_names_somebody_who_was_there_records_nobody(tmp_path: Pa
 
 
 def test_an_answer_that_shows_nothing_is_read_before_it_is_recorded(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
-    bench.apply(person(ZOE))
-    for file in tmp_path.glob("store.db*"):
-        file.unlink()
-    zoe = bench.live()[0]["link"][0]["uri"]
-    empty = answering_with({}, zoe)
+    """It names somebody whom another program made after the plan: no list has shown her."""
+    bench, made = Bench(tmp_path), list[str]()
 
-    run = bench.apply(person(), rules=[Rule("POST", empty)])
+    async def another_program(client: ServiceClient) -> None:
+        made.append((await client.contacts.create(create_body(person(ZOE)), workspace="AB12")).remote_id)
+
+    async def names_her(request: httpx2.Request, send: Send) -> httpx2.Response:
+        return await answering_with({}, f"/contacts/{made[0]}")(request, send)
+
+    run = bench.apply(person(), meanwhile=another_program, rules=[Rule("POST", names_her)])
 
     assert only(run).result == "in doubt"
+    assert "names another entity" in only(run).what
     assert bench.recorded().entities == {}
 
 

@@ -9,12 +9,14 @@ from laws.test_planning import made
 from laws.worlds import CANARY, World, worlds
 from msgspec import structs
 
+from reconciler.core.comparing.identity import identity_of
 from reconciler.core.comparing.normalize import SECRET
 from reconciler.model.address import Address
 from reconciler.model.encoding import encode
 from reconciler.model.kind.kinds import KINDS
 from reconciler.model.plan.changes import Create, Delete, Update
 from reconciler.model.plan.plans import SECRET_NEEDED, Plan
+from reconciler.model.snapshots import Scope
 
 LAW = settings(max_examples=effort.count(small=60, full=400))
 DEVICE = KINDS["device"]
@@ -82,12 +84,23 @@ def test_what_was_applied_without_tokens_is_planned_no_more(world: World, data: 
     second = made(world)
 
     waited = {skip.address for skip in first.skips if skip.reason == "ambiguous"}
-    if not waited:
+    if not waited and not one_is_declared_twice(world):
         event("waits for a token" if any(one.reason in SECRET_NEEDED for one in first.skips) else "whole")
         assert (second.changes, second.adoptions, second.gone, second.renames) == ((), (), (), {})
         waits = {one.address for one in first.skips if one.reason == "undeclared secret"}
         again = {one.address for one in second.skips if one.reason == "undeclared secret"}
         assert waits - twice(world) <= again
+
+
+def one_is_declared_twice(world: World) -> bool:
+    """Whether two contacts of a workspace share an identity, which no manifest may say: one is made first."""
+    counts = Counter(
+        (Scope.of(address), key, identity_of(key, entity.fields))
+        for address, entity in world.desired.entities.items()
+        for key in world.rules.keys(address.kind)
+        if not address.above and identity_of(key, entity.fields)
+    )
+    return any(number > 1 for number in counts.values())
 
 
 def twice(world: World) -> set[Address]:

@@ -16,7 +16,7 @@ from pipeline.test_feed import COUNT, crowd, declared, edit
 from world import World
 
 from reconciler.core.planning.standstill import says_nothing
-from reconciler.model.plan.plans import Options, Plan
+from reconciler.model.plan.plans import Consent, Options, Plan
 from reconciler.model.settings import Refresh
 from reconciler.pipeline import Planned
 
@@ -71,7 +71,7 @@ def test_it_is_found_at_every_later_moment(tmp_path: Path) -> None:
     plans = []
     for _ in range(3):
         world.clock.pass_s(60)
-        planned = world.plan(made_of=MADE_OF)
+        planned = world.plan(made_of=MADE_OF, consent=Consent())  # which would make it anew
         assert found_again(planned)
         plans.append(planned.plan)
 

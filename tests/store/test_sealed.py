@@ -55,6 +55,7 @@ ELSEWHERE = "https://old.example.com"
 DAMAGE = [
     "DELETE FROM entities WHERE address LIKE '%sam%'",
     "DELETE FROM entities",
+    "DELETE FROM entities WHERE origin LIKE '%api%'",  # and nothing of another address
     "UPDATE entities SET remote_id = '00AC' WHERE address LIKE '%sam%'",
     "UPDATE entities SET stack = 'other'",
     "DELETE FROM journal WHERE address LIKE '%sam%'",
