@@ -15,9 +15,10 @@ T = TypeVar("T")
 FACTOR = 8  # how much larger the large input is
 RATIO_MAX = 24.0  # quadratic work would give 64
 _TRIES = 6  # a measure can be too long by chance, never too short: the least of them is the nearest
-# On a machine that is shared, what disturbs one measure lasts for a second and disturbs seven. What linear
-# work may then seem to be is measured further; what is beyond that does grow.
-_DOUBTFUL, _TRIES_IN_DOUBT = 32.0, 30
+# On a machine that is shared, what disturbs one measure lasts for seconds, and thirty of a few milliseconds
+# each are over before it. What linear work may then seem to be is measured further; what is beyond that does
+# grow.
+_DOUBTFUL, _TRIES_IN_DOUBT, _DOUBT_S = 32.0, 30, 15.0
 _HOPELESS_S = 2.0  # no large input here takes so long, and no measure would be forty times too long
 _FLOOR_S = 0.0005  # less than this is not measured well; a small input costs at least so much here
 
@@ -27,12 +28,14 @@ def ratio(work: Callable[[T], object], make: Callable[[int], T], size: int) -> f
     small, large = make(size), make(FACTOR * size)
     work(small)
     shortest, longest = _seconds(work, small), _seconds(work, large)
-    for tried in range(_TRIES_IN_DOUBT):
+    tried, ends = 0, time.monotonic() + _DOUBT_S
+    while tried < _TRIES_IN_DOUBT or time.monotonic() < ends:
         shortest = min(shortest, _seconds(work, small))
         found = longest / max(shortest, _FLOOR_S)
         if found <= RATIO_MAX or longest > _HOPELESS_S or (tried >= _TRIES and found > _DOUBTFUL):
             break
         longest = min(longest, _seconds(work, large))
+        tried += 1
     return longest / max(shortest, _FLOOR_S)
 
 

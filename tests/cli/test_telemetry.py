@@ -388,7 +388,7 @@ def test_a_collector_gets_no_login_that_nobody_gave_it(project: Project, service
 def test_of_an_answer_no_more_is_read_than_is_needed(*, packed: bool) -> None:
     """A collector that answers gigabytes, or what unpacks to them, took 1.3 GiB of the job's memory."""
     with collecting(kinds_of_answer.flood(200, packed=packed)) as sent, CollectorSession() as session:
-        answer = session.post(sent.address, data=b"", timeout=10)
+        answer = session.post(sent.address, data=b"", timeout=patience_s)
 
     assert (answer.status_code, answer.reason) == (200, "OK")
     assert answer.raw.getbuffer().nbytes <= 65_536
