@@ -289,22 +289,23 @@ class Repository:
 
     def _general_attributes(self) -> Iterator[Path]:
         """Yield the files of attributes of this account and of this machine."""
-        named = last_value(self.settings, "core.attributesfile")
-        if named:
-            yield _expanded(named, self.environ, self.top)
-        else:
-            yield from (one / "attributes" for one in _config_homes(self.environ)[:1])
+        yield from self._account_files("core.attributesfile", "attributes")
         if not is_true(self.environ.get("GIT_ATTR_NOSYSTEM", "")):
             yield from (one.with_name("gitattributes") for one in _system_files(self.environ))
+
+    def _account_files(self, setting: str, usual: str) -> list[Path]:
+        """Return the file of this account that a setting names, else the usual one beside its settings."""
+        named = last_value(self.settings, setting)
+        if named:
+            return [_expanded(named, self.environ, self.top)]
+        return [one / usual for one in _config_homes(self.environ)[:1]]
 
     def _attribute_file(self, path: Path) -> AttributeFile:
         return parse_attributes(_read_or_none(path, _attributes_max) or b"")
 
     def ignores(self, path: str) -> bool:
         """Whether a file that is not there yet would be ignored; `path` is that below `top`."""
-        named = last_value(self.settings, "core.excludesfile")
-        general = [_expanded(named, self.environ, self.top)] if named else []
-        general = general or [one / "ignore" for one in _config_homes(self.environ)[:1]]
+        general = self._account_files("core.excludesfile", "ignore")
         files = [(one, "") for one in (*general, self.common / "info" / "exclude")]
         files += [(self.top / one / ".gitignore", one) for one in reversed(list(_folders_of(path)))]
         # Git follows no link that stands in the place of a list in the repository.

@@ -139,22 +139,32 @@ def _assign(
 
 
 def _fits_rule(path: str, rule: Rule, *, ignore_case: bool = False) -> bool:
-    """Whether a rule is about a file, whose path has a character for each byte.
+    """Whether a rule is about a file. A pattern without a slash is about names, one with it about paths."""
+    pattern, anchored = rule.pattern, "/" in rule.pattern
+    if pattern.endswith("/"):
+        return False
+    return fits_below(
+        path, pattern.removeprefix("/"), rule.folder, anchored=anchored, ignore_case=ignore_case
+    )
 
-    With `ignore_case` they are small letters. A pattern without a slash is about names, in any folder.
+
+def fits_below(path: str, pattern: str, folder: str, *, anchored: bool, ignore_case: bool) -> bool:
+    """Whether a pattern, which stands in a file in `folder`, fits a path that has a character for each byte.
+
+    It is about the path from that folder on where it is `anchored`, else about the name, in any folder below.
+    With `ignore_case` the path is in small letters.
     """
-    pattern, front = rule.pattern, f"{rule.folder}/" if rule.folder else ""
+    front = f"{folder}/" if folder else ""
     if ignore_case:
         pattern, front = lower(pattern), lower(front)
     if not path.startswith(front):
         return False
-    path = path[len(front) :]
-    if "/" not in pattern:
-        name = path.rpartition("/")[2]
-        if pattern.startswith("*") and _SPECIAL.isdisjoint(pattern[1:]):
-            return name.endswith(pattern[1:])
-        return fits_wildcards(name, pattern)
-    return not pattern.endswith("/") and fits_wildcards(path, pattern.removeprefix("/"))
+    if anchored:
+        return fits_wildcards(path[len(front) :], pattern)
+    name = path.rpartition("/")[2]
+    if pattern.startswith("*") and _SPECIAL.isdisjoint(pattern[1:]):
+        return name.endswith(pattern[1:])
+    return fits_wildcards(name, pattern)
 
 
 class _Star(Struct, frozen=True):

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from reconciler.core.git.attributes import by_bytes, fits_wildcards, lower
+from reconciler.core.git.attributes import by_bytes, fits_below, lower
 
 
 class IgnoreRule(Struct, frozen=True):
@@ -73,16 +73,8 @@ def _ways(path: str) -> Iterator[tuple[str, bool]]:
 
 def _is_ignored(path: str, rules: Iterable[IgnoreRule], is_folder: bool, ignore_case: bool) -> bool:  # noqa: FBT001 - of this module alone
     for rule in rules:
-        if (is_folder or not rule.folders) and _fits(path, rule, ignore_case=ignore_case):
+        if (is_folder or not rule.folders) and fits_below(
+            path, rule.pattern, rule.folder, anchored=rule.anchored, ignore_case=ignore_case
+        ):
             return rule.ignored
     return False
-
-
-def _fits(path: str, rule: IgnoreRule, *, ignore_case: bool) -> bool:
-    pattern, front = rule.pattern, f"{rule.folder}/" if rule.folder else ""
-    if ignore_case:
-        pattern, front = lower(pattern), lower(front)
-    if not path.startswith(front):
-        return False
-    rest = path[len(front) :]
-    return fits_wildcards(rest if rule.anchored else rest.rpartition("/")[2], pattern)
