@@ -6,6 +6,7 @@
     script/move reconciler/live/told.py:reached report_progress             a name, where it is
     script/move reconciler/a.py:decide reconciler/b.py                      a definition, to another module
     script/move reconciler/a.py:decide reconciler/b.py:decide_call          the same, under another name
+    script/move reconciler/a.py +reconciler/b.py                            a module, to the end of another
     script/move --file moves.txt                                            one move a line, # for remarks
 
 Rewritten are the package, tests, scripts and benches, planted defects and mutants, import contracts, names of
@@ -136,6 +137,7 @@ class Tree:
         self.texts: dict[str, str] = {name: text for name, text in texts.items() if text is not None}
         self.before = dict(self.texts)
         self.moved: list[tuple[str, str]] = []  # files and folders, in order
+        self.gone: list[str] = []  # modules that stand in another one now
         self.renamed: list[tuple[str, str]] = []  # patterns and names: what planted defects have to follow
         self.remarks: list[str] = []
 
@@ -155,11 +157,18 @@ class Tree:
         for name in [one for one in self.texts if one == old or one.startswith(f"{old}/")]:
             self.texts[new + name.removeprefix(old)] = self.texts.pop(name)
 
+    def remove(self, name: str) -> None:
+        """Take a file away."""
+        del self.texts[name]
+        self.gone.append(name)
+
     def write(self) -> None:
         """Move what moved, write what changed, sort its imports and lay it out."""
         for old, new in self.moved:
             (ROOT / new).parent.mkdir(parents=True, exist_ok=True)
             (ROOT / old).rename(ROOT / new)
+        for name in self.gone:
+            (ROOT / name).unlink()
         changed = [name for name, text in self.texts.items() if text != _read_text(ROOT / name)]
         for name in changed:
             (ROOT / name).parent.mkdir(parents=True, exist_ok=True)
@@ -170,6 +179,9 @@ class Tree:
 
 
 def _move(tree: Tree, old: Place, wanted: str) -> None:
+    if wanted.startswith("+"):
+        _merge_module(tree, old, parse_place(wanted[1:]))
+        return
     new = parse_place(wanted if "/" in wanted else f"{old.path}:{wanted}")
     if old.path not in tree.texts and not any(name.startswith(f"{old.path}/") for name in tree.texts):
         raise MoveError(f"{old.path} is not there")
@@ -189,9 +201,16 @@ def _move(tree: Tree, old: Place, wanted: str) -> None:
 def _move_module(tree: Tree, old: Place, new: Place) -> None:
     """Let imports of the module as a name follow by their scopes, and every other mention by its spelling."""
     if new.path in tree.texts or any(name.startswith(f"{new.path}/") for name in tree.texts):
-        raise MoveError(f"{new.path} is there already: move its definitions one by one")
+        raise MoveError(f"{new.path} is there already: write +{new.path} to add {old.path} to its end")
     if Path(old.path).suffix != Path(new.path).suffix:
         raise MoveError(f"{old.path} and {new.path} are not of one sort")
+    _change_mentions(tree, old, new)
+    _change_contracts(tree, old, new)
+    tree.move(old.path, new.path)
+    tree.renamed.append((rf"\b{old.as_member[1]}(?=[:.])", new.as_member[1]))  # `in = 'paging:walk'`
+
+
+def _change_mentions(tree: Tree, old: Place, new: Place) -> None:
     package, stem = new.as_member
     for name in tree.python():
         if old.as_member[1] in tree.texts[name]:
@@ -205,9 +224,6 @@ def _move_module(tree: Tree, old: Place, new: Place) -> None:
     if old.dotted.startswith(VERBS) and new.dotted.startswith(VERBS):
         verb = rf'(?<="){re.escape(old.dotted.removeprefix(VERBS))}(?=[:.])'
         tree.change(lambda text: re.sub(verb, new.dotted.removeprefix(VERBS), text), ".py")
-    _change_contracts(tree, old, new)
-    tree.move(old.path, new.path)
-    tree.renamed.append((rf"\b{old.as_member[1]}(?=[:.])", stem))  # of a row: `in = 'paging:walk'`
 
 
 def _paths(old: str, new: str) -> Iterator[tuple[str, str]]:
@@ -231,6 +247,119 @@ def _change_contracts(tree: Tree, old: Place, new: Place) -> None:
             blocks[number] = head + layers + re.sub(rf"\b{stem}\b", becomes, body)
         else:
             tree.remarks.append(f"pyproject.toml: the layers of {parent} name {stem}, which left it")
+    tree.texts["pyproject.toml"] = mark.join(blocks)
+
+
+# --- A module becomes a part of another one ---------------------------------------------------------
+
+
+def _merge_module(tree: Tree, old: Place, new: Place) -> None:
+    """Add a module to the end of another one, under a heading that is its docstring.
+
+    It goes to the beginning where the other one imports from it: what is used while a module is imported has
+    to be defined by then. Both may import the same names; any other name that both have is refused.
+    """
+    if old.path not in tree.texts or new.path not in tree.texts:
+        raise MoveError(f"{old.path} and {new.path} have to be modules that are there")
+    source, target = Source(old.path, tree.texts[old.path]), Source(new.path, tree.texts[new.path])
+    _refuse_two_meanings(source, target)
+    first = any(module == source.dotted for module, _ in target.origins.values())
+    added, kept = (Part(one.path, _without_other(one, other)) for one, other in _both(source, target))
+    bodies = [f"{_heading(source)}\n\n\n{added.body}", kept.body]
+    imports = "\n".join([kept.docstring, "", *dict.fromkeys([*kept.imports, *added.imports])])
+    tree.texts[new.path] = "\n\n\n".join([imports, *(bodies if first else bodies[::-1])]).rstrip() + "\n"
+    tree.remove(old.path)
+    _change_mentions(tree, old, new)
+    _drop_from_contracts(tree, old)
+    tree.renamed.append((rf"\b{old.as_member[1]}(?=[:.])", new.as_member[1]))
+
+
+def _both(source: "Source", target: "Source") -> tuple[tuple["Source", "Source"], tuple["Source", "Source"]]:
+    return (source, target), (target, source)
+
+
+def _refuse_two_meanings(source: "Source", target: "Source") -> None:
+    wrong = []
+    for name in sorted(source.origins.keys() & target.origins.keys()):
+        ours, theirs = source.origins[name], target.origins[name]
+        if ours not in (theirs, (target.dotted, name)) and theirs != (source.dotted, name):
+            wrong.append(f"{name} is {_origin(ours)} and {_origin(theirs)}")
+    for one, other in _both(source, target):
+        wrong += [
+            f"{one.path} imports {was} of {other.path} as {name}"
+            for name, (module, was) in one.origins.items()
+            if module == other.dotted and name != was
+        ]
+    if wrong:
+        raise MoveError("; ".join(wrong) + ": rename first")
+
+
+def _origin(origin: tuple[str, str]) -> str:
+    module, name = origin
+    return f"{module}.{name}"
+
+
+def _without_other(source: "Source", other: "Source") -> str:
+    """Return the text of a module in which nothing is imported from the other one any more."""
+    package, _, stem = other.dotted.rpartition(".")
+    aliases = {name for name, origin in source.origins.items() if origin == (package, stem)}
+    edits: list[Span] = []
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.ImportFrom) and node.module in (package, other.dotted):
+            kept = [one for one in node.names if node.module == package and one.name != stem]
+            if len(kept) < len(node.names):
+                line = ast.unparse(ast.ImportFrom(node.module, kept, 0)) if kept else ""
+                edits.append((*source.span(node), line or ("pass" if node.col_offset else "")))
+        elif (
+            isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in aliases
+        ):
+            edits.append((*source.span(node), node.attr))
+    return source.edited(edits)
+
+
+class Part:
+    """A module in three pieces: its docstring, its imports, and the rest as it stands there."""
+
+    def __init__(self, path: str, text: str) -> None:
+        tree = ast.parse(text, filename=path)
+        rows = text.splitlines()
+        docstring = tree.body[:1] if ast.get_docstring(tree) is not None else []
+        ahead = [
+            node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom) or _checks_types(node)
+        ]
+        self.docstring = "\n".join(_rows_of(rows, node) for node in docstring)
+        self.imports = [_rows_of(rows, node) for node in ahead]
+        taken = {number for node in (*docstring, *ahead) for number in _numbers(node)}
+        self.body = "\n".join(row for number, row in enumerate(rows, 1) if number not in taken).strip("\n")
+
+
+def _checks_types(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
+def _numbers(node: ast.stmt) -> range:
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
+
+
+def _rows_of(rows: list[str], node: ast.stmt) -> str:
+    return "\n".join(rows[number - 1] for number in _numbers(node))
+
+
+def _heading(source: "Source") -> str:
+    first, _, rest = (ast.get_docstring(source.tree) or source.dotted).partition("\n")
+    comment = [f"# {line}".rstrip() for line in rest.strip("\n").split("\n")] if rest.strip() else []
+    return "\n".join([f"# --- {first.rstrip('.')} ".ljust(100, "-"), *(["#", *comment] if comment else [])])
+
+
+def _drop_from_contracts(tree: Tree, old: Place) -> None:
+    parent, stem = old.as_member
+    mark = "[[tool.importlinter.contracts]]"
+    blocks = tree.texts["pyproject.toml"].split(mark)
+    for number, block in enumerate(blocks):
+        head, layers, body = block.partition("layers = [")
+        if f'containers = ["{parent}"]' in head:
+            body = re.sub(rf'(?<=")\s*{stem} \| | \| {stem}\b', "", body)
+            blocks[number] = head + layers + re.sub(rf'"{stem}",\s*|,?\s*"{stem}"', "", body)
     tree.texts["pyproject.toml"] = mark.join(blocks)
 
 
@@ -377,6 +506,17 @@ class Source:
     def bound(self) -> set[str]:
         """Every name at its top, imported ones too."""
         return self.defined | {name for node in ast.walk(self.tree) for name in _imported(node)}
+
+    @cached_property
+    def origins(self) -> dict[str, tuple[str, str]]:
+        """Where each name at its top comes from: the module, and the name there."""
+        found = {name: (self.dotted, name) for name in self.defined}
+        for node in _own_nodes(self.tree):
+            if isinstance(node, ast.ImportFrom):
+                found |= {one.asname or one.name: (node.module or "", one.name) for one in node.names}
+            elif isinstance(node, ast.Import):
+                found |= {one.asname or one.name.partition(".")[0]: (one.name, "") for one in node.names}
+        return found
 
     @cached_property
     def methods(self) -> list[str]:

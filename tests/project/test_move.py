@@ -172,6 +172,48 @@ def test_a_definition_moves_with_its_comment_and_every_import_follows(project: P
     compile(scopes, "scopes", "exec")
 
 
+def test_a_module_is_added_to_another_one_that_used_it(project: Project) -> None:
+    """What both import stands once, nothing is imported from the module that is gone, and rows follow."""
+    moved = project.move("reconciler/live/told.py", "+reconciler/live/scopes.py")
+
+    assert moved.returncode == 0, moved.stdout + moved.stderr
+    scopes = project.text("reconciler/live/scopes.py")
+    assert not (project.folder / "reconciler" / "live" / "told.py").exists()
+    assert scopes.startswith('"""Reads lists."""\n\nfrom typing import Literal\n')
+    assert "# --- How far a list is read ---" in scopes
+    assert "# Above the function, because it says why.\ndef reached" in scopes
+    assert scopes.index("def reached") < scopes.index("def read(")
+    assert "import told" not in scopes
+    assert "live.told" not in scopes
+    assert "for row in range(3)], reached(2)" in scopes
+    assert "from reconciler.live.scopes import reached as told" in project.text("tests/test_scopes.py")
+    assert 'layers = ["scopes"]' in project.text("pyproject.toml")
+    assert "in = 'scopes:reached'" in project.text("tests/sabotage/defects/live.toml")
+    assert "`reached` in `live/scopes.py`" in project.text("docs/page.md")
+    compile(scopes, "scopes", "exec")
+
+
+def test_a_module_is_added_behind_one_that_does_not_use_it(project: Project) -> None:
+    assert project.move("reconciler/live/scopes.py", "+reconciler/live/told.py").returncode == 0
+
+    told = project.text("reconciler/live/told.py")
+    assert told.index("def reached") < told.index("# --- Reads lists ---") < told.index("def read(")
+    assert "\nfrom reconciler" not in told
+
+
+def test_a_module_is_not_added_where_a_name_would_mean_two_things(project: Project) -> None:
+    other = project.folder / "reconciler" / "live" / "other.py"
+    other.write_text('"""Other."""\n\nfrom json import loads as read\n\nreached = read("1")\n', "utf-8")
+    before = project.all_texts()
+
+    refused = project.move("reconciler/live/scopes.py", "+reconciler/live/other.py")
+
+    assert refused.returncode == 2
+    assert "reached is reconciler.live.told.reached and reconciler.live.other.reached" in refused.stderr
+    assert "read is reconciler.live.scopes.read and json.loads: rename first" in refused.stderr
+    assert project.all_texts() == before
+
+
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [
