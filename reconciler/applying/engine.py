@@ -18,7 +18,7 @@ from reconciler.applying.settle import settle
 from reconciler.applying.step import step
 from reconciler.applying.stop import Halt
 from reconciler.applying.workers import queues, together
-from reconciler.core.calls.gaps import gap_of
+from reconciler.core.calls import summarize_gaps
 from reconciler.core.comparing.carrying import values_of_several
 from reconciler.core.planning.order import waves
 from reconciler.logbook import steps, stopwatch
@@ -159,5 +159,5 @@ def _report(run: Session, started_at: str) -> Run:
         adopted=len(run.plan.adoptions),
         calls=dict(context.client.calls),
         stopped=halt.what if halt else "",
-        gap=gap_of(context.client.gaps.seconds, context.client.gaps.again),
+        gap=summarize_gaps(context.client.gaps.seconds, context.client.gaps.again),
     )

@@ -17,7 +17,7 @@ from reconciler.core.comparing.match import same_identity
 from reconciler.core.comparing.normalize import live, masked
 from reconciler.core.comparing.reused import describe_reuse, find_reuse
 from reconciler.core.rules import Key
-from reconciler.core.text.blanks import trim_edges
+from reconciler.core.text import trim_edges
 from reconciler.errors import NotFound, ServiceError, Unauthorized
 from reconciler.model.address import Address, parse
 from reconciler.model.documents import Fields

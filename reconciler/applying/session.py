@@ -18,7 +18,7 @@ from reconciler.applying.ledger import Ledger
 from reconciler.applying.stop import Halt
 from reconciler.core.comparing.match import Index
 from reconciler.core.comparing.proofs import texts
-from reconciler.core.hashing.stretch import stretched
+from reconciler.core.digests import stretch_secret
 from reconciler.core.planning.flapping import count_set_back
 from reconciler.core.planning.leaving import unmarking
 from reconciler.core.planning.moves import with_carried
@@ -240,7 +240,7 @@ class Session:
         """Compute beside the event loop what the record of a password takes: a look must not wait for it."""
         entity, salt = self.desired.entities.get(address), self.context.store.salt
         for text in texts(entity, salt) if entity else ():
-            await self.context.outside.offload(partial(stretched, text, salt))
+            await self.context.outside.offload(partial(stretch_secret, text, salt))
 
     async def before_call(self, attempt: Attempt) -> None:
         """No look and no write begins before this has returned. Raises NotDone, LockHeld, StoreError."""

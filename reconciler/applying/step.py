@@ -20,7 +20,7 @@ from reconciler.applying.attempt import Attempt
 from reconciler.applying.endings import answered, cut_off, failed, mistaken, not_done
 from reconciler.applying.readback import GIVE_AGAIN, SHOWN_AGAIN, Proof
 from reconciler.applying.session import NotDone, Session
-from reconciler.core.calls.retry import tries_max, wait_s
+from reconciler.core.calls import retry_wait_s, tries_max
 from reconciler.core.comparing.evidence import Verdict
 from reconciler.core.comparing.merge import create_body, update_body
 from reconciler.errors import NotFound, NotSent, ReconcilerError, ServiceError, Throttled
@@ -63,7 +63,7 @@ async def _tried(run: Session, attempt: Attempt) -> Outcome:
             attempt.stage = "looking"
             if not _may_try_again(run, tries):
                 raise
-            await run.pause(wait_s(tries, run.context.timing.random()))
+            await run.pause(retry_wait_s(tries, run.context.timing.random()))
             continue
         except Throttled as error:
             if attempt.stage != "sending":
@@ -119,7 +119,7 @@ def _patience_s(run: Session, change: Change, tries: int, error: Throttled) -> f
     Whoever says 503 or 408 may have passed the request on, and lists may lag behind: a look that finds
     nothing says that nothing was made only when the settle window is over (rule A9).
     """
-    asked_s = wait_s(tries, run.context.timing.random(), error.wait_s)
+    asked_s = retry_wait_s(tries, run.context.timing.random(), error.wait_s)
     at_once = _turned_away(error) or not isinstance(change, Create)
     return asked_s if at_once else max(asked_s, run.context.limits.settle_s)
 

@@ -110,10 +110,10 @@ class Commands(click.Group):
             check_options(command, ctx, args)
         if command is None and not name.startswith("-"):
             from reconciler.cli.slips import check_command  # noqa: PLC0415 - for a mistake alone
-            from reconciler.core.text.suggest import nearest  # noqa: PLC0415 - 10 ms, for a mistake alone
+            from reconciler.core.suggest import find_nearest  # noqa: PLC0415 - 10 ms, for a mistake alone
 
             check_command(name, ctx)
-            close = nearest("command", name, COMMANDS)
+            close = find_nearest("command", name, COMMANDS)
             meant = f" Did you mean {close}?" if close else ""
             raise click.UsageError(f"{name!r} is not a command.{meant}", ctx)
         return super().resolve_command(ctx, args)
@@ -209,12 +209,12 @@ def _check_arguments(arguments: Sequence[str]) -> None:
     """Raise InputError where one of them is no text. It is not shown: it may be a secret, or a name."""
     if all(map(str.isascii, arguments)):  # nearly always; the rest need not be loaded then
         return
-    from reconciler.core.text.legible import why_no_text  # noqa: PLC0415 - see above
+    from reconciler.core.text import why_not_text  # noqa: PLC0415 - see above
 
     problems = tuple(
         Problem(f"argument {number}", 0, 0, f"it {why}.", _how_to_say(argument), code="E123")
         for number, argument in enumerate(arguments, 1)
-        if (why := why_no_text(argument))
+        if (why := why_not_text(argument))
     )
     if problems:
         raise InputError("the command line cannot be read; nothing was done.", problems=problems)

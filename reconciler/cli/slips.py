@@ -2,7 +2,7 @@
 
 One table of commands, one of options. Belongs here: the words, and finding them on a command line before
 anything is done: `-out=plan.json` would otherwise write a file called `ut=plan.json`. Not here: names of
-ours that are misspelt (core/text/suggest.py, and click).
+ours that are misspelt (core/suggest.py, and click).
 """
 
 from collections.abc import Mapping, Sequence

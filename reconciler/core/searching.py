@@ -11,9 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from reconciler.core.comparing import normalize
-from reconciler.core.text.casing import fold_case
-from reconciler.core.text.composed import normalized
-from reconciler.core.text.suggest import nearest
+from reconciler.core.suggest import find_nearest
+from reconciler.core.text import fold_case, normalize_unicode
 from reconciler.errors import InputError, Problem
 from reconciler.model.documents import Scalar
 from reconciler.model.kind.kinds import CONTACT
@@ -93,7 +92,7 @@ def _problem(given: str, where: str, known: frozenset[str], shown: frozenset[str
         what = f"{given} cannot be searched or sorted by."
         return Problem(where, 0, 0, what, f"show it: --field {given}", code="E100")
     # The name is shown and never the text: what somebody searches for may be a secret.
-    close = nearest("field", given, known)
+    close = find_nearest("field", given, known)
     hint = f"did you mean {close}?" if close else _OTHERWISE
     return Problem(where, 0, 0, f"{given[:64]} is not a field of a contact.", hint, code="E201")
 
@@ -162,4 +161,4 @@ def _contains(field: str, value: Scalar, text: str) -> bool:
 
 
 def _caseless(text: str) -> str:
-    return normalized("NFC", fold_case(normalized("NFC", text)))
+    return normalize_unicode("NFC", fold_case(normalize_unicode("NFC", text)))

@@ -6,7 +6,7 @@ A reader is loaded where a manifest takes from a directory of its kind: few need
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
-from reconciler.core.text.suggest import did_you_mean
+from reconciler.core.suggest import did_you_mean
 from reconciler.directories.answers import AnswerRows, DirectoryFailed
 from reconciler.logbook import steps, stopwatch
 from reconciler.model.directories import Directories, Directory, LdapDirectory, ScimDirectory, SqlDirectory

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from reconciler.core.text.keys import may_be_key
+from reconciler.core.redact import may_be_private_key
 from reconciler.errors import InputError
 from reconciler.extras import require
 from reconciler.files.whole import read_file
@@ -103,7 +103,7 @@ def check_recipients(recipients: Iterable[str]) -> list[Key]:
 def _recipient(text: str) -> Key:
     # A private key in its place is the one slip that must not be repeated by an error.
     public = text.startswith(("age1", "ssh-"))
-    private = "SECRET" in text.upper() or (may_be_key(text) and not public)
+    private = "SECRET" in text.upper() or (may_be_private_key(text) and not public)
     shown = "(a private key)" if private else repr(text[:24])
     age = _age()
     kind = age.x25519 if text.startswith("age1") else age.ssh
@@ -118,7 +118,9 @@ def _recipient(text: str) -> Key:
 
 def file_named(text: str, what: str, said_by: str) -> Path:
     """Return the file that a text names. Raises InputError, without the text, where it may be a key."""
-    if may_be_key(text) and not os.path.lexists(text):  # also false for a name too long for the system
+    if may_be_private_key(text) and not os.path.lexists(
+        text
+    ):  # also false for a name too long for the system
         raise InputError(
             f"{said_by} holds {what} itself, or what may be one, and not the name of a file with it.",
             next="write it into a file that only you may read, and name that file",

@@ -6,7 +6,7 @@ A field that exists but is not declared may be named; it is only not ours then.
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from reconciler.core.text.suggest import did_you_mean
+from reconciler.core.suggest import did_you_mean
 from reconciler.errors import Problem
 from reconciler.manifest.entries import entries, entry_subject, sections
 from reconciler.manifest.schema.parts import definition_of

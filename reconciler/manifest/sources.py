@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from reconciler.core.text.legible import legible, why_no_text
+from reconciler.core.text import escape_undecodable, why_not_text
 from reconciler.errors import Problem
 from reconciler.manifest.files import (
     Unreadable,
@@ -94,7 +94,7 @@ def read(source: ManifestFile, log: ReadLog | None = None) -> bytes | Problem:
 def named(path: Path, root: Path) -> str:
     """Return the name of a path in messages: relative to `root`, with forward slashes, escaped."""
     written = (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
-    return shown(legible(written), most=400)
+    return shown(escape_undecodable(written), most=400)
 
 
 def _manifest(path: Path, root: Path, found: Path) -> ManifestFile:
@@ -122,7 +122,7 @@ def _walk(path: Path, root: Path, problems: list[Problem], depth: int) -> Iterat
             for name in entries:
                 inside = real / name
                 wanted = name.lower().endswith(SUFFIXES) or inside.is_dir()
-                if wanted and not name.startswith(".") and (why := why_no_text(name)):
+                if wanted and not name.startswith(".") and (why := why_not_text(name)):
                     what = f"the name {why}."
                     hint = "rename it; nothing that lies there can be named in a message or a plan"
                     problems.append(Problem(named(inside, root), 0, 0, what, hint, code="E123"))

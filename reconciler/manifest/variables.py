@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from reconciler.core.text.blanks import is_blank
-from reconciler.core.text.suggest import did_you_mean
+from reconciler.core.suggest import did_you_mean
+from reconciler.core.text import is_blank
 from reconciler.errors import Problem
 from reconciler.model.documents import Place
 from reconciler.model.secret import NO_FILES, VariableFiles

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from itertools import islice, pairwise
 from typing import Any, NamedTuple, NoReturn
 
-from reconciler.core.text.composed import normalized
+from reconciler.core.text import normalize_unicode
 from reconciler.errors import Problem
 from reconciler.model.documents import Place
 from reconciler.parsing.characters import HINT, UNFIT, complaint
@@ -303,7 +303,7 @@ class Builder:
         if null or not text:
             wrong, code = "a key must not be empty.", "E205"
             hint = f"{text} without quotes is no text: put quotes around it" if text else _KEY_HINT
-        elif not text.isascii() and normalized("NFC", text) != text:
+        elif not text.isascii() and normalize_unicode("NFC", text) != text:
             wrong = "the key is not in the composed Unicode form (NFC), so it may look like another one."
             hint, code = "write the accented letters as single characters", "E110"
         if text in container:

@@ -10,7 +10,7 @@ from json import JSONDecodeError
 from json.decoder import scanstring  # type: ignore[attr-defined]  # public since 3.0, absent from the stubs
 from typing import NoReturn
 
-from reconciler.core.text.unquoted import unquoted
+from reconciler.core.text import strip_quoted_text
 from reconciler.parsing.build import Builder, Position
 
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -93,7 +93,7 @@ class _Scanner:
             self.at = min(error.pos, len(self.text))
             self.builder.stop(
                 self._position(),
-                f"this is not JSON: {unquoted(error.msg)}.",
+                f"this is not JSON: {strip_quoted_text(error.msg)}.",
                 "check the quotes and escapes",
                 code="E101",
             )

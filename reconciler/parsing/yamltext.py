@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from reconciler.core.text.unquoted import unquoted
+from reconciler.core.text import strip_quoted_text
 from reconciler.parsing import yamlrules
 from reconciler.parsing.build import Builder, Position
 from reconciler.parsing.characters import complaint
@@ -173,7 +173,7 @@ def _events(text: str, builder: Builder, loader: Any) -> Iterator[Any]:
         hint = next((hint for sign, hint in _HINTS if sign in said), "check the quotes and the indentation")
         if _tab(text, position):
             hint = _TABS
-        what = f"this is not YAML: {unquoted(error.problem or error.context)}."
+        what = f"this is not YAML: {strip_quoted_text(error.problem or error.context)}."
         builder.stop(position, what, hint, code="E101")
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
         # The pure parser raises these for escapes beyond Unicode and for characters it will not read.

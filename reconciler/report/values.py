@@ -6,7 +6,7 @@ calls secret is hidden whatever its text is. No layout belongs here.
 
 from msgspec import Struct
 
-from reconciler.core.text.blanks import has_edges
+from reconciler.core.text import has_edges
 from reconciler.model.documents import Scalar
 from reconciler.model.kind.kinds import KINDS
 from reconciler.model.plan.changes import FieldChange

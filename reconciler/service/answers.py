@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from reconciler.core.calls.retry import Failure
+from reconciler.core.calls import Failure
 
 Form = Literal["json", "xml"]  # of bodies on the wire
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Any, Self
 
-from reconciler.core.calls.retry import http_date
+from reconciler.core.calls import parse_http_date
 from reconciler.service.http import urls
 
 
@@ -122,5 +122,5 @@ def _inside(value: Any) -> list[Any]:
 @lru_cache(maxsize=64)
 def iso_date(header: str) -> str:
     """A Date header as ISO 8601 text in UTC, or "" where it is none."""
-    moment = http_date(header)
+    moment = parse_http_date(header)
     return "" if moment is None else moment.isoformat().replace("+00:00", "Z")

@@ -18,7 +18,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reconciler.core.text.casing import fold_case
+from reconciler.core.text import fold_case
 from reconciler.model.profile import Profile
 from reconciler.service.answers import ENDLESS, ITS_ERROR, MISCOUNTED, OTHER_SERVICE, UNKNOWN_FORM
 from reconciler.service.found import Found, Page, Rows, links, remote_id

@@ -8,7 +8,7 @@ Source: specification 4.2; docs/service.md, lists.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from reconciler.core.text.casing import fold_case
+from reconciler.core.text import fold_case
 from reconciler.errors import SettingsError
 from reconciler.model.kind.kind import Kind
 from reconciler.model.profile import Profile

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from reconciler.core.text.keys import mask_key
+from reconciler.core.redact import mask_private_key
 from reconciler.model.settings import Secret
 from reconciler.settings import trust
 
@@ -55,9 +55,9 @@ class SecretSource:
         """How `reconciler config` names it. Arguments stay unsaid: they may name vaults and people."""
         match self.way:
             case "env":
-                return f"environment {mask_key(self.name)}"
+                return f"environment {mask_private_key(self.name)}"
             case "file":
-                return f"file {mask_key(self.name)}"
+                return f"file {mask_private_key(self.name)}"
             case "command":
                 return f"command {self.arguments[0]}"
 
@@ -116,7 +116,8 @@ def _read_text(source: SecretSource, root: Path, environ: Mapping[str, str], tim
             text = _from_environment(source.name, environ)
         case "file":
             text = _text(
-                _from_file(root / source.name, mask_key(source.name), trust.this_user(environ)), source
+                _from_file(root / source.name, mask_private_key(source.name), trust.this_user(environ)),
+                source,
             )
         case "command":
             text = _text(_from_command(source, root, environ, timeout_s), source)

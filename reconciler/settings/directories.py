@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from reconciler.core.calls.loopback import is_loopback
+from reconciler.core.calls import is_loopback
 from reconciler.directories.sql import statements
 from reconciler.errors import Problem
 from reconciler.model.directories import (

@@ -13,7 +13,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import structs
 
-from reconciler.core.text.suggest import did_you_mean
+from reconciler.core.suggest import did_you_mean
 from reconciler.errors import Problem, SettingsError
 from reconciler.manifest.files import Unreadable, place_below, read_below
 from reconciler.manifest.schema.check import check

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from reconciler.core.text.keys import mask_key
-from reconciler.core.text.legible import legible, why_no_text
-from reconciler.core.text.suggest import did_you_mean
+from reconciler.core.redact import mask_private_key
+from reconciler.core.suggest import did_you_mean
+from reconciler.core.text import escape_undecodable, why_not_text
 from reconciler.errors import Problem, SettingsError
 from reconciler.manifest.readlog import ReadLog
 from reconciler.manifest.schema.check import check
@@ -73,10 +73,10 @@ def _written(cwd: Path, environ: Mapping[str, str]) -> Path:
 
 def check_path(path: Path, what: str) -> None:
     """Raise SettingsError for a path that is no text: the store, reports and messages all lead through it."""
-    if why := why_no_text(str(path)):
+    if why := why_not_text(str(path)):
         raise refused(
             Problem(
-                legible(str(path)).replace("\0", "\\0"),
+                escape_undecodable(str(path)).replace("\0", "\\0"),
                 0,
                 0,
                 f"the name of {what} {why}.",
@@ -162,7 +162,7 @@ def _read(file: Path, shown: str, who: trust.Who, log: ReadLog) -> Tree:
 
 def _believed(file: Path, shown: str, who: trust.Who) -> bytes:
     """Return what the file says, where nobody else on this machine could have written it."""
-    shown = mask_key(shown)
+    shown = mask_private_key(shown)
     try:
         found = trust.read(file, who)
     except OSError as error:

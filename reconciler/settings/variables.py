@@ -9,8 +9,8 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from reconciler.core.text.legible import legible
-from reconciler.core.text.suggest import candidates
+from reconciler.core.suggest import find_suggestions
+from reconciler.core.text import escape_undecodable
 from reconciler.errors import Problem
 from reconciler.manifest.schema.check import check
 from reconciler.model.documents import Place
@@ -60,11 +60,11 @@ def from_environment(
         elif name not in links:
             # What all names share would make any two of them look alike.
             rest = {one.removeprefix(PREFIX): one for one in names}
-            near = candidates("setting", name.removeprefix(PREFIX), rest)
-            hint = f"unset {legible(name)}; docs/settings.md lists the names"
+            near = find_suggestions("setting", name.removeprefix(PREFIX), rest)
+            hint = f"unset {escape_undecodable(name)}; docs/settings.md lists the names"
             hint = f"did you mean {rest[near[0]]}?" if len(near) == 1 else hint
             what = "no setting has this name."
-            problems.append(Problem(f"environment {legible(name)}", 0, 0, what, hint, code="E100"))
+            problems.append(Problem(f"environment {escape_undecodable(name)}", 0, 0, what, hint, code="E100"))
     if problems:
         raise refused(*problems)
     return found

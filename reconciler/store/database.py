@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from msgspec import structs
 
-from reconciler.core.hashing.keyed import keyed
+from reconciler.core.digests import keyed_digest
 from reconciler.core.runs.audit import Verification, beginning, entity_hash, verify
 from reconciler.core.runs.recover import Standing, Unfinished
 from reconciler.errors import StoreError
@@ -503,7 +503,7 @@ class Store:
             return None
         from reconciler.store.pace import SharedPace  # noqa: PLC0415 - only a shared store needs its dialect
 
-        return SharedPace(self._database, keyed(self.salt, "pace", credential), per_second)
+        return SharedPace(self._database, keyed_digest(self.salt, "pace", credential), per_second)
 
     @property
     def _empty(self) -> bool:

@@ -1,7 +1,7 @@
 """The pace that everybody with one credential shares: a row in a shared store, on that store's clock.
 
 Belongs here: reading and writing that row, one transaction at a time, and bringing the store's clock and
-ours together. Not here: the arithmetic (core/calls/pace.py), who waits (service/http/limiter.py), which
+ours together. Not here: the arithmetic (core/calls.py), who waits (service/http/limiter.py), which
 credential it is: only a keyed hash arrives here.
 
 Everybody takes turns from one row, so everybody stays below the service's limit together, and a refusal of
@@ -20,7 +20,7 @@ from sqlalchemy import Connection, Float, cast, extract, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from reconciler.aside import aside
-from reconciler.core.calls import pace as paces
+from reconciler.core import calls as paces
 from reconciler.errors import StoreError
 from reconciler.store.engines.connection import Database
 from reconciler.store.engines.schema import PACES
@@ -75,7 +75,7 @@ class SharedPace:
         """Take so many turns; return the seconds until the first begins, and those between two."""
 
         def take(pace: paces.Pace, now: float) -> tuple[paces.Pace, tuple[float, float]]:
-            after, begins_at, spacing_s = paces.reserve(pace, now, turns, self._limit)
+            after, begins_at, spacing_s = paces.reserve_turns(pace, now, turns, self._limit)
             return after, (begins_at, spacing_s)
 
         begins_at, spacing_s = await self._transaction(take)
@@ -85,7 +85,7 @@ class SharedPace:
         """Halve everybody's rate, at most once a second, and pause everybody for `asked_s` seconds."""
 
         def slow(pace: paces.Pace, now: float) -> tuple[paces.Pace, tuple[float, float]]:
-            return paces.slowed(pace, now, self._limit, asked_s), (now, 0.0)
+            return paces.slow_down(pace, now, self._limit, asked_s), (now, 0.0)
 
         await self._transaction(slow)
 
@@ -144,7 +144,7 @@ class SharedPace:
             connection.execute(made.on_conflict_do_nothing())
             row = connection.execute(_ROW, {"wanted": self._credential}).one()
         pace = paces.Pace(row.rate, row.changed_at, row.next_at, row.seen_at)
-        return (pace if _believable(pace, row.now) else paces.begun(row.now, self._limit)), row.now
+        return (pace if _believable(pace, row.now) else paces.begin_pace(row.now, self._limit)), row.now
 
 
 class _Done(Struct, frozen=True):

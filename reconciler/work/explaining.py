@@ -17,7 +17,7 @@ from reconciler.core.declared.resolve import Resolved
 from reconciler.core.planning.select import Selection, check
 from reconciler.core.planning.select import known as selectable
 from reconciler.core.rules import Rules, rules_of
-from reconciler.core.text.suggest import did_you_mean
+from reconciler.core.suggest import did_you_mean
 from reconciler.core.views.explaining import Evidence, PlanView, explanations
 from reconciler.core.views.provenance import sources_of
 from reconciler.errors import UnknownAddress

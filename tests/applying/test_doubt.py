@@ -18,7 +18,7 @@ from applying.bench import (
 )
 from wire import Rule, Send, answered, lost_after, lost_before
 
-from reconciler.core.calls.retry import retry_burst, retry_share, tries_max
+from reconciler.core.calls import retry_burst, retry_share, tries_max
 from reconciler.core.comparing.merge import create_body
 from reconciler.model.address import contact, device
 from reconciler.service.http.timing import Timing

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cli.hands import PLAIN
 
-from reconciler.core.text.legible import legible, why_no_text
+from reconciler.core.text import escape_undecodable, why_not_text
 from reconciler.errors import SettingsError
 from reconciler.settings.reading import read_settings
 
@@ -186,5 +186,5 @@ def test_what_is_no_text_is_shown_as_its_bytes() -> None:
     """And nothing else is changed."""
     shown = {"x-\udcff": "x-\\xff", "\ud800": "\\ud800", "é\U0001f691\n": "é\U0001f691\n"}
 
-    assert {text: legible(text) for text in shown} == shown
-    assert [bool(why_no_text(text)) for text in shown] == [True, True, False]
+    assert {text: escape_undecodable(text) for text in shown} == shown
+    assert [bool(why_not_text(text)) for text in shown] == [True, True, False]

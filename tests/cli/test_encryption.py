@@ -17,8 +17,8 @@ from pyrage import passphrase, x25519
 from report import cases
 
 from reconciler.core.planning.fingerprint import fingerprint
+from reconciler.core.redact import mask_private_key
 from reconciler.core.review.seal import kept
-from reconciler.core.text.keys import mask_key
 from reconciler.errors import FileError, InputError, ReconcilerError
 from reconciler.files.encryption import check_recipients, encrypt_to, read_identities, read_recipients
 from reconciler.files.planfile import read_plan, write_plan
@@ -225,7 +225,7 @@ def test_a_file_may_be_called_like_a_key(tmp_path: Path, name: str) -> None:
     read = read_plan(locked(tmp_path), identity=str(path), environ={})
 
     assert read == read_plan(locked(tmp_path), identity=key_file(tmp_path), environ={})
-    assert mask_key(name) == name
+    assert mask_private_key(name) == name
 
 
 def test_a_key_that_is_no_file_is_refused(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from reconciler.core.comparing.identity import (
     search_texts,
 )
 from reconciler.core.comparing.phone_numbers import number_key
-from reconciler.core.text.casing import fold_case
+from reconciler.core.text import fold_case
 from reconciler.model.documents import Scalar
 from reconciler.model.kind.kinds import CONTACT
 from reconciler.model.settings import Identity

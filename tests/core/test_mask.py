@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.core.text.mask import mask_url
+from reconciler.core.redact import mask_url
 
 CASES = {
     # as they were meant

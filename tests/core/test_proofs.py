@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as some
 from msgspec import structs
 
+from reconciler.core import digests
 from reconciler.core.comparing import proofs
 from reconciler.core.comparing.normalize import slow_mask
-from reconciler.core.hashing import stretch
 from reconciler.model.documents import Controls
 from reconciler.model.plan.changes import Update
 from reconciler.model.snapshots import Desired, Recorded
@@ -22,9 +22,9 @@ PEOPLE = tuple(f"p{number:03}" for number in range(8))
 
 @pytest.fixture(autouse=True)
 def _as_a_new_process() -> Iterator[None]:
-    stretch.forget()
+    digests.forget_stretched()
     yield
-    stretch.forget()
+    digests.forget_stretched()
 
 
 def wanted(words: Words) -> Desired:
@@ -42,18 +42,18 @@ def after_a_run(words: Words) -> Recorded:
     """The same with its proofs, as a new process finds it."""
     found = left(words)
     found = structs.replace(found, proofs=proofs.proofs(wanted(words).entities, found, parts=2))
-    stretch.forget()
+    digests.forget_stretched()
     return found
 
 
 def learnt(want: Desired, known: Recorded, *names: str) -> int:
     """How many calls of scrypt it takes to know what a plan asks for, of these people or of all."""
     asked = [at(f"contact/ops/{name}") for name in names] or want.entities
-    before = stretch.scrypt.cache_info().misses
+    before = digests.compute_scrypt.cache_info().misses
     for key, part in proofs.partition(want.entities, known, asked, parts=2).items():
         if part.asked:
             proofs.learn(part, known.proofs.get(key, ""), STORE_SALT)
-    return stretch.scrypt.cache_info().misses - before
+    return digests.compute_scrypt.cache_info().misses - before
 
 
 def changed(words: Words, known: Recorded) -> set[str]:
@@ -79,7 +79,7 @@ def test_where_nothing_changed_one_call_is_made_for_each_part() -> None:
     assert len(known.proofs) == 2
     assert learnt(wanted(WORDS), known) == 2
     assert changed(WORDS, known) == set()
-    assert stretch.scrypt.cache_info().misses == 2
+    assert digests.compute_scrypt.cache_info().misses == 2
 
 
 def test_where_one_changed_only_those_of_its_part_are_compared_by_themselves() -> None:
@@ -93,7 +93,7 @@ def test_where_one_changed_only_those_of_its_part_are_compared_by_themselves() -
 
     assert calls == 2 + beside < len(WORDS)
     assert changed(words, known) == {"p003"}
-    assert stretch.scrypt.cache_info().misses == calls
+    assert digests.compute_scrypt.cache_info().misses == calls
 
 
 def test_one_person_alone_is_compared_alone() -> None:
@@ -175,14 +175,14 @@ def test_each_try_at_a_proof_takes_a_call_of_scrypt_under_the_salt_of_the_store(
     pairs = [(f"text {number}", "00") for number in range(3)]
 
     made = {
-        stretch.proof(pairs, "salt"),
-        stretch.proof(pairs[:2], "salt"),
-        stretch.proof([*pairs[:2], ("text 3", "00")], "salt"),
-        stretch.proof([*pairs[:2], ("text 2", "01")], "salt"),
-        stretch.proof(pairs, "another salt"),
+        digests.prove_pairs(pairs, "salt"),
+        digests.prove_pairs(pairs[:2], "salt"),
+        digests.prove_pairs([*pairs[:2], ("text 3", "00")], "salt"),
+        digests.prove_pairs([*pairs[:2], ("text 2", "01")], "salt"),
+        digests.prove_pairs(pairs, "another salt"),
     }
 
     assert len(made) == 5
-    assert stretch.scrypt.cache_info().misses == 5
-    assert stretch.proof(reversed(pairs), "salt") in made
+    assert digests.compute_scrypt.cache_info().misses == 5
+    assert digests.prove_pairs(reversed(pairs), "salt") in made
     assert all(slow_mask("text 0", "salt") != one for one in made)

@@ -9,21 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.core.calls.retry import (
+from reconciler.core.calls import (
     A8,
-    Budget,
     Failure,
     GiveUp,
     LookFirst,
-    Meaning,
     Retry,
+    RetryBudget,
+    RetryMeaning,
     backoff_max_s,
-    decide,
-    http_date,
+    decide_retry,
+    parse_http_date,
+    parse_retry_after_s,
     retry_after_max_s,
-    retry_after_s,
+    retry_wait_s,
     tries_max,
-    wait_s,
 )
 
 METHODS = ("GET", "POST", "PUT", "DELETE")
@@ -47,7 +47,7 @@ def cells() -> Iterator[tuple[Failure, str, type]]:
 
 def asked(method: str, failure: Failure, attempt: int = 1, **changed: float) -> Retry | GiveUp | LookFirst:
     given = {"chance": 0.5, "left_s": 30.0, **changed}
-    return decide(method, failure, attempt, budget=Budget(), **given)
+    return decide_retry(method, failure, attempt, budget=RetryBudget(), **given)
 
 
 @pytest.mark.parametrize(("failure", "method", "wanted"), list(cells()))
@@ -71,14 +71,16 @@ def test_a_write_that_may_have_arrived_is_never_repeated(
 ) -> None:
     """The one rule that no wait, budget or deadline may bend: a repeat makes a second contact."""
     left_s, asked_s = seconds
-    decision = decide(method, failure, attempt, budget=Budget(), chance=0.5, left_s=left_s, asked_s=asked_s)
+    decision = decide_retry(
+        method, failure, attempt, budget=RetryBudget(), chance=0.5, left_s=left_s, asked_s=asked_s
+    )
 
     assert not isinstance(decision, Retry) or failure is Failure.NEVER_SENT
 
 
 @given(failure=st.sampled_from(Failure), method=st.sampled_from(METHODS), chance=st.floats(0, 1))
 def test_no_call_is_tried_more_often_than_three_times(failure: Failure, method: str, chance: float) -> None:
-    decision = decide(method, failure, tries_max, budget=Budget(), chance=chance, left_s=1e9)
+    decision = decide_retry(method, failure, tries_max, budget=RetryBudget(), chance=chance, left_s=1e9)
 
     assert not isinstance(decision, Retry)
 
@@ -95,25 +97,25 @@ def test_the_deadline_wins_over_the_wait() -> None:
 
 @given(attempt=st.integers(1, 50), chance=st.floats(0, 1))
 def test_the_wait_without_a_wish_stays_below_its_cap(attempt: int, chance: float) -> None:
-    assert 0.0 <= wait_s(attempt, chance) <= backoff_max_s
+    assert 0.0 <= retry_wait_s(attempt, chance) <= backoff_max_s
 
 
 def test_the_wait_is_spread_over_its_whole_range() -> None:
     """Full jitter: eight programs that failed together must not come back together."""
-    waits = [wait_s(2, number / 8) for number in range(8)]
+    waits = [retry_wait_s(2, number / 8) for number in range(8)]
 
     assert min(later - sooner for sooner, later in pairwise(waits)) >= 0.05
 
 
 def test_a_wish_is_a_lower_bound_and_the_spread_comes_on_top() -> None:
     """Coming back together at the very moment the service named would be the next storm."""
-    assert wait_s(1, 0.0, 5.0) == 5.0
-    assert 5.0 < wait_s(1, 1.0, 5.0) < 6.0
+    assert retry_wait_s(1, 0.0, 5.0) == 5.0
+    assert 5.0 < retry_wait_s(1, 1.0, 5.0) < 6.0
 
 
 @pytest.mark.parametrize("asked_s", [61.0, 3600.0, 1e300, float("inf")])
 def test_no_wish_makes_us_wait_longer_than_its_cap(asked_s: float) -> None:
-    assert wait_s(1, 0.0, asked_s) == retry_after_max_s
+    assert retry_wait_s(1, 0.0, asked_s) == retry_after_max_s
 
 
 @given(calls=st.integers(0, 20_000))
@@ -121,8 +123,8 @@ def test_a_dead_service_sees_ten_per_cent_more_calls_and_no_storm(calls: int) ->
     repeats = 0
     for made in range(1, min(calls, 2000) + 1):
         for attempt in (1, 2):
-            decision = decide(
-                "GET", Failure.LOST, attempt, budget=Budget(made, repeats), chance=0.5, left_s=30
+            decision = decide_retry(
+                "GET", Failure.LOST, attempt, budget=RetryBudget(made, repeats), chance=0.5, left_s=30
             )
             if not isinstance(decision, Retry):
                 break
@@ -132,7 +134,7 @@ def test_a_dead_service_sees_ten_per_cent_more_calls_and_no_storm(calls: int) ->
 
 
 def test_a_spent_budget_says_so() -> None:
-    decision = decide("GET", Failure.LOST, 1, budget=Budget(100, 20), chance=0.5, left_s=30)
+    decision = decide_retry("GET", Failure.LOST, 1, budget=RetryBudget(100, 20), chance=0.5, left_s=30)
 
     assert decision == GiveUp("not tried again: too many calls of this run failed already")
 
@@ -206,16 +208,16 @@ def test_there_are_at_least_forty_texts() -> None:
 
 @pytest.mark.parametrize(("text", "wanted"), RETRY_AFTER_WANTED, ids=lambda value: repr(value)[:40])
 def test_retry_after_is_read_in_both_forms_and_clamped(text: str, wanted: float) -> None:
-    assert retry_after_s(text, DATE) == wanted
+    assert parse_retry_after_s(text, DATE) == wanted
 
 
 def test_a_retry_after_date_is_measured_by_the_services_own_clock() -> None:
     """Our clock may be years off: it counts only where nothing else is known."""
     years_off = datetime(2020, 1, 1, tzinfo=UTC)
 
-    assert retry_after_s("Wed, 04 Mar 2026 05:06:17 GMT", DATE, now=years_off) == 10.0
-    assert retry_after_s(DATE, "") == 0.0
-    assert retry_after_s(DATE, "yesterday") == 0.0
+    assert parse_retry_after_s("Wed, 04 Mar 2026 05:06:17 GMT", DATE, now=years_off) == 10.0
+    assert parse_retry_after_s(DATE, "") == 0.0
+    assert parse_retry_after_s(DATE, "yesterday") == 0.0
 
 
 @pytest.mark.parametrize("dated", ["", "yesterday", "Wed, 99 Mar 2026 05:06:17 GMT", "0"])
@@ -241,21 +243,21 @@ def test_a_retry_after_date_without_a_date_is_measured_by_what_is_known(
     """Servers without a clock of their own send none (RFC 9110, 6.6.1); their wish counts all the same."""
     now = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 
-    assert retry_after_s(text, dated, now=now) == wanted
+    assert parse_retry_after_s(text, dated, now=now) == wanted
 
 
 @given(text=st.text(max_size=80), answered=st.text(max_size=40))
 def test_no_retry_after_text_breaks_or_passes_the_cap(text: str, answered: str) -> None:
-    assert 0.0 <= retry_after_s(text, answered) <= retry_after_max_s
+    assert 0.0 <= parse_retry_after_s(text, answered) <= retry_after_max_s
 
 
 @given(moment=st.datetimes(datetime(1970, 1, 1), datetime(2099, 1, 1)))  # noqa: DTZ001 - made aware below
 def test_an_http_date_is_read_back_as_it_was_written(moment: datetime) -> None:
     aware = moment.replace(microsecond=0, tzinfo=UTC)
 
-    assert http_date(format_datetime(aware, usegmt=True)) == aware
+    assert parse_http_date(format_datetime(aware, usegmt=True)) == aware
 
 
 def test_a_look_first_cell_is_no_doubt() -> None:
     """A throttled write was most likely not done; who calls looks once and may send it again."""
-    assert A8[Failure.THROTTLED]["POST"] is Meaning.LOOK
+    assert A8[Failure.THROTTLED]["POST"] is RetryMeaning.LOOK

@@ -9,8 +9,8 @@ from applying.bench import Bench, person
 from core.build import contact, desired, live, planned, record, recorded
 from core.build import person as live_person
 
+from reconciler.core import digests
 from reconciler.core.comparing.normalize import WITHHELD, digest, slow_mask, veiled
-from reconciler.core.hashing import stretch
 from reconciler.core.review.seal import sealed
 from reconciler.model.encoding import encode
 from reconciler.model.kind.kinds import KINDS
@@ -75,7 +75,7 @@ def test_the_digest_in_the_store_is_scrypt_over_eight_mebibytes() -> None:
     )
 
     assert slow_mask("correct horse", "salt") == f"secret:scrypt:{slow.hex()}"
-    assert 128 * stretch.cost * stretch.block >= 8 * 1024 * 1024
+    assert 128 * digests.cost * digests.block >= 8 * 1024 * 1024
 
 
 def test_stores_have_digests_of_their_own() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import reconciler
 from reconciler.core.declared.values import countries, zones
-from reconciler.core.text.suggest import TOPICS, candidates, did_you_mean, nearest
+from reconciler.core.suggest import TOPICS, did_you_mean, find_nearest, find_suggestions
 from reconciler.manifest.variables import Variables
 
 
@@ -96,7 +96,7 @@ def test_a_code_of_a_country_is_never_guessed(text: str) -> None:
 )
 def test_of_two_that_are_as_near_neither_is_picked(wrong: str, known: list[str]) -> None:
     """Which of them comes first in an alphabet says nothing."""
-    assert nearest("field", wrong, known) == ""
+    assert find_nearest("field", wrong, known) == ""
     assert did_you_mean("field", wrong, known) == f"did you mean {' or '.join(known)}?"
 
 
@@ -117,7 +117,7 @@ def test_of_two_that_are_as_near_neither_is_picked(wrong: str, known: list[str])
 )
 def test_where_a_wrong_name_reaches_somebody_else_none_is_guessed(topic: str, wrong: str, known: str) -> None:
     """`forget contact/ops/jane-roe` with another person's name is one key away from being typed."""
-    assert candidates(topic, wrong, [known]) == ()
+    assert find_suggestions(topic, wrong, [known]) == ()
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_where_a_wrong_name_reaches_somebody_else_none_is_guessed(topic: str, wr
 )
 def test_another_spelling_of_the_same_name_is_no_guess(wrong: str, known: str) -> None:
     """It can be nobody else's."""
-    assert nearest("entity", wrong, [known, "contact/ops/jane-roe"]) == known
+    assert find_nearest("entity", wrong, [known, "contact/ops/jane-roe"]) == known
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from service.test_media import HOSTILE
 
-from reconciler.core.calls import retry
+from reconciler.core import calls
 from reconciler.core.comparing import normalize
 from reconciler.errors import InputError, Malformed, SettingsError
 from reconciler.manifest.rosters.delimited import read_table
@@ -165,8 +165,8 @@ def _profile(data: bytes) -> None:
 
 def _header(data: bytes) -> None:
     text = data.decode("latin-1")
-    assert 0 <= retry.retry_after_s(text, "Fri, 20 Nov 2026 10:00:00 GMT") <= retry.retry_after_max_s
-    moment = retry.http_date(text)
+    assert 0 <= calls.parse_retry_after_s(text, "Fri, 20 Nov 2026 10:00:00 GMT") <= calls.retry_after_max_s
+    moment = calls.parse_http_date(text)
     assert moment is None or moment.utcoffset() is not None
 
 

@@ -13,13 +13,13 @@ from growth import RATIO_MAX, ratio
 from manifest.spreadsheets import error, formula, package, sheet, spreadsheet
 from service.support import service
 
-from reconciler.core.calls.retry import retry_after_s
+from reconciler.core.calls import parse_retry_after_s
 from reconciler.core.comparing.normalize import instant, live, scalar_of
 from reconciler.core.declared.resolve import resolve
 from reconciler.core.rules import Rules
 from reconciler.core.runs import ticket
-from reconciler.core.text.slug import slug
-from reconciler.core.text.suggest import nearest
+from reconciler.core.suggest import find_nearest
+from reconciler.core.text import slugify
 from reconciler.errors import Malformed, ReconcilerError, SettingsError
 from reconciler.manifest.files import Unreadable
 from reconciler.manifest.load import load
@@ -514,14 +514,14 @@ READERS: dict[str, Callable[[str], object]] = {
     "a date": found.iso_date,
     "an instant": instant,
     "a template": lambda text: compiled(text, ("a", "b")),
-    "a slug": slug,
+    "a slug": slugify,
     "a value in its normal form": lambda text: scalar_of("contact", "firstName", text),
     "inert text": inert,
     "words of the service": refusals.shown,
-    "a nearest name": lambda text: nearest("field", text, [text[::-1], f"{text}x", "firstName"]),
+    "a nearest name": lambda text: find_nearest("field", text, [text[::-1], f"{text}x", "firstName"]),
     "an address of ours": parse,
     "the name of a ticket": ticket.read,
-    "how long to wait": lambda text: retry_after_s(text, text),
+    "how long to wait": lambda text: parse_retry_after_s(text, text),
     "variables": lambda text: Variables({"a": "b"}, ["a"]).fill(text),
     "an accepted message": lambda text: _quietly(
         lambda text: message_shapes.accepted(Answer(202, {"location": text}, text.encode(), media="message")),
@@ -594,6 +594,6 @@ def test_a_name_is_compared_with_no_more_than_a_thousand_others() -> None:
     """Comparing takes the product of two lengths: a roster's header and the templates over it."""
     known = [f"Column {at:05}" for at in range(2000)]
 
-    assert nearest("field", "column 00999", known) == "Column 00999"
-    assert nearest("field", "column 01999", known) != "Column 01999"
-    assert nearest("field", "x" * 101, ["x" * 101]) == ""
+    assert find_nearest("field", "column 00999", known) == "Column 00999"
+    assert find_nearest("field", "column 01999", known) != "Column 01999"
+    assert find_nearest("field", "x" * 101, ["x" * 101]) == ""

@@ -7,7 +7,7 @@ from hostile.corpora import Case
 
 from reconciler.core.comparing.identity import identity_key
 from reconciler.core.comparing.normalize import scalar_of
-from reconciler.core.text.slug import slug
+from reconciler.core.text import slugify
 from reconciler.model.address import NAME
 from reconciler.model.kind.kinds import CONTACT
 
@@ -16,8 +16,8 @@ PATHS = ("workEmailAddress1", "workMobilePhone1", "firstName")
 
 def said_slug(case: Case, _folder: Path) -> str:
     """The name that a roster's row with this text gets, or why it gets none."""
-    name = slug(case.text)
-    assert slug(name) == name
+    name = slugify(case.text)
+    assert slugify(name) == name
     if not NAME.fullmatch(name):
         return f"value: no name, {len(name)} characters"
     assert name.isascii()

@@ -20,7 +20,7 @@ from reconciler.core.planning.leaving import forgotten_at_once
 from reconciler.core.planning.plan import make_plan
 from reconciler.core.planning.records import record_of, refreshed
 from reconciler.core.rules import Rules
-from reconciler.core.text.blanks import trim_edges
+from reconciler.core.text import trim_edges
 from reconciler.model.address import Address
 from reconciler.model.documents import Controls, Document, Place, Scalar
 from reconciler.model.entities import Entity

@@ -4,7 +4,7 @@ import pytest
 from manifest.project import Project
 
 from reconciler.core.declared.apart import ManifestPart
-from reconciler.core.text.blanks import EDGES, trim_edges
+from reconciler.core.text import EDGES, trim_edges
 from reconciler.manifest.kept.entry import KeptPart, decoded, encoded
 from reconciler.model.address import Address
 from reconciler.model.notices import Notice

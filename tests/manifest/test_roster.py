@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from manifest.project import Project
 
 from reconciler.core.rules import Rules
-from reconciler.core.text.slug import slug
+from reconciler.core.text import slugify
 from reconciler.directories.reading import ReadOnce
 from reconciler.manifest.files import BYTES_MAX, ROSTER_BYTES_MAX
 from reconciler.manifest.load import _Loader
@@ -345,16 +345,16 @@ def test_many_collisions_are_folded(project: Project) -> None:
 )
 def test_a_slug_is_plain(text: str, name: str) -> None:
     """NFKD, ASCII, lower case, hyphens: what can be typed into a terminal."""
-    assert slug(text) == name
+    assert slugify(text) == name
 
 
 @given(st.text(max_size=60))
 def test_a_slug_is_empty_or_a_name_and_stays_as_it_is(text: str) -> None:
     """Made once more it is the same, so that an address copied into a cell keeps its meaning."""
-    made = slug(text)
+    made = slugify(text)
 
     assert made == "" or len(made) > 100 or NAME.fullmatch(made)
-    assert slug(made) == made
+    assert slugify(made) == made
 
 
 @given(st.text(max_size=30))

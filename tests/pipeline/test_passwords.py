@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import pytest
 from world import World
 
+from reconciler.core import digests
 from reconciler.core.comparing import proofs
-from reconciler.core.hashing import stretch
 from reconciler.model.plan.plans import Options
 
 T = TypeVar("T")
@@ -45,9 +45,9 @@ def world(tmp_path: Path) -> World:
 
 def calls(work: Callable[[], object]) -> int:
     """How many calls of scrypt this takes in a new process."""
-    stretch.forget()
+    digests.forget_stretched()
     work()
-    return stretch.scrypt.cache_info().misses
+    return digests.compute_scrypt.cache_info().misses
 
 
 def in_the_store(world: World, statement: str) -> list[tuple[object, ...]]:
@@ -77,7 +77,7 @@ def test_proofs_that_are_lost_or_damaged_cost_time_and_change_nothing(world: Wor
     """They are no record: the digests decide. The next apply makes them again, where nothing is to do too."""
     before = in_the_store(world, "SELECT * FROM proofs ORDER BY part")
     in_the_store(world, damage)
-    stretch.forget()
+    digests.forget_stretched()
 
     assert calls(world.plan) >= 2 * COUNT
     assert world.plan().plan.changes == ()
@@ -89,7 +89,7 @@ def test_proofs_that_are_lost_or_damaged_cost_time_and_change_nothing(world: Wor
 def test_after_a_change_the_next_plan_proves_all_of_them_together_again(world: World) -> None:
     """The run that sent the new passwords has made the proofs of their parts anew."""
     world.write(people(changed=COUNT // 2))
-    stretch.forget()
+    digests.forget_stretched()
     planned, _ = world.apply()
     world.clock.pass_s(60)
 
@@ -99,7 +99,7 @@ def test_after_a_change_the_next_plan_proves_all_of_them_together_again(world: W
 
 def test_a_run_about_some_people_keeps_the_proofs_of_the_others(world: World) -> None:
     before = in_the_store(world, "SELECT * FROM proofs")
-    stretch.forget()
+    digests.forget_stretched()
     world.apply(options=Options(only=("contact/default/p1",)))
 
     assert in_the_store(world, "SELECT * FROM proofs") == before
@@ -112,17 +112,17 @@ def test_no_password_is_computed_on_the_event_loop(tmp_path: Path) -> None:
 
     async def counting(work: Callable[[], T]) -> T:
         nonlocal beside
-        before = stretch.scrypt.cache_info().misses
+        before = digests.compute_scrypt.cache_info().misses
         try:
             return work()
         finally:
-            beside += stretch.scrypt.cache_info().misses - before
+            beside += digests.compute_scrypt.cache_info().misses - before
 
     world.outside = replace(world.outside, offload=counting)
-    stretch.forget()
+    digests.forget_stretched()
     world.write(people())
     world.apply()
-    assert beside == stretch.scrypt.cache_info().misses >= 2 * COUNT
+    assert beside == digests.compute_scrypt.cache_info().misses >= 2 * COUNT
     world.clock.pass_s(60)
     contacts = {f"new-{name}": fields for name, fields in people()["contacts"].items()}
     world.write({"contacts": contacts})

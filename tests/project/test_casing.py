@@ -14,7 +14,7 @@ ALLOWED = {
 
 
 def test_nothing_is_compared_by_full_case_folding() -> None:
-    """`casefold` makes one of `strauß` and `strauss`; letter case is core/text/casing.py."""
+    """`casefold` makes one of `strauß` and `strauss`; letter case is core/text.py."""
     found = {
         path.relative_to(ROOT).as_posix()
         for path in ROOT.rglob("*.py")
@@ -32,4 +32,4 @@ def test_compatibility_forms_are_for_warnings_and_new_names() -> None:
         if re.search(r"NFK[CD]", path.read_text("utf-8"))
     }
 
-    assert found == {"core/comparing/identity.py", "core/text/composed.py", "core/text/slug.py"}
+    assert found == {"core/comparing/identity.py", "core/text.py"}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from service.support import ID, Clock, Wire, answer, contact, service
 from waiting import for_ever
 
-from reconciler.core.calls import pace as paces
+from reconciler.core import calls as paces
 from reconciler.errors import StoreError
 from reconciler.service.client import open_client, open_reader
 from reconciler.service.http.limiter import (
@@ -47,13 +47,15 @@ class Row:
     async def reserve(self, turns: int) -> tuple[float, float]:
         now = self._now()
         self.asked.append(turns)
-        before = self.pace or paces.begun(now, self.ceiling)
-        self.pace, begins_at, spacing_s = paces.reserve(before, now, turns, self.ceiling)
+        before = self.pace or paces.begin_pace(now, self.ceiling)
+        self.pace, begins_at, spacing_s = paces.reserve_turns(before, now, turns, self.ceiling)
         return begins_at - now, spacing_s
 
     async def slowed(self, asked_s: float) -> None:
         now = self._now()
-        self.pace = paces.slowed(self.pace or paces.begun(now, self.ceiling), now, self.ceiling, asked_s)
+        self.pace = paces.slow_down(
+            self.pace or paces.begin_pace(now, self.ceiling), now, self.ceiling, asked_s
+        )
 
     def _now(self) -> float:
         if self.broken:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from service.support import CALLS, ID, KEY, PASSWORD, Wire, answer, failure
 
-from reconciler.core.calls.retry import Failure
+from reconciler.core.calls import Failure
 from reconciler.errors import (
     Malformed,
     NotFound,

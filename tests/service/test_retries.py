@@ -22,10 +22,10 @@ from service.support import CALLS, ID, Clock, Play, Wire, answer, failure, servi
 from service.test_transport import ERRORS, LOST, NEVER_SENT, REDIRECTS, STOP, THROTTLED, good
 from simulation.virtualloop import pause
 
-from reconciler.core.calls.retry import (
+from reconciler.core.calls import (
     A8,
     Failure,
-    Meaning,
+    RetryMeaning,
     backoff_first_s,
     backoff_max_s,
     retry_after_max_s,
@@ -73,7 +73,7 @@ def test_every_failure_is_sent_as_often_as_its_cell_says(method: str, row: Failu
     Only "retry" is sent again, three times in all; every other cell leaves it at one, and the good
     answer that would have followed is never fetched.
     """
-    again = A8[row][method] is Meaning.RETRY
+    again = A8[row][method] is RetryMeaning.RETRY
     for failures in range(1, tries_max + 2):
         wire = Wire(*[ROWS[row][name]] * failures, good(method))
 
@@ -94,9 +94,11 @@ def test_what_a_cell_means_is_told_by_the_error(method: str, row: Failure) -> No
     for play in ROWS[row].values():
         error = failure(Wire(play), CALLS[method])
 
-        assert isinstance(error, InDoubt) == (A8[row][method] is Meaning.DOUBT)
+        assert isinstance(error, InDoubt) == (A8[row][method] is RetryMeaning.DOUBT)
         assert isinstance(error, Throttled) == (row is Failure.THROTTLED)
-        tally.count("faults at the wire", row.value, tries_max if A8[row][method] is Meaning.RETRY else 1)
+        tally.count(
+            "faults at the wire", row.value, tries_max if A8[row][method] is RetryMeaning.RETRY else 1
+        )
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -108,7 +110,7 @@ def test_tries_that_fail_in_different_ways_are_three_in_all(method: str) -> None
         wire = Wire(*(chance.choice(list(ROWS[row].values())) for row in rows), good(method))
         wanted = 1
         for row in rows:
-            if wanted == tries_max or A8[row][method] is not Meaning.RETRY:
+            if wanted == tries_max or A8[row][method] is not RetryMeaning.RETRY:
                 break
             wanted += 1
 
@@ -232,7 +234,7 @@ def test_no_operation_repeats_beyond_the_table(name: str, row: Failure) -> None:
         error = failure(wire, {**READS, **WRITES}[name])
 
         assert error is not None
-        again = A8[row][wire.methods[0]] is Meaning.RETRY
+        again = A8[row][wire.methods[0]] is RetryMeaning.RETRY
         assert len(wire.sent) == (tries_max if again else 1)
         assert len({(request.method, request.url.path) for request in wire.sent}) == 1
         tally.count("faults at the wire", row.value, len(wire.sent))

@@ -13,7 +13,7 @@ import msgspec
 
 from reconciler.cli.console import streams
 from reconciler.cli.console.excerpts import Excerpts
-from reconciler.core.text.legible import legible
+from reconciler.core.text import escape_undecodable
 from reconciler.errors import (
     DirectoryError,
     InputError,
@@ -111,7 +111,7 @@ def _legible(node: Any) -> Any:
     """Return the same with texts that JSON can hold: the document of an error comes whatever is wrong."""
     match node:
         case str():
-            return legible(node)
+            return escape_undecodable(node)
         case dict():
             return {key: _legible(below) for key, below in node.items()}
         case list() | tuple():

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from reconciler.core.comparing.diff import ignored
 from reconciler.core.comparing.normalize import SECRET, live
-from reconciler.core.text.casing import fold_case
+from reconciler.core.text import fold_case
 from reconciler.model.documents import Fields, Scalar
 from reconciler.model.entities import Entity
 from reconciler.model.kind.kind import Kind

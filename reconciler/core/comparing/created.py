@@ -12,8 +12,7 @@ from reconciler.core.comparing import taken
 from reconciler.core.comparing.normalize import instant, masked
 from reconciler.core.comparing.taken import Reading, same
 from reconciler.core.rules import Key
-from reconciler.core.text.blanks import trim_edges
-from reconciler.core.text.casing import fold_case
+from reconciler.core.text import fold_case, trim_edges
 from reconciler.model.documents import Fields, Scalar
 from reconciler.model.kind.kinds import KINDS
 

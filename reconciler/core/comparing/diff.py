@@ -8,7 +8,7 @@ from msgspec import Struct
 from reconciler.core.comparing import zones
 from reconciler.core.comparing.normalize import declared, digest, remembered, veiled
 from reconciler.core.comparing.taken import cleared
-from reconciler.core.text.blanks import trim_edges
+from reconciler.core.text import trim_edges
 from reconciler.model.documents import Fields, Scalar
 from reconciler.model.entities import Entity
 from reconciler.model.kind.kinds import KINDS, Kind

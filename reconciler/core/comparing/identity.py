@@ -17,9 +17,7 @@ from functools import lru_cache
 
 from reconciler.core.comparing.phone_numbers import last_digits, number_key, region_of_country
 from reconciler.core.rules import Key
-from reconciler.core.text.blanks import trim_edges
-from reconciler.core.text.casing import fold_case
-from reconciler.core.text.composed import normalized
+from reconciler.core.text import fold_case, normalize_unicode, trim_edges
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields, Place, Scalar
 from reconciler.model.kind.kind import IdentityPath
@@ -102,7 +100,7 @@ def _key_of(path: str) -> IdentityKey:
 
 
 def _text(_path: str, value: str, _fields: Fields) -> str:
-    return trim_edges(value if value.isascii() else normalized("NFC", value))
+    return trim_edges(value if value.isascii() else normalize_unicode("NFC", value))
 
 
 def email_key(value: str) -> str:
@@ -113,14 +111,14 @@ def email_key(value: str) -> str:
         if "xn--" not in domain:
             return f"{local}{at}{_without_last_dot(domain)}"
     else:
-        text = trim_edges(normalized("NFC", text))
+        text = trim_edges(normalize_unicode("NFC", text))
     local, at, domain = text.rpartition("@")
     return f"{_small(local)}{at}{_domain_key(domain) if at else _small(domain)}"
 
 
 def _small(text: str) -> str:
     # Small letters may have a composed form where the capital has none: J̌ and ǰ.
-    return normalized("NFC", fold_case(text))
+    return normalize_unicode("NFC", fold_case(text))
 
 
 def _without_last_dot(domain: str) -> str:
@@ -142,7 +140,7 @@ def _label_key(label: str) -> str:
     if label.isascii() and not label.lower().startswith("xn--"):
         return label.lower()
     # The final sigma is a letter of its own in a domain (RFC 5892), as ß is: no table of ours joins it.
-    small = normalized("NFC", "".join(one if one == _FINAL_SIGMA else fold_case(one) for one in label))
+    small = normalize_unicode("NFC", "".join(one if one == _FINAL_SIGMA else fold_case(one) for one in label))
     if len(small) > _label_max:
         return small
     import idna  # noqa: PLC0415 - 10 ms, for domains that are not ASCII
@@ -249,7 +247,7 @@ def _searched_email(_path: str, value: str, _fields: Fields) -> str:
     """Return the address, or the longest run of ASCII where another spelling differs in the rest."""
     if value.isascii() and "xn--" not in value.lower():
         return value.removesuffix(".")
-    local, at, _ = normalized("NFC", value).rpartition("@")
+    local, at, _ = normalize_unicode("NFC", value).rpartition("@")
     if at and local.isascii():
         return f"{local}@"
     runs = "".join(one if one.isascii() else "\n" for one in local).split("\n")

@@ -12,7 +12,7 @@ from typing import Any
 from reconciler.core.comparing import zones
 from reconciler.core.comparing.carrying import stand_in_secrets
 from reconciler.core.comparing.normalize import custom_name, rows
-from reconciler.core.text.casing import fold_case
+from reconciler.core.text import fold_case
 from reconciler.model.documents import Fields, Scalar
 from reconciler.model.entities import Entity
 from reconciler.model.kind.kinds import KINDS

@@ -14,10 +14,8 @@ from itertools import chain
 from sys import intern
 from typing import Any
 
-from reconciler.core.hashing.stretch import stretched
-from reconciler.core.text.blanks import trim_edges
-from reconciler.core.text.casing import fold_case
-from reconciler.core.text.composed import normalized
+from reconciler.core.digests import stretch_secret
+from reconciler.core.text import fold_case, normalize_unicode, trim_edges
 from reconciler.model.documents import Fields, Scalar
 from reconciler.model.kind.kind import Kind
 from reconciler.model.kind.kinds import KINDS
@@ -129,7 +127,7 @@ def _text_of(value: Scalar) -> str:
     if isinstance(value, bool):
         return str(value).lower()  # where no flag stands, a manifest can only hold the word
     # An ASCII text without edges to trim is its own normal form; nearly all of them are.
-    return trim_edges(value if value.isascii() else normalized("NFC", value))
+    return trim_edges(value if value.isascii() else normalize_unicode("NFC", value))
 
 
 def _with_edges(rule: _Rule, value: Scalar) -> Scalar:
@@ -138,7 +136,7 @@ def _with_edges(rule: _Rule, value: Scalar) -> Scalar:
     # A declared value is sent without them (core/declared/resolve.py), so one with them is another.
     if rule is not _text_of or normal is value or normal == "" or isinstance(value, bool):
         return normal
-    return value if value.isascii() else normalized("NFC", value)
+    return value if value.isascii() else normalize_unicode("NFC", value)
 
 
 def _kept_of(value: Scalar) -> Scalar:
@@ -258,7 +256,7 @@ def slow_mask(value: Scalar, salt: str) -> Scalar:
     if not isinstance(value, str) or not value:
         return value
     # Over the fast mask: what waits in memory to be computed or compared (proofs.Part) is no word in clear.
-    return f"{SLOW}{stretched(str(mask(value, salt)), salt)}"
+    return f"{SLOW}{stretch_secret(str(mask(value, salt)), salt)}"
 
 
 def trusted(modified: str, seen: str) -> str:

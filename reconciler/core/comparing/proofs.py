@@ -14,10 +14,10 @@ from zlib import crc32
 
 from msgspec import Struct
 
+from reconciler.core import digests
 from reconciler.core.comparing.diff import ignored
 from reconciler.core.comparing.match import former_names
 from reconciler.core.comparing.normalize import SLOW, mask, scalar_of
-from reconciler.core.hashing import stretch
 from reconciler.model.address import Address
 from reconciler.model.entities import Entity
 from reconciler.model.kind.kinds import KINDS
@@ -65,11 +65,11 @@ def partition(
 def learn(part: Part, proof: str, salt: str) -> None:
     """Know the slow digests of what is asked for in a part: by its proof where it fits, else one by one."""
     # For one value a proof costs as much as the digest itself (`--only`), so it is not looked at.
-    if len(part.asked) > 1 and proof and stretch.proof(part.pairs, salt) == proof:
-        stretch.tell(part.pairs, salt)
+    if len(part.asked) > 1 and proof and digests.prove_pairs(part.pairs, salt) == proof:
+        digests.learn_stretched(part.pairs, salt)
     else:
         for text in sorted(part.asked):
-            stretch.stretched(text, salt)
+            digests.stretch_secret(text, salt)
 
 
 def proofs(
@@ -83,9 +83,10 @@ def proofs(
     # Of a failed update the store holds the digest of before: a proof over that would say that the new value
     # had been sent (tests/core/test_proofs.py).
     return {
-        key: stretch.proof(part.pairs, salt)
+        key: digests.prove_pairs(part.pairs, salt)
         for key, part in partition(entities, recorded, parts=parts).items()
-        if len(part.pairs) > 1 and all(stretch.told(text, salt) == digits for text, digits in part.pairs)
+        if len(part.pairs) > 1
+        and all(digests.find_stretched(text, salt) == digits for text, digits in part.pairs)
     }
 
 

@@ -19,7 +19,7 @@ from reconciler.core.comparing import zones
 from reconciler.core.comparing.identity import email_key, identity_key, identity_text
 from reconciler.core.comparing.normalize import declared, is_flag, veiled
 from reconciler.core.rules import Key
-from reconciler.core.text.blanks import has_edges, trim_edges
+from reconciler.core.text import has_edges, trim_edges
 from reconciler.model.documents import Fields, Scalar
 from reconciler.model.kind.kind import PHONE_NAME, IdentityPath
 from reconciler.model.kind.kinds import KINDS

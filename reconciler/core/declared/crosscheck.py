@@ -13,8 +13,8 @@ from reconciler.core.comparing.diff import ignored
 from reconciler.core.comparing.identity import appearance_of, identity_key, identity_of, similarity
 from reconciler.core.rules import Key, Rules
 from reconciler.core.runs.ticket import PREFIX, reserved
-from reconciler.core.text.casing import fold_case
-from reconciler.core.text.suggest import did_you_mean
+from reconciler.core.suggest import did_you_mean
+from reconciler.core.text import fold_case
 from reconciler.errors import Problem
 from reconciler.model import address
 from reconciler.model.address import Address

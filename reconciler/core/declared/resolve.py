@@ -19,8 +19,8 @@ from reconciler.core.declared.crosscheck import (
 from reconciler.core.declared.removed import contradictions, removed
 from reconciler.core.declared.values.check import check_values
 from reconciler.core.rules import Rules
-from reconciler.core.text.blanks import has_edges, trim_breaks, trim_edges
-from reconciler.core.text.suggest import did_you_mean
+from reconciler.core.suggest import did_you_mean
+from reconciler.core.text import has_edges, trim_breaks, trim_edges
 from reconciler.errors import Problem
 from reconciler.model.address import Address
 from reconciler.model.documents import Document, Fields, Manifest, Place

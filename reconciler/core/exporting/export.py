@@ -16,8 +16,7 @@ from reconciler.core.comparing.carrying import why_no_secret
 from reconciler.core.comparing.identity import identity_key, identity_of
 from reconciler.core.comparing.match import Index, former_names, match
 from reconciler.core.rules import Key, Rules
-from reconciler.core.text.blanks import trim_edges
-from reconciler.core.text.slug import slug
+from reconciler.core.text import slugify, trim_edges
 from reconciler.model import address
 from reconciler.model.address import NAME, Address
 from reconciler.model.documents import Fields, Place, Scalar
@@ -415,7 +414,7 @@ def _called(kind: Kind, fields: Fields) -> str:
     texts = [" ".join(str(fields.get(path, "")) for path in names)]
     # The part before the @ alone: the address of a person stands in plans, logs and file names.
     texts += [str(fields.get(path, "")).partition("@")[0] for path in kind.identity]
-    return next((name for text in texts if (name := slug(text)[:_SLUG_MAX].strip("-"))), kind.name)
+    return next((name for text in texts if (name := slugify(text)[:_SLUG_MAX].strip("-"))), kind.name)
 
 
 def _identity_text(kind: Kind, fields: Fields) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from reconciler.core.messaging.recipients import CHANNELS, fits
-from reconciler.core.text.suggest import did_you_mean
+from reconciler.core.suggest import did_you_mean
 from reconciler.errors import InputError
 
 rows_max = 1_000_000  # as many as rosters have

@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import structs
 
-from reconciler.core.text.suggest import did_you_mean
+from reconciler.core.suggest import did_you_mean
 from reconciler.errors import InputError, UnknownAddress
 from reconciler.model.messaging.callback_edits import CallbackEdit, FieldEdit
 from reconciler.model.messaging.messages import Callback, CallbackAuth, CallbackCall

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from reconciler.core.comparing.identity import email_key, identity_text
-from reconciler.core.text.suggest import did_you_mean
+from reconciler.core.suggest import did_you_mean
 from reconciler.errors import Problem, Refused
 from reconciler.model import address
 from reconciler.model.address import Address

@@ -11,7 +11,7 @@ from msgspec import structs
 from reconciler.core.planning.parts import NOTHING, ScopePlan
 from reconciler.core.planning.scopes import Matched, Shared
 from reconciler.core.planning.uncertain import contradicted_record
-from reconciler.core.text.suggest import did_you_mean
+from reconciler.core.suggest import did_you_mean
 from reconciler.model.address import Address
 from reconciler.model.documents import Controls, Place
 from reconciler.model.entities import Entity

@@ -17,7 +17,7 @@ from reconciler.core.comparing.match import Matches
 from reconciler.core.comparing.normalize import mask
 from reconciler.core.planning.select import Selection
 from reconciler.core.rules import Rules
-from reconciler.core.text.blanks import trim_edges
+from reconciler.core.text import trim_edges
 from reconciler.model.address import NAME, Address, of
 from reconciler.model.documents import Place
 from reconciler.model.entities import Entity

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import Struct, structs
 
-from reconciler.core.hashing.keyed import keyed
+from reconciler.core.digests import keyed_digest
 from reconciler.model.address import Address
 from reconciler.model.encoding import decode, encode
 from reconciler.model.run.audit import AuditEntry, Head
@@ -121,7 +121,7 @@ def fault_before(entry: AuditEntry | Damaged, held: Head) -> str:
 def entity_hash(salt: str, address: Address) -> str:
     """Return 32 hexadecimal digits that stand for an address; only who has the salt can tell which."""
     # Keyed: names can be guessed, so a plain hash would be found by trying them (docs/security.md).
-    return keyed(salt, "audit entity", address)
+    return keyed_digest(salt, "audit entity", address)
 
 
 def _fault(entry: AuditEntry | Damaged, held: Head) -> str:

@@ -52,7 +52,7 @@ from math import ceil
 
 from msgspec import Struct, structs
 
-from reconciler.core.text.casing import fold_case
+from reconciler.core.text import fold_case
 
 PREFIX = "reconciler-lock."
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from reconciler.core.calls.loopback import is_loopback
+from reconciler.core.calls import is_loopback
 from reconciler.directories.answers import DirectoryFailed
 from reconciler.directories.ldap.ber import INTEGER, SEQUENCE, NotBer, elements, header, number
 from reconciler.directories.origin import plain_url, trusted

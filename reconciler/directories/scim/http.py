@@ -22,8 +22,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import httpx2
 
 from reconciler import tls
-from reconciler.core.calls.loopback import is_loopback
-from reconciler.core.calls.retry import retry_after_s
+from reconciler.core.calls import is_loopback, parse_retry_after_s
 from reconciler.directories.answers import DirectoryFailed
 from reconciler.directories.origin import plain_url, trusted
 from reconciler.directories.scim.pages import Query
@@ -185,7 +184,7 @@ class ScimCalls:
         if row.then == "changed":
             return ChangedError(row.what)
         failed = DirectoryFailed(f"{row.what} (HTTP {status})", row.hint)
-        asked_s = retry_after_s(
+        asked_s = parse_retry_after_s(
             headers.get("retry-after", ""), headers.get("date", ""), now=datetime.now(UTC)
         )
         return _AgainError(failed, asked_s) if row.then == "again" else failed

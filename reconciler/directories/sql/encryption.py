@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlalchemy.engine import URL
 
-from reconciler.core.calls.loopback import is_loopback
+from reconciler.core.calls import is_loopback
 from reconciler.directories.answers import DirectoryFailed
 from reconciler.directories.origin import trusted
 

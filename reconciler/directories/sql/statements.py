@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from urllib.parse import parse_qsl, unquote
 
-from reconciler.core.text.mask import AT, COLON
+from reconciler.core.redact import AT, COLON
 
 READ_ONLY = "give it one SELECT, which reads and changes nothing"
 QUERIES = ("SELECT", "WITH", "VALUES", "TABLE")

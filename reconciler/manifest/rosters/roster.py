@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from reconciler.core.comparing.normalize import is_flag
-from reconciler.core.text.blanks import is_blank, trim_edges
-from reconciler.core.text.slug import slug
+from reconciler.core.text import is_blank, slugify, trim_edges
 from reconciler.errors import Problem
 from reconciler.manifest.flatten import control_places, controls
 from reconciler.manifest.places import RowPlaces
@@ -139,7 +138,7 @@ class Roster:
         if self._name is None or self._lost(number, self._name.columns):
             return ""
         text = self._name.render(cells) or ""
-        name = slug(text)
+        name = slugify(text)
         if NAME.fullmatch(name):
             return name
         cell = self._cell(self._name)

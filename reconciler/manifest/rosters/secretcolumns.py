@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reconciler.core.text.casing import fold_case
+from reconciler.core.text import fold_case
 from reconciler.errors import ManifestError, Problem
 from reconciler.manifest.rosters.template import Template, compiled
 from reconciler.manifest.sources import find, read

@@ -15,7 +15,7 @@ Source: ECMA-376, part 1, 18.3 (`row`, `c`, `f`, `v`, `is` and `mergeCells` of a
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from reconciler.core.text.blanks import is_blank
+from reconciler.core.text import is_blank
 from reconciler.errors import Problem
 from reconciler.manifest.rosters.numberformats import calendar_kind, is_plain, show_number, shows_texts
 from reconciler.manifest.rosters.package import REMOVE, Package

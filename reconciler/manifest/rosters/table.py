@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from reconciler.core.text.blanks import is_blank, trim_edges
-from reconciler.core.text.composed import normalized
+from reconciler.core.text import is_blank, normalize_unicode, trim_edges
 from reconciler.errors import Problem
 from reconciler.model.documents import Place
 from reconciler.model.tables import COLUMNS_MAX, ROWS_MAX
@@ -186,7 +185,7 @@ _NO_NAME = "a column has no name.", "name it, or remove the column"
 
 def column_name(text: str) -> str:
     """Return the name of a column as it is compared: composed, as macOS writes no name of its own accord."""
-    return trim_edges(normalized("NFC", text))
+    return trim_edges(normalize_unicode("NFC", text))
 
 
 def _used(cells: Sequence[str]) -> int:

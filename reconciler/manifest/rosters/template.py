@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from reconciler.core.text.blanks import is_blank, trim_edges
-from reconciler.core.text.suggest import did_you_mean
+from reconciler.core.suggest import did_you_mean
+from reconciler.core.text import is_blank, trim_edges
 from reconciler.manifest.rosters.table import column_name
 from reconciler.parsing.build import shown
 

@@ -13,9 +13,8 @@ from jsonschema import Draft202012Validator, ValidationError, validators
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
-from reconciler.core.text.keys import mask_key
-from reconciler.core.text.mask import mask_url
-from reconciler.core.text.suggest import did_you_mean, nearest
+from reconciler.core.redact import mask_private_key, mask_url
+from reconciler.core.suggest import did_you_mean, find_nearest
 from reconciler.errors import Problem
 from reconciler.manifest.schema.patterns import fits
 from reconciler.manifest.schema.published import address
@@ -94,14 +93,14 @@ def _named(tree: Tree, path: Steps, what: str, subject: Subject) -> str:
 def _mistake(error: ValidationError, problem: Problem, path: tuple[str | int, ...]) -> Mistake:
     meant = ""
     if error.validator in _UNKNOWNS:
-        meant = nearest("field", str(path[-1]), _schema(error).get("properties", {}))
+        meant = find_nearest("field", str(path[-1]), _schema(error).get("properties", {}))
     name = "propertyNames" in error.schema_path
     return Mistake(problem, path, error.validator in _ABSENCES, name, meant)
 
 
 def _without_secret(text: str) -> str:
     """Return a refused value as it may be shown: an address or a key may have come where none is due."""
-    return mask_url(text) if "://" in text else mask_key(text)
+    return mask_url(text) if "://" in text else mask_private_key(text)
 
 
 def _mistakes(error: ValidationError, tree: Tree) -> Iterator[_Said]:
@@ -167,7 +166,7 @@ def _missing(error: ValidationError, path: Steps) -> Iterator[_Said]:
     holder = _article(str(schema.get("title", "mapping")).lower())
     wanted: list[str] = list(_wanted(error))
     known = schema.get("properties", {})
-    slips = {nearest("field", str(key), known) for key in _value(error) if key not in known}
+    slips = {find_nearest("field", str(key), known) for key in _value(error) if key not in known}
     for key in wanted:
         if key not in _value(error) and key not in slips:  # a slip is told where it stands
             about = schema.get("properties", {}).get(key, {})
@@ -189,7 +188,7 @@ def _alternatives(error: ValidationError, path: Steps) -> Iterator[_Said]:
     keys = [str(key) for form in _wanted(error) for key in form["required"]]
     there = [key for key in keys if key in _value(error)]
     holder = _article(str(schema.get("title", "mapping")).lower())
-    slips = {nearest("field", str(key), schema.get("properties", {})) for key in _value(error)}
+    slips = {find_nearest("field", str(key), schema.get("properties", {})) for key in _value(error)}
     if there:
         what = f"{{}} has {' and '.join(there)}; {holder} has only one of them."
         yield path, what, "keep the one you mean", "E207"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from reconciler.core.exporting.export import Exported
-from reconciler.core.text.slug import slug
+from reconciler.core.text import slugify
 from reconciler.manifest.written import yamltext
 from reconciler.model.documents import Scalar
 from reconciler.model.kind.kinds import KINDS
@@ -34,7 +34,7 @@ def rostered(scope: Scope, entries: Sequence[Exported]) -> list[Exported]:
 def _fits(scope: Scope, one: Exported) -> bool:
     """Whether a row says the same: nothing below it, no control, no variable, and cells that stay text."""
     plain = one.address.kind == scope.kind and not one.variables and not one.ignored and not one.content
-    named = slug(one.address.name) == one.address.name and _NAME not in one.fields
+    named = slugify(one.address.name) == one.address.name and _NAME not in one.fields
     return plain and named and all(map(_cell_fits, map(_cell, one.fields.values())))
 
 

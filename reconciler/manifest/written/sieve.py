@@ -16,7 +16,7 @@ from reconciler.core.comparing.phone_numbers import number_key
 from reconciler.core.declared.resolve import resolve
 from reconciler.core.exporting.export import Exported, Left
 from reconciler.core.rules import Rules
-from reconciler.core.text.composed import normalized
+from reconciler.core.text import normalize_unicode
 from reconciler.errors import Problem
 from reconciler.manifest.entries import Steps, entry_subject, kind_at, sections
 from reconciler.manifest.flatten import Flattener
@@ -62,7 +62,7 @@ def _unfit(one: Exported) -> Iterator[str]:
     """Yield the paths that no file can hold: characters that the reader refuses, in a value or a name."""
     for path, value in one.fields.items():
         bad = UNFIT.search(path) or (isinstance(value, str) and UNFIT.search(value))
-        if bad or len(path) > _KEY_MAX or normalized("NFC", path) != path:
+        if bad or len(path) > _KEY_MAX or normalize_unicode("NFC", path) != path:
             yield path
 
 

@@ -6,7 +6,7 @@ a callback is never shown. Not here: what is asked of the service, exit codes (c
 
 from collections.abc import Sequence
 
-from reconciler.core.text.casing import fold_case
+from reconciler.core.text import fold_case
 from reconciler.model.encoding import encode
 from reconciler.model.messaging.messages import (
     Callback,

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from reconciler.core.calls.retry import http_date
+from reconciler.core.calls import parse_http_date
 
 # RFC 9111, 5.2.1.4 and 5.4: `no-cache` for every cache, `Pragma` for those that know HTTP/1.0 alone.
 ASIDE = (("Cache-Control", "no-cache"), ("Pragma", "no-cache"))
@@ -53,7 +53,7 @@ class ServiceClock:
 
     def note(self, date: str, received_at: float) -> None:
         """Learn from the Date of an answer; anything that is no date teaches nothing."""
-        moment = http_date(date)
+        moment = parse_http_date(date)
         if moment is not None:
             ahead = moment.timestamp() - received_at
             self._ahead = ahead if self._ahead is None else max(self._ahead, ahead)
@@ -67,7 +67,7 @@ class ServiceClock:
 
     def behind_s(self, date: str, asked_at: float) -> float:
         """Seconds by which a Date is older than a request that was sent at `asked_at`; 0 where it is not."""
-        moment = http_date(date)
+        moment = parse_http_date(date)
         if moment is None or self._ahead is None:
             return 0.0
         behind_s = self._ahead + asked_at - moment.timestamp()

@@ -15,7 +15,7 @@ from http import HTTPStatus
 
 import httpx2
 
-from reconciler.core.calls.retry import Failure
+from reconciler.core.calls import Failure
 from reconciler.model.settings import Proxy
 from reconciler.service.answers import OVERSIZED, Answer, Broken
 from reconciler.service.http.way import NEVER_SENT, Unconnected, Way

@@ -1,8 +1,8 @@
 """How many requests at once, and how many in a second.
 
 Belongs here: waiting for a place and for a turn, and the pace that a process keeps by itself. Not here: the
-arithmetic of a pace (core/calls/pace.py), a pace that several processes share (store/pace.py), why a request
-is repeated (core/calls/retry.py).
+arithmetic of a pace (core/calls.py), a pace that several processes share (store/pace.py), why a request
+is repeated (core/calls.py).
 
     request ──▶ place (so many at once) ──▶ turn (so many a second) ──▶ begins
                                               ▲ asked of a Pace, several at a time where that takes time
@@ -16,7 +16,7 @@ from typing import Protocol
 
 from msgspec import structs
 
-from reconciler.core.calls import pace as paces
+from reconciler.core import calls as paces
 from reconciler.errors import StoreError
 from reconciler.logbook import steps
 from reconciler.service.http.pairs import LookAgain, Pair
@@ -77,18 +77,18 @@ class LocalPace:
     async def reserve(self, turns: int) -> tuple[float, float]:
         """Take so many turns; return the seconds until the first begins, and those between two."""
         now = self._timing.monotonic()
-        self._pace, begins_at, spacing_s = paces.reserve(self._at(now), now, turns, self.ceiling)
+        self._pace, begins_at, spacing_s = paces.reserve_turns(self._at(now), now, turns, self.ceiling)
         return begins_at - now, spacing_s
 
     async def slowed(self, asked_s: float) -> None:
         """Halve the rate, at most once a second, and pause for `asked_s` seconds."""
         now = self._timing.monotonic()
-        self._pace = paces.slowed(self._at(now), now, self.ceiling, asked_s)
+        self._pace = paces.slow_down(self._at(now), now, self.ceiling, asked_s)
 
     def _at(self, now: float) -> paces.Pace:
         if self._pace:
             return self._pace
-        return structs.replace(paces.begun(now, self._rate or self.ceiling), next_at=self._next_at)
+        return structs.replace(paces.begin_pace(now, self._rate or self.ceiling), next_at=self._next_at)
 
 
 class Limiter:

@@ -14,8 +14,8 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
-from reconciler.core.calls.loopback import is_loopback
-from reconciler.core.text.mask import mask_url
+from reconciler.core.calls import is_loopback
+from reconciler.core.redact import mask_url
 from reconciler.model.settings import Proxy, Secret
 from reconciler.service.http.urls import HOST, Base, Unusable
 

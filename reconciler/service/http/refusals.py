@@ -1,7 +1,7 @@
 """What an answer that is no success means: the table (status, error code) -> failure and error class.
 
 Belongs here: the table, the sentence of each error, the service's own words made safe to show.
-Not here: whether the call is repeated (core/calls/retry.py), reading good answers (media.py,
+Not here: whether the call is repeated (core/calls.py), reading good answers (media.py,
 service/paging.py).
 
 First row that fits wins. `sources`: spec N = the specification's section, facts N = docs/service.md.
@@ -14,7 +14,7 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import TypeVar
 
-from reconciler.core.calls.retry import Failure, retry_after_s
+from reconciler.core.calls import Failure, parse_retry_after_s
 from reconciler.errors import (
     Cached,
     InDoubt,
@@ -196,7 +196,7 @@ def judge(call: Call, answer: Answer, *, conceal: Callable[[str], str], now: dat
     if not isinstance(error, Throttled):
         return Seen(sense.failure, error)
     headers = answer.headers
-    asked_s = retry_after_s(headers.get("retry-after", ""), headers.get("date", ""), now=now)
+    asked_s = parse_retry_after_s(headers.get("retry-after", ""), headers.get("date", ""), now=now)
     # Without Retry-After the code still says how long: the second that is too full.
     error.wait_s = asked_s or (over_qps_wait_s if "OVER_QPS" in code else 0.0)
     return Seen(sense.failure, error, error.wait_s)

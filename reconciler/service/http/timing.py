@@ -1,6 +1,6 @@
 """Timing: the clocks, the sleep and the chance that the client uses, as values that a test can choose.
 
-Belongs here: those four. Not here: deciding how long to wait (core/calls/retry.py).
+Belongs here: those four. Not here: deciding how long to wait (core/calls.py).
 """
 
 import asyncio

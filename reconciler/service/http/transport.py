@@ -2,7 +2,7 @@
 
 Belongs here: what is common to every call. Not here: which calls there are (service/entities.py,
 messaging/messages.py), the request of a call (requests.py), the meaning of failures (refusals.py,
-core/calls/retry.py), bytes (exchange.py).
+core/calls.py), bytes (exchange.py).
 
     Call ─▶ limiter ─▶ URL, credentials ─▶ exchange ─▶ 2xx ─▶ read ─▶ value
                ▲                               │ broken, refused, of unknown shape
@@ -22,7 +22,7 @@ from http import HTTPStatus
 from typing import Any, Generic, TypeVar
 
 from reconciler.aside import aside, beside_bytes
-from reconciler.core.calls import retry
+from reconciler.core import calls
 from reconciler.errors import Rejected, Throttled, Unauthorized, Unavailable
 from reconciler.logbook import steps
 from reconciler.model.profile import ProfileLimits
@@ -232,7 +232,7 @@ class Transport:
         """Whether a write that was throttled may be sent once more, by whoever has looked; then it counts."""
         # One budget for all repeats, whoever makes them: else a service that refuses writes and still
         # answers reads would get every write three times.
-        if not retry.Budget(self._made, self._repeats).allows:
+        if not calls.RetryBudget(self._made, self._repeats).allows:
             return False
         self._repeats += 1
         return True
@@ -240,20 +240,20 @@ class Transport:
     def _next(self, call: Call, seen: refusals.Seen, attempt: int, left_s: float) -> float:
         """Seconds to wait before the next try; raises what was seen when there is none."""
         # By the time of another try the look of the pair would be old.
-        if seen.failure is retry.Failure.NEVER_SENT and call.method != "GET" and self._pair.get():
+        if seen.failure is calls.Failure.NEVER_SENT and call.method != "GET" and self._pair.get():
             raise refusals.not_sent(seen.error)
-        decision = retry.decide(
+        decision = calls.decide_retry(
             call.method,
             seen.failure,
             attempt,
-            budget=retry.Budget(self._made, self._repeats),
+            budget=calls.RetryBudget(self._made, self._repeats),
             chance=self._timing.random(),
             left_s=left_s,
             asked_s=seen.asked_s,
         )
-        if isinstance(decision, retry.LookFirst):
+        if isinstance(decision, calls.LookFirst):
             raise refusals.doubt(seen.error)
-        if isinstance(decision, retry.GiveUp):
+        if isinstance(decision, calls.GiveUp):
             raise refusals.given_up(seen.error, decision.why)
         self._repeats += 1
         steps.info(
@@ -317,7 +317,7 @@ class Transport:
         except BadBody as error:
             malformed = refusals.malformed(call, str(error), status=answer.status, hint=error.next)
             malformed.elsewhere = isinstance(error, AnotherEntity)
-            return refusals.Seen(retry.Failure.LOST, malformed)
+            return refusals.Seen(calls.Failure.LOST, malformed)
 
     def _checked(self, pair: Pair) -> Callable[[], None]:
         """Return what looks at the clock again where the first byte leaves."""
@@ -359,14 +359,14 @@ class Transport:
 
     @staticmethod
     def _try_time(call: Call, attempt: int, left_s: float) -> float:
-        shared = call.method == "GET" and attempt < retry.tries_max
+        shared = call.method == "GET" and attempt < calls.tries_max
         return left_s * read_share if shared else left_s
 
 
 def _unread(answer: Answer) -> Broken:
     what = f"its answer of {len(answer.body) // 1024} KiB could not be read in time"
     hint = "raise service.limits.timeout_s; the service's own answers are smaller, so something adds to them."
-    return Broken(retry.Failure.LOST, what, hint, answer.status)
+    return Broken(calls.Failure.LOST, what, hint, answer.status)
 
 
 def per_second(limits: Limits, caps: ProfileLimits) -> float:

@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
-from reconciler.core.calls.loopback import is_loopback
-from reconciler.core.text.mask import mask_url
+from reconciler.core.calls import is_loopback
+from reconciler.core.redact import mask_url
 from reconciler.errors import InputError, SettingsError
 from reconciler.service.answers import TemplatedPath
 

@@ -18,7 +18,7 @@ from typing import Any, Literal, Self
 
 import httpx2
 
-from reconciler.core.calls.retry import Failure
+from reconciler.core.calls import Failure
 from reconciler.model.settings import Proxy
 from reconciler.service.answers import Broken
 

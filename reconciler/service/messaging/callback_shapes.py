@@ -9,7 +9,7 @@ Every function that reads raises BadBody for a shape it does not know. Source: d
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
-from reconciler.core.text.casing import fold_case
+from reconciler.core.text import fold_case
 from reconciler.model.messaging.messages import Callback, CallbackAuth, CallbackCall
 from reconciler.model.settings import Secret
 from reconciler.service import shapes

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from reconciler.core.text.casing import fold_case
+from reconciler.core.text import fold_case
 from reconciler.model.messaging.messages import (
     Delivery,
     MessageDetail,

@@ -17,7 +17,7 @@ from datetime import datetime
 from math import isfinite
 from typing import Literal, overload
 
-from reconciler.core.text.casing import fold_case
+from reconciler.core.text import fold_case
 from reconciler.errors import InDoubt, InputError, NotFound, Rejected, ServiceError, Temporary
 from reconciler.model.messaging.messages import (
     Delivery,

@@ -10,7 +10,7 @@ stands where a text belongs must be one; a payload that is something else is ref
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from reconciler.core.text.casing import fold_case
+from reconciler.core.text import fold_case
 from reconciler.errors import Malformed
 from reconciler.model.messaging.messages import Reply, Respondent
 from reconciler.service.answers import BadBody

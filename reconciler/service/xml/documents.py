@@ -25,7 +25,7 @@ from itertools import pairwise
 from typing import Any
 
 from reconciler.core.comparing.normalize import instant
-from reconciler.core.text.casing import fold_case
+from reconciler.core.text import fold_case
 from reconciler.service.answers import OTHER_SERVICE, BadBody
 from reconciler.service.xml.fill import EPOCH, NIL, OURS, fill, key_of
 from reconciler.service.xml.forms import API, DAP, ENTRY, ERROR, LINK, Form, ListForm, Shape, form_for

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, NoReturn
 from xml.parsers import expat
 
-from reconciler.core.text.casing import fold_case
+from reconciler.core.text import fold_case
 from reconciler.service.answers import CUT, OVERSIZED, RECODED, BadBody
 
 bytes_max = 16 * 1024 * 1024  # as of every answer (http/exchange.py), for whoever else reads XML

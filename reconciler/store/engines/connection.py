@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 from sqlalchemy import Connection, Engine, inspect, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from reconciler.core.text.legible import legible, why_no_text
+from reconciler.core.text import escape_undecodable, why_not_text
 from reconciler.errors import StoreError
 from reconciler.store.engines import migrations, postgres, schema, sqlite, urls
 from reconciler.store.lost import RESTORE, replaced
@@ -234,9 +234,9 @@ class Database:
                 self.give_up(told)
             raise told from error
         except (OverflowError, UnicodeError) as error:
-            if why := why_no_text(self.name):
+            if why := why_not_text(self.name):
                 raise StoreError(
-                    f"the store {legible(self.name)}: its path {why}.",
+                    f"the store {escape_undecodable(self.name)}: its path {why}.",
                     next="rename the folder, or name another store",
                 ) from error
             # The driver's words for a value that it cannot store, which follows from one that was read.

@@ -31,7 +31,7 @@ from sqlalchemy import (
 
 from reconciler.core.comparing.normalize import SECRET
 from reconciler.core.comparing.taken import same
-from reconciler.core.hashing.stretch import stretched
+from reconciler.core.digests import stretch_secret
 from reconciler.model.kind.kinds import KINDS
 from reconciler.store.engines import schema, sealed
 from reconciler.store.owner import Owner
@@ -234,7 +234,7 @@ def _stretch_secrets(connection: Connection, most: int = _stretched_max) -> None
         for path in sorted(kind.guessable.intersection(sent)):
             old = str(sent.pop(path))
             if left > 0 or not old:
-                sent[path] = old and f"{SECRET}scrypt:{stretched(old, salt)}"
+                sent[path] = old and f"{SECRET}scrypt:{stretch_secret(old, salt)}"
                 left -= 1
         mine = [entities.c[name] == getattr(row, name) for name in _ENTITY_KEY]
         connection.execute(entities.update().where(*mine).values(sent=json.dumps(sent, ensure_ascii=False)))

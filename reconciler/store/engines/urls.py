@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, unquote
 
 from msgspec import Struct
 
-from reconciler.core.text.mask import mask_url
+from reconciler.core.redact import mask_url
 from reconciler.errors import SettingsError
 from reconciler.model.settings import Secret
 

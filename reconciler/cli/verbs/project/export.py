@@ -16,7 +16,7 @@ from reconciler.cli.running import finish, outside, settings_of
 from reconciler.core.declared.values import zones
 from reconciler.core.exporting.envfile import env_text
 from reconciler.core.exporting.export import variable_values
-from reconciler.core.text.suggest import did_you_mean
+from reconciler.core.suggest import did_you_mean
 from reconciler.errors import SettingsError
 from reconciler.files.whole import read_file
 from reconciler.manifest.entries import sections

@@ -18,7 +18,7 @@ from reconciler.cli.verbs.reviewing.reviews import UNASKED, Reviews
 from reconciler.cli.verbs.writing.apply import Job, Undo, carry_out
 from reconciler.cli.verbs.writing.screen import Screen, report
 from reconciler.core.planning.leaving import unmarking
-from reconciler.core.text.suggest import did_you_mean
+from reconciler.core.suggest import did_you_mean
 from reconciler.errors import UnknownAddress
 from reconciler.manifest.kept.loading import Declaration
 from reconciler.model.address import Address, parse

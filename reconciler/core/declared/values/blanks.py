@@ -4,7 +4,7 @@ A column of a roster is one notice, however many of its cells have them.
 """
 
 from reconciler.core.declared.crosscheck import Declared
-from reconciler.core.text.blanks import describe_edges, has_edges, is_blank
+from reconciler.core.text import describe_edges, has_edges, is_blank
 from reconciler.model.documents import Place
 from reconciler.model.kind.kinds import KINDS
 from reconciler.model.notices import Notice

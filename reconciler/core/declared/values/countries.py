@@ -2,7 +2,7 @@
 
 from reconciler.core.comparing.phone_numbers import region_of_country
 from reconciler.core.declared.values.finding import Finding
-from reconciler.core.text.suggest import did_you_mean
+from reconciler.core.suggest import did_you_mean
 from reconciler.model.geography.countries import NAMES
 
 _CODE_MAX = 3  # letters

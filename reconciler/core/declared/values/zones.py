@@ -4,8 +4,8 @@ import re
 
 from reconciler.core.comparing.zones import NAMES
 from reconciler.core.declared.values.finding import Finding
-from reconciler.core.text.casing import fold_case
-from reconciler.core.text.suggest import did_you_mean
+from reconciler.core.suggest import did_you_mean
+from reconciler.core.text import fold_case
 from reconciler.model.geography.zones import names, using
 
 NAME_HINT = "write a name of the time zone database, such as Australia/Melbourne"

@@ -19,7 +19,7 @@ from reconciler.cli.verbs.service.messages.sending import callback_name, look_at
 from reconciler.cli.verbs.storing import open_store
 from reconciler.core.messaging.bulk import addressed
 from reconciler.core.messaging.recipients import check_count
-from reconciler.core.text.suggest import did_you_mean
+from reconciler.core.suggest import did_you_mean
 from reconciler.errors import InputError, NotFound, UnknownAddress
 from reconciler.model.address import Address
 from reconciler.model.entities import Entity

@@ -10,7 +10,7 @@ from typing import Literal
 
 from reconciler.applying.stop import StopFlag
 from reconciler.cli.console import output, streams
-from reconciler.core.text.casing import fold_case
+from reconciler.core.text import fold_case
 from reconciler.errors import ServiceError
 from reconciler.model.messaging.messages import Response
 from reconciler.report.service.messages import heard_lines, progress_lines

@@ -21,7 +21,7 @@ from reconciler.cli.running import Signals, outside
 from reconciler.cli.verbs.calling import once, reading, workspace_id, writing
 from reconciler.cli.verbs.service.messages.following import Followed, follow
 from reconciler.core.messaging import recipients
-from reconciler.core.text.suggest import did_you_mean
+from reconciler.core.suggest import did_you_mean
 from reconciler.errors import FileError, InputError
 from reconciler.files.whole import read_file
 from reconciler.manifest.outgoing import TIME_HINT, Written, mistakes, moment, read_message

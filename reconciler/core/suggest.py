@@ -13,8 +13,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from reconciler.core.text.casing import fold_case
-from reconciler.core.text.composed import normalized
+from reconciler.core.text import fold_case, normalize_unicode
 
 _ALIKE = 0.6  # difflib's own idea of close
 _length_max = 100  # characters; comparing takes the product of two lengths, and no name is longer
@@ -69,30 +68,32 @@ TOPICS: Mapping[str, SuggestionRule] = {
 }
 
 
-def nearest(topic: str, wrong: str, known: Iterable[str]) -> str:
+def find_nearest(topic: str, wrong: str, known: Iterable[str]) -> str:
     """Return the one known name that `wrong` most likely means, letter case aside, or "".
 
     Where two are as near as each other it is neither.
     """
-    found = candidates(topic, wrong, known)
+    found = find_suggestions(topic, wrong, known)
     return found[0] if len(found) == 1 else ""
 
 
-def candidates(topic: str, wrong: str, known: Iterable[str]) -> tuple[str, ...]:
+def find_suggestions(topic: str, wrong: str, known: Iterable[str]) -> tuple[str, ...]:
     """Return the known names that `wrong` may mean, as far as the topic lets anybody guess."""
     row = TOPICS[topic]
     if len(wrong) > _length_max or row.guess == "never":
         return ()
     fitting = sorted(name for name in known if len(name) <= _length_max)
     if row.guess == "spelling":
-        same = tuple(name for name in fitting if _letters(name) == _letters(wrong))
+        same = tuple(name for name in fitting if _fold_spelling(name) == _fold_spelling(wrong))
         # The kind in front of an address is the program's word, and no name of somebody.
-        rest = _letters(wrong).partition("/")[2]
-        return same or tuple(name for name in fitting if rest and _letters(name).partition("/")[2] == rest)
+        rest = _fold_spelling(wrong).partition("/")[2]
+        return same or tuple(
+            name for name in fitting if rest and _fold_spelling(name).partition("/")[2] == rest
+        )
     folded = {fold_case(name): name for name in fitting[:_known_max]}
     text = fold_case(wrong)
     near = difflib.get_close_matches(text, folded, _compared_max, _ALIKE)
-    steps = {name: _steps(text, name) for name in near}
+    steps = {name: _edit_distance(text, name) for name in near}
     least = min(steps.values(), default=0)
     if row.steps_max and least > row.steps_max:
         return ()
@@ -101,17 +102,17 @@ def candidates(topic: str, wrong: str, known: Iterable[str]) -> tuple[str, ...]:
 
 def did_you_mean(topic: str, wrong: str, known: Iterable[str], otherwise: str = "") -> str:
     """Return "did you mean ...?" with the names that may be meant, or `otherwise` where there is none."""
-    near = candidates(topic, wrong, known)
+    near = find_suggestions(topic, wrong, known)
     return f"did you mean {' or '.join(near)}?" if 0 < len(near) <= _named_max else otherwise
 
 
-def _letters(text: str) -> str:
+def _fold_spelling(text: str) -> str:
     """Return a name without letter case, accents, and signs between words; its slashes and colons stay."""
-    parts = re.split(r"([/:=])", normalized("NFD", fold_case(text)))
+    parts = re.split(r"([/:=])", normalize_unicode("NFD", fold_case(text)))
     return "".join(part if part in "/:=" else _SIGNS.sub("", part) for part in parts)
 
 
-def _steps(one: str, other: str) -> int:
+def _edit_distance(one: str, other: str) -> int:
     """Return how many letters are to be put in, taken out, replaced or swapped with the next one."""
     before: list[int] = []
     row = list(range(len(other) + 1))

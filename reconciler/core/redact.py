@@ -1,11 +1,12 @@
-"""URLs as they may be shown, in errors, settings, logs and doctor: without logins and keys.
+"""URLs and private keys as errors, settings, logs and doctor may show them.
 
-Belongs here: the one rule for it. Whatever is wrong with a URL, what could be a password in it is not shown:
-a URL that cannot be read is shown most often. So no URL is parsed here. Too much is hidden rather than too
-little.
+Whatever is wrong with a URL, what could be a password in it is not shown, and a URL that cannot be read is
+shown most often. So no URL is parsed here, and too much is hidden rather than too little.
 """
 
 import re
+
+# --- URLs, without logins and keys ----------------------------------------------------------------
 
 HIDDEN = "(secret)"
 
@@ -50,8 +51,8 @@ def mask_url(url: str) -> str:
         return head + HIDDEN
     if login:
         rest = rest[login.end() :]
-        head += f"{_masked_login(login[0], secret=bool(_WEB.match(url)))}@"
-    return head + (_masked_query(rest) if _FILE.match(url) else _masked_place(rest))
+        head += f"{_mask_login(login[0], secret=bool(_WEB.match(url)))}@"
+    return head + (_mask_query(rest) if _FILE.match(url) else _mask_host_and_path(rest))
 
 
 def _may_be_query(login: str) -> bool:
@@ -62,7 +63,7 @@ def _may_be_query(login: str) -> bool:
     return len(query["mark"]) == 1 or "/" in login[: query.start()] or not login.endswith("@")
 
 
-def _masked_login(login: str, *, secret: bool) -> str:
+def _mask_login(login: str, *, secret: bool) -> str:
     """Return what stands before the last @, itself left out."""
     found = re.split(COLON, login, maxsplit=1, flags=re.IGNORECASE)
     if secret:
@@ -73,17 +74,17 @@ def _masked_login(login: str, *, secret: bool) -> str:
     return user if re.fullmatch(r"[\w.%+-]*", user) else HIDDEN
 
 
-def _masked_place(rest: str) -> str:
+def _mask_host_and_path(rest: str) -> str:
     """Return host and port, and what follows them as it may be shown."""
     host = _HOST.match(rest)
     assert host is not None  # noqa: S101 - it matches nothing too
     place, more = host[0], rest[host.end() :]
     if more[:1] in (":", "%"):  # no port, so what was written before an @ that is not there
         return f"{place}:{HIDDEN}"
-    return place + _masked_query(more)
+    return place + _mask_query(more)
 
 
-def _masked_query(more: str) -> str:
+def _mask_query(more: str) -> str:
     """Return a path, and of what follows it the names of its values."""
     query = _QUERY.search(more)
     if query is None:
@@ -96,3 +97,32 @@ def _masked_query(more: str) -> str:
         elif pair:
             shown.append(f"{name[0]}={HIDDEN}" if name else HIDDEN)
     return "".join(shown)
+
+
+# --- Private keys where the name of a file or a variable is expected ------------------------------
+
+
+# Keys of age and of its plugins, and the beginning of those of SSH and OpenSSL: in any letter case, with any
+# dash. `age-secret-key.txt` is the name of a file.
+_SIGN = re.compile(
+    r"age[^0-9a-z]?(?:secret[^0-9a-z]?key|plugin[^0-9a-z][0-9a-z-]{1,40})[^0-9a-z]?1[0-9a-z]{12}"
+    r"|begin [a-z0-9 ]{0,40}private key",
+    re.IGNORECASE,
+)
+# A step of a path that is longer than names of files are, or is written as base64 is.
+_UNSIGNED = re.compile(r"[0-9A-Za-z+=_-]{41,}|(?=.*[0-9])(?=.*[a-z])(?=.*[A-Z])[0-9A-Za-z+=]{24,}")
+
+
+def is_private_key(text: str) -> bool:
+    """Whether a text holds a private key, by its form."""
+    return bool(_SIGN.search(text))
+
+
+def may_be_private_key(text: str) -> bool:
+    """Whether a text that names nothing may be a piece of a key, without its beginning."""
+    return is_private_key(text) or "\n" in text or any(map(_UNSIGNED.fullmatch, text.split("/")))
+
+
+def mask_private_key(text: str) -> str:
+    """Return a text as it may be shown where the name of something is due."""
+    return "(a private key)" if is_private_key(text) else text
