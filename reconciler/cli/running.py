@@ -19,6 +19,7 @@ from reconciler import signals
 from reconciler.applying.stop import StopFlag
 from reconciler.cli.console import output, streams
 from reconciler.cli.options import CACHES
+from reconciler.database_urls import hide_url_password as shown_store
 from reconciler.errors import Interrupted, plainly
 from reconciler.extras import is_installed
 from reconciler.logbook import steps
@@ -27,13 +28,11 @@ from reconciler.model.inputs import InputFile
 from reconciler.model.run.context import Context
 from reconciler.model.settings import Settings
 from reconciler.pipeline import Outside
+from reconciler.private_cache import STATE_FOLDER, find_cache_fault
 from reconciler.service.http.auth import Concealed, Credentials
 from reconciler.settings.reading import ReadSettings, read_settings, working_folder
 from reconciler.settings.values import Layers
 from reconciler.spans import trace_id
-from reconciler.store.engines.urls import shown as shown_store
-from reconciler.store.folder import NAME
-from reconciler.store.lists import find_cache_fault
 from reconciler.surroundings.checkout import Checkout, inputs_of, read_checkout
 from reconciler.surroundings.context import read_context
 
@@ -104,7 +103,8 @@ def _note_distrust(settings: Settings) -> None:
     if fault := find_cache_fault(Path(settings.root)):
         where, why = fault
         _note_once(
-            f"what is kept below {NAME}/cache is not used, because of {where}: {why}. All is read anew.\n"
+            f"what is kept below {STATE_FOLDER}/cache is not used, because of {where}: {why}. "
+            "All is read anew.\n"
             f"  next: let {where} be yours alone: chown, and chmod go-w"
         )
 

@@ -19,8 +19,8 @@ from reconciler.errors import StoreError
 from reconciler.model.encoding import decode, encode
 from reconciler.model.messaging.messages import Reply
 from reconciler.ownership import find_fault
+from reconciler.private_cache import make_private_folder
 from reconciler.store.engines.sqlite import busy_timeout_s, meaning
-from reconciler.store.folder import make_private
 
 # Days. The service tries again for up to 24 hours (docs/service.md, callbacks); a repeat that comes
 # later than this would be taken for new. What people wrote is kept no longer than that needs.
@@ -178,7 +178,7 @@ def _prepare(path: Path) -> None:
         if wrong:
             raise StoreError(f"the inbox {one}: cannot be used: {wrong[0]}.", next=wrong[1])
     try:
-        make_private(path.parent)
+        make_private_folder(path.parent)
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:
         return

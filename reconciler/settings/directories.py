@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from reconciler import database_urls
 from reconciler.core.calls import is_loopback
 from reconciler.directories.sql import statements
 from reconciler.errors import Problem
@@ -26,7 +27,6 @@ from reconciler.service.http.urls import Unusable, read_base
 from reconciler.settings import credentials, trust
 from reconciler.settings.network import certificates_of
 from reconciler.settings.values import OF_DIRECTORIES, Layers, Value, refused
-from reconciler.store.engines import urls
 
 Revealed = Callable[[str], None]
 _KINDS: Mapping[str, type[Directory]] = {"sql": SqlDirectory, "ldap": LdapDirectory, "scim": ScimDirectory}
@@ -85,7 +85,7 @@ def _of_sql(described: Mapping[str, Any]) -> _Objections:
         yield why, statements.READ_ONLY
     if not isinstance(url, str):
         return
-    if described.get("tls") == "driver" and url.startswith(("sqlite:", urls.POSTGRESQL)):
+    if described.get("tls") == "driver" and url.startswith(("sqlite:", database_urls.POSTGRESQL)):
         yield "it has tls, and how this database is reached is not for its driver.", "remove tls"
     if statements.holds_password(url):
         yield (
@@ -94,12 +94,12 @@ def _of_sql(described: Mapping[str, Any]) -> _Objections:
         )
     elif why := statements.why_no_url(url):
         yield why, "write it like postgresql://reader@db.example.com/hr, or sqlite:///PATH"
-    elif url.startswith("sqlite:") and urls.file_of(url) is None:
+    elif url.startswith("sqlite:") and database_urls.sqlite_path(url) is None:
         yield "its url names no file.", "write sqlite:///PATH, without options"
-    elif url.startswith(urls.POSTGRESQL):
+    elif url.startswith(database_urls.POSTGRESQL):
         try:
-            urls.server_of(url)
-        except urls.UnusableUrl as error:
+            database_urls.parse_server_url(url)
+        except database_urls.UnusableUrl as error:
             yield str(error), error.next
 
 
@@ -196,8 +196,8 @@ def _url(
     def read() -> str:
         url = from_place() if from_place is not None else str(written)
         revealed_of(url, revealed)
-        path = urls.file_of(url)
-        return url if path is None else urls.SQLITE + str(Path(layers.root) / path)
+        path = database_urls.sqlite_path(url)
+        return url if path is None else database_urls.SQLITE + str(Path(layers.root) / path)
 
     return read
 

@@ -13,6 +13,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import structs
 
+from reconciler import database_urls
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import Problem, SettingsError
 from reconciler.manifest.files import Unreadable, place_below, read_below
@@ -55,7 +56,6 @@ from reconciler.settings.sources import check_path, read_layers
 from reconciler.settings.values import SECRETS, Layers, Value, refused
 from reconciler.settings.variable_files import read_variable_files
 from reconciler.settings.variables import variable
-from reconciler.store.engines import urls
 
 T = TypeVar("T")
 
@@ -189,7 +189,7 @@ def _unfit_patterns(rows: Mapping[str, KindRow]) -> Iterator[Contradiction]:
 
 def _store_problems(value: Value) -> Iterator[Problem]:
     """Yield what is wrong with the store's URL, never with its password."""
-    if urls.has_password(value.raw) and not value.variable:
+    if database_urls.url_has_password(value.raw) and not value.variable:
         yield value.problem(
             "it holds a password: this file is kept in git, and what was once committed stays readable.",
             f"take it out, and set PGPASSWORD, a passfile, or {variable('store')} with the whole URL; "
@@ -197,7 +197,7 @@ def _store_problems(value: Value) -> Iterator[Problem]:
             code="E100",
         )
         return
-    error = urls.problem(value.raw)
+    error = database_urls.find_url_fault(value.raw)
     if error is not None:
         yield value.problem(str(error), error.next, code="E208")
 
@@ -205,8 +205,8 @@ def _store_problems(value: Value) -> Iterator[Problem]:
 def _store(layers: Layers) -> str:
     """Return the store's URL, a file's path absolute."""
     url: str = _value(layers, "store").raw
-    path = urls.file_of(url)
-    return url if path is None else urls.SQLITE + str(layers.root / path)
+    path = database_urls.sqlite_path(url)
+    return url if path is None else database_urls.SQLITE + str(layers.root / path)
 
 
 def _workspace_problems(values: tuple[Value, ...]) -> Iterator[Problem]:

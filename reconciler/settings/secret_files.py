@@ -8,11 +8,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from reconciler import database_urls
 from reconciler.settings.values import OF_DIRECTORIES, REFERENCES, Layers
-from reconciler.store import marker
-from reconciler.store.engines import urls
 
-_BESIDE = ("", "-wal", "-shm", "-journal", marker.suffix)  # of a store in a file
 _OPTIONS = ("passfile", "sslkey")  # of a store's URL
 _VARIABLES = ("RECONCILER_IDENTITY", "PGPASSFILE", "PGSSLKEY")
 
@@ -53,12 +51,12 @@ def _of_directories(section: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_store(url: str) -> Iterator[str]:
-    path = urls.file_of(url)
+    path = database_urls.sqlite_path(url)
     if path is not None:
-        yield from (path + end for end in _BESIDE)
-    elif url.startswith(urls.POSTGRESQL):
+        yield from (path + end for end in database_urls.STORE_FILE_ENDINGS)
+    elif url.startswith(database_urls.POSTGRESQL):
         try:
-            options = urls.server_of(url).options
-        except urls.UnusableUrl:  # of another environment: a run with it says so
+            options = database_urls.parse_server_url(url).options
+        except database_urls.UnusableUrl:  # of another environment: a run with it says so
             return
         yield from (options[name] for name in _OPTIONS if name in options)

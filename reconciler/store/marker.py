@@ -20,9 +20,9 @@ from tempfile import mkstemp
 
 import msgspec
 
+from reconciler.database_urls import MARKER_ENDING
 from reconciler.errors import StoreError
 
-suffix = ".id"
 _id_digits = 32  # of a SHA-256: enough to tell stores apart, and nothing of the salt can be found out
 _generation_digits = 12  # always as many, so that a marker is overwritten in its place
 _size_max = 4096  # octets; ours has about a hundred
@@ -43,7 +43,7 @@ class Marker(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def marker_of(path: Path) -> Path:
     """Return where the marker of a store's file lies."""
-    return path.with_name(path.name + suffix)
+    return path.with_name(path.name + MARKER_ENDING)
 
 
 def store_id(salt: str) -> str:

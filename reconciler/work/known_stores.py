@@ -20,8 +20,8 @@ import msgspec
 from reconciler.applying.context import Outside, utc_text
 from reconciler.model.settings import Settings
 from reconciler.ownership import Folder
+from reconciler.private_cache import CacheFolder
 from reconciler.store.database import Store
-from reconciler.store.folder import NAME, make_private
 from reconciler.store.marker import store_id
 
 _bytes_max = 4096  # of one file; ours has about a hundred
@@ -56,9 +56,8 @@ def remember_store(settings: Settings, outside: Outside, store: Store, now: date
     """Let it be known from now on that there is this store. Never fails."""
     if not settings.caches or not store.salt or store.doubtful:
         return
-    with suppress(OSError):
-        make_private(Path(settings.root) / NAME)
-        if outside.state is not None:
+    if outside.state is not None:
+        with suppress(OSError):
             outside.state.mkdir(mode=0o700, parents=True, exist_ok=True)
     text = msgspec.json.encode(KnownStore(1, store_id(store.salt), utc_text(now)))
     for folder in _folders(settings, outside):
@@ -76,7 +75,7 @@ def _known(settings: Settings, outside: Outside) -> Iterator[KnownStore]:
 def _folders(settings: Settings, outside: Outside) -> Iterator[Folder]:
     if not settings.caches or not settings.store.startswith(_SQLITE):
         return
-    yield Folder(Path(settings.root), (NAME, "cache"))
+    yield CacheFolder(Path(settings.root))
     if outside.state is not None:
         yield Folder(outside.state, ("reconciler",))
 

@@ -1,8 +1,8 @@
 """What lists showed, from one run to the next: so that they need not be read completely each time.
 
 Belongs here: for whom a list is kept, and when it has to be read completely all the same. Not here: what is
-done with it (live/following.py), the files (store/lists.py). A list that was kept for anything else (another
-service, stack, workspace, fields, profile or version of this program) is not found.
+done with it (live/following.py), the files (private_cache.py). A list that was kept for anything else
+(another service, stack, workspace, fields, profile or version of this program) is not found.
 """
 
 from datetime import UTC, datetime
@@ -20,11 +20,11 @@ from reconciler.model.kind.kinds import Kind
 from reconciler.model.profile import Profile
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Scope
+from reconciler.private_cache import ListCache
 from reconciler.service.http import urls
 from reconciler.service.http.auth import credential_hash
 from reconciler.service.profile import load_profile
 from reconciler.store.database import Store
-from reconciler.store.lists import KeptLists
 from reconciler.version import __version__
 from reconciler.work.collecting import without_collector
 
@@ -39,7 +39,7 @@ class RememberedLists:
         self._settings = settings
         self._offload = outside.offload
         self._salt = salt
-        self.files = KeptLists(Path(settings.root), salt)
+        self.files = ListCache(Path(settings.root), salt)
         self._profile = load_profile(settings.service.profile)
         self.now = now.astimezone(UTC).isoformat(timespec="seconds")
         self.newest: dict[Scope, tuple[Asked, Newest, int]] = {}  # of the lists that this run followed

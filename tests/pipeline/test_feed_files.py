@@ -18,7 +18,7 @@ from reconciler.applying.opening import opened
 from reconciler.core.feed import Remembered
 from reconciler.live.following import Asked
 from reconciler.model.settings import Secret
-from reconciler.store.lists import KeptLists
+from reconciler.private_cache import ListCache
 from reconciler.work.remembering import RememberedLists, _Kept
 
 _SEAL = 32  # octets before what was kept
@@ -99,7 +99,7 @@ def test_no_damage_to_the_file_is_believed(world: World) -> None:
 def test_what_was_kept_for_anything_else_is_not_believed(world: World) -> None:
     """Another version, stack, workspace, scope, profile, set of fields; a form that nobody knows."""
     file, whole = kept(world), kept(world).read_bytes()
-    asked, files = asked_of(whole), KeptLists(Path(world.settings.root), salt_of(world))
+    asked, files = asked_of(whole), ListCache(Path(world.settings.root), salt_of(world))
     name = msgspec.msgpack.decode(whole[_SEAL:], type=_Kept)[0][2]
     try:
         for number, data in enumerate(resealed(world, whole)):

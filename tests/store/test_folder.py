@@ -9,8 +9,8 @@ import pytest
 from store.support import store_at
 from waiting import patience_s
 
+from reconciler.private_cache import make_private_folder
 from reconciler.receiver.inbox import Inbox
-from reconciler.store.folder import make_private
 
 
 def mode(path: Path) -> int:
@@ -22,7 +22,7 @@ def test_the_folder_is_ours_alone_and_out_of_gits_sight(umask: int, tmp_path: Pa
     """`git add .` after the first apply would commit everybody's telephone number."""
     before = os.umask(umask)
     try:
-        make_private(tmp_path / ".reconciler")
+        make_private_folder(tmp_path / ".reconciler")
     finally:
         os.umask(before)
     (tmp_path / ".reconciler" / "store.db").write_text("canary")
@@ -50,8 +50,8 @@ def test_what_is_there_stays_as_it_is(tmp_path: Path) -> None:
     """Somebody else's folder keeps its rights, and gets no file that nobody asked for."""
     (tmp_path / ".reconciler").mkdir(0o750)
     (tmp_path / ".reconciler" / ".gitignore").write_text("store.db\n")
-    make_private(tmp_path / ".reconciler")
-    make_private(tmp_path / "stores")
+    make_private_folder(tmp_path / ".reconciler")
+    make_private_folder(tmp_path / "stores")
 
     assert mode(tmp_path / ".reconciler") == 0o750
     assert (tmp_path / ".reconciler" / ".gitignore").read_text() == "store.db\n"

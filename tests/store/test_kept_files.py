@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.ownership import Folder
-from reconciler.store.lists import KeptLists
+from reconciler.private_cache import ListCache
 
 _MOST = 1024 * 1024 * 1024  # bytes that either may have
 _SMALL = b"a" * 1000
@@ -21,7 +21,7 @@ def _part(root: Path) -> Callable[[], object]:
 
 
 def _list(root: Path) -> Callable[[], object]:
-    lists = KeptLists(root, "salt")
+    lists = ListCache(root, "salt")
     lists.write("list", _SMALL)
     return lambda: lists.read("list")
 
@@ -85,7 +85,7 @@ def test_a_list_that_others_can_have_written_was_not_remembered(
     spoil: Callable[[Path, Path], None], tmp_path: Path
 ) -> None:
     """Everybody who plans can read the salt that its seal is keyed by, and would decide what a plan says."""
-    lists = KeptLists(tmp_path, "salt")
+    lists = ListCache(tmp_path, "salt")
     lists.write("list", _SMALL)
     (file,) = (tmp_path / ".reconciler" / "cache" / "lists").iterdir()
     assert (lists.read("list"), bool(lists.seal("list"))) == (_SMALL, True)
@@ -99,7 +99,7 @@ def test_a_list_that_others_can_have_written_was_not_remembered(
 
 def test_a_list_is_kept_again_where_its_file_was_not_ours_alone(tmp_path: Path) -> None:
     """Read anew once, and then remembered as before; nothing else stays in the folder."""
-    lists = KeptLists(tmp_path, "salt")
+    lists = ListCache(tmp_path, "salt")
     lists.write("list", _SMALL)
     folder = tmp_path / ".reconciler" / "cache" / "lists"
     (file,) = folder.iterdir()

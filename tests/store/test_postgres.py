@@ -10,11 +10,11 @@ from sqlalchemy import Connection, text
 from store.support import JANE, SAM, WORKSPACES, record, store_at
 from waiting import patience_s, until
 
+from reconciler.database_urls import parse_server_url
 from reconciler.errors import StoreError
 from reconciler.model.address import contact
 from reconciler.store.database import Store
 from reconciler.store.engines.postgres import SCHEMA, Server
-from reconciler.store.engines.urls import server_of
 
 READING = (
     f"GRANT USAGE ON SCHEMA {SCHEMA} TO {{role}}",
@@ -170,7 +170,7 @@ WRONG = "canary%2F%40%3A%25%3F%20of%20the%20store"
 
 def changed(url: str, **parts: str) -> str:
     """Return the URL with another user, password, place or database."""
-    made = server_of(url)
+    made = parse_server_url(url)
     user, password = parts.get("user", made.user), parts.get("password", made.password.reveal())
     host, port = parts.get("host", made.host), parts.get("port", str(made.port))
     options = parts.get("options", "")
@@ -215,13 +215,13 @@ def test_what_keeps_us_from_the_server_is_said_and_never_the_password(
     assert what in str(error)
     assert hint in error.next
     assert "canary" not in causes
-    assert server_of(url).password.reveal() not in causes
+    assert parse_server_url(url).password.reveal() not in causes
 
 
 def test_a_password_with_odd_signs_opens_the_store(postgres_url: str) -> None:
     with postgres.role(postgres_url, OWNING) as url:
         quoted = PASSWORD.replace("'", "''")
-        administrate(postgres_url, f"ALTER ROLE {server_of(url).user} PASSWORD '{quoted}'")
+        administrate(postgres_url, f"ALTER ROLE {parse_server_url(url).user} PASSWORD '{quoted}'")
         with store_at(changed(url, password=WRONG)) as store:
             assert store.salt
 
@@ -230,7 +230,7 @@ def test_a_password_that_the_url_leaves_out_is_found_where_the_server_looks(
     postgres_url: str, tmp_path: Path
 ) -> None:
     """A settings file in git names the store; the password lies elsewhere."""
-    url = server_of(postgres_url)
+    url = parse_server_url(postgres_url)
     passfile = tmp_path / "passfile"
     passfile.touch(0o600)
     passfile.write_text(f"{url.host}:{url.port}:*:{url.user}:{url.password.reveal()}\n")
@@ -422,7 +422,7 @@ def test_a_sign_that_the_server_cannot_keep_is_an_error_and_not_another_value(po
 
 def test_every_state_has_a_way_on_and_no_library_name() -> None:
     """Also those that no test can provoke."""
-    server = Server(server_of("postgresql:///x"), {})
+    server = Server(parse_server_url("postgresql:///x"), {})
     for state in ("28P01", "3D000", "25P03", "57P02", "22021", "99999", ""):
         error = psycopg.Error("FATAL: canary")
         error.sqlstate = state or None

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from waiting import patience_s
 
+from reconciler.database_urls import UnusableUrl, parse_server_url
 from reconciler.store.engines.postgres import _arguments
 from reconciler.store.engines.proof import addresses_of, is_near, proof
-from reconciler.store.engines.urls import UnusableUrl, server_of
 
 NEAR = {
     "nothing is said: the usual socket": ("", ""),
@@ -49,7 +49,7 @@ def loopback(_name: str) -> Iterable[str]:
 
 def proven(url: str, found: dict[str, str]) -> dict[str, str]:
     """What is asked of the server, from here."""
-    return proof(server_of(url), found, loopback)
+    return proof(parse_server_url(url), found, loopback)
 
 
 @pytest.mark.parametrize("case", NEAR)
@@ -87,7 +87,7 @@ def test_localhost_is_near_only_where_it_is_this_machine() -> None:
 )
 def test_a_server_behind_a_network_has_to_prove_itself(url: str, found: dict[str, str]) -> None:
     """The store holds people's data, and decides what may be deleted."""
-    arguments = _arguments(server_of(url), found, writing=True)
+    arguments = _arguments(parse_server_url(url), found, writing=True)
 
     assert (arguments["sslmode"], arguments["gssencmode"]) == ("verify-full", "disable")
     usual = Path("~/.postgresql/root.crt").expanduser()
@@ -139,13 +139,15 @@ def test_a_weaker_proof_counts_only_beside_its_host(url: str, found: dict[str, s
 
 def test_whoever_names_the_host_may_ask_for_less_proof() -> None:
     """The containers of one job, say. Both stand in one line, which can be reviewed."""
-    arguments = _arguments(server_of("postgresql://db.example.com/x?sslmode=require"), {}, writing=True)
+    arguments = _arguments(
+        parse_server_url("postgresql://db.example.com/x?sslmode=require"), {}, writing=True
+    )
 
     assert (arguments["host"], arguments["sslmode"]) == ("db.example.com", "require")
 
 
 def test_a_certificate_that_was_named_is_the_one() -> None:
-    url = server_of("postgresql://db.example.com/x?sslrootcert=ours.pem")
+    url = parse_server_url("postgresql://db.example.com/x?sslrootcert=ours.pem")
 
     assert _arguments(url, {}, writing=True)["sslrootcert"] == "ours.pem"
     assert "sslrootcert" not in proven("postgresql://db.example.com/x", {"sslrootcert": "system"})
@@ -156,7 +158,7 @@ import json, os, sys
 from reconciler.errors import SettingsError
 from reconciler.store.engines.postgres import _arguments
 from reconciler.store.engines.proof import surroundings
-from reconciler.store.engines.urls import server_of
+from reconciler.database_urls import server_of
 for url, environ in json.load(sys.stdin):
     os.environ.update(environ)
     try:

@@ -18,12 +18,12 @@ from wire import Send
 from world import World
 
 from reconciler.aside import aside
+from reconciler.database_urls import parse_server_url
 from reconciler.errors import StoreError
 from reconciler.store.aside import within
 from reconciler.store.database import Store
 from reconciler.store.engines.patient import NoAnswer, _timed
 from reconciler.store.engines.postgres import Server, _in_slices
-from reconciler.store.engines.urls import server_of
 
 PATIENCE = {"connect_timeout": 2}  # seconds; the least that the driver knows
 
@@ -201,6 +201,6 @@ def test_many_rows_are_many_answers(many: int) -> None:
 @pytest.mark.parametrize("writing", [True, False])
 def test_whatever_is_written_goes_in_slices(*, writing: bool) -> None:
     """A connection that knows nothing of them would send all rows at once."""
-    engine = Server(server_of("postgresql:///x"), {}).engine(writing=writing)
+    engine = Server(parse_server_url("postgresql:///x"), {}).engine(writing=writing)
 
     assert event.contains(engine, "do_executemany", _in_slices)

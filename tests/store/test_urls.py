@@ -2,11 +2,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from reconciler.store.engines import urls
+from reconciler import database_urls
 
 
 def test_every_part_of_a_url_arrives() -> None:
-    url = urls.server_of(
+    url = database_urls.parse_server_url(
         "postgresql://ops%40team:p%2Fw%3A@db.example.com:5433/the%20store?sslmode=require&passfile=/run/pass"
     )
 
@@ -21,13 +21,13 @@ def test_every_part_of_a_url_arrives() -> None:
 
 def test_what_is_left_out_is_left_to_the_usual_places() -> None:
     """PGHOST, PGUSER and a passfile are where every program of PostgreSQL looks."""
-    url = urls.server_of("postgresql:///store")
+    url = database_urls.parse_server_url("postgresql:///store")
 
     assert (url.user, url.password.reveal(), url.host, url.port) == ("", "", "", 0)
 
 
 def test_a_socket_is_named_by_its_folder() -> None:
-    url = urls.server_of("postgresql://ops@/store?host=/run/postgresql")
+    url = database_urls.parse_server_url("postgresql://ops@/store?host=/run/postgresql")
 
     assert (url.host, url.options) == ("/run/postgresql", {})
     assert url.name == "postgresql:///run/postgresql/store"
@@ -61,7 +61,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("url", REFUSED)
 def test_a_url_that_names_no_store_says_what_does_and_shows_no_password(url: str) -> None:
-    error = urls.problem(url)
+    error = database_urls.find_url_fault(url)
 
     assert error is not None
     assert REFUSED[url] in str(error)
@@ -83,9 +83,9 @@ def test_no_password_is_ever_shown_whatever_the_rest_looks_like(
     url = f"{scheme}://{user}:{password}@{rest}"
     assume(not any(sign in user for sign in ":/"))
 
-    error = urls.problem(url)
+    error = database_urls.find_url_fault(url)
 
-    assert "CANARY" not in urls.shown(url)
+    assert "CANARY" not in database_urls.hide_url_password(url)
     assert error is None or "CANARY" not in f"{error} {error.next}"
 
 
@@ -97,8 +97,8 @@ def test_no_password_is_ever_shown_whatever_the_rest_looks_like(
 def test_what_is_taken_has_its_password_found(user: str, password: str, database: str) -> None:
     """Or it would stand in the file, and in the output of `config`."""
     url = f"postgresql://{user}:{password}@db.example.com/{database}"
-    assume(urls.problem(url) is None)
+    assume(database_urls.find_url_fault(url) is None)
 
-    assert urls.server_of(url).password.reveal()
-    assert urls.has_password(url)
-    assert urls.shown(url) == f"postgresql://{user}:(secret)@db.example.com/{database}"
+    assert database_urls.parse_server_url(url).password.reveal()
+    assert database_urls.url_has_password(url)
+    assert database_urls.hide_url_password(url) == f"postgresql://{user}:(secret)@db.example.com/{database}"

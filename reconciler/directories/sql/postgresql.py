@@ -13,12 +13,12 @@ from typing import Any
 import psycopg
 from psycopg import IsolationLevel
 
+from reconciler.database_urls import ServerUrl, UnusableUrl, parse_server_url
 from reconciler.directories.answers import DirectoryFailed
 from reconciler.directories.sql.statements import READ_ONLY
 from reconciler.parsing.build import shown
 from reconciler.store.engines import patient
 from reconciler.store.engines.proof import proof, surroundings
-from reconciler.store.engines.urls import ServerUrl, UnusableUrl, server_of
 
 _connect_s = 10.0  # seconds; a server that is there answers within one
 _lock_s = 7  # seconds; a query waits for nobody but who changes the tables themselves
@@ -70,7 +70,7 @@ def asked(url: str, statement: str, timeout_s: float) -> Iterator[Asked]:
     """Give the columns of the answer, and its rows in batches. Raises DirectoryFailed, in the block too."""
     ends_at = time.monotonic() + timeout_s
     try:
-        with _connected(server_of(url), timeout_s) as connection:
+        with _connected(parse_server_url(url), timeout_s) as connection:
             # A cursor of the server takes one query and nothing else, sent by the protocol that takes one
             # statement: a second one after a semicolon could end the transaction and begin one that writes.
             with connection.cursor(name="reconciler") as cursor:

@@ -2,13 +2,13 @@
 
 from typing import Any
 
+from reconciler import database_urls
 from reconciler.directories.answers import AnswerRows, DirectoryFailed
 from reconciler.directories.sql import sqlite
 from reconciler.directories.sql.cells import answer_of
 from reconciler.directories.sql.statements import READ_ONLY, dialect_of, why_no_query, why_no_url
 from reconciler.extras import require
 from reconciler.model.directories import SqlDirectory
-from reconciler.store.engines import urls
 
 
 def read_sql(_name: str, directory: SqlDirectory, *, rows_max: int) -> AnswerRows:
@@ -29,7 +29,7 @@ def _asked(url: str, statement: str, directory: SqlDirectory) -> Any:
         raise DirectoryFailed(why, "write it like postgresql://reader@db.example.com/hr, or sqlite:///PATH")
     dialect, timeout_s = dialect_of(url), directory.timeout_s
     if dialect == "sqlite":
-        path = urls.file_of(url)
+        path = database_urls.sqlite_path(url)
         if path is None:
             raise DirectoryFailed("its url names no file.", "write sqlite:///PATH, without options")
         return sqlite.asked(path, statement, timeout_s)

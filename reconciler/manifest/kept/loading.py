@@ -40,8 +40,8 @@ from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
 from reconciler.model.tables import ROWS_MAX
 from reconciler.ownership import Folder
-from reconciler.store.folder import NAME as STORE_FOLDER
-from reconciler.store.folder import make_private
+from reconciler.private_cache import STATE_FOLDER as STORE_FOLDER
+from reconciler.private_cache import make_private_folder
 from reconciler.version import __version__
 
 FOLDER = "cache"
@@ -158,7 +158,7 @@ class ManifestCache:
         if key is None:
             return
         try:
-            make_private(self._root / STORE_FOLDER)
+            make_private_folder(self._root / STORE_FOLDER)
         except OSError:  # a project that cannot be written
             return
         written = 0

@@ -14,9 +14,10 @@ from typing import Protocol, TypeVar
 from sqlalchemy import Connection, Engine, inspect, select
 from sqlalchemy.exc import SQLAlchemyError
 
+from reconciler import database_urls
 from reconciler.core.text import escape_undecodable, why_not_text
 from reconciler.errors import StoreError
-from reconciler.store.engines import migrations, postgres, schema, sqlite, urls
+from reconciler.store.engines import migrations, postgres, schema, sqlite
 from reconciler.store.lost import RESTORE, replaced
 
 T = TypeVar("T")
@@ -291,10 +292,10 @@ def open_database(
 
 
 def _source(url: str, root: str) -> Source:
-    problem = urls.problem(url)
+    problem = database_urls.find_url_fault(url)
     if problem is not None:
         raise problem.of_store()
-    path = urls.file_of(url)
+    path = database_urls.sqlite_path(url)
     return sqlite.File(Path(root, path)) if path is not None else postgres.source(url)
 
 

@@ -12,9 +12,9 @@ from sqlalchemy import Connection, Engine, create_engine, event, func, inspect, 
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.schema import CreateSchema
 
+from reconciler.database_urls import ServerUrl, UnusableUrl, parse_server_url
 from reconciler.extras import require
 from reconciler.store.engines.proof import proof, surroundings
-from reconciler.store.engines.urls import ServerUrl, UnusableUrl, server_of
 from reconciler.store.lost import RESTORE
 
 # The tables have a schema of their own: a database may hold other things, and theirs are not ours.
@@ -243,7 +243,7 @@ def source(url: str) -> Server:
     """Return the server that a `postgresql://` URL names. Raises SettingsError, MissingExtra."""
     require("postgres")
     try:
-        return Server(server_of(url), os.environ)
+        return Server(parse_server_url(url), os.environ)
     except UnusableUrl as error:
         raise error.of_store() from None
 

@@ -11,7 +11,7 @@ import ssl
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from reconciler.store.engines.urls import ServerUrl, UnusableUrl
+from reconciler.database_urls import ServerUrl, UnusableUrl
 
 # Whatever is weaker lets somebody on the way, or another server, be taken for ours.
 _FULL = "verify-full"

@@ -20,8 +20,8 @@ from sqlalchemy import Connection, Engine, QueuePool, create_engine, event, util
 from sqlalchemy.exc import DBAPIError
 
 from reconciler.errors import StoreError
+from reconciler.private_cache import make_private_folder
 from reconciler.store import marker
-from reconciler.store.folder import make_private
 from reconciler.store.lost import RESTORE, missing, replaced
 
 # How long a statement waits for another process that is writing. Seconds: a commit takes
@@ -218,7 +218,7 @@ def prepare(path: Path) -> None:
     An existing file or folder keeps its rights. Raises StoreError.
     """
     try:
-        make_private(path.parent)
+        make_private_folder(path.parent)
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
         path.chmod(0o600)
     except FileExistsError:

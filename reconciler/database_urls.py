@@ -1,8 +1,7 @@
-"""What the URL of a store says: a file, or a PostgreSQL database and the way there.
+"""The URL of a store: an SQLite file, or a PostgreSQL database; and its form without the password.
 
-Belongs here: which URLs there are, and a form of them without the password. Not here: opening anything
-(connection.py), whether a password may stand where it stood (settings/reading.py). No database library is
-loaded, because every command reads its settings.
+Nothing is opened here (store/connection.py), and no database library is loaded, because every command reads
+its settings. Whether a password may stand where it stood is for settings/reading.py to say.
 """
 
 import re
@@ -17,9 +16,13 @@ from reconciler.model.settings import Secret
 
 SQLITE = "sqlite:///"
 POSTGRESQL = "postgresql://"
+MARKER_ENDING = ".id"
 EXAMPLES = "sqlite:///.reconciler/store.db, or postgresql://user@host/database"
 
 _port_max = 65_535
+
+# What follows the path of a store in a file, for each file that belongs to it; the last is its marker.
+STORE_FILE_ENDINGS = ("", "-wal", "-shm", "-journal", MARKER_ENDING)
 
 # No option after the path, and no database in memory: it would forget what is ours with every run.
 _FILE = re.compile(r"sqlite:///(?P<path>(?!:)[^?]+)", re.DOTALL)
@@ -74,24 +77,26 @@ class ServerUrl(Struct, frozen=True):
         return f"{POSTGRESQL}{at}/{self.database}"
 
 
-def file_of(url: str) -> str | None:
+def sqlite_path(url: str) -> str | None:
     """Return the path in `sqlite:///relative` or `sqlite:////absolute`; None for every other URL."""
     found = _FILE.fullmatch(url)
     return found["path"] if found else None
 
 
-def server_of(url: str) -> ServerUrl:
+def parse_server_url(url: str) -> ServerUrl:
     """Return what a `postgresql://` URL says. Raises UnusableUrl."""
     found = _SERVER.fullmatch(url)
     if found is None or int(found["port"] or 1) not in range(1, _port_max + 1):
-        raise _refused(
+        raise _unusable_url(
             "is not user, host, port and database",
             "write it like postgresql://user@host:5432/database; other signs in a name or a password as %40",
         )
-    options = _options(found["options"] or "")
+    options = _parse_url_options(found["options"] or "")
     host = options.pop("host", "")
     if host and (found["host"] or not host.startswith("/")):
-        raise _refused("has an option host that is not the folder of a socket", "write the host before the /")
+        raise _unusable_url(
+            "has an option host that is not the folder of a socket", "write the host before the /"
+        )
     return ServerUrl(
         user=unquote(found["user"] or ""),
         password=Secret(unquote(found["password"] or "")),
@@ -102,61 +107,61 @@ def server_of(url: str) -> ServerUrl:
     )
 
 
-def problem(url: str) -> UnusableUrl | None:
+def find_url_fault(url: str) -> UnusableUrl | None:
     """Return why a URL names no store, without its password; None where it does."""
     if url.startswith(POSTGRESQL):
         try:
-            server_of(url)
+            parse_server_url(url)
         except UnusableUrl as error:
             return error
         return None
-    if file_of(url) is not None:
+    if sqlite_path(url) is not None:
         return None
     if url.startswith("sqlite:"):
-        return UnusableUrl(f"{shown(url)} does not name a file.", f"write {EXAMPLES}")
+        return UnusableUrl(f"{hide_url_password(url)} does not name a file.", f"write {EXAMPLES}")
     # The rest of it may hold a password, so that only a plain word at its start is shown.
     scheme, mark, _ = url.partition("://")
     named = scheme if mark and _WORD.fullmatch(scheme) else "a URL like this" if url else "an empty URL"
     return UnusableUrl(f"{named} is not supported.", f"write {EXAMPLES}")
 
 
-def shown(url: str) -> str:
+def hide_url_password(url: str) -> str:
     """Return the URL as it may be shown: without its password, whatever else is wrong with it."""
     try:
-        password = server_of(url).password.reveal()
+        password = parse_server_url(url).password.reveal()
     except UnusableUrl:
         return mask_url(url)
     return _PASSWORD.sub(r"\1:(secret)@", url) if password else url
 
 
-def has_password(url: str) -> bool:
+def url_has_password(url: str) -> bool:
     """Whether the URL holds a password, or what looks like one."""
     try:
-        return bool(server_of(url).password.reveal())
+        return bool(parse_server_url(url).password.reveal())
     except UnusableUrl:
         return _PASSWORD.search(url) is not None
 
 
-def _options(text: str) -> dict[str, str]:
+def _parse_url_options(text: str) -> dict[str, str]:
     found = dict(parse_qsl(text, keep_blank_values=True))
     for name, value in found.items():
-        _require_option(name, value)
+        _check_url_option(name, value)
     if found.get("sslmode", _SSLMODES[0]) not in _SSLMODES:
-        raise _refused("has an unknown sslmode", f"use one of {', '.join(_SSLMODES)}")
+        raise _unusable_url("has an unknown sslmode", f"use one of {', '.join(_SSLMODES)}")
     if not re.fullmatch("[1-9][0-9]{0,3}", found.get("connect_timeout", "1"), re.ASCII):
-        raise _refused("has a connect_timeout that is no number from 1 to 9999", "write it in seconds")
+        raise _unusable_url("has a connect_timeout that is no number from 1 to 9999", "write it in seconds")
     return found
 
 
-def _require_option(name: str, value: str) -> None:
+def _check_url_option(name: str, value: str) -> None:
     if name not in OPTIONS:
         # Only what is a plain word is shown: a password with a question mark ends up here too.
         known = name in ("password", "user", "options")
         what = f"has an option {name}" if known else "has an unknown option"
-        raise _refused(f"{what}, which is not one of ours", f"use one of {', '.join(OPTIONS)}")
+        raise _unusable_url(f"{what}, which is not one of ours", f"use one of {', '.join(OPTIONS)}")
     if not value:
-        raise _refused(f"has an empty {name}", f"give {name} a value, or leave it out")
+        raise _unusable_url(f"has an empty {name}", f"give {name} a value, or leave it out")
 
 
-def _refused(what: str, hint: str) -> UnusableUrl:
+def _unusable_url(what: str, hint: str) -> UnusableUrl:
     return UnusableUrl(f"the postgresql:// URL {what}.", hint)
