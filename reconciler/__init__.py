@@ -66,8 +66,8 @@ if TYPE_CHECKING:
         Sent,
         StatusCount,
     )
-    from reconciler.model.plan.plans import Consent, Options, Plan, Verdict, Workspace
-    from reconciler.model.run.outcomes import Outcome, Run
+    from reconciler.model.plans import Consent, Options, Plan, Verdict, Workspace
+    from reconciler.model.runs import Outcome, Run
     from reconciler.model.settings import Limits, Secret
     from reconciler.receiver.app import ReceiverConfig, create_receiver
     from reconciler.receiver.inbox import Inbox
@@ -150,31 +150,31 @@ __all__ = [
     "write_plan",
 ]
 
-# Where each name is at home, below this package; a test holds it against what type checkers read above.
+# Where each name is defined; a test compares it with the imports for type checkers above.
 _HOMES = {
-    "files.planfile": "read_plan write_plan",
-    "errors": (
+    "reconciler.files.planfile": "read_plan write_plan",
+    "reconciler.errors": (
         "DirectoryError FileError InDoubt InputError LockHeld Malformed ManifestError MissingExtra "
         "NotFound Permanent Problem ReconcilerError Refused Rejected ServiceError SettingsError StalePlan "
         "StoreError Temporary Throttled Unauthorized Unavailable UnknownAddress UnsafePlan"
     ),
-    "library": "Project Proposal apply apply_async plan plan_async",
-    "model.messaging.messages": (
+    "reconciler.library": "Project Proposal apply apply_async plan plan_async",
+    "reconciler.model.messaging.messages": (
         "BulkResource Callback CallbackAuth CallbackCall Delivery Message MessageDetail "
         "MessageRow Reply Respondent Response ResponseCount Sent StatusCount"
     ),
-    "model.plan.plans": "Consent Options Plan Verdict Workspace",
-    "model.run.outcomes": "Outcome Run",
-    "model.settings": "Limits Secret",
-    "receiver.app": "ReceiverConfig create_receiver",
-    "receiver.inbox": "Inbox",
-    "service.client": "ServiceClient",
-    "service.found": "Found Page Rows",
-    "service.http.timing": "Timing",
-    "service.queries": "Query",
-    "service.messaging.messages": "Progress",
-    "service.messaging.replies": "parse_reply",
-    "version": "__version__",
+    "reconciler.model.plans": "Consent Options Plan Verdict Workspace",
+    "reconciler.model.runs": "Outcome Run",
+    "reconciler.model.settings": "Limits Secret",
+    "reconciler.receiver.app": "ReceiverConfig create_receiver",
+    "reconciler.receiver.inbox": "Inbox",
+    "reconciler.service.client": "ServiceClient",
+    "reconciler.service.found": "Found Page Rows",
+    "reconciler.service.http.timing": "Timing",
+    "reconciler.service.queries": "Query",
+    "reconciler.service.messaging.messages": "Progress",
+    "reconciler.service.messaging.replies": "parse_reply",
+    "reconciler.version": "__version__",
 }
 
 if not TYPE_CHECKING:  # or a misspelt name would pass every type checker
@@ -185,7 +185,7 @@ if not TYPE_CHECKING:  # or a misspelt name would pass every type checker
 
         for home, names in _HOMES.items():
             if name in names.split():
-                return getattr(import_module(f"{__name__}.{home}"), name)
+                return getattr(import_module(home), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
     def __dir__() -> list[str]:

@@ -39,7 +39,7 @@ class Problem:
     column: int
     what: str
     next: str = ""
-    code: str = field(kw_only=True)  # its row of model/codes/catalogue.py, given where the mistake is found
+    code: str = field(kw_only=True)  # its row of model/codes.py, given where the mistake is found
 
     @property
     def where(self) -> str:
@@ -55,7 +55,7 @@ class Problem:
 class ReconcilerError(Exception):
     """Anything that a user of the program can meet. `str()` is the sentence, `next` the way on."""
 
-    error_code: ClassVar[str] = "E010"  # its row of model/codes/catalogue.py; a class below may have its own
+    error_code: ClassVar[str] = "E010"  # its row of model/codes.py; a class below may have its own
     exit_code: ClassVar[int] = 1
     outcome: ClassVar[str] = "failed"
 
@@ -161,7 +161,7 @@ class StalePlan(Refused):
 class LockHeld(Refused):
     """Another run is writing; the message names its holder, its age and how far it is.
 
-    `running` says the same in fields (model/run/running.py); None where the lock was lost, or is not a run's.
+    `running` says the same in fields (model/runs.py); None where the lock was lost, or is not a run's.
     """
 
     error_code = "E014"

@@ -23,9 +23,8 @@ from reconciler.core.runs.recover import Standing, Unfinished
 from reconciler.errors import InputError, Refused, plainly
 from reconciler.manifest.kept.keys import state_folder
 from reconciler.manifest.kept.loading import Declaration
-from reconciler.model.plan.changes import Change
-from reconciler.model.plan.plans import Consent, Options, Plan, Verdict
-from reconciler.model.run.outcomes import Outcome, Run
+from reconciler.model.plans import Change, Consent, Options, Plan, Verdict
+from reconciler.model.runs import Outcome, Run
 from reconciler.model.settings import Settings
 from reconciler.pipeline import Outside, Planned
 from reconciler.report.json import plan_json

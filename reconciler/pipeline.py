@@ -35,11 +35,9 @@ from reconciler.logbook import steps, stopwatch
 from reconciler.manifest.kept.loading import Declaration, ManifestCache, load_from
 from reconciler.manifest.sources import is_without_manifests
 from reconciler.model.address import Address
-from reconciler.model.plan.explanations import Explanation
-from reconciler.model.plan.plans import Consent, Options, Plan
-from reconciler.model.run.outcomes import Outcome, Run
-from reconciler.model.secret import NO_FILES
-from reconciler.model.settings import Settings
+from reconciler.model.plans import Consent, Explanation, Options, Plan
+from reconciler.model.runs import Outcome, Run
+from reconciler.model.settings import NO_FILES, Settings
 from reconciler.model.snapshots import Desired, Recorded, Scope
 from reconciler.service.profile import bring_kinds
 from reconciler.spans import span

@@ -19,8 +19,8 @@ import click
 
 from reconciler import errors
 from reconciler.cli.main import COMMANDS, cli, run
-from reconciler.model.codes.catalogue import CODES
-from reconciler.model.run.outcomes import WORDS
+from reconciler.model.codes import CODES
+from reconciler.model.runs import EXIT_CODE_WORDS
 from reconciler.report.project.codes import code_page
 
 ROOT = Path(__file__).parents[1]
@@ -95,7 +95,7 @@ def _command(words: tuple[str, ...]) -> str:
 
 
 def _exit_codes() -> str:
-    rows = [f"| {code} | `{word}` |" for code, word in sorted(WORDS.items())]
+    rows = [f"| {code} | `{word}` |" for code, word in sorted(EXIT_CODE_WORDS.items())]
     head = "With `--format json` the word stands beside the code, as `outcome` and `exit_code`."
     return "\n".join(["## Exit codes", "", head, "", "| code | outcome |", "|---|---|", *rows, ""])
 

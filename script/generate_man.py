@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from reconciler.cli.main import COMMANDS, cli
-from reconciler.model.run.outcomes import WORDS
+from reconciler.model.runs import EXIT_CODE_WORDS
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reconciler.1"
@@ -46,7 +46,7 @@ def page() -> str:
         assert command is not None  # noqa: S101 - the table names it
         lines += _command(command, click.Context(command, info_name=name, parent=root))
     lines += [".SH EXIT STATUS"]
-    for code, word in sorted(WORDS.items()):
+    for code, word in sorted(EXIT_CODE_WORDS.items()):
         lines += [".TP", f".B {code}", _text(word)]
     lines += [".SH FILES", ".TP", ".I reconciler.yaml", "The settings, looked for here and above."]
     lines += [".SH SEE ALSO", "The pages below docs/ of the project."]

@@ -15,9 +15,9 @@ from typing import Any
 import click
 
 from reconciler.cli.main import COMMANDS, cli
-from reconciler.model.kind.kind import Field, Kind
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.run.outcomes import WORDS
+from reconciler.model.kind import Field, Kind
+from reconciler.model.kinds import KINDS
+from reconciler.model.runs import EXIT_CODE_WORDS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -166,13 +166,13 @@ def _stem(path: Path) -> str:
 
 def exit_codes() -> str:
     """Return the table of exit codes: the word of each, and which commands say that they end so."""
-    by_code: dict[int, list[str]] = {code: [] for code in WORDS}
+    by_code: dict[int, list[str]] = {code: [] for code in EXIT_CODE_WORDS}
     for words, command in _commands():
         for code in _codes_of(command.help or ""):
             by_code[code].append(f"`{words}`")
     rows = [
         f"| [{code}](#{code}-{word.replace(' ', '-')}) | `{word}` | {_some(code, by_code[code])} |"
-        for code, word in sorted(WORDS.items())
+        for code, word in sorted(EXIT_CODE_WORDS.items())
     ]
     return "\n".join(["| code | outcome | commands |", "|---|---|---|", *rows, ""])
 

@@ -12,8 +12,8 @@ from msgspec import structs
 
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.review.seal import PlanFile, opened, sealed
-from reconciler.model.encoding import decode
-from reconciler.model.plan.plans import Plan
+from reconciler.model.encoding import decode_json
+from reconciler.model.plans import Plan
 from reconciler.version import __version__
 
 
@@ -27,7 +27,7 @@ def resealed(plan: Plan, *, program: str = __version__, **edited: Any) -> bytes:
 def reseal(document: Any) -> bytes | None:
     """Return the file that holds this edited JSON, sealed again; None where it holds no plan at all."""
     try:
-        plan = opened(decode(json.dumps(document), PlanFile))
+        plan = opened(decode_json(json.dumps(document), PlanFile))
     except ValueError:
         return None
     return resealed(plan)
@@ -35,4 +35,4 @@ def reseal(document: Any) -> bytes | None:
 
 def edit(path: Path, **edited: Any) -> None:
     """Change parts of a plan file as somebody would who knows how it is sealed."""
-    path.write_bytes(resealed(opened(decode(path.read_bytes(), PlanFile)), **edited))
+    path.write_bytes(resealed(opened(decode_json(path.read_bytes(), PlanFile)), **edited))

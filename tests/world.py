@@ -20,9 +20,8 @@ from wire import Fault, Rule, Wire
 from reconciler import pipeline
 from reconciler.applying.stop import StopFlag
 from reconciler.core.runs.recover import Unfinished
-from reconciler.model.plan.changes import Change
-from reconciler.model.plan.plans import Consent, Options, Plan
-from reconciler.model.run.outcomes import Outcome, Run
+from reconciler.model.plans import Change, Consent, Options, Plan
+from reconciler.model.runs import Outcome, Run
 from reconciler.model.settings import Auth, Limits, Secret, Service, Settings, WorkspaceRef
 from reconciler.sandbox.app import SandboxConfig, create_app
 from reconciler.sandbox.collections.row import Collection

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from reconciler.model.plan.changes import Change, action
-from reconciler.model.run.outcomes import FieldResult, Outcome, Result
+from reconciler.model.plans import Change, action_of
+from reconciler.model.runs import FieldResult, Outcome, Result
 from reconciler.service.client import Found
 
 
@@ -49,4 +49,4 @@ class Attempt:
     ) -> Outcome:
         """How this change ended."""
         change = self.change
-        return Outcome(change.address, action(change), result, what, next, self.remote_id, fields)
+        return Outcome(change.address, action_of(change), result, what, next, self.remote_id, fields)

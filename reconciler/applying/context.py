@@ -17,7 +17,7 @@ from typing import TypeVar
 from reconciler.applying.stop import StopFlag
 from reconciler.aside import aside
 from reconciler.core.rules import Rules, rules_of
-from reconciler.model.run.context import Context
+from reconciler.model.runs import Context
 from reconciler.model.settings import Limits, Settings
 from reconciler.model.snapshots import Desired
 from reconciler.service.client import Connections, Reader, ServiceClient

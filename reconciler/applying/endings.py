@@ -23,8 +23,8 @@ from reconciler.errors import (
     StoreError,
     Unauthorized,
 )
-from reconciler.model.plan.changes import Create, Delete, Update
-from reconciler.model.run.outcomes import Outcome
+from reconciler.model.plans import Create, Delete, Update
+from reconciler.model.runs import Outcome
 from reconciler.model.snapshots import RecordedEntity
 from reconciler.store.recorded import Batch
 

@@ -23,10 +23,9 @@ from reconciler.core.comparing.carrying import values_of_several
 from reconciler.core.planning.order import waves
 from reconciler.logbook import steps, stopwatch
 from reconciler.model.address import Address
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.plan.changes import Change, Update, action
-from reconciler.model.plan.plans import Plan
-from reconciler.model.run.outcomes import WORDS, Outcome, Run
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import Change, Plan, Update, action_of
+from reconciler.model.runs import EXIT_CODE_WORDS, Outcome, Run
 from reconciler.model.snapshots import Desired, LiveEntity, Recorded
 from reconciler.spans import Notes, span
 
@@ -123,13 +122,13 @@ class _Carrying:
         halt = run.over() if left else None
         what, hint = (halt.what, halt.next) if halt else ("", "")
         for change in left:
-            outcome = Outcome(change.address, action(change), "not attempted", what, hint)
+            outcome = Outcome(change.address, action_of(change), "not attempted", what, hint)
             self.ended(noted(run, outcome))
 
 
 def _known(change: Change) -> Notes:
     """Return what a span says of a change: not whom it is about."""
-    return {"action": action(change), "kind": change.address.kind, "workspace": change.address.workspace}
+    return {"action": action_of(change), "kind": change.address.kind, "workspace": change.address.workspace}
 
 
 def _ended(outcome: Outcome) -> Notes:
@@ -153,7 +152,7 @@ def _report(run: Session, started_at: str) -> Run:
         fingerprint=run.plan.fingerprint,
         started_at=started_at,
         ended_at=utc_text(context.now()),
-        outcome=WORDS[code],
+        outcome=EXIT_CODE_WORDS[code],
         exit_code=code,
         outcomes=outcomes,
         adopted=len(run.plan.adoptions),

@@ -6,9 +6,8 @@ from msgspec import structs
 
 from reconciler.applying.stop import Reason
 from reconciler.model.notices import Notice
-from reconciler.model.plan.changes import action
-from reconciler.model.plan.plans import Plan
-from reconciler.model.run.outcomes import WORDS, Outcome, Result, Run
+from reconciler.model.plans import Plan, action_of
+from reconciler.model.runs import EXIT_CODE_WORDS, Outcome, Result, Run
 
 DONE, FAILED, LOCKED, STALE, PARTIAL, IN_DOUBT, INTERRUPTED = 0, 1, 4, 5, 6, 8, 130
 
@@ -60,7 +59,9 @@ def with_settled(run: Run, settled: Iterable[Outcome]) -> Run:
         code = PARTIAL
     elif "conflict" in results and code == DONE:  # of an undo: what a later run has made of it
         code = PARTIAL if run.count("applied") else STALE
-    return structs.replace(run, outcomes=(*before, *run.outcomes), exit_code=code, outcome=WORDS[code])
+    return structs.replace(
+        run, outcomes=(*before, *run.outcomes), exit_code=code, outcome=EXIT_CODE_WORDS[code]
+    )
 
 
 def with_notices(run: Run, notices: tuple[Notice, ...], ambiguous: tuple[Notice, ...]) -> Run:
@@ -70,7 +71,7 @@ def with_notices(run: Run, notices: tuple[Notice, ...], ambiguous: tuple[Notice,
     names = {notice.subject for notice in ambiguous}
     others = (outcome for outcome in run.outcomes if outcome.address not in names)
     well = not run.stopped and run.exit_code in {DONE, PARTIAL} and exit_code(others, None) == DONE
-    return structs.replace(run, exit_code=STALE, outcome=WORDS[STALE]) if names and well else run
+    return structs.replace(run, exit_code=STALE, outcome=EXIT_CODE_WORDS[STALE]) if names and well else run
 
 
 def cut_short(plan: Plan, heard: Iterable[Outcome], *, run: str, at: str) -> Run:
@@ -78,7 +79,7 @@ def cut_short(plan: Plan, heard: Iterable[Outcome], *, run: str, at: str) -> Run
     # What was under way is in doubt by the journal, whatever stands here.
     ended = {outcome.address: outcome for outcome in heard}
     outcomes = (
-        ended.get(change.address) or Outcome(change.address, action(change), "not attempted")
+        ended.get(change.address) or Outcome(change.address, action_of(change), "not attempted")
         for change in plan.changes
     )
     return Run(
@@ -86,7 +87,7 @@ def cut_short(plan: Plan, heard: Iterable[Outcome], *, run: str, at: str) -> Run
         fingerprint=plan.fingerprint,
         started_at=at,
         ended_at=at,
-        outcome=WORDS[INTERRUPTED],
+        outcome=EXIT_CODE_WORDS[INTERRUPTED],
         exit_code=INTERRUPTED,
         outcomes=tuple(outcomes),
     )

@@ -24,9 +24,8 @@ from reconciler.applying.stop import Halt
 from reconciler.errors import ReconcilerError, Unauthorized
 from reconciler.logbook import steps
 from reconciler.model.address import Address
-from reconciler.model.entities import Entity
-from reconciler.model.plan.changes import Change, Create
-from reconciler.model.snapshots import Scope
+from reconciler.model.plans import Change, Create
+from reconciler.model.snapshots import Entity, Scope
 
 wait_first_s = 0.25  # seconds before the second look; doubled before each further one: 7 looks in 10 s
 

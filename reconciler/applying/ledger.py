@@ -14,8 +14,8 @@ from functools import partial
 
 from reconciler.aside import aside
 from reconciler.errors import LockHeld, StoreError
-from reconciler.model.plan.plans import Workspace
-from reconciler.model.run.journal import Intent
+from reconciler.model.plans import Workspace
+from reconciler.model.runs import Intent
 from reconciler.store.aside import Offload, within
 from reconciler.store.database import Store
 from reconciler.store.lock import Lock

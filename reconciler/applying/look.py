@@ -19,11 +19,11 @@ from reconciler.core.comparing.reused import describe_reuse, find_reuse
 from reconciler.core.rules import Key
 from reconciler.core.text import trim_edges
 from reconciler.errors import NotFound, ServiceError, Unauthorized
-from reconciler.model.address import Address, parse
+from reconciler.model.address import Address, parse_address
 from reconciler.model.documents import Fields
-from reconciler.model.entities import Entity
-from reconciler.model.kind.kinds import KINDS, children
-from reconciler.model.plan.changes import Change, Create, Delete, Update
+from reconciler.model.kinds import KINDS, child_kinds
+from reconciler.model.plans import Change, Create, Delete, Update
+from reconciler.model.snapshots import Entity
 from reconciler.service.client import Found
 from reconciler.service.found import remote_id
 from reconciler.service.queries import Query
@@ -320,9 +320,9 @@ async def _same_child(run: Session, entity: Entity, parent_id: str) -> tuple[Hit
 
 def _no_new_child(run: Session, change: Delete, found: Found) -> None:
     """Raise NotDone where the contact has a device that the plan did not show going with it."""
-    recorded = (run.records.get(address) for address in map(parse, change.cascades) if address)
+    recorded = (run.records.get(address) for address in map(parse_address, change.cascades) if address)
     expected = set(change.cascades) | {record.remote_id for record in recorded if record}
-    for kind in children(change.address.kind):
+    for kind in child_kinds(change.address.kind):
         rows = found.body.get(kind.rows_key)
         for row in rows if isinstance(rows, list) else ():
             # A plan names one that nobody declared by the first field of its headline.

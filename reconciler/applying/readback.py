@@ -25,11 +25,10 @@ from reconciler.core.comparing.taken import Reading
 from reconciler.core.planning.records import proven, record_of
 from reconciler.errors import InDoubt, ServiceError
 from reconciler.model.documents import Fields
-from reconciler.model.entities import Entity
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.plan.changes import Change, Update
-from reconciler.model.run.outcomes import FieldResult
-from reconciler.model.snapshots import LiveEntity, RecordedEntity
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import Change, Update
+from reconciler.model.runs import FieldResult
+from reconciler.model.snapshots import Entity, LiveEntity, RecordedEntity
 from reconciler.service.client import Found
 from reconciler.service.found import remote_id
 

@@ -26,12 +26,9 @@ from reconciler.core.runs.undo import desired_of
 from reconciler.errors import LockHeld, ReconcilerError, StoreError, Unauthorized
 from reconciler.model.address import Address
 from reconciler.model.documents import Controls, Place
-from reconciler.model.entities import Entity
-from reconciler.model.plan.changes import Change, Create, Delete, Update, action
-from reconciler.model.plan.plans import Consent, Options, Plan, Target
-from reconciler.model.run.journal import Intent
-from reconciler.model.run.outcomes import Outcome
-from reconciler.model.snapshots import Desired, Recorded, RecordedEntity
+from reconciler.model.plans import Change, Consent, Create, Delete, Options, Plan, Target, Update, action_of
+from reconciler.model.runs import Intent, Outcome
+from reconciler.model.snapshots import Desired, Entity, Recorded, RecordedEntity
 from reconciler.store.recorded import Batch
 
 # Stands for the runs that a doubtful store may have forgotten: nothing is known of them.
@@ -168,7 +165,7 @@ async def _session(unfinished: Unfinished, context: RunContext, target: Target) 
 def _change(run: Session, planned: Change | None, intent: Intent) -> Change | None:
     """Return what an intent stands for: the plan's change, or what can be known without a plan."""
     address = intent.address
-    if planned is not None and action(planned) == intent.action:
+    if planned is not None and action_of(planned) == intent.action:
         return planned
     if intent.action == "delete":
         return Delete(address, intent.remote_id, {}, intent.parent_id)

@@ -36,7 +36,7 @@ from reconciler.errors import (
     Unavailable,
 )
 from reconciler.logbook import steps
-from reconciler.model.kind.kinds import RESOURCE
+from reconciler.model.kinds import RESOURCE
 from reconciler.service.client import ServiceClient
 from reconciler.service.found import Found
 from reconciler.service.http.clock import Watched

@@ -26,10 +26,8 @@ from reconciler.core.planning.records import traced
 from reconciler.core.rules import Rules
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
-from reconciler.model.plan.changes import Change, Create, Delete, FieldChange, Update, action
-from reconciler.model.plan.plans import Plan
-from reconciler.model.run.journal import Intent
-from reconciler.model.run.outcomes import Outcome, Result
+from reconciler.model.plans import Change, Create, Delete, FieldChange, Plan, Update, action_of
+from reconciler.model.runs import Intent, Outcome, Result
 from reconciler.model.snapshots import Desired, LiveEntity, RecordedEntity, Scope
 from reconciler.service.client import Collection
 from reconciler.store.lock import lease_s
@@ -278,7 +276,7 @@ class Session:
         # Whole seconds, rounded up: a time in the journal that is too early would be taken for the end.
         until = now + timedelta(seconds=seconds, microseconds=999_999)
         at = utc_text(attempt.at or now)
-        return Intent(change.address, action(change), at, utc_text(until), known, attempt.parent_id)
+        return Intent(change.address, action_of(change), at, utc_text(until), known, attempt.parent_id)
 
     async def pause(self, seconds: float) -> None:
         """Wait, but not past the moment in which the run is asked to stop, nor past its deadline."""

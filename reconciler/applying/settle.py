@@ -28,9 +28,9 @@ from reconciler.core.planning.records import proven, record_of
 from reconciler.errors import NotFound, ReconcilerError
 from reconciler.logbook import steps
 from reconciler.model.address import Address
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.plan.changes import Change, Create, Delete, Update, action
-from reconciler.model.run.outcomes import FieldResult, Outcome, Result
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import Change, Create, Delete, Update, action_of
+from reconciler.model.runs import FieldResult, Outcome, Result
 from reconciler.model.snapshots import LiveEntity
 from reconciler.service.client import Found
 from reconciler.spans import span
@@ -69,7 +69,7 @@ class Landed(Struct, frozen=True):
         result: Result = "failed" if self.fields or self.refused or self.lost else "applied"
         hint = (GIVE_AGAIN if self.lost else SHOWN_AGAIN) if result == "failed" else ""
         fields = tuple(sorted((*self.fields, *self.lost)))
-        return Outcome(change.address, action(change), result, what, hint, self.remote_id, fields)
+        return Outcome(change.address, action_of(change), result, what, hint, self.remote_id, fields)
 
 
 async def settle(run: Session) -> tuple[Outcome, ...]:

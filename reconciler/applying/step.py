@@ -25,8 +25,8 @@ from reconciler.core.comparing.evidence import Verdict
 from reconciler.core.comparing.merge import create_body, update_body
 from reconciler.errors import NotFound, NotSent, ReconcilerError, ServiceError, Throttled
 from reconciler.logbook import steps
-from reconciler.model.plan.changes import Change, Create, Delete, Update
-from reconciler.model.run.outcomes import Outcome
+from reconciler.model.plans import Change, Create, Delete, Update
+from reconciler.model.runs import Outcome
 from reconciler.service.client import LookAgain
 from reconciler.store.recorded import Batch
 

@@ -22,10 +22,9 @@ from reconciler.core.comparing.observe import observed
 from reconciler.core.runs import ticket
 from reconciler.errors import Malformed, NotFound, Rejected
 from reconciler.model.address import Address
-from reconciler.model.entities import Entity
-from reconciler.model.kind.kind import Kind
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.snapshots import LiveEntity, Scope
+from reconciler.model.kind import Kind
+from reconciler.model.kinds import KINDS
+from reconciler.model.snapshots import Entity, LiveEntity, Scope
 from reconciler.service.client import Found
 from reconciler.service.found import Page
 from reconciler.service.profile import load_profile

@@ -18,7 +18,7 @@ from reconciler.manifest.entries import entries, sections
 from reconciler.manifest.schema import schemas
 from reconciler.manifest.sources import ManifestFile, find, read
 from reconciler.model import address
-from reconciler.model.codes.catalogue import CODES
+from reconciler.model.codes import CODES
 from reconciler.parsing.tree import read_tree
 from reconciler.settings.reading import read_settings, working_folder
 from reconciler.settings.sources import read_layers
@@ -104,7 +104,7 @@ def _in_file(file: ManifestFile) -> Iterator[str]:
         section = tree.value.get(kind.plural, {})
         if isinstance(section, dict) and all(isinstance(body, dict) for body in section.values()):
             for one in entries(tree.value, kind):
-                yield address.of(one.kind.name, workspace, one.name, parent=one.parent)
+                yield address.make_address(one.kind.name, workspace, one.name, parent=one.parent)
 
 
 def _words(words: Iterable[str], incomplete: str) -> list[CompletionItem]:

@@ -24,8 +24,8 @@ from reconciler.errors import Interrupted, plainly
 from reconciler.extras import is_installed
 from reconciler.logbook import steps
 from reconciler.manifest.kept.keys import state_folder
-from reconciler.model.inputs import InputFile
-from reconciler.model.run.context import Context
+from reconciler.model.documents import InputFile
+from reconciler.model.runs import Context
 from reconciler.model.settings import Settings
 from reconciler.pipeline import Outside
 from reconciler.private_cache import STATE_FOLDER, find_cache_fault

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from reconciler.model.run.outcomes import Gap
+from reconciler.model.runs import Gap
 
 # --- Retry: table A8 of docs/planning.md as data --------------------------------------------------
 #

@@ -5,7 +5,7 @@ Not here: limits of the guard (core/review/guard.py), and anything about how the
 
 from msgspec import Struct, structs
 
-from reconciler.model.kind.kinds import KINDS
+from reconciler.model.kinds import KINDS
 from reconciler.model.settings import Checks, Identity, Settings
 
 Key = tuple[str, ...]  # paths that must all be equal

@@ -15,7 +15,7 @@ from reconciler.core.suggest import find_nearest
 from reconciler.core.text import fold_case, normalize_unicode
 from reconciler.errors import InputError, Problem
 from reconciler.model.documents import Scalar
-from reconciler.model.kind.kinds import CONTACT
+from reconciler.model.kinds import CONTACT
 from reconciler.model.messaging.contacts import ContactQuery
 
 # Shown of everybody: who it is, and nothing by which somebody is reached.

@@ -13,7 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from reconciler.core.exporting.export import may_be_variable
-from reconciler.model.kind.kinds import BUILT_IN, CONTACT
+from reconciler.model.kinds import BUILT_IN_KINDS, CONTACT
 
 Ci = Literal["github", "gitlab", "none"]
 
@@ -142,7 +142,9 @@ variables: [{", ".join(_variables())}] # what manifests may read of the environm
 
 def _variables() -> tuple[str, ...]:
     """Return the names of the variables that an export writes in place of secrets."""
-    return tuple(sorted(f"{kind.name.upper()}_*" for kind in BUILT_IN.values() if may_be_variable(kind)))
+    return tuple(
+        sorted(f"{kind.name.upper()}_*" for kind in BUILT_IN_KINDS.values() if may_be_variable(kind))
+    )
 
 
 def _manifest(start: Start) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import structs
 
 from reconciler.errors import SettingsError
-from reconciler.model.plan.plans import Workspace
+from reconciler.model.plans import Workspace
 from reconciler.model.settings import WorkspaceRef
 
 _listed_max = 10  # workspaces of the service that an error names

@@ -9,8 +9,8 @@ from importlib import import_module
 from reconciler.core.suggest import did_you_mean
 from reconciler.directories.answers import AnswerRows, DirectoryFailed
 from reconciler.logbook import steps, stopwatch
-from reconciler.model.directories import Directories, Directory, LdapDirectory, ScimDirectory, SqlDirectory
-from reconciler.model.tables import ROWS_MAX
+from reconciler.model.documents import ROWS_MAX
+from reconciler.model.settings import Directories, Directory, LdapDirectory, ScimDirectory, SqlDirectory
 from reconciler.parsing.build import shown
 
 _READERS: Mapping[type[Directory], str] = {

@@ -1,6 +1,6 @@
 """Plan files: written privately, sealed, encrypted where that is wanted; read with care.
 
-What a plan is stands in model/plan/plans.py, what a seal is in core/review/seal.py, keys are encryption.py's.
+What a plan is stands in model/plans.py, what a seal is in core/review/seal.py, keys are encryption.py's.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,8 +15,8 @@ from reconciler.errors import InputError, StalePlan
 from reconciler.files.encryption import decrypted, encrypt_to, is_encrypted
 from reconciler.files.whole import fill_whole, read_file
 from reconciler.logbook import steps
-from reconciler.model.encoding import NotAnAddressError, decode
-from reconciler.model.plan.plans import PLAN_VERSION, Plan
+from reconciler.model.encoding import NotAnAddressError, decode_json
+from reconciler.model.plans import PLAN_VERSION, Plan
 from reconciler.version import __version__
 
 _AGAIN = "make one: reconciler plan -o FILE"
@@ -92,7 +92,7 @@ def _require_plan(head: _Head, path: Path) -> None:
 
 def _checked(path: Path, data: bytes) -> Plan:
     try:
-        file = decode(data, PlanFile)
+        file = decode_json(data, PlanFile)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:  # their texts may quote people's data
         foreign = isinstance(error.__cause__, NotAnAddressError)
         hint = f"read it in the project whose profile brings its kinds, or {_AGAIN}" if foreign else _AGAIN

@@ -13,7 +13,8 @@ from reconciler.core.runs import ticket
 from reconciler.errors import NotFound, Unavailable
 from reconciler.live.rows import inside, list_fields, shown_in, together
 from reconciler.live.told import reached
-from reconciler.model.kind.kinds import KINDS, Kind, children
+from reconciler.model.kind import Kind
+from reconciler.model.kinds import KINDS, child_kinds
 from reconciler.model.snapshots import LiveEntity, Scope
 from reconciler.service.client import ReadCollection, Reader
 from reconciler.service.found import Found, Page
@@ -89,7 +90,7 @@ class _Reading:
                 self._found[row.remote_id] = None
                 continue
             else:
-                self._untold += bool(children(self._kind.name))
+                self._untold += bool(child_kinds(self._kind.name))
                 self._found[row.remote_id] = (structs.replace(self._entity(row), devices_known=False),)
             self._read += 1
 
@@ -109,7 +110,7 @@ class _Reading:
         return found
 
     def _has_inside(self, row: Found) -> bool:
-        return any(row.body.get(child.rows_key) for child in children(self._kind.name))
+        return any(row.body.get(child.rows_key) for child in child_kinds(self._kind.name))
 
     def _entities(self, found: Found) -> Iterable[LiveEntity]:
         yield self._entity(found)

@@ -14,7 +14,8 @@ from reconciler.core.feed import MORE, Newest, Remembered, Row, Walk, seconds, s
 from reconciler.errors import Malformed, Rejected
 from reconciler.live.rows import shown_in
 from reconciler.logbook import steps
-from reconciler.model.kind.kinds import KINDS, Kind
+from reconciler.model.kind import Kind
+from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Scope
 from reconciler.service.client import ReadCollection, Reader
 from reconciler.service.found import Found, Page

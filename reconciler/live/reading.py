@@ -17,7 +17,7 @@ from reconciler.core.rules import Rules
 from reconciler.live.following import Lists
 from reconciler.live.scopes import ScopeReader
 from reconciler.live.wanted import Wanted
-from reconciler.model.kind.kinds import children
+from reconciler.model.kinds import child_kinds
 from reconciler.model.snapshots import DeletedEntity, Desired, Live, LiveEntity, Recorded, Scope
 from reconciler.service.client import Reader
 
@@ -56,7 +56,7 @@ async def read_live(
     results = [task.result() for task in tasks]
     entities: dict[Scope, tuple[LiveEntity, ...]] = {}
     for one, found in zip(wanted, results, strict=True):
-        for kind in (one.scope.kind, *(child.name for child in children(one.scope.kind))):
+        for kind in (one.scope.kind, *(child.name for child in child_kinds(one.scope.kind))):
             entities[Scope(kind, one.scope.workspace)] = tuple(row for row in found.rows if row.kind == kind)
     each = {one.scope: found for one, found in zip(wanted, results, strict=True)}
     return Live(

@@ -1,7 +1,7 @@
 """What list rows can tell, and reading several things at once.
 
 Belongs here: the fields to ask for, what rows with them tell, and what else stands in a body. Not here: which
-rows are needed (scopes.py), which fields show that a row is whole or brief (model/kind/kinds.py).
+rows are needed (scopes.py), which fields show that a row is whole or brief (model/kinds.py).
 """
 
 import asyncio
@@ -9,8 +9,9 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from reconciler.errors import Malformed
-from reconciler.model.kind.kinds import Kind, children
-from reconciler.model.kind.types import Shape, complete
+from reconciler.model.field_types import FieldShape, require_rows
+from reconciler.model.kind import Kind
+from reconciler.model.kinds import child_kinds
 from reconciler.service.found import Found, Page, remote_id
 
 T = TypeVar("T")
@@ -34,7 +35,7 @@ async def together(items: Sequence[T], work: Callable[[T], Awaitable[R]], limit:
 
 def inside(kind: Kind, whole: Found) -> Iterator[tuple[Kind, Found]]:
     """Yield the entities in a whole body that belong to it. Raises Malformed for one without an id."""
-    for child in children(kind.name):
+    for child in child_kinds(kind.name):
         rows = whole.body.get(child.rows_key)
         for body in (row for row in rows if isinstance(row, dict)) if isinstance(rows, list) else ():
             found = Found(remote_id(body, child.segment), body, whole.date)
@@ -74,8 +75,8 @@ def shown_in(
 
 # Whether an empty value of a brief row says that the entity has none, by the shape of its field.
 # Every brief row has `messagingoptions: []`, which says nothing; one row that has some tells.
-_EMPTY_TELLS: Mapping[Shape, bool] = complete(
-    Shape, {"scalar": True, "content": True, "custom": True, "channels": False, "group": True}
+_EMPTY_TELLS: Mapping[FieldShape, bool] = require_rows(
+    FieldShape, {"scalar": True, "content": True, "custom": True, "channels": False, "group": True}
 )
 
 

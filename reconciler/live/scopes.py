@@ -27,9 +27,8 @@ from reconciler.live.wanted import Wanted
 from reconciler.logbook import steps, stopwatch
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
-from reconciler.model.entities import Entity
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.snapshots import ContradictedId, LiveEntity, Read, RecordedEntity
+from reconciler.model.kinds import KINDS
+from reconciler.model.snapshots import ContradictedId, Entity, LiveEntity, Read, RecordedEntity
 from reconciler.service.client import ReadCollection, Reader
 from reconciler.service.found import Found, Page
 from reconciler.service.queries import Query

@@ -11,9 +11,8 @@ from reconciler.core.comparing.diff import paths
 from reconciler.core.comparing.identity import beside
 from reconciler.core.rules import Rules
 from reconciler.model.address import Address
-from reconciler.model.entities import Entity
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.snapshots import DeletedEntity, RecordedEntity, Scope
+from reconciler.model.kinds import KINDS
+from reconciler.model.snapshots import DeletedEntity, Entity, RecordedEntity, Scope
 
 
 class Wanted(Struct, frozen=True):

@@ -6,19 +6,19 @@ Derived from the table of kinds, so a new kind is read, named and checked like a
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from reconciler.model.kind.kind import Kind
-from reconciler.model.kind.kinds import KINDS, children, derived
+from reconciler.model.kind import Kind
+from reconciler.model.kinds import KINDS, cache_by_kinds, child_kinds
 
 Steps = tuple[str | int, ...]
 
 
-@derived
+@cache_by_kinds
 def by_plural() -> Mapping[str, Kind]:
     """Return all kinds by their key in manifests."""
     return {kind.plural: kind for kind in KINDS.values()}
 
 
-@derived
+@cache_by_kinds
 def sections() -> Mapping[str, Kind]:
     """Return the kinds with a section at the top of a manifest, by its key."""
     return {plural: kind for plural, kind in by_plural().items() if not kind.parent}
@@ -44,7 +44,7 @@ def kind_at(path: Sequence[str | int]) -> tuple[Kind, int] | None:
     if kind is None:
         return None
     while len(path) > steps + 1:
-        below = next((child for child in children(kind.name) if child.plural == path[steps]), None)
+        below = next((child for child in child_kinds(kind.name) if child.plural == path[steps]), None)
         if below is None:
             break
         kind, steps = below, steps + 2
@@ -55,7 +55,7 @@ def entries(value: Mapping[str, Any], kind: Kind) -> Iterator[Entry]:
     """Yield the entries of a kind at the top of a manifest, each followed by those that belong to it."""
     for name, body in value.get(kind.plural, {}).items():
         yield Entry(kind, (kind.plural, name), body)
-        for child in children(kind.name):
+        for child in child_kinds(kind.name):
             for below, its in body.get(child.plural, {}).items():
                 yield Entry(child, (kind.plural, name, child.plural, below), its, name)
 

@@ -15,18 +15,18 @@ from reconciler.manifest.entries import Entry, Steps, by_plural, entries, kind_a
 from reconciler.manifest.places import Places
 from reconciler.manifest.prune import ANY
 from reconciler.model.documents import Content, Controls, Document, Fields, Place, Scalar
-from reconciler.model.kind.kind import Kind
-from reconciler.model.kind.kinds import CONTACT, children, derived
+from reconciler.model.kind import Kind
+from reconciler.model.kinds import CONTACT, cache_by_kinds, child_kinds
 from reconciler.parsing.tree import Tree
 
 _NOTHING: frozenset[str] = frozenset()
 _NO_CONTROLS = Controls()
 
 
-@derived
+@cache_by_kinds
 def _aside(name: str) -> frozenset[str]:
     """Return the keys of an entry that are no fields of it."""
-    return frozenset({"meta", *(child.plural for child in children(name))})
+    return frozenset({"meta", *(child.plural for child in child_kinds(name))})
 
 
 # What was read for a field that holds a payload, by the path of its entry.
@@ -96,7 +96,7 @@ class Flattener:
             parent=entry.parent,
             controls=controls(body["meta"]) if "meta" in body else _NO_CONTROLS,
             content=content,
-            devices_in_scope=any(child.plural in body for child in children(entry.kind.name)),
+            devices_in_scope=any(child.plural in body for child in child_kinds(entry.kind.name)),
             unread=unread,
             again=self._again,
             control_places=control_places(self._tree, body.get("meta", {})),

@@ -12,9 +12,9 @@ from reconciler.manifest.entries import entries, entry_subject, sections
 from reconciler.manifest.schema.parts import definition_of
 from reconciler.manifest.schema.schemas import Extras, read_schema
 from reconciler.model.documents import Place
-from reconciler.model.kind.kind import Kind
-from reconciler.model.kind.kinds import CONTACT, KINDS, children
-from reconciler.model.kind.types import Shape, complete
+from reconciler.model.field_types import FieldShape, require_rows
+from reconciler.model.kind import Kind
+from reconciler.model.kinds import CONTACT, KINDS, child_kinds
 from reconciler.parsing.build import shown
 from reconciler.parsing.tree import Tree
 
@@ -30,7 +30,7 @@ def known_fields(extras: Extras) -> Known:
 
 
 def _paths(kind: Kind, definitions: Mapping[str, Any]) -> set[str]:
-    below = {one.plural for one in children(kind.name)}
+    below = {one.plural for one in child_kinds(kind.name)}
     paths = {*definitions[definition_of(kind)]["properties"]} - {"meta"} - below
     paths |= {one.name for parts in kind.groups.values() for one in parts}
     for field in kind.declarable:
@@ -49,8 +49,8 @@ def _none(_definitions: Mapping[str, Any]) -> set[str]:
 
 # The paths below a field that its kind does not name itself, by the shape of the field. Parts of a group are
 # fields of the kind; the names of custom values are anybody's (`_custom`).
-_PARTS: Mapping[Shape, Callable[[Mapping[str, Any]], set[str]]] = complete(
-    Shape,
+_PARTS: Mapping[FieldShape, Callable[[Mapping[str, Any]], set[str]]] = require_rows(
+    FieldShape,
     {"scalar": _none, "content": _none, "custom": _none, "channels": _channels, "group": _none},
 )
 
@@ -86,7 +86,7 @@ def _bodies(value: object) -> Iterator[tuple[Kind, dict[str, Any]]]:
         kind, section = waiting.pop()
         for body in map(_object, _object(section).values()):
             yield kind, body
-            waiting += [(child, body.get(child.plural)) for child in children(kind.name)]
+            waiting += [(child, body.get(child.plural)) for child in child_kinds(kind.name)]
 
 
 def _ignored_places(tree: Tree, kind: Kind, body: dict[str, Any]) -> Iterator[Place]:

@@ -27,13 +27,11 @@ from reconciler.manifest.rosters.tables import Tables
 from reconciler.manifest.schema.check import mistakes
 from reconciler.manifest.sources import ManifestFile, find, read
 from reconciler.manifest.variables import Unset, Variables, substitute
-from reconciler.model.documents import Content, Document, Manifest, Place, Removed
-from reconciler.model.inputs import InputFile
-from reconciler.model.kind.kind import Kind
-from reconciler.model.kind.kinds import CONTACT
+from reconciler.model.documents import ROWS_MAX, Content, Document, InputFile, Manifest, Place, Removed
+from reconciler.model.kind import Kind
+from reconciler.model.kinds import CONTACT
 from reconciler.model.notices import Notice
-from reconciler.model.secret import NO_FILES, VariableFiles
-from reconciler.model.tables import ROWS_MAX
+from reconciler.model.settings import NO_FILES, VariableFiles
 from reconciler.parsing.tree import Tree, read_tree
 
 _ENTRY_STEPS = 2  # section and name: where a name that occurs twice is checked both times

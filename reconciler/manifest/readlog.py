@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from reconciler.core.runs.committed import input_file, input_in_parts
-from reconciler.model.inputs import BlobIds, InputFile
+from reconciler.model.documents import BlobIds, InputFile
 
 _AT_ONCE = 1024 * 1024  # bytes
 _links_max = 40  # on the way to one file, as Linux has it

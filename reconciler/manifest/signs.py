@@ -11,7 +11,7 @@ file in UTF-16.
 
 import re
 
-from reconciler.model.run.outcomes import WORDS
+from reconciler.model.runs import EXIT_CODE_WORDS
 
 
 def _keys(*patterns: str) -> tuple[re.Pattern[bytes], ...]:
@@ -22,7 +22,7 @@ def _keys(*patterns: str) -> tuple[re.Pattern[bytes], ...]:
     )
 
 
-_WORD = f'"(?:{"|".join(re.escape(word) for word in WORDS.values())})"'
+_WORD = f'"(?:{"|".join(re.escape(word) for word in EXIT_CODE_WORDS.values())})"'
 
 # All patterns of a row have to be found, in any order. JSON that is quoted within a JSON text matches none of
 # the keys: its quotation marks have a backslash before them.

@@ -13,7 +13,7 @@ from reconciler.core.suggest import did_you_mean
 from reconciler.core.text import is_blank
 from reconciler.errors import Problem
 from reconciler.model.documents import Place
-from reconciler.model.secret import NO_FILES, VariableFiles
+from reconciler.model.settings import NO_FILES, VariableFiles
 from reconciler.parsing.build import shown
 from reconciler.parsing.characters import UNFIT_LINE, complaint
 from reconciler.parsing.tree import Tree

@@ -6,10 +6,11 @@ one address, which is only ever deleted, has the service's id behind it: `contac
 
 import re
 
-from reconciler.model.kind.kinds import CONTACT, DEVICE, KINDS, RESOURCE, Kind
+from reconciler.model.kind import Kind
+from reconciler.model.kinds import CONTACT, DEVICE, KINDS, RESOURCE
 
 # Printable in a terminal, safe in a file name, a URL and a glob, and short enough for one line.
-NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,98}[a-z0-9])?", re.ASCII)
+ENTITY_NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,98}[a-z0-9])?", re.ASCII)
 
 # What an address can carry of the service's ids: those of a duplicate.
 REMOTE_ID = re.compile(r"[A-Za-z0-9_-]{1,100}", re.ASCII)
@@ -20,8 +21,9 @@ _NESTED = 4  # parts of the address of an entity below another one
 class Address(str):
     """kind/workspace/name, and below a parent kind/workspace/parent/name.
 
-    A `str`, so that it hashes, sorts, prints and encodes as what people read. Made by `of`,
-    `contact`, `device`, `resource` and `parse`; the workspace is the alias of the settings, never an id.
+    A `str`, so that it hashes, sorts, prints and encodes as what people read. Made by `make_address`,
+    `contact_address`, `device_address`, `resource_address` and `parse_address`; the workspace is the alias of
+    the settings, never an id.
     """
 
     __slots__ = ()
@@ -52,7 +54,7 @@ class Address(str):
         """The address of what it belongs to, such as a device's contact; None where it belongs to nothing."""
         if self.count("/") < _NESTED - 1:
             return None
-        return of(KINDS[self.kind].parent, self.workspace, self.parent) if self.parent else None
+        return make_address(KINDS[self.kind].parent, self.workspace, self.parent) if self.parent else None
 
     @property
     def base(self) -> "Address":
@@ -76,10 +78,10 @@ class Address(str):
 
 
 # Of one that is not nested below another, nor a duplicate: nearly all of a store.
-_PLAIN = re.compile(rf"([a-z0-9-]+)/{NAME.pattern}/{NAME.pattern}", re.ASCII)
+_PLAIN = re.compile(rf"([a-z0-9-]+)/{ENTITY_NAME.pattern}/{ENTITY_NAME.pattern}", re.ASCII)
 
 
-def parse(text: str) -> Address | None:
+def parse_address(text: str) -> Address | None:
     """Return the address that `text` writes, or None where it writes none."""
     if (found := _PLAIN.fullmatch(text)) and (known := KINDS.get(found[1])) and not known.parent:
         return Address(text)
@@ -88,31 +90,35 @@ def parse(text: str) -> Address | None:
         return None
     name, *rest = plain.split("/")
     kind = KINDS.get(name)
-    if kind is None or len(rest) != depth(kind) or not all(NAME.fullmatch(part) for part in rest):
+    if (
+        kind is None
+        or len(rest) != count_names(kind)
+        or not all(ENTITY_NAME.fullmatch(part) for part in rest)
+    ):
         return None
     return Address(text)
 
 
-def depth(kind: Kind) -> int:
+def count_names(kind: Kind) -> int:
     """Return how many names stand behind the kind in an address."""
     return 3 if kind.parent else 2
 
 
-def of(kind: str, workspace: str, name: str, *, parent: str = "") -> Address:
+def make_address(kind: str, workspace: str, name: str, *, parent: str = "") -> Address:
     """Return the address of an entity of any kind; `parent` names what it belongs to."""
     return Address("/".join(filter(None, (kind, workspace, parent, name))))
 
 
-def contact(workspace: str, name: str) -> Address:
+def contact_address(workspace: str, name: str) -> Address:
     """Return the address of a contact."""
-    return of(CONTACT.name, workspace, name)
+    return make_address(CONTACT.name, workspace, name)
 
 
-def device(workspace: str, contact_name: str, name: str) -> Address:
+def device_address(workspace: str, contact_name: str, name: str) -> Address:
     """Return the address of a contact's device."""
-    return of(DEVICE.name, workspace, name, parent=contact_name)
+    return make_address(DEVICE.name, workspace, name, parent=contact_name)
 
 
-def resource(workspace: str, name: str) -> Address:
+def resource_address(workspace: str, name: str) -> Address:
     """Return the address of a resource."""
-    return of(RESOURCE.name, workspace, name)
+    return make_address(RESOURCE.name, workspace, name)

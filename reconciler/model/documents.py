@@ -1,8 +1,8 @@
-"""Document: one entry of a manifest or one row of a roster, with the place of every key.
+"""Documents: entries of manifests and rows of rosters as people wrote them, with the place of each key.
 
-What people wrote, before defaults and before any comparison. Flat fields: `firstName`,
-`custom.employeeId`, `messagingOptions.sms.primary`; a scalar is text, or a bool where the schema
-says so. `""` means "clear it"; an absent field is not ours (planning rule S2).
+Before defaults and before any comparison. Fields are flat: `firstName`, `custom.employeeId`,
+`messagingOptions.sms.primary`; a scalar is text, or a bool where the schema says so. `""` means "clear it";
+an absent field is not ours (planning rule S2).
 """
 
 import re
@@ -11,7 +11,32 @@ from collections.abc import Mapping
 from msgspec import UNSET, Struct, UnsetType
 
 from reconciler.errors import Problem
-from reconciler.model.tables import DirectoryAnswer
+
+# --- Rosters: the limits of one table, and what a directory answered ------------------------------
+
+
+ROWS_MAX = 1_000_000  # rows of one roster
+COLUMNS_MAX = 16_384  # columns of one roster, as many as a spreadsheet has
+CELLS_MAX = 32 * 1024 * 1024  # where a file need not hold each of them; a million rows of sixteen have half
+CHARACTERS_MAX = 512 * 1024 * 1024  # of all cells that a directory answers; a file has as many bytes
+UNSAID = "?"  # stands in for a cell that may not be used, so that its row is not empty; nobody takes it
+
+
+class DirectoryAnswer(Struct, frozen=True, order=True):
+    """What a directory answered, in numbers: nothing in it belongs to a person.
+
+    `digest` is the SHA-256 of its header and its rows as texts, in hexadecimal digits; the order of the rows
+    makes no other one. `before` counts the rows at the last applied plan, 0 where none is known.
+    """
+
+    name: str
+    rows: int
+    digest: str
+    before: int = 0
+
+
+# --- Entries of a manifest, and their places ------------------------------------------------------
+
 
 _SHEET = re.compile(r"(?<=\.xlsx)![^/]*\Z", re.IGNORECASE)
 
@@ -38,22 +63,22 @@ class Place(Struct, frozen=True, gc=False):
         return Problem(self.file, self.line, self.column, what, hint, code=code)
 
 
-def in_sheet(file: str, sheet: str) -> str:
+def sheet_file_name(file: str, sheet: str) -> str:
     """Return what a sheet of a spreadsheet is called where places name a file."""
     return f"{file}!{sheet}"
 
 
-def in_directory(place: str) -> bool:
+def is_directory_row(place: str) -> bool:
     """Whether a place is a row of a directory, which no reader can open: `sql:staff:14`."""
     return _DIRECTORY.match(place) is not None
 
 
-def unnumbered(place: str) -> str:
+def without_row_number(place: str) -> str:
     """Return a place as a text without the number of its row, where that is one of a database."""
     return _ROW.sub(r"\1", place)
 
 
-def file_of(place: str) -> str:
+def openable_file(place: str) -> str:
     """Return the file that a reader can open: of a sheet of a spreadsheet, the spreadsheet."""
     return _SHEET.sub("", place)
 
@@ -160,3 +185,54 @@ class Manifest(Struct, frozen=True):
     hidden: Mapping[Place, tuple[str, ...]] = {}
     removed: tuple[Removed, ...] = ()
     answers: tuple[DirectoryAnswer, ...] = ()
+
+
+# --- Input files: what is compared with a commit --------------------------------------------------
+
+
+class BlobIds(Struct, frozen=True):
+    """The ids that git would give to a content, in its two formats of objects."""
+
+    sha1: bytes
+    sha256: bytes
+
+    def fits(self, oid: bytes) -> bool:
+        """Whether an object of this id has just this content."""
+        return oid in (self.sha1, self.sha256)
+
+
+class InputFile(Struct, frozen=True):
+    """One file, or one link on the way to one, whose content is then the path that it leads to.
+
+    `path` is absolute; `digest` the SHA-256 of the bytes alone. `unix` are the ids with the line ends of
+    Unix, None where there are no others. `text`: git takes it for a text where nothing says what it is.
+    """
+
+    path: str
+    size: int
+    digest: bytes
+    blob: BlobIds
+    unix: BlobIds | None = None
+    text: bool = True
+    link: bool = False
+
+
+class Inputs(Struct, frozen=True):
+    """What a run was made of: the files that it read, and where it looked for manifests (absolute paths).
+
+    `settings` is the file of the settings, "" where there is none; `generated` are patterns of paths below
+    its folder `root` that it says are made by an earlier step.
+    """
+
+    files: tuple[InputFile, ...] = ()
+    sources: tuple[str, ...] = ()
+    root: str = ""
+    settings: str = ""
+    generated: tuple[str, ...] = ()
+
+
+class InputDifference(Struct, frozen=True, order=True):
+    """A file that was read, or should have been, and is not as in the commit; `why` ends a sentence of it."""
+
+    path: str
+    why: str

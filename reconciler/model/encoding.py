@@ -9,7 +9,7 @@ from typing import Any, TypeGuard, TypeVar
 
 import msgspec
 
-from reconciler.model.address import Address, parse
+from reconciler.model.address import Address, parse_address
 
 T = TypeVar("T")
 
@@ -24,14 +24,14 @@ _depth = 2  # values in values that are looked into for long ones: a document, a
 Parts = Iterator[bytes]
 
 
-def encode(value: object, *, indent: int = 0) -> bytes:
+def encode_json(value: object, *, indent: int = 0) -> bytes:
     """Return `value` as JSON: keys sorted; one line, or indented lines with a newline at the end."""
     data = msgspec.json.encode(value, enc_hook=_plain, order="sorted")
     return msgspec.json.format(data, indent=indent) + b"\n" if indent else data
 
 
-def encode_pieces(value: object, *, indent: int = 0, together: int = together_max) -> Iterator[bytes]:
-    """Yield what `encode` returns, never more than so many elements of a list or mapping at once.
+def encode_json_pieces(value: object, *, indent: int = 0, together: int = together_max) -> Iterator[bytes]:
+    """Yield what `encode_json` returns, never more than so many elements of a list or mapping at once.
 
     Indented pieces end where lines end.
     """
@@ -77,7 +77,7 @@ class _Pieces:
         yield from self._enclosed(b"{}", members if few else self._batches(ordered, dict, depth), depth)
 
     def _member(self, key: str, value: object, depth: int) -> Parts:
-        yield encode(key) + (b": " if self._indent else b":")
+        yield encode_json(key) + (b": " if self._indent else b":")
         yield from self.of(value, depth + 1)
 
     def _batches(
@@ -99,7 +99,7 @@ class _Pieces:
         yield self._line(depth) + ends[1:]
 
     def _text(self, value: object, depth: int) -> bytes:
-        text = encode(value)
+        text = encode_json(value)
         if not self._indent:
             return text
         # No line ends within a text of JSON: each one is layout.
@@ -117,7 +117,7 @@ def _is_plain(value: object) -> TypeGuard[msgspec.Struct]:
     return not (form.array_like or form.tag is not None or form.omit_defaults)
 
 
-def decode(data: bytes | str, kind: type[T]) -> T:
+def decode_json(data: bytes | str, kind: type[T]) -> T:
     """Return the value that `data` writes. Raises msgspec.DecodeError, or ValidationError with the place."""
     return msgspec.json.decode(data, type=kind, dec_hook=_value)
 
@@ -130,7 +130,7 @@ def _plain(value: object) -> object:
 
 def _value(kind: type[Any], value: object) -> object:
     if kind is Address and isinstance(value, str):
-        address = parse(value)
+        address = parse_address(value)
         if address is not None:
             return address
     raise NotAnAddressError("not an address")

@@ -1,8 +1,11 @@
-"""Notice: something that a person should know and that no change of a plan expresses."""
+"""Notices of a plan and results of `reconciler doctor`: facts that a person should know."""
 
 from typing import Literal
 
 from msgspec import Struct
+
+# --- Notices: facts that no change of a plan expresses --------------------------------------------
+
 
 # What a notice is about. A new kind is one word here and in schemas/plan.schema.json and run.schema.json.
 NoticeKind = Literal[
@@ -33,3 +36,19 @@ class Notice(Struct, frozen=True):
     what: str
     next: str = ""
     place: str = ""
+
+
+# --- Results of `reconciler doctor` ---------------------------------------------------------------
+
+
+# `unchecked`: something else has to be mended before this can be looked at.
+CheckState = Literal["ok", "warn", "fail", "unchecked"]
+
+
+class CheckResult(Struct, frozen=True):
+    """One line of `reconciler doctor`: what was looked at, how it is, and what to do. No secret is in it."""
+
+    name: str
+    state: CheckState
+    what: str
+    next: str = ""

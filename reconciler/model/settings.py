@@ -1,16 +1,126 @@
-"""The settings as typed values, after files, environment and flags were merged (docs/settings.md)."""
+"""Settings as typed values, after files, environment and flags were merged (docs/settings.md)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
 
-from reconciler.model.directories import Directories
-from reconciler.model.inputs import InputFile
-from reconciler.model.kind.kinds import KINDS
+from reconciler.errors import Problem
+from reconciler.model.documents import InputFile, Place
+from reconciler.model.kinds import KINDS
 from reconciler.model.profile import Profile
-from reconciler.model.secret import NO_FILES, VariableFiles
-from reconciler.model.secret import Secret as Secret  # noqa: PLC0414 - whoever reads settings looks for it here
+
+# --- Secrets, and variables that files hold -------------------------------------------------------
+
+
+class Secret:
+    """A value that must never be shown. `reveal()` is the only way to it."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """The value itself, for the one place that sends it."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return "(secret)"
+
+    __str__ = __repr__
+
+
+class VariableFiles:
+    """Variables that manifests may read and the environment does not have. Of this one there are none.
+
+    `paths` are the files as they are written, `problems` are the mistakes of those that were opened, `inputs`
+    those that a commit may hold.
+    """
+
+    paths: Sequence[str] = ()
+    problems: Sequence[Problem] = ()
+    inputs: Sequence[InputFile] = ()
+
+    def begin(self) -> None:
+        """Let what is asked from now on be as the files are now."""
+
+    def find(self, _name: str) -> str | None:
+        """Return the value of a variable, None where no file has it. The first call opens the files."""
+        return None
+
+
+NO_FILES = VariableFiles()
+
+
+# --- Directories that rosters may come from -------------------------------------------------------
+
+
+class SqlDirectory(Struct, frozen=True):
+    """A query of a database: `url` as SQLAlchemy writes it, with its password where it has one.
+
+    `tls`: "verify" requires that another machine proves itself; "driver" leaves that to the driver.
+    """
+
+    url: Secret
+    statement: str
+    timeout_s: float = 60.0
+    tls: Literal["verify", "driver"] = "verify"
+
+
+class LdapDirectory(Struct, frozen=True):
+    """A search of an LDAP directory. `url` is ldaps://host[:port], or ldap:// (loopback, or `start_tls`).
+
+    `attributes` are the columns, in this order; the DN of an entry is always the column `dn`. Without `dn`
+    the bind is anonymous. `page` counts the entries of a page (RFC 2696). `ca` is a file of certificates in
+    PEM; "": those of this system.
+    """
+
+    url: str
+    base: str
+    filter: str = "(objectClass=person)"
+    attributes: tuple[str, ...] = ()
+    scope: Literal["one", "subtree"] = "subtree"
+    start_tls: bool = False
+    dn: Secret | None = None
+    password: Secret | None = None
+    page: int = 500
+    ca: str = ""
+    timeout_s: float = 60.0
+
+
+class ScimDirectory(Struct, frozen=True):
+    """The users of a SCIM 2.0 service: `url` is its base, `/Users` is below it.
+
+    `filter` is as SCIM writes it; `attributes` are those that are asked for, () all. `token` is sent as
+    Bearer, to this origin only. `paging`: RFC 7644, 3.4.2.4, or RFC 9865. `ca` as of LDAP.
+    """
+
+    url: str
+    filter: str = ""
+    attributes: tuple[str, ...] = ()
+    token: Secret | None = None
+    paging: Literal["auto", "index", "cursor"] = "auto"
+    page: int = 100
+    ca: str = ""
+    timeout_s: float = 60.0
+
+
+Directory = SqlDirectory | LdapDirectory | ScimDirectory
+
+
+class DirectorySetting(Struct, frozen=True):
+    """A directory, and the place of the settings that describes it."""
+
+    directory: Directory
+    place: Place
+
+
+Directories = Mapping[str, DirectorySetting]
+
+
+# --- All settings ---------------------------------------------------------------------------------
+
 
 SendKey = Literal["header", "query", "both"]
 
@@ -126,7 +236,7 @@ class Refresh(Struct, frozen=True):
     complete_every_h: float = 24.0
 
 
-Level = Literal["error", "warning", "off"]
+CheckLevel = Literal["error", "warning", "off"]
 
 
 class Checks(Struct, frozen=True):
@@ -136,12 +246,12 @@ class Checks(Struct, frozen=True):
     names no country; "" for none.
     """
 
-    phones: Level = "error"
-    emails: Level = "error"
-    zones: Level = "error"
-    content: Level = "error"
-    countries: Level = "warning"
-    spreadsheets: Level = "warning"
+    phones: CheckLevel = "error"
+    emails: CheckLevel = "error"
+    zones: CheckLevel = "error"
+    content: CheckLevel = "error"
+    countries: CheckLevel = "warning"
+    spreadsheets: CheckLevel = "warning"
     region: str = ""
 
 

@@ -1,4 +1,4 @@
-"""Desired, Live, Recorded: what should be, what is, what earlier runs left. The plan's three inputs."""
+"""Desired, Live, Recorded: what should be, what is, what earlier runs left. The three inputs of a plan."""
 
 from collections.abc import Mapping
 from typing import Literal, Self
@@ -6,11 +6,33 @@ from typing import Literal, Self
 from msgspec import Struct
 
 from reconciler.model.address import Address
-from reconciler.model.documents import Fields, Place
-from reconciler.model.entities import Entity
-from reconciler.model.kind.kinds import KINDS
+from reconciler.model.documents import Content, Controls, DirectoryAnswer, Fields, Place
+from reconciler.model.kinds import KINDS
 from reconciler.model.notices import Notice
-from reconciler.model.tables import DirectoryAnswer
+
+# --- Entity: one desired entity -------------------------------------------------------------------
+
+
+class Entity(Struct, frozen=True, gc=False):
+    """One entity as wanted: defaults applied, references resolved, ownership mark added.
+
+    `fields` are flat and as the author wrote them: that is what is sent. They are normalized only
+    to be compared. A resource's `content` path holds the digest; the bytes are in `content`. Paths in
+    `unowned_paths` are sent and not remembered as ours. `unset_paths` are secrets under `meta.ignore` whose
+    variables are not set.
+    """
+
+    address: Address
+    fields: Fields
+    place: Place
+    controls: Controls = Controls()
+    content: Content | None = None
+    devices_in_scope: bool = False
+    unowned_paths: frozenset[str] = frozenset()
+    unset_paths: frozenset[str] = frozenset()
+
+
+# --- The three inputs of a plan -------------------------------------------------------------------
 
 
 class Scope(Struct, frozen=True, order=True, gc=False):

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
-from reconciler.model.tables import UNSAID
+from reconciler.model.documents import UNSAID
 from reconciler.parsing.build import DEPTH_MAX
 
 DEEP = f"objects stand in objects here more than {DEPTH_MAX} deep."

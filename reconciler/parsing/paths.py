@@ -7,7 +7,7 @@ it is a key. No checks, no positions.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from reconciler.model.kind.kinds import KINDS, derived
+from reconciler.model.kinds import KINDS, cache_by_kinds
 
 Path = Sequence[str | int]
 # Returns the words in front of the sentence, and how many steps of the path they have named.
@@ -21,12 +21,12 @@ _AUTH_SECRET = frozenset({"username", "password", "api_key"})
 _AUTH_KEYS = _AUTH_SECRET | {"send_key"}
 
 
-@derived
+@cache_by_kinds
 def _secret_fields() -> frozenset[str]:
     return frozenset[str]().union(*(kind.secret for kind in KINDS.values()))
 
 
-@derived
+@cache_by_kinds
 def secret_keys() -> frozenset[str]:
     """Return every key of a file below which no message may show anything."""
     return _secret_fields() | _AUTH_SECRET | {_AUTH[-1]}

@@ -16,7 +16,7 @@ from threading import Lock
 from msgspec import Struct
 
 from reconciler.errors import StoreError
-from reconciler.model.encoding import decode, encode
+from reconciler.model.encoding import decode_json, encode_json
 from reconciler.model.messaging.messages import Reply
 from reconciler.ownership import find_fault
 from reconciler.private_cache import make_private_folder
@@ -98,7 +98,7 @@ class Inbox:
         """
         moment = self._now().astimezone(UTC)
         oldest = _text(moment - timedelta(days=keep_days))
-        values = (digest(reply), _text(moment), encode(reply))
+        values = (digest(reply), _text(moment), encode_json(reply))
         with self._writing() as connection:
             connection.execute("DELETE FROM reply WHERE told = 1 AND received_at < ?", (oldest,))
             connection.execute(
@@ -155,12 +155,12 @@ def digest(reply: Reply) -> bytes:
     answers of one person within one minute are therefore one (docs/service.md, callbacks).
     """
     same = (reply.message_id, reply.sender, reply.content, reply.acknowledged, reply.undeliverable)
-    return sha256(encode(same)).digest()
+    return sha256(encode_json(same)).digest()
 
 
 def _kept(row: tuple[int, str, bytes]) -> Kept:
     number, received_at, reply = row
-    found = decode(reply, Reply)
+    found = decode_json(reply, Reply)
     return Kept(number, received_at, found, digest(found).hex()[:_id_digits])
 
 

@@ -1,6 +1,6 @@
 """What a directory answered that a plan was made of, in words."""
 
-from reconciler.model.tables import DirectoryAnswer
+from reconciler.model.documents import DirectoryAnswer
 from reconciler.report.lines import count
 
 _digest_shown = 12  # hexadecimal digits: enough to tell two answers apart by eye

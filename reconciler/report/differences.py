@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from reconciler.model.inputs import InputDifference
+from reconciler.model.documents import InputDifference
 from reconciler.parsing.build import shown
 
 _most = 10  # files that a sentence names

@@ -8,8 +8,8 @@ that show the same as lines).
 import re
 from collections.abc import Iterator, Mapping
 
-from reconciler.model.encoding import encode_pieces
-from reconciler.model.run.outcomes import REPORT_VERSION, WORDS
+from reconciler.model.encoding import encode_json_pieces
+from reconciler.model.runs import EXIT_CODE_WORDS, REPORT_VERSION
 from reconciler.report.inert import is_hidden
 
 
@@ -20,7 +20,7 @@ def report_json(about: Mapping[str, object], exit_code: int = 0) -> str:
 
 def report_pieces(about: Mapping[str, object], exit_code: int = 0) -> Iterator[str]:
     """Yield the same in pieces, each of whole lines."""
-    head = {"version": REPORT_VERSION, "outcome": WORDS[exit_code], "exit_code": exit_code}
+    head = {"version": REPORT_VERSION, "outcome": EXIT_CODE_WORDS[exit_code], "exit_code": exit_code}
     return json_pieces({**head, **about})
 
 
@@ -34,7 +34,7 @@ def json_text(value: object, *, indent: int = 2) -> str:
 
 def json_pieces(value: object, *, indent: int = 2) -> Iterator[str]:
     """Yield the same in pieces; indented ones are of whole lines."""
-    return map(_escaped, encode_pieces(value, indent=indent))
+    return map(_escaped, encode_json_pieces(value, indent=indent))
 
 
 def _escaped(piece: bytes) -> str:

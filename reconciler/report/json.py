@@ -15,8 +15,8 @@ from reconciler.core.review.drifts import drifts, exit_code, not_applied_yet
 from reconciler.core.runs.recover import Standing
 from reconciler.errors import Problem
 from reconciler.model.notices import Notice
-from reconciler.model.plan.plans import Plan, Verdict
-from reconciler.model.run.outcomes import REPORT_VERSION, Run
+from reconciler.model.plans import Plan, Verdict
+from reconciler.model.runs import REPORT_VERSION, Run
 from reconciler.report.envelope import json_pieces, report_json, report_pieces
 from reconciler.report.plan.hints import lookalike_values
 from reconciler.report.runs.unfinished import standing_json

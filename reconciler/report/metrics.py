@@ -11,9 +11,8 @@ from datetime import datetime
 from typing import NamedTuple, get_args
 
 from reconciler.core.review.drifts import drifts, not_applied_yet
-from reconciler.model.plan.changes import ACTIONS, action
-from reconciler.model.plan.plans import SkipReason
-from reconciler.model.run.outcomes import Result
+from reconciler.model.plans import ACTION_WORDS, SkipReason, action_of
+from reconciler.model.runs import Result
 from reconciler.model.snapshots import Scope
 from reconciler.report.plan.review import Review
 
@@ -49,10 +48,10 @@ def _ended(review: Review) -> Iterator[Series]:
 
 def _changes(review: Review) -> Iterator[Series]:
     """Of every kind and workspace that was read or is changed."""
-    planned = Counter((Scope.of(one.address), action(one)) for one in review.plan.changes)
+    planned = Counter((Scope.of(one.address), action_of(one)) for one in review.plan.changes)
     scopes = {one.scope for one in review.plan.reads} | {scope for scope, _ in planned}
     for scope in sorted(scopes):
-        for word in ACTIONS.values():
+        for word in ACTION_WORDS.values():
             labels = {"kind": scope.kind, "workspace": scope.workspace, "action": word}
             yield labels, planned[scope, word]
 

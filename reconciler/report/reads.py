@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from reconciler.core.feed import read_limit, seconds
-from reconciler.model.kind.kinds import KINDS
+from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Read
 from reconciler.report.lines import count
 

@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from reconciler.core.text import has_edges
 from reconciler.model.documents import Scalar
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.plan.changes import FieldChange
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import FieldChange
 from reconciler.report.inert import inert
 
 MASK = "secret:"  # how a masked secret starts (core/comparing/normalize.py)

@@ -9,9 +9,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Literal, TypeVar
 
-from reconciler.model.kind.kinds import BUILT_IN, CONTACT, DEVICE, RESOURCE
-from reconciler.model.kind.own_kinds import own_kinds
-from reconciler.model.profile import Profile
+from reconciler.model.kinds import BUILT_IN_KINDS, CONTACT, DEVICE, RESOURCE
+from reconciler.model.profile import Profile, build_own_kinds
 from reconciler.model.settings import Auth, Limits, Secret, SendKey, Service
 from reconciler.service.company import company_id
 from reconciler.service.entities import Collection, ReadCollection
@@ -70,7 +69,7 @@ class Reader:
         # By the kinds that there are when a client is opened: a profile may bring some of its own.
         self._collections = {
             kind.name: self._collection(kind, transport, profile, window=window)
-            for kind in (*BUILT_IN.values(), *own_kinds(profile.kinds))
+            for kind in (*BUILT_IN_KINDS.values(), *build_own_kinds(profile.kinds))
         }
         self.contacts = self[CONTACT.name]
         self.devices = self[DEVICE.name]

@@ -15,7 +15,8 @@ from typing import Any
 
 from reconciler.core.comparing.normalize import secrets_of
 from reconciler.errors import ServiceError, SettingsError
-from reconciler.model.kind.kinds import KINDS, Kind
+from reconciler.model.kind import Kind
+from reconciler.model.kinds import KINDS
 from reconciler.model.profile import Profile
 from reconciler.service import paging, shapes
 from reconciler.service.answers import Call

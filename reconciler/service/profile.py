@@ -16,9 +16,17 @@ from typing import Any
 import msgspec
 
 from reconciler.errors import Problem, SettingsError
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.kind.own_kinds import FieldRow, KindRow, contradictions, own_kinds
-from reconciler.model.profile import Capabilities, Profile, ProfileLimits, Retention
+from reconciler.model.kinds import KINDS
+from reconciler.model.profile import (
+    Capabilities,
+    FieldRow,
+    KindRow,
+    Profile,
+    ProfileLimits,
+    Retention,
+    build_own_kinds,
+    find_kind_contradictions,
+)
 from reconciler.parsing.paths import Path as Steps
 from reconciler.parsing.tree import Tree, read_tree
 
@@ -56,7 +64,7 @@ def unknown_profile(name: str) -> tuple[str, str] | None:
 def bring_kinds(profile: Profile | str) -> Profile:
     """Like `load_profile`, and let the kinds of the profile be known to this process from now on."""
     found = load_profile(profile)
-    KINDS.bring(own_kinds(found.kinds))
+    KINDS.bring(build_own_kinds(found.kinds))
     return found
 
 
@@ -80,7 +88,7 @@ def parse_profile(content: bytes, shown: str) -> Profile:
         profile = msgspec.convert(written, Profile)
     except msgspec.ValidationError as error:
         raise _unusable(tree.problem(_steps(str(error)), str(error), "", code="E208")) from None
-    for path, what, _ in contradictions(profile.kinds):
+    for path, what, _ in find_kind_contradictions(profile.kinds):
         raise _unusable(tree.problem(("kinds", *path), f"kinds.{'.'.join(path)}: {what}", "", code="E100"))
     return profile
 

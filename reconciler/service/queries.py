@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from reconciler.core.text import fold_case
 from reconciler.errors import SettingsError
-from reconciler.model.kind.kind import Kind
+from reconciler.model.kind import Kind
 from reconciler.model.profile import Profile
 
 Parameters = tuple[tuple[str, str], ...]

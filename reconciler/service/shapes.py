@@ -10,7 +10,8 @@ for a GET and into a doubt for a write.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from reconciler.model.kind.kinds import KINDS, Kind
+from reconciler.model.kind import Kind
+from reconciler.model.kinds import KINDS
 from reconciler.model.profile import Profile
 from reconciler.service import paging
 from reconciler.service.answers import ITS_ERROR, AnotherEntity, Answer, BadBody

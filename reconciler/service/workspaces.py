@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from reconciler.errors import InDoubt, InputError
-from reconciler.model.plan.plans import Workspace
+from reconciler.model.plans import Workspace
 from reconciler.model.profile import Profile
 from reconciler.service import paging, shapes
 from reconciler.service.answers import MISCOUNTED, Answer, BadBody, Call

@@ -14,15 +14,15 @@ from reconciler import database_urls
 from reconciler.core.calls import is_loopback
 from reconciler.directories.sql import statements
 from reconciler.errors import Problem
-from reconciler.model.directories import (
+from reconciler.model.settings import (
     Directories,
     Directory,
     DirectorySetting,
     LdapDirectory,
     ScimDirectory,
+    Secret,
     SqlDirectory,
 )
-from reconciler.model.secret import Secret
 from reconciler.service.http.urls import Unusable, read_base
 from reconciler.settings import credentials, trust
 from reconciler.settings.network import certificates_of

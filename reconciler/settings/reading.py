@@ -19,10 +19,9 @@ from reconciler.errors import Problem, SettingsError
 from reconciler.manifest.files import Unreadable, place_below, read_below
 from reconciler.manifest.schema.check import check
 from reconciler.manifest.schema.patterns import is_linear
-from reconciler.model.kind.kind import Kind
-from reconciler.model.kind.kinds import BUILT_IN, CONTACT
-from reconciler.model.kind.own_kinds import Contradiction, KindRow, contradictions
-from reconciler.model.profile import Profile
+from reconciler.model.kind import Kind
+from reconciler.model.kinds import BUILT_IN_KINDS, CONTACT
+from reconciler.model.profile import KindContradiction, KindRow, Profile, find_kind_contradictions
 from reconciler.model.settings import (
     Auth,
     Checks,
@@ -173,18 +172,18 @@ def _profile_problems(content: bytes, name: str) -> Iterator[Problem]:
     yield from map(unquoting, found)
     if not found and "kinds" in tree.value:
         rows = msgspec.convert(tree.value["kinds"], dict[str, KindRow], strict=False)
-        for path, what, hint in (*contradictions(rows), *_unfit_patterns(rows)):
+        for path, what, hint in (*find_kind_contradictions(rows), *_unfit_patterns(rows)):
             steps = tuple(int(step) if step.isdecimal() else step for step in path)
             yield tree.problem(("kinds", *steps), f"kinds.{'.'.join(path)}: {what}", hint, code="E100")
 
 
-def _unfit_patterns(rows: Mapping[str, KindRow]) -> Iterator[Contradiction]:
+def _unfit_patterns(rows: Mapping[str, KindRow]) -> Iterator[KindContradiction]:
     for name, row in rows.items():
         for key, field in row.fields.items():
             if not is_linear(field.pattern):
                 what = f"the pattern of {key} cannot be used in a schema."
                 hint = "write it as in JSON Schema, without (?=...), (?<...), \\1 or counts in counts"
-                yield Contradiction((name, "fields", key, "pattern"), what, hint)
+                yield KindContradiction((name, "fields", key, "pattern"), what, hint)
 
 
 def _store_problems(value: Value) -> Iterator[Problem]:
@@ -238,7 +237,7 @@ def _workspace_problems(values: tuple[Value, ...]) -> Iterator[Problem]:
 def _identity_problems(layers: Layers) -> Iterator[Problem]:
     """Yield identities that recognize nothing: fields that a kind does not have, and our own mark."""
     mark = _mark(layers)
-    for kind in BUILT_IN.values():
+    for kind in BUILT_IN_KINDS.values():
         identity = _value(layers, f"identity.{kind.plural}")
         if identity.origin != "default":
             yield from _unknown_fields(kind, identity, layers)
@@ -299,7 +298,8 @@ def _unfit(name: str, text: str) -> tuple[str, str] | None:
 def _identity(layers: Layers) -> dict[str, tuple[str, ...]]:
     """Return the identity fields that somebody chose, by the plural of their kind."""
     chosen = (
-        (plural, _value(layers, f"identity.{plural}")) for plural in (one.plural for one in BUILT_IN.values())
+        (plural, _value(layers, f"identity.{plural}"))
+        for plural in (one.plural for one in BUILT_IN_KINDS.values())
     )
     return {plural: tuple(value.raw) for plural, value in chosen if value.origin != "default"}
 

@@ -11,7 +11,7 @@ from typing import Any
 from reconciler.errors import Problem, SettingsError
 from reconciler.manifest.readlog import ReadLog
 from reconciler.model.documents import Place
-from reconciler.model.kind.kinds import BUILT_IN
+from reconciler.model.kinds import BUILT_IN_KINDS
 from reconciler.model.settings import Checks, GuardLimits, Limits, LockSettings, Refresh
 
 # Each setting that is one value or one list, in the order in which `config` shows them, with its default.
@@ -31,7 +31,7 @@ DEFAULTS: Mapping[str, str | bool | float | tuple[str, ...] | None] = {
     **{f"service.limits.{name}": getattr(Limits(), name) for name in Limits.__struct_fields__},
     "service.network.proxy": "env",
     "service.network.ca": "env",
-    **{f"identity.{kind.plural}": kind.identity for kind in BUILT_IN.values()},
+    **{f"identity.{kind.plural}": kind.identity for kind in BUILT_IN_KINDS.values()},
     "ownership.mark": None,
     "adopt": "always",
     "store": "sqlite:///.reconciler/store.db",

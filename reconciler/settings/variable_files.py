@@ -17,8 +17,8 @@ from reconciler.core.exporting.envfile import Assignment, read_env
 from reconciler.errors import FileError, InputError, Problem
 from reconciler.files import encryption
 from reconciler.manifest.readlog import ReadLog, is_in_repository
-from reconciler.model.inputs import InputFile
-from reconciler.model.secret import NO_FILES, VariableFiles
+from reconciler.model.documents import InputFile
+from reconciler.model.settings import NO_FILES, VariableFiles
 from reconciler.settings import credentials, trust
 from reconciler.settings.directories import Revealed
 from reconciler.settings.values import Layers, Value

@@ -27,10 +27,7 @@ from reconciler.core.runs.audit import (
 )
 from reconciler.errors import CorruptRecord
 from reconciler.model.address import Address
-from reconciler.model.run.audit import AuditEntry, Event, Head
-from reconciler.model.run.context import Context
-from reconciler.model.run.journal import JournalEntry
-from reconciler.model.run.outcomes import Outcome
+from reconciler.model.runs import AuditEntry, AuditEvent, Context, Head, JournalEntry, Outcome
 from reconciler.model.snapshots import MovedAlias
 from reconciler.store.engines import sealed
 from reconciler.store.engines.schema import AUDIT
@@ -54,7 +51,7 @@ class Author(Struct, frozen=True):
     fingerprint: str = ""
     context: Context = Context()
 
-    def entry(self, event: Event, at: str, *, run: str = "", outcome: str = "") -> AuditEntry:
+    def entry(self, event: AuditEvent, at: str, *, run: str = "", outcome: str = "") -> AuditEntry:
         """Return an entry about a run: this one, where no other is given."""
         own = run in ("", self.run)
         return AuditEntry(

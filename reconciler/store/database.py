@@ -20,14 +20,9 @@ from reconciler.core.runs.audit import Verification, beginning, entity_hash, ver
 from reconciler.core.runs.recover import Standing, Unfinished
 from reconciler.errors import StoreError
 from reconciler.model.address import Address
-from reconciler.model.encoding import encode
-from reconciler.model.plan.changes import action
-from reconciler.model.plan.explanations import LastWrite
-from reconciler.model.plan.plans import Consent, Plan, Workspace
-from reconciler.model.run.audit import AuditEntry, Head
-from reconciler.model.run.context import Context
-from reconciler.model.run.outcomes import Run
-from reconciler.model.run.running import Running
+from reconciler.model.encoding import encode_json
+from reconciler.model.plans import Consent, LastWrite, Plan, Workspace, action_of
+from reconciler.model.runs import AuditEntry, Context, Head, Run, Running
 from reconciler.model.snapshots import DeletedEntity, MovedAlias, Proofs, Recorded, RecordedEntity
 from reconciler.store import audit, deleted, journal, names, proofs, recorded, rehoming, runs, tickets
 from reconciler.store.engines import sealed
@@ -200,7 +195,7 @@ class Store:
         """
         unsealed: dict[str, sealed.Seal] = {}
         seals = self._read(lambda connection: sealed.read(connection, self._owner), unsealed)
-        told = encode([self.salt, sorted(seals.items())])
+        told = encode_json([self.salt, sorted(seals.items())])
         return sha256(told).hexdigest() if seals and not self._database.doubtful else ""
 
     def record(self, batches: Iterable[Batch], workspaces: Workspaces, *, lock: Lock | None = None) -> None:
@@ -291,7 +286,7 @@ class Store:
             self._author, run=run, command=command, fingerprint=plan.fingerprint, context=context
         )
         began = runs.Began(run, command, plan, consent, context, self._author.who, self._moment())
-        counts = Counter(action(change) for change in plan.changes)
+        counts = Counter(action_of(change) for change in plan.changes)
         line = structs.replace(self._author.entry("began", began.started_at), counts=counts)
         ids = _ids(plan.target.workspaces)
 

@@ -12,8 +12,7 @@ from sqlalchemy import Connection, select
 
 from reconciler.model import address as addresses
 from reconciler.model.address import Address
-from reconciler.model.run.journal import JournalEntry
-from reconciler.model.run.outcomes import Outcome
+from reconciler.model.runs import JournalEntry, Outcome
 from reconciler.model.snapshots import DeletedEntity
 from reconciler.store.engines import sealed
 from reconciler.store.engines.schema import DELETED
@@ -72,7 +71,7 @@ def load(
     query = select(DELETED).where(*sealed.of(DELETED, owner), DELETED.c.deleted_at >= since)
     found = []
     for row in connection.execute(query.order_by(DELETED.c.deleted_at, DELETED.c.address)):
-        address = addresses.parse(str(row.address))
+        address = addresses.parse_address(str(row.address))
         alias = aliases.get(str(row.workspace_id))
         if address is not None and alias is not None:
             address = address.in_workspace(alias)

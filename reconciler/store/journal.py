@@ -13,8 +13,8 @@ from sqlalchemy import Connection, Row, Select, bindparam, select
 
 from reconciler.errors import StoreError
 from reconciler.model.address import Address
-from reconciler.model.plan.changes import ACTIONS, Create
-from reconciler.model.run.journal import UNKNOWN_ID, Ending, Intent, JournalEntry
+from reconciler.model.plans import ACTION_WORDS, Create
+from reconciler.model.runs import UNKNOWN_ID, Ending, Intent, JournalEntry
 from reconciler.store.engines import sealed
 from reconciler.store.engines.schema import JOURNAL
 from reconciler.store.engines.sealed import Seals
@@ -117,7 +117,7 @@ def doubts(written: Iterable[JournalEntry], ids: Mapping[str, str]) -> dict[Addr
     for entry in written:
         address, until = entry.address_now(aliases), entry.intent.until
         elsewhere = entry.workspace_id not in (*aliases, UNKNOWN_ID) and address.workspace in ids
-        if entry.open and not elsewhere and entry.intent.action == ACTIONS[Create]:
+        if entry.open and not elsewhere and entry.intent.action == ACTION_WORDS[Create]:
             found[address] = max(found.get(address, ""), until)
     return found
 
@@ -128,7 +128,7 @@ def open_creates(written: Iterable[JournalEntry], run: str, ids: Mapping[str, st
     return frozenset(
         entry.address_now(aliases)
         for entry in written
-        if entry.open and entry.run == run and entry.intent.action == ACTIONS[Create]
+        if entry.open and entry.run == run and entry.intent.action == ACTION_WORDS[Create]
     )
 
 

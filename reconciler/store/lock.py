@@ -17,7 +17,7 @@ from msgspec import Struct, ValidationError, convert, field, structs, to_builtin
 from sqlalchemy import Connection, Update, bindparam, select
 
 from reconciler.errors import CorruptRecord, InputError, LockHeld
-from reconciler.model.run.running import Running
+from reconciler.model.runs import Running
 from reconciler.store.audit import operator
 from reconciler.store.engines import sealed
 from reconciler.store.engines.connection import Database

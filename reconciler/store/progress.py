@@ -7,9 +7,9 @@ alive (lock.py), and what a run left that is not (runs.py).
 from msgspec import DecodeError
 from sqlalchemy import Connection, func, select
 
-from reconciler.model.encoding import decode
-from reconciler.model.plan.changes import ACTIONS
-from reconciler.model.run.running import Running
+from reconciler.model.encoding import decode_json
+from reconciler.model.plans import ACTION_WORDS
+from reconciler.model.runs import Running
 from reconciler.store.engines import sealed
 from reconciler.store.engines.schema import JOURNAL, RUNS
 from reconciler.store.owner import Owner
@@ -27,7 +27,9 @@ def progress(connection: Connection, owner: Owner, running: Running) -> Running:
         return running
     counts = _counts(str(row.counts))
     # A run that has ended counts more than changes: how many it saw twice.
-    of_changes = sum(number for word, number in counts.items() if word.partition(" ")[0] in ACTIONS.values())
+    of_changes = sum(
+        number for word, number in counts.items() if word.partition(" ")[0] in ACTION_WORDS.values()
+    )
     ended = of_changes if row.outcome else _ended(connection, owner, running.run)
     changes = ended if row.outcome else counts.get(PLANNED)
     return Running(running.run, running.holder, running.since, str(row.command), ended, changes)
@@ -41,6 +43,6 @@ def _ended(connection: Connection, owner: Owner, run: str) -> int:
 
 def _counts(text: str) -> dict[str, int]:
     try:
-        return decode(text, dict[str, int])
+        return decode_json(text, dict[str, int])
     except (DecodeError, ValueError):
         return {}  # a number that cannot be read stops nobody

@@ -15,12 +15,11 @@ from reconciler.errors import CorruptRecord, StoreError
 from reconciler.model import address as addresses
 from reconciler.model.address import Address
 from reconciler.model.documents import Scalar
-from reconciler.model.encoding import encode
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.kind.own_kinds import KIND_NAME
-from reconciler.model.plan.explanations import LastWrite
-from reconciler.model.run.journal import Intent
-from reconciler.model.run.outcomes import Outcome
+from reconciler.model.encoding import encode_json
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import LastWrite
+from reconciler.model.profile import KIND_NAME
+from reconciler.model.runs import Intent, Outcome
 from reconciler.model.snapshots import ElsewhereRecords, Flap, RecordedEntity
 from reconciler.store.engines import sealed
 from reconciler.store.engines.schema import ENTITIES
@@ -117,7 +116,9 @@ def known(connection: Connection, owner: Owner) -> Iterator[tuple[str, Address]]
     """Yield every record's workspace id and address, under no alias of it; a damaged one is left out."""
     query = select(ENTITIES.c.workspace_id, ENTITIES.c.address).where(*sealed.of(ENTITIES, owner))
     for row in connection.execute(query):
-        address = addresses.parse(_placed(row.address, _ANY)) if isinstance(row.address, str) else None
+        address = (
+            addresses.parse_address(_placed(row.address, _ANY)) if isinstance(row.address, str) else None
+        )
         if address is not None:
             yield str(row.workspace_id), address
 
@@ -149,7 +150,7 @@ def elsewhere(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> t
     query = query.where(of.stack == owner.stack, of.origin != owner.origin, of.workspace_id.in_([*aliases]))
     found: dict[str, dict[Address, str]] = {}
     for row in connection.execute(query):
-        address = addresses.parse(_placed(str(row.address), aliases[row.workspace_id]))
+        address = addresses.parse_address(_placed(str(row.address), aliases[row.workspace_id]))
         if address is not None:
             found.setdefault(str(row.origin), {})[address] = str(row.remote_id)
     return tuple(ElsewhereRecords(origin, known) for origin, known in sorted(found.items()))
@@ -238,13 +239,13 @@ def _row(entity: RecordedEntity, ids: Mapping[str, str]) -> dict[str, object]:
         "address": entity.address.without_workspace,
         "remote_id": entity.remote_id,
         "parent_id": entity.parent_id,
-        "sent": encode(entity.sent).decode(),
-        "shown": encode(entity.shown).decode(),
+        "sent": encode_json(entity.sent).decode(),
+        "shown": encode_json(entity.shown).decode(),
         "modified": entity.modified,
         "protected": entity.protected,
         "adopted": entity.adopted,
-        "earlier": encode(entity.earlier).decode(),
-        "flaps": encode(entity.flaps).decode(),
+        "earlier": encode_json(entity.earlier).decode(),
+        "flaps": encode_json(entity.flaps).decode(),
     }
 
 
@@ -282,7 +283,7 @@ def address_in(text: object, *, what: str = "it is not an address") -> Address:
 
     Raises CorruptRecord, or KindUnknown: the advice for damage would let it be made again.
     """
-    address = addresses.parse(text) if isinstance(text, str) else None
+    address = addresses.parse_address(text) if isinstance(text, str) else None
     if address is None:
         kind, slash, _ = str(text).partition("/")
         if slash and KIND_NAME.fullmatch(kind) and kind not in KINDS:

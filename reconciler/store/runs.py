@@ -13,11 +13,9 @@ from sqlalchemy.exc import IntegrityError
 
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.runs.recover import Unfinished
-from reconciler.model.encoding import decode, encode
-from reconciler.model.plan.plans import PLAN_VERSION, Consent, Plan
-from reconciler.model.run.context import Context
-from reconciler.model.run.journal import JournalEntry
-from reconciler.model.run.outcomes import Run
+from reconciler.model.encoding import decode_json, encode_json
+from reconciler.model.plans import PLAN_VERSION, Consent, Plan
+from reconciler.model.runs import Context, JournalEntry, Run
 from reconciler.store import journal
 from reconciler.store.engines import sealed
 from reconciler.store.engines.schema import PLANS_USED, RUNS
@@ -65,11 +63,11 @@ def begin(seals: Seals, began: Began) -> None:
         "ended_at": "",
         "outcome": "",
         "exit_code": 0,
-        "counts": encode({PLANNED: len(began.plan.changes)}).decode(),
+        "counts": encode_json({PLANNED: len(began.plan.changes)}).decode(),
         "who": began.who,
-        "context": encode(began.context).decode(),
-        "plan": encode(began.plan).decode(),
-        "consent": encode(began.consent).decode(),
+        "context": encode_json(began.context).decode(),
+        "plan": encode_json(began.plan).decode(),
+        "consent": encode_json(began.consent).decode(),
     }
     seals.replace(RUNS, come=[row])
 
@@ -83,7 +81,7 @@ def end(seals: Seals, run: Run) -> None:
         "ended_at": run.ended_at,
         "outcome": run.outcome,
         "exit_code": run.exit_code,
-        "counts": encode(counts(run)).decode(),
+        "counts": encode_json(counts(run)).decode(),
     }
     seals.change(RUNS, {"run": run.run}, values)
     if run.count("not attempted") == 0:
@@ -142,7 +140,7 @@ def last_look(connection: Connection, owner: Owner, word: str = "") -> Looked | 
     if row is None:
         return None
     try:
-        known = decode(str(row.counts), dict[str, int])
+        known = decode_json(str(row.counts), dict[str, int])
     except (msgspec.DecodeError, ValueError):
         corrupt(row.run, "its counts cannot be read")
     seen = {word.removeprefix(_SEEN): number for word, number in known.items() if word.startswith(_SEEN)}
@@ -191,7 +189,7 @@ def _unfinished(row: Row[*tuple[object, ...]], entries: tuple[JournalEntry, ...]
 def _plan(text: str) -> Plan | None:
     """Return the plan that was saved, unchanged; None for one of another version."""
     try:
-        plan = decode(text, Plan)
+        plan = decode_json(text, Plan)
     except (msgspec.DecodeError, ValueError):
         return None
     known = plan.version == PLAN_VERSION and plan.fingerprint == fingerprint(plan)
@@ -200,6 +198,6 @@ def _plan(text: str) -> Plan | None:
 
 def _consent(text: str) -> Consent:
     try:
-        return decode(text, Consent)
+        return decode_json(text, Consent)
     except (msgspec.DecodeError, ValueError):
         return Consent()  # nothing was agreed to: the guard asks again

@@ -30,7 +30,7 @@ from reconciler.core.runs.committed import (
 )
 from reconciler.manifest.readlog import is_in_repository
 from reconciler.manifest.sources import SUFFIXES
-from reconciler.model.inputs import InputDifference, InputFile, Inputs
+from reconciler.model.documents import InputDifference, InputFile, Inputs
 from reconciler.model.settings import Settings
 from reconciler.surroundings.repository import (
     NoCommit,

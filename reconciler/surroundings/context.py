@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from reconciler.model.run.context import Context
+from reconciler.model.runs import Context
 from reconciler.surroundings.checkout import Checkout, read_checkout
 from reconciler.version import __version__
 

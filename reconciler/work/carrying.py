@@ -21,9 +21,8 @@ from reconciler.core.runs.recover import Unfinished
 from reconciler.core.runs.undo import inverse
 from reconciler.errors import StalePlan, StoreError
 from reconciler.logbook import steps
-from reconciler.model.plan.plans import Consent, Plan, Workspace
-from reconciler.model.run.context import Context
-from reconciler.model.run.outcomes import WORDS, Outcome, Run
+from reconciler.model.plans import Consent, Plan, Workspace
+from reconciler.model.runs import EXIT_CODE_WORDS, Context, Outcome, Run
 from reconciler.model.snapshots import RecordedEntity
 from reconciler.store.database import Store
 from reconciler.work.ending import end
@@ -129,7 +128,7 @@ async def _begin(context: RunContext, task: Task) -> tuple[Context, str]:
 
 def _close_all(store: Store, unfinished: Iterable[Unfinished]) -> None:
     for one in unfinished:
-        store.close_run(one.run, WORDS[INTERRUPTED])
+        store.close_run(one.run, EXIT_CODE_WORDS[INTERRUPTED])
 
 
 def _keep_names(store: Store, planned: Planned) -> None:

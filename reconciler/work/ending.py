@@ -13,9 +13,8 @@ from reconciler.applying.exits import with_notices
 from reconciler.core.comparing.proofs import needed, proofs
 from reconciler.core.planning.duplicates import ambiguous, seen
 from reconciler.errors import StoreError
-from reconciler.model.plan.plans import Options, Plan, Workspace
-from reconciler.model.run.audit import Head
-from reconciler.model.run.outcomes import ROWS_OF, Run
+from reconciler.model.plans import Options, Plan, Workspace
+from reconciler.model.runs import ROWS_OF, Head, Run
 from reconciler.store.database import Store
 from reconciler.work.planning import Planned
 

@@ -21,9 +21,8 @@ from reconciler.core.suggest import did_you_mean
 from reconciler.core.views.explaining import Evidence, PlanView, explanations
 from reconciler.core.views.provenance import sources_of
 from reconciler.errors import UnknownAddress
-from reconciler.model.address import Address, parse
-from reconciler.model.plan.explanations import Explanation
-from reconciler.model.plan.plans import Consent, Options
+from reconciler.model.address import Address, parse_address
+from reconciler.model.plans import Consent, Explanation, Options
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired, Scope
 from reconciler.store.aside import within
@@ -92,7 +91,7 @@ def _known(texts: Sequence[str], desired: Desired, recorded: Collection[Address]
     known = {*desired.entities, *desired.removed, *recorded}
     found: dict[Address, None] = {}
     for text in texts:
-        address = parse(text)
+        address = parse_address(text)
         if address is None:
             raise UnknownAddress(
                 f"{text!r} is not an address.",

@@ -18,7 +18,7 @@ from reconciler.live.everything import Whole, read_everything
 from reconciler.manifest.ignores import known_fields
 from reconciler.manifest.load import extras_of
 from reconciler.manifest.written.sieve import sieved
-from reconciler.model.kind.kinds import KINDS, children
+from reconciler.model.kinds import KINDS, child_kinds
 from reconciler.model.snapshots import Desired, LiveEntity, Scope
 from reconciler.work.targets import target_of
 
@@ -76,7 +76,7 @@ def _by_scope(wholes: Iterable[tuple[Scope, Whole]]) -> dict[Scope, list[LiveEnt
     """Return the entities of each scope, and those that belong to them in scopes of their own."""
     found: dict[Scope, list[LiveEntity]] = {}
     for scope, whole in wholes:
-        for kind in (KINDS[scope.kind], *children(scope.kind)):
+        for kind in (KINDS[scope.kind], *child_kinds(scope.kind)):
             found[Scope(kind.name, scope.workspace)] = [
                 row for row in whole.entities if row.kind == kind.name
             ]
@@ -93,7 +93,7 @@ def _sieved(
     left = list(made.left)
     entries = []
     for scope in scopes:
-        kinds = {scope.kind, *(child.name for child in children(scope.kind))}
+        kinds = {scope.kind, *(child.name for child in child_kinds(scope.kind))}
         mine = [
             one
             for one in made.entries

@@ -15,9 +15,8 @@ from reconciler.applying.opening import opened
 from reconciler.applying.stop import StopFlag
 from reconciler.core.runs.recover import Unfinished
 from reconciler.logbook import steps
-from reconciler.model.plan.changes import Change
-from reconciler.model.plan.plans import Plan
-from reconciler.model.run.outcomes import Outcome
+from reconciler.model.plans import Change, Plan
+from reconciler.model.runs import Outcome
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
 from reconciler.service.client import open_client, open_reader, paced

@@ -29,10 +29,8 @@ from reconciler.core.runs.recover import Unfinished, doubtful
 from reconciler.errors import UnsafePlan
 from reconciler.live.reading import read_live
 from reconciler.logbook import steps, stopwatch
-from reconciler.model.plan.changes import ACTIONS
-from reconciler.model.plan.plans import Consent, Options, Plan, Target, Verdict
-from reconciler.model.run.outcomes import ROWS_OF, Outcome
-from reconciler.model.run.running import Running
+from reconciler.model.plans import ACTION_WORDS, Consent, Options, Plan, Target, Verdict
+from reconciler.model.runs import ROWS_OF, Outcome, Running
 from reconciler.model.snapshots import DeletedEntity, Desired, Live, Recorded
 from reconciler.spans import span
 from reconciler.store.database import Store
@@ -160,7 +158,7 @@ async def _made(context: ReadContext, planning: Callable[[], Plan], standstill: 
     # Beside the event loop: it may compare a password that was not computed before, of a renamed contact.
     with span("plan") as notes:
         plan = await context.outside.offload(planning)
-        notes.update({f"{word}s": plan.count(word) for word in ACTIONS.values()})
+        notes.update({f"{word}s": plan.count(word) for word in ACTION_WORDS.values()})
         notes.update(records=plan.to_keep, left_alone=len(plan.skips))
     if why := context.store.doubtful:
         plan = structs.replace(plan, notices=(*plan.notices, doubtful(why)))

@@ -18,7 +18,7 @@ from reconciler.errors import InputError, NotFound
 from reconciler.live.reading import read_live
 from reconciler.model.address import Address
 from reconciler.model.documents import Place
-from reconciler.model.plan.plans import Workspace
+from reconciler.model.plans import Workspace
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired, LiveEntity, Recorded, Scope
 from reconciler.service.client import Reader

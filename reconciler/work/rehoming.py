@@ -10,7 +10,7 @@ from reconciler.applying.context import ReadContext, RunContext
 from reconciler.core.planning.baseline import SAME_SERVICE, choose_origin
 from reconciler.errors import Refused
 from reconciler.logbook import steps
-from reconciler.model.plan.plans import Target
+from reconciler.model.plans import Target
 from reconciler.model.snapshots import Recorded
 
 

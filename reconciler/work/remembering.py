@@ -16,7 +16,7 @@ from reconciler.applying.context import Outside, ReadContext
 from reconciler.core.feed import Newest, Remembered, due, granularity_s
 from reconciler.live.following import Asked, Recalled
 from reconciler.logbook import steps
-from reconciler.model.kind.kinds import Kind
+from reconciler.model.kind import Kind
 from reconciler.model.profile import Profile
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Scope

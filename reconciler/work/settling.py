@@ -9,7 +9,7 @@ from reconciler.applying.context import RunContext
 from reconciler.applying.recovery import settle_unfinished
 from reconciler.core.runs.recover import Unfinished
 from reconciler.errors import Interrupted
-from reconciler.model.run.outcomes import Outcome
+from reconciler.model.runs import Outcome
 from reconciler.model.snapshots import Desired
 from reconciler.spans import span
 from reconciler.store.database import Store

@@ -20,8 +20,8 @@ from reconciler.core.feed import Newest
 from reconciler.core.planning.standstill import says_nothing
 from reconciler.live.following import Asked, as_before
 from reconciler.logbook import steps
-from reconciler.model.encoding import decode, encode
-from reconciler.model.plan.plans import Options, Plan, Target
+from reconciler.model.encoding import decode_json, encode_json
+from reconciler.model.plans import Options, Plan, Target
 from reconciler.model.snapshots import Read
 from reconciler.store.database import Store
 from reconciler.work.remembering import RememberedLists, lists_of
@@ -69,7 +69,7 @@ class Standstill:
         self._context = context
         self._state = state
         self._name = f"{target.origin}\n{target.stack}\nstandstill"
-        self._followed_from = (_FORM, encode(target).decode(), made_of, state)
+        self._followed_from = (_FORM, encode_json(target).decode(), made_of, state)
 
     async def again(self) -> Plan | None:
         """Return that plan where nothing has changed since, by one call for each list; None: make it.
@@ -91,7 +91,7 @@ class Standstill:
             # Who wrote records meanwhile may have done so before they were loaded, or after.
             if await self._context.ask(Store.state) != self._state:
                 return
-            data = msgspec.msgpack.encode(_Kept(self._followed_from, lists, encode(plan)))
+            data = msgspec.msgpack.encode(_Kept(self._followed_from, lists, encode_json(plan)))
             await self._context.outside.offload(partial(self.lists.files.write, self._name, data))
 
     def _read(self) -> tuple[tuple[_List, ...], Plan | None]:
@@ -101,7 +101,7 @@ class Standstill:
             kept = msgspec.msgpack.decode(data, type=_Kept) if data else None
             if kept is None or kept.followed_from != self._followed_from:
                 return (), None
-            plan = decode(kept.plan, Plan)
+            plan = decode_json(kept.plan, Plan)
         except msgspec.MsgspecError:  # of a version that did not say so
             return (), None
         as_then = (one.state == self.lists.state(one.asked, now=True) for one in kept.lists)

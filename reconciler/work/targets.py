@@ -6,7 +6,7 @@ written.
 
 from reconciler.applying.context import ReadContext
 from reconciler.core.workspaces import check_one_alias, meant
-from reconciler.model.plan.plans import Target, Workspace
+from reconciler.model.plans import Target, Workspace
 from reconciler.model.snapshots import Desired
 from reconciler.service.http.urls import origin
 

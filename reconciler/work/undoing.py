@@ -10,7 +10,7 @@ from reconciler.core.review.whom import whom
 from reconciler.core.runs.undo import BY_MANIFEST, desired_of, fitting
 from reconciler.errors import StalePlan
 from reconciler.model.address import Address
-from reconciler.model.plan.plans import Consent, Plan
+from reconciler.model.plans import Consent, Plan
 from reconciler.model.snapshots import Live, Recorded
 from reconciler.work.planning import Planned, judged
 from reconciler.work.targets import target_of

@@ -24,14 +24,12 @@ from reconciler.core.planning.records import refreshed
 from reconciler.core.planning.scopes import Moment
 from reconciler.core.rules import Rules
 from reconciler.live.reading import read_live
-from reconciler.model.address import Address, contact, device, resource
+from reconciler.model.address import Address, contact_address, device_address, resource_address
 from reconciler.model.documents import Content, Controls, Fields, Place
-from reconciler.model.entities import Entity
-from reconciler.model.plan.plans import Consent, Options, Plan, Target, Workspace
-from reconciler.model.run.context import Context
-from reconciler.model.run.outcomes import Outcome, Run
+from reconciler.model.plans import Consent, Options, Plan, Target, Workspace
+from reconciler.model.runs import Context, Outcome, Run
 from reconciler.model.settings import Auth, Limits, Secret, Service, Settings
-from reconciler.model.snapshots import Desired, LiveEntity, Recorded, Scope
+from reconciler.model.snapshots import Desired, Entity, LiveEntity, Recorded, Scope
 from reconciler.sandbox.app import SandboxConfig, create_app
 from reconciler.service.client import ServiceClient, open_client
 from reconciler.service.http.timing import Timing
@@ -45,7 +43,7 @@ Shows = Literal["shown", "masked", "omitted"]  # what of its push token a look a
 ORIGIN = "http://sandbox.example.com"
 WORKSPACES = (Workspace("ops", "AB12"),)
 TARGET = Target(ORIGIN, "default", WORKSPACES)
-JANE, SAM, ZOE = contact("ops", "jane"), contact("ops", "sam"), contact("ops", "zoe")
+JANE, SAM, ZOE = contact_address("ops", "jane"), contact_address("ops", "sam"), contact_address("ops", "zoe")
 
 
 def lands_late(bench: "Bench", tasks: "list[asyncio.Task[httpx2.Response]]", seconds: float) -> Fault:
@@ -85,13 +83,13 @@ def phone(owner: Address = JANE, name: str = "pixel", **more: str) -> Entity:
         "deviceModel": "Pixel 8",
         "pushToken": f"token-of-{name}",
     }
-    return entity(device("ops", owner.name, name), {**fields, **more})
+    return entity(device_address("ops", owner.name, name), {**fields, **more})
 
 
 def upload(name: str = "staff", data: bytes = b"a,b\n1,2\n") -> Entity:
     digest = f"sha256:{len(data):064d}"
     fields = {"name": f"{name}.csv", "scope": "private", "mimeType": "text/csv", "content": digest}
-    return structs.replace(entity(resource("ops", name), fields), content=Content(data, digest))
+    return structs.replace(entity(resource_address("ops", name), fields), content=Content(data, digest))
 
 
 def entity(address: Address, fields: Fields, controls: Controls | None = None) -> Entity:

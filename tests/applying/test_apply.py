@@ -5,11 +5,11 @@ from applying.bench import JANE, SAM, ZOE, Bench, edit, only, person, phone, res
 from msgspec import structs
 from wire import Rule, shown_without
 
-from reconciler.model.address import contact, device
+from reconciler.model.address import contact_address, device_address
 from reconciler.model.documents import Controls
 from reconciler.service.client import ServiceClient
 
-MANY = [contact("ops", f"person-{number}") for number in range(25)]
+MANY = [contact_address("ops", f"person-{number}") for number in range(25)]
 
 
 def test_what_was_applied_needs_nothing_more(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_device_that_was_disabled_meanwhile_stays_disabled(tmp_path: Path) -> 
     """A PUT with the status of the plan would switch it on again, and its pushes are charged."""
     bench = Bench(tmp_path)
     bench.apply(person(), phone(status="ACTIVE"))
-    device_id = bench.recorded().entities[device("ops", "jane", "pixel")].remote_id
+    device_id = bench.recorded().entities[device_address("ops", "jane", "pixel")].remote_id
 
     async def two_failures(_: ServiceClient) -> None:
         await bench.push(device_id, "fail")
@@ -164,7 +164,7 @@ def test_what_exists_is_adopted_without_a_write(tmp_path: Path) -> None:
 
     assert (run.adopted, run.outcomes) == (2, ())
     assert bench.wire.writes() == []
-    assert set(bench.recorded().entities) == {JANE, device("ops", "jane", "pixel")}
+    assert set(bench.recorded().entities) == {JANE, device_address("ops", "jane", "pixel")}
 
 
 def test_protection_is_remembered_after_the_create(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_protection_is_remembered_after_the_create(tmp_path: Path) -> None:
 def test_a_rename_of_a_contact_takes_its_record_along(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.apply(person())
-    new = contact("ops", "jane-roe")
+    new = contact_address("ops", "jane-roe")
     renamed = structs.replace(
         person(jobTitle="Engineer"), address=new, controls=Controls(renamed_from="jane")
     )

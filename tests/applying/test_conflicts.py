@@ -5,7 +5,7 @@ from applying.bench import JANE, SAM, Bench, edit, entity, jane_is_made, only, p
 from wire import Rule, answered, edited, shown_without
 
 from reconciler.core.comparing.merge import create_body
-from reconciler.model.address import device
+from reconciler.model.address import device_address
 from reconciler.service.client import ServiceClient
 
 
@@ -221,8 +221,8 @@ def test_a_refusal_keeps_nothing_else_from_being_done(tmp_path: Path) -> None:
         "resource/ops/staff": "applied",
         str(JANE): "failed",
         str(SAM): "applied",
-        str(device("ops", "jane", "pixel")): "skipped",
-        str(device("ops", "sam", "pixel")): "applied",
+        str(device_address("ops", "jane", "pixel")): "skipped",
+        str(device_address("ops", "sam", "pixel")): "applied",
     }
     skipped = next(one for one in run.outcomes if one.result == "skipped")
     assert f"{JANE} was not created: failed" in skipped.what

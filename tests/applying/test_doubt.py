@@ -20,10 +20,10 @@ from wire import Rule, Send, answered, lost_after, lost_before
 
 from reconciler.core.calls import retry_burst, retry_share, tries_max
 from reconciler.core.comparing.merge import create_body
-from reconciler.model.address import contact, device
+from reconciler.model.address import contact_address, device_address
 from reconciler.service.http.timing import Timing
 
-PIXEL = device("ops", "jane", "pixel")
+PIXEL = device_address("ops", "jane", "pixel")
 
 
 def test_a_create_whose_answer_was_lost_is_found_and_adopted(tmp_path: Path) -> None:
@@ -312,7 +312,9 @@ def test_a_create_that_is_throttled_the_last_time_is_looked_for_too(tmp_path: Pa
 
 def test_a_service_that_takes_no_write_sees_a_tenth_more_of_them_and_no_storm(tmp_path: Path) -> None:
     """Rule A10: the budget holds for writes that are sent again after a look as well."""
-    people = [person(contact("ops", f"p{n}"), workEmailAddress1=f"p{n}@example.com") for n in range(40)]
+    people = [
+        person(contact_address("ops", f"p{n}"), workEmailAddress1=f"p{n}@example.com") for n in range(40)
+    ]
     bench = Bench(tmp_path)
     bench.deadline_s = 3600.0
     passed = [0.0]

@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 
 from reconciler.applying.exits import exit_code
 from reconciler.applying.stop import Reason
-from reconciler.model.address import contact
-from reconciler.model.run.outcomes import WORDS, Outcome, Result
+from reconciler.model.address import contact_address
+from reconciler.model.runs import EXIT_CODE_WORDS, Outcome, Result
 
 RESULTS: tuple[Result, ...] = ("applied", "skipped", "conflict", "failed", "in doubt", "not attempted")
 REASONS: tuple[Reason, ...] = (
@@ -20,7 +20,9 @@ REASONS: tuple[Reason, ...] = (
 
 
 def ended(*results: Result) -> list[Outcome]:
-    return [Outcome(contact("ops", f"p{number}"), "create", one) for number, one in enumerate(results)]
+    return [
+        Outcome(contact_address("ops", f"p{number}"), "create", one) for number, one in enumerate(results)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +62,7 @@ def test_zero_means_that_nothing_is_left_to_do(results: list[Result], stopped: R
     """A build continues after exit code 0."""
     code = exit_code(ended(*results), stopped)
 
-    assert code in WORDS
+    assert code in EXIT_CODE_WORDS
     if code == 0:
         assert set(results) <= {"applied", "skipped"}
         assert stopped is None

@@ -11,13 +11,13 @@ from wire import Fault, Rule, Send, answered, edited
 from world import World
 
 from reconciler.core.comparing.merge import create_body
-from reconciler.model.address import contact
-from reconciler.model.run.outcomes import Run
+from reconciler.model.address import contact_address
+from reconciler.model.runs import Run
 from reconciler.service.client import ServiceClient
 from reconciler.service.http.timing import Timing
 
 CROWD = [
-    person(contact("ops", f"p{n:02}"), workEmailAddress1=f"p{n:02}@example.com", firstName=f"P{n}")
+    person(contact_address("ops", f"p{n:02}"), workEmailAddress1=f"p{n:02}@example.com", firstName=f"P{n}")
     for n in range(30)
 ]
 END = b'{"status": "No records found", "link": []}'

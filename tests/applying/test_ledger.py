@@ -7,11 +7,9 @@ from clock import Clock
 
 from reconciler.applying.ledger import Ledger
 from reconciler.errors import LockHeld, StoreError
-from reconciler.model.address import contact
-from reconciler.model.plan.plans import Consent, Options, Plan, Target, Workspace
-from reconciler.model.run.context import Context
-from reconciler.model.run.journal import Intent
-from reconciler.model.run.outcomes import Outcome
+from reconciler.model.address import contact_address
+from reconciler.model.plans import Consent, Options, Plan, Target, Workspace
+from reconciler.model.runs import Context, Intent, Outcome
 from reconciler.model.snapshots import RecordedEntity
 from reconciler.store.database import Store, Workspaces
 from reconciler.store.lock import Lock
@@ -50,11 +48,11 @@ def open_store(folder: Path) -> CountingStore:
 
 def intent(number: int) -> Intent:
     moment = "2026-03-01T12:00:00+00:00"
-    return Intent(contact("ops", f"person-{number}"), "create", moment, moment)
+    return Intent(contact_address("ops", f"person-{number}"), "create", moment, moment)
 
 
 def batch(number: int) -> Batch:
-    address = contact("ops", f"person-{number}")
+    address = contact_address("ops", f"person-{number}")
     return Batch(
         remember=(RecordedEntity(address, f"{number:04X}"),), ended=(Outcome(address, "create", "applied"),)
     )
@@ -69,7 +67,7 @@ def test_intents_and_results_side_by_side_share_commits_and_each_is_durable(tmp_
 
     async def work(store: Store, ledger: Ledger) -> None:
         async def one(number: int) -> None:
-            address = contact("ops", f"person-{number}")
+            address = contact_address("ops", f"person-{number}")
             await ledger.before_call(intent(number))
             assert str(address) in open_intents(store)
             await ledger.after_call(batch(number))
@@ -122,7 +120,7 @@ def test_after_a_failure_nothing_may_be_sent(tmp_path: Path, fails_at: str) -> N
     with open_store(tmp_path) as store, store.lock("run") as lock:
         asyncio.run(work(store, Ledger(store, lock, OPS)))
         assert open_intents(store) == []
-        assert set(store.recorded(OPS).entities) == {contact("ops", "person-3")}
+        assert set(store.recorded(OPS).entities) == {contact_address("ops", "person-3")}
 
 
 def test_an_intent_that_waits_behind_a_failure_is_refused_too(tmp_path: Path) -> None:
@@ -158,14 +156,14 @@ def test_without_the_lock_no_intent_is_written_and_results_are(tmp_path: Path) -
     with open_store(tmp_path) as store, store.lock("run") as lock:
         asyncio.run(work(Ledger(store, lock, OPS), lock))
         assert open_intents(store) == []
-        assert set(store.recorded(OPS).entities) == {contact("ops", "person-1")}
+        assert set(store.recorded(OPS).entities) == {contact_address("ops", "person-1")}
 
 
 def test_a_mistake_of_ours_in_a_commit_is_heard_and_ends_the_run(tmp_path: Path) -> None:
     """A wait for a result that cannot come must end."""
 
     async def work(ledger: Ledger) -> None:
-        elsewhere = Batch(remember=(RecordedEntity(contact("nowhere", "person-1"), "01"),))
+        elsewhere = Batch(remember=(RecordedEntity(contact_address("nowhere", "person-1"), "01"),))
         with pytest.raises(KeyError):
             await ledger.after_call(elsewhere)
         with pytest.raises(StoreError, match="a mistake in this program"):

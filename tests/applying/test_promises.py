@@ -17,19 +17,17 @@ from wire import Rule, Send, answered
 
 from reconciler.applying.ledger import Ledger
 from reconciler.errors import StoreError
-from reconciler.model.address import contact
-from reconciler.model.entities import Entity
-from reconciler.model.plan.plans import Consent, Options, Plan, Target, Workspace
-from reconciler.model.run.context import Context
-from reconciler.model.run.journal import Intent
-from reconciler.model.run.outcomes import Run
+from reconciler.model.address import contact_address
+from reconciler.model.plans import Consent, Options, Plan, Target, Workspace
+from reconciler.model.runs import Context, Intent, Run
+from reconciler.model.snapshots import Entity
 from reconciler.service.http.timing import Timing
 from reconciler.service.http.transport import write_age_max_s
 from reconciler.store.database import Store, Workspaces
 from reconciler.store.lock import Lock, lease_s
 from reconciler.store.recorded import Batch
 
-PEOPLE = [person(contact("ops", f"person-{number}")) for number in range(6)]
+PEOPLE = [person(contact_address("ops", f"person-{number}")) for number in range(6)]
 OPS = (Workspace("ops", "AB12"),)
 LATE_S = 5.0  # seconds; within the time of grace
 
@@ -146,7 +144,7 @@ def test_a_field_that_was_written_again_and_not_read_back_is_looked_at_before_th
 ) -> None:
     """What we sent before is overwritten: remembered still, the next difference would be told as drift."""
     bench = Bench(tmp_path)
-    jane = contact("ops", "jane")
+    jane = contact_address("ops", "jane")
     bench.apply(person(jane, jobTitle="Analyst"))
 
     bench.apply(

@@ -22,12 +22,12 @@ from applying.liars import (
 from wire import Rule, Send, answered, edited, lost_after
 
 from reconciler.core.comparing.merge import create_body
-from reconciler.model.address import contact, device
-from reconciler.model.run.outcomes import FieldResult, Outcome
+from reconciler.model.address import contact_address, device_address
+from reconciler.model.runs import FieldResult, Outcome
 from reconciler.service.client import ServiceClient
 
 OLD, NEW = "+61491570156", "+61491570157"
-PIXEL = device("ops", "jane", "pixel")
+PIXEL = device_address("ops", "jane", "pixel")
 
 
 def test_an_update_that_is_ignored_is_not_taken_and_is_planned_again(tmp_path: Path) -> None:
@@ -299,7 +299,10 @@ def test_two_swapped_answers_record_nobody_as_another(tmp_path: Path) -> None:
     begun = lambda: len(bench.wire.writes()) > 1  # noqa: E731 - one expression; the first create is alone
 
     run = bench.apply(
-        person(contact("ops", "ada")), person(), person(SAM), rules=[Rule("POST", swapped(), when=begun)]
+        person(contact_address("ops", "ada")),
+        person(),
+        person(SAM),
+        rules=[Rule("POST", swapped(), when=begun)],
     )
 
     assert set(results(run).values()) == {"applied"}
@@ -307,7 +310,7 @@ def test_two_swapped_answers_record_nobody_as_another(tmp_path: Path) -> None:
     ids = {address: record.remote_id for address, record in bench.recorded().entities.items()}
     assert {by_id[ids[JANE]], by_id[ids[SAM]]} == {"Jane", "Sam"}
     assert (by_id[ids[JANE]], by_id[ids[SAM]]) == ("Jane", "Sam")
-    assert bench.changes(person(contact("ops", "ada")), person(), person(SAM)) == []
+    assert bench.changes(person(contact_address("ops", "ada")), person(), person(SAM)) == []
 
 
 @pytest.mark.parametrize("of", ["first", "second"])
@@ -316,7 +319,7 @@ def test_one_id_that_is_answered_to_two_creates_is_recorded_for_nobody_else(
 ) -> None:
     """Recorded for both, one person would be changed under two names, and deleted with either."""
     bench, recorded = Bench(tmp_path), asyncio.Event()
-    people = [person(contact("ops", "ada")), person(), person(SAM)]
+    people = [person(contact_address("ops", "ada")), person(), person(SAM)]
 
     def ended(outcome: Outcome) -> None:
         bench.heard.append(outcome)

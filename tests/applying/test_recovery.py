@@ -11,8 +11,8 @@ from wire import Rule, answered, lost_after, lost_before
 
 from reconciler.applying.recovery import settle_unfinished
 from reconciler.applying.stop import StopFlag
-from reconciler.model.address import contact, device
-from reconciler.model.run.outcomes import Outcome
+from reconciler.model.address import contact_address, device_address
+from reconciler.model.runs import Outcome
 from reconciler.store.database import Store, Workspaces
 from reconciler.store.engines.schema import RUNS
 from reconciler.store.lock import Lock
@@ -98,7 +98,7 @@ def test_a_device_whose_contact_is_gone_is_not_there(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.apply(person())
     bench.apply(person(), phone(), rules=[Rule("POST", lost_before)])
-    assert in_doubt(bench) == [str(device("ops", "jane", "pixel"))]
+    assert in_doubt(bench) == [str(device_address("ops", "jane", "pixel"))]
 
     async def away() -> None:
         async with bench.client() as client:
@@ -173,7 +173,7 @@ def test_two_hundred_creates_share_their_commits(tmp_path: Path) -> None:
     bench = CountedBench(tmp_path, concurrency=16)
     before = Counted.written
 
-    run = bench.apply(*(person(contact("ops", f"person-{number}")) for number in range(200)))
+    run = bench.apply(*(person(contact_address("ops", f"person-{number}")) for number in range(200)))
 
     assert run.count("applied") == 200
     assert Counted.written - before < 100

@@ -10,12 +10,12 @@ from sqlalchemy import text
 from waiting import for_ever
 from wire import Rule, Send, answered, lost_after, wrong
 
-from reconciler.model.address import contact
-from reconciler.model.run.outcomes import Run
+from reconciler.model.address import contact_address
+from reconciler.model.runs import Run
 from reconciler.store.database import Store
 from reconciler.store.lock import Lock
 
-MANY = [contact("ops", f"person-{number:02}") for number in range(20)]
+MANY = [contact_address("ops", f"person-{number:02}") for number in range(20)]
 PEOPLE = [person(address) for address in MANY]
 
 

@@ -14,8 +14,8 @@ from msgspec import structs
 from wire import Rule, edited, lost_after
 
 from reconciler.core.comparing.merge import create_body
-from reconciler.model.encoding import encode
-from reconciler.model.entities import Entity
+from reconciler.model.encoding import encode_json
+from reconciler.model.snapshots import Entity
 from reconciler.service.client import ServiceClient
 
 CANARY = "live-token-canary-0001"
@@ -169,8 +169,8 @@ def test_a_token_that_does_not_come_back_is_an_error_of_its_device(
     assert "[E164]" in ended.what
     assert "at once" in ended.next
     assert [(one.path, one.taken) for one in ended.fields] == [("pushToken", False)]
-    assert CANARY not in encode(run).decode() + caplog.text
-    assert "another-token" not in encode(run).decode() + caplog.text
+    assert CANARY not in encode_json(run).decode() + caplog.text
+    assert "another-token" not in encode_json(run).decode() + caplog.text
 
 
 def test_a_lost_token_is_an_error_after_a_lost_answer_too(tmp_path: Path) -> None:
@@ -244,7 +244,7 @@ def test_nothing_of_the_token_is_kept_or_logged(tmp_path: Path, caplog: pytest.L
     run = bench.apply(person(), bare(deviceModel="Pixel 9"))
     bench.apply(person())  # the device leaves: `devices:` is still a key of her entry
 
-    assert CANARY not in encode(run).decode() + caplog.text
+    assert CANARY not in encode_json(run).decode() + caplog.text
     stored = b"".join(one.read_bytes() for one in tmp_path.iterdir() if one.is_file())
     assert CANARY.encode() not in stored
     assert tokens(bench) == []

@@ -17,7 +17,7 @@ from reconciler import pipeline
 from reconciler.core.runs.committed import Attributes, converts_ends, input_file, is_generated
 from reconciler.errors import SettingsError
 from reconciler.manifest.readlog import ReadLog
-from reconciler.model.inputs import Inputs
+from reconciler.model.documents import Inputs
 from reconciler.settings.reading import read_settings
 from reconciler.surroundings.checkout import Checkout, inputs_of, read_checkout
 from reconciler.surroundings.context import in_ci, read_context

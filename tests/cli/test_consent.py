@@ -11,7 +11,7 @@ import reconciler
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.errors import ConsentDiffers
 from reconciler.files.planfile import read_plan
-from reconciler.model.plan.plans import Consent
+from reconciler.model.plans import Consent
 
 NAMES = ("jane", "sam", "ada", "kim", "lee", "may")
 ALLOWED = "up to 4 deletes (--allow-deletes 4): "

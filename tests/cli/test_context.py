@@ -11,7 +11,7 @@ from opentelemetry.trace import get_current_span
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from reconciler.manifest.schema.schemas import read_schema
-from reconciler.model.run.context import Context
+from reconciler.model.runs import Context
 from reconciler.surroundings import context
 from reconciler.surroundings.context import read_context
 from reconciler.version import __version__

@@ -29,11 +29,9 @@ from reconciler.core.runs.recover import Standing
 from reconciler.core.runs.ticket import Ticket
 from reconciler.manifest.schema.published import address
 from reconciler.manifest.schema.schemas import is_published, names, published, read_schema, read_text
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.plan.plans import Plan, Verdict
-from reconciler.model.run.audit import AuditEntry
-from reconciler.model.run.outcomes import WORDS
-from reconciler.model.run.running import Running
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import Plan, Verdict
+from reconciler.model.runs import EXIT_CODE_WORDS, AuditEntry, Running
 from reconciler.report.json import drift_json, plan_json
 from reconciler.report.runs.history import history_json, lock_json, unlocked_json
 from reconciler.report.runs.tickets import tickets_json
@@ -162,7 +160,7 @@ def told(line: Sequence[str], ended: Ended) -> list[str]:
     """What of a command's output does not fit: its own schema, or that of an error."""
     document = json.loads(ended.out)
     name = "output/error" if "error" in document else schema_of(words_of(line))
-    assert (document["exit_code"], document["outcome"]) == (ended.code, WORDS[ended.code]), line
+    assert (document["exit_code"], document["outcome"]) == (ended.code, EXIT_CODE_WORDS[ended.code]), line
     return [f"{name}{one}" for one in mistakes(name, document)]
 
 

@@ -14,7 +14,7 @@ from reconciler.cli.documents.schema import event_lines
 from reconciler.errors import FileError
 from reconciler.manifest.schema.schemas import read_schema
 from reconciler.model.address import Address
-from reconciler.model.run.outcomes import FieldResult, Outcome
+from reconciler.model.runs import FieldResult, Outcome
 
 ROOT = Path(__file__).parents[2]
 

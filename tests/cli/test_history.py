@@ -9,7 +9,7 @@ from cli.keeping import rewrite, seal_again, store_file, store_of, told
 from words import says
 
 from reconciler.core.runs.audit import Verification
-from reconciler.model.run.audit import AuditEntry, Head
+from reconciler.model.runs import AuditEntry, Head
 from reconciler.report.lines import plain
 from reconciler.report.runs.history import history_lines, verification_lines
 

@@ -9,10 +9,8 @@ from cli.keeping import RUN, store_file, store_of, told
 from waiting import until
 
 from reconciler.files.planfile import read_plan
-from reconciler.model.plan.plans import Consent, Plan
-from reconciler.model.run.context import Context
-from reconciler.model.run.journal import Intent
-from reconciler.model.run.outcomes import Outcome
+from reconciler.model.plans import Consent, Plan
+from reconciler.model.runs import Context, Intent, Outcome
 from reconciler.store.recorded import Batch
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

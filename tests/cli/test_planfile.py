@@ -16,8 +16,8 @@ from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.review.seal import kept
 from reconciler.errors import FileError, InputError, ReconcilerError, StalePlan
 from reconciler.files.planfile import read_plan, write_plan
-from reconciler.model.encoding import encode
-from reconciler.model.plan.plans import Plan
+from reconciler.model.encoding import encode_json
+from reconciler.model.plans import Plan
 from reconciler.version import __version__
 
 PLAN = structs.replace(cases.MIXED, fingerprint=fingerprint(cases.MIXED))
@@ -147,7 +147,7 @@ def test_a_plan_that_is_sealed_again_passes_as_a_file(tmp_path: Path) -> None:
 def test_a_plan_without_a_seal_is_no_plan_file(tmp_path: Path) -> None:
     """As earlier programs wrote it, or as somebody would write it by hand."""
     path = tmp_path / "plan.json"
-    path.write_bytes(encode(PLAN, indent=2))
+    path.write_bytes(encode_json(PLAN, indent=2))
 
     assert refusal(path).exit_code == 3
 

@@ -19,8 +19,8 @@ from reconciler import pipeline
 from reconciler.applying.stop import StopFlag
 from reconciler.errors import StalePlan, UnsafePlan
 from reconciler.files.planfile import read_plan
-from reconciler.model.plan.plans import Consent
-from reconciler.model.run.outcomes import Outcome
+from reconciler.model.plans import Consent
+from reconciler.model.runs import Outcome
 
 CREATED = 5  # creates of the quickstart
 

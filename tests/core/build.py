@@ -10,11 +10,19 @@ from reconciler.core.comparing.normalize import declared, remembered
 from reconciler.core.planning.plan import make_plan
 from reconciler.core.planning.scopes import Moment
 from reconciler.core.rules import Rules
-from reconciler.model.address import Address, parse
+from reconciler.model.address import Address, parse_address
 from reconciler.model.documents import Content, Controls, Fields, Place, Scalar
-from reconciler.model.entities import Entity
-from reconciler.model.plan.plans import Options, Plan, Target, Workspace
-from reconciler.model.snapshots import Desired, Live, LiveEntity, Read, Recorded, RecordedEntity, Scope
+from reconciler.model.plans import Options, Plan, Target, Workspace
+from reconciler.model.snapshots import (
+    Desired,
+    Entity,
+    Live,
+    LiveEntity,
+    Read,
+    Recorded,
+    RecordedEntity,
+    Scope,
+)
 
 STORE_SALT = "salt of the store"
 PLAN_SALT = "salt of the plan"
@@ -48,7 +56,7 @@ PHONE: Mapping[str, Scalar] = {
 
 def at(text: str) -> Address:
     """Return the address that `text` writes; it must write one."""
-    address = parse(text)
+    address = parse_address(text)
     assert address is not None, text
     return address
 

@@ -19,12 +19,12 @@ from reconciler.core.runs.audit import (
     read,
     verify,
 )
-from reconciler.model.run.audit import AuditEntry, Event, Head
+from reconciler.model.runs import AuditEntry, AuditEvent, Head
 
 START = beginning("https://api.example.com", "ops-contacts")
 TAMPERING = "audit tampering found"
 
-_EVENTS: tuple[Event, ...] = ("began", "changed", "settled", "ended", "unlocked")
+_EVENTS: tuple[AuditEvent, ...] = ("began", "changed", "settled", "ended", "unlocked")
 _texts = st.text(max_size=12)
 entries = st.builds(
     AuditEntry,

@@ -16,11 +16,11 @@ from reconciler.core.comparing.carrying import (
 from reconciler.core.comparing.merge import update_body
 from reconciler.model.address import Address
 from reconciler.model.documents import Controls, Place
-from reconciler.model.entities import Entity
-from reconciler.model.kind.kind import Kind
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.kind.own_kinds import FieldRow, KindRow, own_kinds
-from reconciler.model.plan.changes import FieldChange, Update
+from reconciler.model.kind import Kind
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import FieldChange, Update
+from reconciler.model.profile import FieldRow, KindRow, build_own_kinds
+from reconciler.model.snapshots import Entity
 
 TOKEN = "fXk2:APA91bH-4q_Zr8sT0uVw7yX3z5A6cD9eF1gH2iJ4kL"
 APNS = "740f4707bebcf74f9b7c25d48e3358945f6aa01da5ddb387462c7eaf61bb78ad"
@@ -221,7 +221,7 @@ def gate() -> Iterator[Kind]:
             "password": FieldRow(secret=True, write_only=True, required=True),
         },
     )
-    KINDS.bring(own_kinds({"gate": row}))
+    KINDS.bring(build_own_kinds({"gate": row}))
     yield KINDS["gate"]
     KINDS.bring(())
 

@@ -7,7 +7,7 @@ from report import cases
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.review.consents import consent_for, list_agreements, with_consent
 from reconciler.errors import ConsentDiffers
-from reconciler.model.plan.plans import Consent, Options
+from reconciler.model.plans import Consent, Options
 
 FOUR = Consent(deletes=4)
 WORDS = {

@@ -23,9 +23,8 @@ from reconciler.core.comparing.diff import Difference, as_recorded, diff, paths
 from reconciler.core.comparing.normalize import WITHHELD, mask
 from reconciler.core.planning.records import to_keep
 from reconciler.model.documents import Controls
-from reconciler.model.entities import Entity
-from reconciler.model.plan.changes import FieldChange
-from reconciler.model.snapshots import LiveEntity, RecordedEntity
+from reconciler.model.plans import FieldChange
+from reconciler.model.snapshots import Entity, LiveEntity, RecordedEntity
 
 FREE = "jobTitle"  # a field without any peculiarity
 

@@ -9,9 +9,8 @@ from reconciler.core.exporting.export import Export, Wishes, export
 from reconciler.manifest.ignores import known_fields
 from reconciler.model.address import Address
 from reconciler.model.documents import Place, Scalar
-from reconciler.model.entities import Entity
 from reconciler.model.settings import Identity
-from reconciler.model.snapshots import Desired, LiveEntity, Recorded, RecordedEntity, Scope
+from reconciler.model.snapshots import Desired, Entity, LiveEntity, Recorded, RecordedEntity, Scope
 
 OPS = Scope("contact", "ops")
 NOTHING = Desired({}, frozenset())

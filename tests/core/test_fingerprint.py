@@ -26,10 +26,18 @@ from msgspec import structs
 from reconciler.core.planning.fingerprint import fingerprint, manifest_digest
 from reconciler.core.planning.leaving import forgotten
 from reconciler.model.documents import Controls, Place
-from reconciler.model.entities import Entity
-from reconciler.model.plan.changes import Create, Delete, FieldChange, Update
-from reconciler.model.plan.plans import Adoption, Options, Plan, Skip, Workspace
-from reconciler.model.snapshots import Desired, Read
+from reconciler.model.plans import (
+    Adoption,
+    Create,
+    Delete,
+    FieldChange,
+    Options,
+    Plan,
+    Skip,
+    Update,
+    Workspace,
+)
+from reconciler.model.snapshots import Desired, Entity, Read
 
 CREATE = Create(at("contact/ops/new"), "f:1", {"firstName": "Kim"})
 UPDATE = Update(

@@ -6,11 +6,21 @@ from msgspec import structs
 
 from reconciler.core.review.guard import guard
 from reconciler.model.address import Address
-from reconciler.model.plan.changes import Cause, Change, Create, Delete, FieldChange, Update
-from reconciler.model.plan.plans import Consent, Options, Plan, Reason
+from reconciler.model.documents import DirectoryAnswer
+from reconciler.model.plans import (
+    Cause,
+    Change,
+    Consent,
+    Create,
+    Delete,
+    FieldChange,
+    GuardReason,
+    Options,
+    Plan,
+    Update,
+)
 from reconciler.model.settings import GuardLimits
 from reconciler.model.snapshots import UNKNOWN, Read, Scope
-from reconciler.model.tables import DirectoryAnswer
 
 LIMITS = GuardLimits()
 CONTACTS = Scope("contact", "ops")
@@ -51,7 +61,7 @@ def creates(count: int, cause: Cause = "gone") -> list[Change]:
     return [Create(at(f"contact/ops/c{n}"), "f:1", {}, cause) for n in range(count)]
 
 
-def reasons(made: Plan, consent: Consent = Consent()) -> list[Reason]:  # noqa: B008 - a frozen value
+def reasons(made: Plan, consent: Consent = Consent()) -> list[GuardReason]:  # noqa: B008 - a frozen value
     return list(guard(made, LIMITS, consent).reasons)
 
 

@@ -21,7 +21,7 @@ from reconciler.core.comparing.identity import (
 from reconciler.core.comparing.phone_numbers import number_key
 from reconciler.core.text import fold_case
 from reconciler.model.documents import Scalar
-from reconciler.model.kind.kinds import CONTACT
+from reconciler.model.kinds import CONTACT
 from reconciler.model.settings import Identity
 
 MAIL = CONTACT.identity_path("workEmailAddress1")

@@ -11,8 +11,7 @@ from report import cases
 
 from reconciler.core.review.lookalikes import lookalikes
 from reconciler.model.documents import Fields
-from reconciler.model.plan.changes import Change, Create, Delete
-from reconciler.model.plan.plans import Plan, Verdict
+from reconciler.model.plans import Change, Create, Delete, Plan, Verdict
 from reconciler.report.json import plan_json
 from reconciler.report.lines import plain
 from reconciler.report.plan.text import plan_lines

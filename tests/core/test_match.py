@@ -6,8 +6,7 @@ from core.build import MARKED, at, contact, device, person, phone, record, recor
 
 from reconciler.core.comparing.match import Index, Matches, Recognized, match, same_identity
 from reconciler.model.address import Address
-from reconciler.model.entities import Entity
-from reconciler.model.snapshots import LiveEntity, RecordedEntity
+from reconciler.model.snapshots import Entity, LiveEntity, RecordedEntity
 
 MAIL = (("workEmailAddress1",),)
 STAFF = (("custom.employeeId",), ("workEmailAddress1",))

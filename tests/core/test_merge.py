@@ -8,8 +8,8 @@ from core.build import PHONE, at, contact, device, resource
 
 from reconciler.core.comparing.merge import create_body, update_body
 from reconciler.model.documents import Controls
-from reconciler.model.entities import Entity
-from reconciler.model.plan.changes import FieldChange, Update
+from reconciler.model.plans import FieldChange, Update
+from reconciler.model.snapshots import Entity
 
 FRESH = {
     "id": "A1",

@@ -16,7 +16,7 @@ from reconciler.core.comparing.normalize import (
     trusted,
 )
 from reconciler.core.text import marks_max, normalize_unicode
-from reconciler.model.kind.kinds import KINDS
+from reconciler.model.kinds import KINDS
 
 # As the service answers a GET of one contact (docs/service.md, contacts).
 WIRE_CONTACT = {

@@ -4,7 +4,7 @@ from core.build import FILES, OPS, contact, desired, device, live, person, phone
 from msgspec import structs
 
 from reconciler.model.notices import Notice
-from reconciler.model.plan.plans import Plan
+from reconciler.model.plans import Plan
 
 TYPO = Notice("value", "contact/ops/jane", "workMobilePhone1 looks improbable.", "correct it", "ops.yaml:4")
 OTHER = Notice("value", "contact/ops/adam", "workMobilePhone1 looks improbable.", "correct it", "ops.yaml:9")

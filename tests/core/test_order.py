@@ -5,7 +5,7 @@ import itertools
 from core.build import at
 
 from reconciler.core.planning.order import ordered, wave, waves
-from reconciler.model.plan.changes import Change, Create, Delete, Update
+from reconciler.model.plans import Change, Create, Delete, Update
 
 CHANGES: tuple[Change, ...] = (
     Create(at("resource/ops/staff"), "f:1", {}),

@@ -30,10 +30,8 @@ from reconciler.core.planning.scopes import Moment
 from reconciler.core.rules import Rules
 from reconciler.errors import ManifestError
 from reconciler.model.documents import Controls, Place
-from reconciler.model.entities import Entity
-from reconciler.model.plan.changes import Create, Delete, Update, action
-from reconciler.model.plan.plans import Plan, Skip
-from reconciler.model.snapshots import Live, LiveEntity, Read, Scope
+from reconciler.model.plans import Create, Delete, Plan, Skip, Update, action_of
+from reconciler.model.snapshots import Entity, Live, LiveEntity, Read, Scope
 
 JANE_MAIL = "jane@example.com"
 SAM_MAIL = "sam@example.com"
@@ -49,7 +47,7 @@ def live_jane(remote_id: str = "A1", **fields: str) -> LiveEntity:
 
 def story(plan: Plan) -> list[tuple[str, str]]:
     """The changes as people tell them: what is done, and to whom."""
-    return [(action(change), str(change.address)) for change in plan.changes]
+    return [(action_of(change), str(change.address)) for change in plan.changes]
 
 
 def reasons(plan: Plan) -> dict[str, str]:

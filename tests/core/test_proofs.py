@@ -13,7 +13,7 @@ from reconciler.core import digests
 from reconciler.core.comparing import proofs
 from reconciler.core.comparing.normalize import slow_mask
 from reconciler.model.documents import Controls
-from reconciler.model.plan.changes import Update
+from reconciler.model.plans import Update
 from reconciler.model.snapshots import Desired, Recorded
 
 Words = Mapping[str, str]

@@ -11,9 +11,8 @@ from reconciler.core.planning.fingerprint import fingerprint, placeless
 from reconciler.core.planning.order import ordered
 from reconciler.core.runs.recover import Recovery, Remaining, Unfinished, recover, remaining_changes, wait_s
 from reconciler.model.address import Address
-from reconciler.model.plan.changes import Change, Create, Delete, FieldChange, Update
-from reconciler.model.plan.plans import Consent, Plan
-from reconciler.model.run.journal import Ending, Intent, JournalEntry
+from reconciler.model.plans import Change, Consent, Create, Delete, FieldChange, Plan, Update
+from reconciler.model.runs import Ending, Intent, JournalEntry
 
 LAW = settings(max_examples=effort.count(small=40, full=150))
 ENDINGS: tuple[Ending, ...] = ("", "applied", "skipped", "conflict", "failed", "absent", "not attempted")

@@ -4,7 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-from reconciler.model.run.outcomes import WORDS
+from reconciler.model.runs import EXIT_CODE_WORDS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "planning.md").read_text(encoding="utf-8")
@@ -53,4 +53,4 @@ def test_the_exit_codes_of_the_page_are_those_of_the_program() -> None:
     """The one table of codes and words."""
     rows = re.findall(r"^\| (\d+) \| ([a-z ]+) \|", PAGE, re.MULTILINE)
 
-    assert {int(code): word for code, word in rows} == WORDS
+    assert {int(code): word for code, word in rows} == EXIT_CODE_WORDS

@@ -5,12 +5,10 @@ from core.build import contact, desired, device, live, person, phone, planned, r
 from msgspec import structs
 
 from reconciler.core.planning.duplicates import ambiguous
-from reconciler.model.codes.catalogue import SKIPS
-from reconciler.model.encoding import encode
-from reconciler.model.entities import Entity
-from reconciler.model.plan.changes import Create, Delete, Update, action
-from reconciler.model.plan.plans import Plan
-from reconciler.model.snapshots import Scope
+from reconciler.model.codes import SKIP_CODES
+from reconciler.model.encoding import encode_json
+from reconciler.model.plans import Create, Delete, Plan, Update, action_of
+from reconciler.model.snapshots import Entity, Scope
 
 JANE = contact("ops/jane", devices=True, workEmailAddress1="jane@example.com")
 SAM = contact("ops/sam", devices=True, workEmailAddress1="sam@example.com")
@@ -27,11 +25,11 @@ def bare(where: str, **more: str) -> Entity:
 
 
 def said(plan: Plan) -> list[tuple[str, str, str]]:
-    return [(str(one.address), one.reason, SKIPS[one.reason]) for one in plan.skips]
+    return [(str(one.address), one.reason, SKIP_CODES[one.reason]) for one in plan.skips]
 
 
 def done(plan: Plan) -> list[tuple[str, str]]:
-    return [(action(one), str(one.address)) for one in plan.changes]
+    return [(action_of(one), str(one.address)) for one in plan.changes]
 
 
 def test_a_device_that_exists_is_managed_without_its_token() -> None:
@@ -44,7 +42,7 @@ def test_a_device_that_exists_is_managed_without_its_token() -> None:
     (update,) = (one for one in made.changes if isinstance(one, Update))
     assert [field.path for field in update.fields] == ["deviceModel"]
     assert (made.skips, made.notices) == ((), ())
-    assert b"pushToken" not in encode(made)
+    assert b"pushToken" not in encode_json(made)
 
 
 def test_another_live_token_is_no_change_and_no_other_plan() -> None:
@@ -59,7 +57,7 @@ def test_another_live_token_is_no_change_and_no_other_plan() -> None:
     other = planned(want, live(HERE, phone("D1", "C1", pushToken="renewed-token-0002")), known)
 
     assert one.empty
-    assert encode(one) == encode(other)
+    assert encode_json(one) == encode_json(other)
 
 
 def test_a_token_that_is_declared_no_longer_leaves_the_record_and_stays_live() -> None:
@@ -121,7 +119,7 @@ def test_a_device_does_not_leave_one_contact_where_the_other_cannot_have_it() ->
         ("device/ops/jane/phone", "move without its secret", "E161"),
         ("device/ops/sam/phone", "undeclared secret", "E160"),
     ]
-    assert CANARY.encode() not in encode(made)
+    assert CANARY.encode() not in encode_json(made)
 
 
 def test_with_its_token_declared_a_device_moves() -> None:
@@ -200,7 +198,7 @@ def test_a_delete_holds_a_digest_of_a_declared_token_alone(*, declared: bool) ->
 
     (delete,) = (one for one in made.changes if isinstance(one, Delete))
     assert ("pushToken" in delete.before) is declared
-    assert CANARY.encode() not in encode(made)
+    assert CANARY.encode() not in encode_json(made)
 
 
 def test_a_callback_is_not_written_without_the_key_that_a_write_would_remove() -> None:

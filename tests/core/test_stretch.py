@@ -12,10 +12,9 @@ from core.build import person as live_person
 from reconciler.core import digests
 from reconciler.core.comparing.normalize import WITHHELD, digest, slow_mask, veiled
 from reconciler.core.review.seal import sealed
-from reconciler.model.encoding import encode
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.plan.changes import Update
-from reconciler.model.plan.plans import Plan
+from reconciler.model.encoding import encode_json
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import Plan, Update
 from reconciler.model.snapshots import Desired, Recorded
 
 MAIL = "jane@example.com"
@@ -46,7 +45,7 @@ def test_a_plan_is_the_same_whatever_the_password_is() -> None:
     one, other = _plans("correct horse", "Rex"), _plans("battery staple", "Fido")
 
     assert [sealed(plan, "1") for plan in one] == [sealed(plan, "1") for plan in other]
-    assert all(encode(plan).count(WITHHELD.encode()) == 2 for plan in one)
+    assert all(encode_json(plan).count(WITHHELD.encode()) == 2 for plan in one)
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,8 @@ from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.planning.records import record_of
 from reconciler.core.planning.scopes import Moment
 from reconciler.core.runs.undo import desired_of, fitting, inverse, proof, proved
-from reconciler.model.plan.changes import Change, Create, Delete, FieldChange, Update
-from reconciler.model.plan.plans import Adoption, Options, Plan
-from reconciler.model.run.outcomes import Outcome, Result, Run
+from reconciler.model.plans import Adoption, Change, Create, Delete, FieldChange, Options, Plan, Update
+from reconciler.model.runs import Outcome, Result, Run
 from reconciler.model.snapshots import LiveEntity, Recorded
 
 RUN = "3f0c5f0a-8a39-4d0e-9a41-2f5b1c7d9e10"

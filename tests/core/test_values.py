@@ -14,8 +14,7 @@ from reconciler.core.declared.values import content, countries, emails, phones, 
 from reconciler.core.rules import Rules
 from reconciler.errors import Problem
 from reconciler.model.documents import Content, Document, Fields, Manifest, Origin, Place
-from reconciler.model.geography.countries import CODES, NAMES
-from reconciler.model.geography.zones import names
+from reconciler.model.geography import COUNTRY_CODES, COUNTRY_NAMES, zone_names
 from reconciler.model.notices import Notice
 from reconciler.model.settings import Checks
 
@@ -232,16 +231,18 @@ def test_a_text_that_is_no_zone_is_a_mistake(text: str, what: str, hint: str) ->
 
 def test_every_name_of_the_database_is_a_zone() -> None:
     """Old names too, and those of machines with a database of another version."""
-    assert [name for name in names() if zones.check(name)] == []
-    assert {"US/Eastern", "Etc/GMT-10", "UTC"} <= names()
+    assert [name for name in zone_names() if zones.check(name)] == []
+    assert {"US/Eastern", "Etc/GMT-10", "UTC"} <= zone_names()
 
 
 def test_every_country_is_known_by_its_code_and_its_name() -> None:
     """And an unknown one is only a warning, for the service takes any text."""
-    assert all(countries.region(code) == code == countries.region(name) for code, name in NAMES.items())
-    assert len(NAMES) > 240
-    assert set(phonenumbers.SUPPORTED_REGIONS) - set(NAMES) == {"AC", "TA"}
-    assert all(written == written.casefold() for written in CODES)
+    assert all(
+        countries.region(code) == code == countries.region(name) for code, name in COUNTRY_NAMES.items()
+    )
+    assert len(COUNTRY_NAMES) > 240
+    assert set(phonenumbers.SUPPORTED_REGIONS) - set(COUNTRY_NAMES) == {"AC", "TA"}
+    assert all(written == written.casefold() for written in COUNTRY_CODES)
     told = _one(workCountry="Austalia")
     assert isinstance(told, Notice)
     assert told.next == "did you mean Australia or Austria?"

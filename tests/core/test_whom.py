@@ -7,8 +7,8 @@ from world import World
 
 from reconciler.core.review.whom import whom
 from reconciler.errors import ManifestError
-from reconciler.model.address import contact
-from reconciler.model.plan.changes import Update
+from reconciler.model.address import contact_address
+from reconciler.model.plans import Update
 
 JANE = {"firstName": "Jane", "lastName": "Doe", "workEmailAddress1": "jane@example.com"}
 
@@ -42,5 +42,5 @@ def test_a_person_is_called_as_she_is_live_before_the_update(tmp_path: Path) -> 
     world.write({"contacts": {"jane": {**JANE, **rest, "lastName": "Roe"}}})
 
     planned = world.plan()
-    assert planned.whom(contact("default", "jane")) == "Jane Doe, jane@example.com"
-    assert planned.whom(contact("default", "nobody")) == ""
+    assert planned.whom(contact_address("default", "jane")) == "Jane Doe, jane@example.com"
+    assert planned.whom(contact_address("default", "nobody")) == ""

@@ -4,7 +4,7 @@ import pytest
 
 from reconciler.core.workspaces import alias_of, meant
 from reconciler.errors import SettingsError
-from reconciler.model.plan.plans import Workspace
+from reconciler.model.plans import Workspace
 from reconciler.model.settings import WorkspaceRef
 
 LIVE = (Workspace("", "1", "Operations"), Workspace("", "2", "People"), Workspace("", "3", "People"))

@@ -5,13 +5,12 @@ from msgspec import structs
 
 from reconciler.core.comparing import zones
 from reconciler.core.comparing.diff import Salts, diff
-from reconciler.model.address import contact
+from reconciler.model.address import contact_address
 from reconciler.model.documents import Place
-from reconciler.model.entities import Entity
-from reconciler.model.geography.zones import names, offsets
-from reconciler.model.snapshots import LiveEntity, RecordedEntity
+from reconciler.model.geography import zone_names, zone_offsets
+from reconciler.model.snapshots import Entity, LiveEntity, RecordedEntity
 
-JANE = Entity(contact("ops", "jane"), {"timezone": "Australia/Melbourne"}, Place("ops.yaml"))
+JANE = Entity(contact_address("ops", "jane"), {"timezone": "Australia/Melbourne"}, Place("ops.yaml"))
 SHOWN = LiveEntity("contact", "ops", "1", {"timezone": "+10"})
 
 
@@ -31,18 +30,18 @@ SHOWN = LiveEntity("contact", "ops", "1", {"timezone": "+10"})
 )
 def test_a_zone_has_the_offsets_of_the_public_database(name: str, found: tuple[str, ...]) -> None:
     """Smallest first, hours and minutes as the service writes them; none for what is no name."""
-    assert offsets(name) == found
+    assert zone_offsets(name) == found
 
 
 def test_every_zone_of_the_database_has_offsets() -> None:
     """Nothing falls through, also old and odd names."""
-    assert [name for name in names() if not 1 <= len(offsets(name)) <= 3] == []
+    assert [name for name in zone_names() if not 1 <= len(zone_offsets(name)) <= 3] == []
 
 
 @pytest.mark.parametrize(("shown", "name"), zones.NAMES.items())
 def test_a_zone_that_is_written_back_has_its_offset_all_year(shown: str, name: str) -> None:
     """Else the service might show another number for it in summer."""
-    assert offsets(name) == (shown,)
+    assert zone_offsets(name) == (shown,)
 
 
 def test_a_name_and_its_offset_are_the_same_where_nothing_is_recorded() -> None:

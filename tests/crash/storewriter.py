@@ -11,11 +11,9 @@ from datetime import UTC, datetime
 from itertools import count
 from secrets import token_hex
 
-from reconciler.model.address import Address, contact
-from reconciler.model.plan.plans import Consent, Options, Plan, Target, Workspace
-from reconciler.model.run.context import Context
-from reconciler.model.run.journal import Intent
-from reconciler.model.run.outcomes import Outcome
+from reconciler.model.address import Address, contact_address
+from reconciler.model.plans import Consent, Options, Plan, Target, Workspace
+from reconciler.model.runs import Context, Intent, Outcome
 from reconciler.model.snapshots import RecordedEntity
 from reconciler.store.database import Store
 from reconciler.store.recorded import Batch
@@ -35,7 +33,7 @@ def open_store(url: str) -> Store:
 
 
 def address(run: str, number: int) -> Address:
-    return contact("default", f"{run}-{number}")
+    return contact_address("default", f"{run}-{number}")
 
 
 def write(url: str, run: str) -> None:

@@ -32,8 +32,7 @@ from reconciler.directories.answers import AnswerRows, DirectoryFailed
 from reconciler.directories.ldap.reading import EMPTY_PAGES_MAX, read_ldap
 from reconciler.directories.ldap.results import RESULTS
 from reconciler.directories.ldap.wire import MESSAGE_MAX, LdapWire
-from reconciler.model.directories import LdapDirectory
-from reconciler.model.secret import Secret
+from reconciler.model.settings import LdapDirectory, Secret
 
 BASE = "ou=people,dc=example,dc=com"
 LOGIN = {"dn": Secret("cn=canary"), "password": Secret("canary-password")}

@@ -25,7 +25,7 @@ from service.roads import STRANGER, TRUSTED, Answers, beside, proving
 from reconciler.directories.answers import DirectoryFailed
 from reconciler.directories.scim.http import BODY_MAX, REFUSALS, TRIES_MAX
 from reconciler.directories.scim.reading import read_scim
-from reconciler.model.secret import Secret
+from reconciler.model.settings import Secret
 
 Bend = Callable[[int, dict[str, str], Document], object]
 

@@ -12,8 +12,7 @@ from service.roads import STRANGER, TRUSTED
 
 from reconciler.directories.answers import AnswerRows, DirectoryFailed
 from reconciler.directories.ldap.reading import read_ldap
-from reconciler.model.directories import LdapDirectory
-from reconciler.model.secret import Secret
+from reconciler.model.settings import LdapDirectory, Secret
 
 ODD = f"ou=odd,{BASE}"
 LOGIN = {"dn": Secret(READER), "password": Secret(PASSWORD)}
@@ -166,7 +165,7 @@ import sys
 sys.modules["ldap3"] = None
 from reconciler.directories.ldap.reading import read_ldap
 from reconciler.errors import MissingExtra
-from reconciler.model.directories import LdapDirectory
+from reconciler.model.settings import LdapDirectory
 try:
     read_ldap("staff", LdapDirectory("ldaps://ldap.example.com", "dc=example"), rows_max=1)
 except MissingExtra as error:

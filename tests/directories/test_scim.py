@@ -12,8 +12,7 @@ from service.roads import TRUSTED, Answers, beside, proving
 
 from reconciler.directories.answers import AnswerRows
 from reconciler.directories.scim.reading import read_scim
-from reconciler.model.directories import ScimDirectory
-from reconciler.model.secret import Secret
+from reconciler.model.settings import ScimDirectory, Secret
 
 TOKEN = "canary-token"
 

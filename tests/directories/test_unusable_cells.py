@@ -7,15 +7,15 @@ from manifest.project import Project
 
 from reconciler.directories.answers import AnswerRows
 from reconciler.directories.reading import ReadOnce
-from reconciler.model.directories import (
+from reconciler.model.documents import Place
+from reconciler.model.settings import (
     Directory,
     DirectorySetting,
     LdapDirectory,
     ScimDirectory,
+    Secret,
     SqlDirectory,
 )
-from reconciler.model.documents import Place
-from reconciler.model.secret import Secret
 
 ROSTER = b"""\
 rosters:

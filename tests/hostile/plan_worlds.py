@@ -12,8 +12,8 @@ from world import ALLOWED, Agreeing, World
 
 from reconciler import pipeline
 from reconciler.applying.stop import StopFlag
-from reconciler.model.plan.plans import Plan
-from reconciler.model.run.outcomes import Run
+from reconciler.model.plans import Plan
+from reconciler.model.runs import Run
 from reconciler.model.settings import Identity
 
 PHONE = {

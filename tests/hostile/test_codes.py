@@ -16,9 +16,8 @@ from manifest.project import Project
 from reconciler.core.declared.resolve import resolve
 from reconciler.core.rules import Rules
 from reconciler.errors import Problem, SettingsError
-from reconciler.model.directories import DirectorySetting, SqlDirectory
 from reconciler.model.documents import Place
-from reconciler.model.secret import Secret
+from reconciler.model.settings import DirectorySetting, Secret, SqlDirectory
 from reconciler.settings.reading import read_settings
 
 PLAIN = "some plain words: x"

@@ -18,16 +18,14 @@ from store.support import record, store_at
 from wire import Rule, lost_before
 
 from reconciler.errors import LockHeld, SettingsError, StoreError
-from reconciler.model.address import contact
-from reconciler.model.plan.plans import Consent, Plan
-from reconciler.model.run.context import Context
-from reconciler.model.run.journal import Intent
-from reconciler.model.run.outcomes import Outcome, Run
+from reconciler.model.address import contact_address
+from reconciler.model.plans import Consent, Plan
+from reconciler.model.runs import Context, Intent, Outcome, Run
 from reconciler.store.database import Store
 from reconciler.store.recorded import Batch
 
 EACH = effort.count(small=3, full=20)  # of each kind
-NEW = contact("ops", "somebody-new")
+NEW = contact_address("ops", "somebody-new")
 ELSEWHERE = "https://old.example.com"
 
 
@@ -46,7 +44,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Good:
     """The store of a service that took some people, and then lost an answer; a run holds its lock."""
     folder = tmp_path_factory.mktemp("good")
     bench = Bench(folder / "live")
-    people = [person(contact("ops", f"person-{number}")) for number in range(12)]
+    people = [person(contact_address("ops", f"person-{number}")) for number in range(12)]
     bench.apply(*people)
     with closing(sqlite3.connect(folder / "live" / damage.NAME)) as holding:
         holding.execute("SELECT count(*) FROM entities").fetchone()  # the log stays, with the older commits
@@ -99,11 +97,11 @@ def writes(plan: Plan) -> dict[str, Callable[[Store], object]]:
         "use a plan": lambda store: store.use_plan("a-plan"),
         "intend": lambda store: store.record([Batch(intents=(intent,), found=(ZOE,))], WORKSPACES),
         "record": lambda store: store.record([Batch(remember=(record(NEW),), ended=(outcome,))], WORKSPACES),
-        "rename": lambda store: store.rename([(NEW, contact("ops", "renamed"))], WORKSPACES),
+        "rename": lambda store: store.rename([(NEW, contact_address("ops", "renamed"))], WORKSPACES),
         "end": lambda store: store.end(ended),
         "close": lambda store: store.close_run("run-held", "settled"),
         "accept": lambda store: store.accept(),
-        "forget": lambda store: store.forget([contact("ops", "renamed")], WORKSPACES),
+        "forget": lambda store: store.forget([contact_address("ops", "renamed")], WORKSPACES),
     }
 
 

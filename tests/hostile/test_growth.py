@@ -27,7 +27,7 @@ from reconciler.manifest.rosters.reading import read_roster
 from reconciler.manifest.rosters.template import compiled
 from reconciler.manifest.signs import private_kind
 from reconciler.manifest.variables import Variables
-from reconciler.model.address import parse
+from reconciler.model.address import parse_address
 from reconciler.parsing.tree import read_tree
 from reconciler.report.inert import inert
 from reconciler.sandbox.refusals import Refusal
@@ -519,7 +519,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "inert text": inert,
     "words of the service": refusals.shown,
     "a nearest name": lambda text: find_nearest("field", text, [text[::-1], f"{text}x", "firstName"]),
-    "an address of ours": parse,
+    "an address of ours": parse_address,
     "the name of a ticket": ticket.read,
     "how long to wait": lambda text: parse_retry_after_s(text, text),
     "variables": lambda text: Variables({"a": "b"}, ["a"]).fill(text),

@@ -26,7 +26,7 @@ from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.review.seal import sealed
 from reconciler.errors import ReconcilerError
 from reconciler.files.planfile import read_plan
-from reconciler.model.plan.plans import Plan
+from reconciler.model.plans import Plan
 from reconciler.version import __version__
 
 REFUSED, ACCEPTED = "mutated plans refused", "mutated plans accepted"

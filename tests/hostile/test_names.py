@@ -8,8 +8,8 @@ from hostile.corpora import Case
 from reconciler.core.comparing.identity import identity_key
 from reconciler.core.comparing.normalize import scalar_of
 from reconciler.core.text import slugify
-from reconciler.model.address import NAME
-from reconciler.model.kind.kinds import CONTACT
+from reconciler.model.address import ENTITY_NAME
+from reconciler.model.kinds import CONTACT
 
 PATHS = ("workEmailAddress1", "workMobilePhone1", "firstName")
 
@@ -18,7 +18,7 @@ def said_slug(case: Case, _folder: Path) -> str:
     """The name that a roster's row with this text gets, or why it gets none."""
     name = slugify(case.text)
     assert slugify(name) == name
-    if not NAME.fullmatch(name):
+    if not ENTITY_NAME.fullmatch(name):
         return f"value: no name, {len(name)} characters"
     assert name.isascii()
     return f"value: {name}"

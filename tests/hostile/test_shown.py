@@ -12,23 +12,22 @@ from report.cases import DONE, EMPTY, OLD_HAND, PROTECTED
 
 from reconciler.cli.console import failures, output
 from reconciler.errors import Rejected
-from reconciler.model.address import contact
-from reconciler.model.plan.changes import Create, FieldChange, Update
-from reconciler.model.plan.plans import Plan, Verdict
-from reconciler.model.run.outcomes import Outcome
+from reconciler.model.address import contact_address
+from reconciler.model.plans import Create, FieldChange, Plan, Update, Verdict
+from reconciler.model.runs import Outcome
 from reconciler.report.inert import inert
 from reconciler.report.json import plan_json
 from reconciler.report.lines import Line
 from reconciler.report.plan.text import plain, plan_lines, run_lines
 from reconciler.service.http.refusals import shown
 
-JANE = contact("ops", "jane-doe")
+JANE = contact_address("ops", "jane-doe")
 
 
 def _plan(text: str) -> Plan:
     """A plan with this text wherever other people can write one."""
     changes = (
-        Create(contact("ops", "new"), "a.yaml:1", {"firstName": text, "custom.x": text}),
+        Create(contact_address("ops", "new"), "a.yaml:1", {"firstName": text, "custom.x": text}),
         Update(JANE, "a.yaml:2", "9A01", (FieldChange("jobTitle", text, f"{text}!", "declared"),)),
         structs.replace(OLD_HAND, before={"firstName": text}, cascades=(text,)),
     )

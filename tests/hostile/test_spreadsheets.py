@@ -12,7 +12,7 @@ import pytest
 import tally
 from hostile.spreadsheets import HOSTILE, MANIFEST
 
-from reconciler.model.codes.catalogue import CODES
+from reconciler.model.codes import CODES
 
 CPU_S, MIB = 5, 256  # what one may take of a processor, and of memory at its peak
 CASES = sorted(HOSTILE)

@@ -14,7 +14,8 @@ import msgspec
 from reconciler.core.feed import Newest, Remembered, due
 from reconciler.errors import NotFound
 from reconciler.live.following import Asked, Recalled
-from reconciler.model.kind.kinds import KINDS, Kind
+from reconciler.model.kind import Kind
+from reconciler.model.kinds import KINDS
 from reconciler.service import paging
 from reconciler.service.client import ReadCollection, Reader
 from reconciler.service.found import Found, Page

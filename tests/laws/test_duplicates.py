@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from reconciler.model.plan.changes import Delete
-from reconciler.model.plan.plans import Plan
+from reconciler.model.plans import Delete, Plan
 from reconciler.model.snapshots import LiveEntity, Read
 
 MAIL = "jane@example.com"

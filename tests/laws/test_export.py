@@ -19,7 +19,7 @@ from reconciler.errors import Rejected, Unavailable
 from reconciler.live.told import Reached
 from reconciler.manifest.written.files import files_of, names_of
 from reconciler.manifest.written.merging import appended
-from reconciler.model.kind.kinds import KINDS
+from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Scope
 from reconciler.sandbox.app import SandboxConfig
 from reconciler.service.profile import load_profile

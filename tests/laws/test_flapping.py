@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.core.planning.flapping import count_set_back
-from reconciler.model.plan.changes import Cause, FieldChange
+from reconciler.model.plans import Cause, FieldChange
 from reconciler.model.snapshots import Flap
 
 BEGINS = datetime(2026, 3, 1, tzinfo=UTC)

@@ -12,7 +12,7 @@ from reconciler.core.comparing.match import former_names
 from reconciler.core.planning.leaving import unmarking
 from reconciler.model.address import Address
 from reconciler.model.documents import Place
-from reconciler.model.plan.changes import Create, Delete
+from reconciler.model.plans import Create, Delete
 
 LAW = settings(max_examples=effort.count(small=40, full=150))
 HERE = Place("ops.yaml", 1, 1)

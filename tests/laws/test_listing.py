@@ -11,8 +11,8 @@ from laws.worlds import World, accepted, worlds
 from reconciler.core.planning.select import Selection
 from reconciler.core.review.drifts import drifts
 from reconciler.core.views.listing import Inventory, listing
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.plan.plans import Plan
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import Plan
 from reconciler.model.snapshots import Scope
 
 LAW = settings(max_examples=effort.count(small=60, full=200))

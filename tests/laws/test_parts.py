@@ -14,10 +14,9 @@ from reconciler.core.planning.finish import finished
 from reconciler.core.planning.parts import NOTHING, ScopePlan, merge
 from reconciler.core.planning.plan import group_plans, make_plan, scope_plans
 from reconciler.core.planning.scopes import Shared, shared, split
-from reconciler.model.encoding import encode
+from reconciler.model.encoding import encode_json
 from reconciler.model.notices import Notice
-from reconciler.model.plan.changes import Create
-from reconciler.model.plan.plans import Adoption, Options, Plan, RecordChange, Skip
+from reconciler.model.plans import Adoption, Create, Options, Plan, RecordChange, Skip
 from reconciler.model.snapshots import Desired, Live, Read, Recorded, Scope
 
 LAW = settings(max_examples=effort.count(small=30, full=150))
@@ -79,7 +78,7 @@ def merged(parts: list[ScopePlan], data: st.DataObject) -> ScopePlan:
 
 def same(plan: Plan, total: ScopePlan, across: Shared, inputs: Inputs) -> bool:
     other = finished(across, total, *inputs, target=TARGET, moment=MOMENT)
-    return (encode(other), other.fingerprint) == (encode(plan), plan.fingerprint)
+    return (encode_json(other), other.fingerprint) == (encode_json(plan), plan.fingerprint)
 
 
 @LAW
@@ -160,7 +159,7 @@ def test_no_list_of_a_finished_plan_shows_the_order_of_its_parts() -> None:
     one = finished(across, merge(both), *inputs, target=TARGET, moment=MOMENT)
     other = finished(across, merge(reversed(both)), *inputs, target=TARGET, moment=MOMENT)
 
-    assert encode(one) == encode(other)
+    assert encode_json(one) == encode_json(other)
 
 
 def test_what_parts_count_is_added_up() -> None:

@@ -6,8 +6,7 @@ from laws.test_planning import made
 from laws.worlds import CANARY, World, worlds
 
 from reconciler.core.review.guard import guard
-from reconciler.model.plan.changes import Delete
-from reconciler.model.plan.plans import Consent
+from reconciler.model.plans import Consent, Delete
 from reconciler.model.settings import GuardLimits
 from reconciler.report.formats.markdown import markdown
 from reconciler.report.formats.table import FORMATS

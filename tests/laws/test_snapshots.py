@@ -14,9 +14,8 @@ from reconciler.directories.reading import ReadOnce
 from reconciler.manifest.rosters.answered import table_of, told
 from reconciler.manifest.rosters.delimited import read_table
 from reconciler.manifest.rosters.snapshot import difference, snapshot_of
-from reconciler.model.directories import DirectorySetting, SqlDirectory
 from reconciler.model.documents import Place
-from reconciler.model.secret import Secret
+from reconciler.model.settings import DirectorySetting, Secret, SqlDirectory
 
 ROSTER = """rosters:
   - {source}

@@ -12,10 +12,9 @@ from msgspec import structs
 from reconciler.core.comparing.identity import identity_of
 from reconciler.core.comparing.normalize import SECRET
 from reconciler.model.address import Address
-from reconciler.model.encoding import encode
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.plan.changes import Create, Delete, Update
-from reconciler.model.plan.plans import SECRET_NEEDED, Plan
+from reconciler.model.encoding import encode_json
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import SECRET_NEEDED, Create, Delete, Plan, Update
 from reconciler.model.snapshots import Scope
 
 LAW = settings(max_examples=effort.count(small=60, full=400))
@@ -141,7 +140,7 @@ def test_nothing_holds_a_token_that_nobody_ever_declared(world: World, data: st.
 
     world.keep(plan)
 
-    assert CANARY not in encode(plan).decode()
+    assert CANARY not in encode_json(plan).decode()
     for change in plan.changes:
         held = change.before if isinstance(change, Delete) else {}
         assert not (change.address.kind == DEVICE.name and "pushToken" in held)
@@ -158,10 +157,10 @@ def test_a_renewed_token_changes_no_plan(world: World, data: st.DataObject, rene
     for address, record in [*world.records.items()]:
         sent = {path: one for path, one in record.sent.items() if path != "pushToken"}
         world.records[address] = structs.replace(record, sent=sent)
-    before = encode(made(world))
+    before = encode_json(made(world))
 
     for row in world.rows.values():
         if row.kind == DEVICE.name:
             row.body = {**row.body, "pushToken": renewed}
 
-    assert encode(made(world)) == before
+    assert encode_json(made(world)) == before

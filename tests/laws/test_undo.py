@@ -17,8 +17,8 @@ from world import World
 
 from reconciler.core.comparing.normalize import live
 from reconciler.errors import StalePlan
-from reconciler.model.plan.plans import Plan
-from reconciler.model.run.outcomes import Run
+from reconciler.model.plans import Plan
+from reconciler.model.runs import Run
 
 LAW = settings(
     max_examples=effort.count(small=4, full=15), deadline=None, suppress_health_check=[HealthCheck.too_slow]

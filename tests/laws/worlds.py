@@ -23,12 +23,10 @@ from reconciler.core.rules import Rules
 from reconciler.core.text import trim_edges
 from reconciler.model.address import Address
 from reconciler.model.documents import Controls, Document, Place, Scalar
-from reconciler.model.entities import Entity
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.plan.changes import Change, Create, Delete, Update
-from reconciler.model.plan.plans import Options, Plan
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import Change, Create, Delete, Options, Plan, Update
 from reconciler.model.settings import Identity
-from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, RecordedEntity, Scope
+from reconciler.model.snapshots import Desired, Entity, Live, LiveEntity, Recorded, RecordedEntity, Scope
 
 CANARY = "canary-"  # every secret of these worlds begins with it
 # A name is shown as its offset; an offset is taken for nonsense, and shown as 0.

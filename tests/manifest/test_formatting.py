@@ -15,7 +15,7 @@ from reconciler.manifest.formatted.order import body_keys
 from reconciler.manifest.written.files import files_of
 from reconciler.manifest.written.rosters import LEAST
 from reconciler.model.address import Address
-from reconciler.model.kind.kinds import KINDS
+from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Scope
 from reconciler.parsing.characters import UNFIT
 from reconciler.parsing.tree import read_tree

@@ -14,10 +14,9 @@ from reconciler.core.review.seal import sealed
 from reconciler.files.planfile import write_plan
 from reconciler.manifest.load import Loaded, load
 from reconciler.manifest.signs import private_kind
-from reconciler.model.address import contact
+from reconciler.model.address import contact_address
 from reconciler.model.messaging.messages import Reply, Respondent
-from reconciler.model.plan.changes import Create
-from reconciler.model.plan.plans import Plan
+from reconciler.model.plans import Create, Plan
 from reconciler.pipeline import validate
 from reconciler.report.envelope import report_json
 from reconciler.report.json import drift_json, plan_json, problems_json, run_json
@@ -97,7 +96,8 @@ def _plan(count: int) -> Plan:
         "jobTitle": "canary",
     }
     changes = tuple(
-        Create(contact("ops", f"c{number}"), "manifests/ops.yaml:4", fields) for number in range(count)
+        Create(contact_address("ops", f"c{number}"), "manifests/ops.yaml:4", fields)
+        for number in range(count)
     )
     return structs.replace(cases.EMPTY, changes=changes)
 

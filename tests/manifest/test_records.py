@@ -14,7 +14,7 @@ from manifest.project import Project
 
 from reconciler.manifest.rosters.delimited import read_table
 from reconciler.manifest.rosters.reading import read_roster
-from reconciler.model.tables import COLUMNS_MAX
+from reconciler.model.documents import COLUMNS_MAX
 
 ROSTER = """rosters:
   - file: ../people/staff.json

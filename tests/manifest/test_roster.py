@@ -18,7 +18,7 @@ from reconciler.manifest.rosters.tables import Tables
 from reconciler.manifest.rosters.template import Template, UnknownColumn, compiled
 from reconciler.manifest.sources import ManifestFile
 from reconciler.manifest.variables import Variables
-from reconciler.model.address import NAME
+from reconciler.model.address import ENTITY_NAME
 from reconciler.model.documents import Place
 from reconciler.model.settings import Identity
 
@@ -353,7 +353,7 @@ def test_a_slug_is_empty_or_a_name_and_stays_as_it_is(text: str) -> None:
     """Made once more it is the same, so that an address copied into a cell keeps its meaning."""
     made = slugify(text)
 
-    assert made == "" or len(made) > 100 or NAME.fullmatch(made)
+    assert made == "" or len(made) > 100 or ENTITY_NAME.fullmatch(made)
     assert slugify(made) == made
 
 

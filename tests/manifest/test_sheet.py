@@ -21,7 +21,7 @@ from reconciler.manifest.rosters.delimited import read_table
 from reconciler.manifest.rosters.package import UNPACKED_MAX
 from reconciler.manifest.rosters.reading import read_roster
 from reconciler.manifest.rosters.table import Table
-from reconciler.model.tables import COLUMNS_MAX
+from reconciler.model.documents import COLUMNS_MAX
 
 EXPORT = Path(__file__).with_name("hr-export.csv")
 ROSTER = """rosters:

@@ -5,8 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from reconciler.model.kind.kinds import BUILT_IN
-from reconciler.model.run.outcomes import WORDS
+from reconciler.model.kinds import BUILT_IN_KINDS
+from reconciler.model.runs import EXIT_CODE_WORDS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -36,7 +36,7 @@ def test_every_field_and_every_schema_is_there() -> None:
     }
 
     assert [
-        one.name for kind in BUILT_IN.values() for one in kind.fields if f"`{one.name}`" not in fields
+        one.name for kind in BUILT_IN_KINDS.values() for one in kind.fields if f"`{one.name}`" not in fields
     ] == []
     assert {name for name in names if f"[`{name}`]" not in schemas} == {"common"}, "parts of others, no file"
 
@@ -46,7 +46,7 @@ def test_every_exit_code_has_a_section_that_ends_so() -> None:
     sections = re.split(r"^## ", text("guides/exit-codes.md"), flags=re.MULTILINE)
     shown = {one.partition("\n")[0]: one for one in sections}
 
-    for code, word in WORDS.items():
+    for code, word in EXIT_CODE_WORDS.items():
         section = shown[f"{code}: {word}"]
         assert f"$ echo $?\n{code}\n" in section
         assert code == 0 or "**Go on**" in section

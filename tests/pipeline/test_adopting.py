@@ -10,8 +10,7 @@ from pipeline.test_resume import PHONE, gone_on, person
 from world import World
 
 from reconciler.model.address import Address
-from reconciler.model.plan.changes import Delete, Update
-from reconciler.model.plan.plans import Options, Workspace
+from reconciler.model.plans import Delete, Options, Update, Workspace
 from reconciler.model.snapshots import RecordedEntity
 from reconciler.store.database import Store
 from reconciler.work.carrying import keep_some

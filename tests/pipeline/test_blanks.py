@@ -9,7 +9,7 @@ from wire import Rule, edited
 from world import World
 
 from reconciler.core.comparing.taken import reading, same
-from reconciler.model.plan.changes import Update
+from reconciler.model.plans import Update
 
 JANE: dict[str, Any] = {"firstName": "Jane", "workEmailAddress1": "jane@example.com", "jobTitle": "Nurse"}
 

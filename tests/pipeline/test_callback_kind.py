@@ -14,8 +14,7 @@ from world import World, actions
 
 from reconciler.core.comparing.normalize import live
 from reconciler.errors import ManifestError, UnsafePlan
-from reconciler.model.plan.changes import Update
-from reconciler.model.plan.plans import Consent
+from reconciler.model.plans import Consent, Update
 from reconciler.model.settings import WorkspaceRef
 from reconciler.sandbox.app import SandboxConfig
 

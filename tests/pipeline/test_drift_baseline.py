@@ -9,7 +9,7 @@ from world import World
 
 from reconciler.core.review import drifts
 from reconciler.core.review.drifts import summarize_drift, with_missing_baseline
-from reconciler.model.plan.plans import Options, Plan, Verdict
+from reconciler.model.plans import Options, Plan, Verdict
 from reconciler.model.settings import WorkspaceRef
 from reconciler.report.formats.html.page import html
 from reconciler.report.formats.junit import junit

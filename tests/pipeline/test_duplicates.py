@@ -14,8 +14,7 @@ from world import PHONE, World
 from reconciler.applying.opening import opened
 from reconciler.cli.verbs.reviewing.plan import exit_code
 from reconciler.core.review.drifts import drifts
-from reconciler.model.plan.changes import Delete
-from reconciler.model.plan.plans import Options
+from reconciler.model.plans import Delete, Options
 from reconciler.report.json import drift_json, plan_json, run_json
 from reconciler.report.plan.drift import drift_lines
 from reconciler.report.plan.text import plain, plan_lines, run_lines

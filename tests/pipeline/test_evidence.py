@@ -13,8 +13,7 @@ from wire import Fault, Rule, Send, answered, edited, lost_after
 from world import World
 
 from reconciler.errors import StalePlan
-from reconciler.model.plan.changes import Delete, Update
-from reconciler.model.plan.plans import Options, Plan
+from reconciler.model.plans import Delete, Options, Plan, Update
 from reconciler.service.client import ServiceClient
 
 JANE = "contact/default/jane"

@@ -20,9 +20,8 @@ from reconciler.core.views.listing import planned_words
 from reconciler.core.views.provenance import sources_of
 from reconciler.errors import ManifestError, UnknownAddress
 from reconciler.model.address import Address
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.plan.changes import Create, Delete, Update
-from reconciler.model.plan.explanations import ExplainedField, Explanation, FieldSource
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import Create, Delete, ExplainedField, Explanation, FieldSource, Update
 from reconciler.report.envelope import report_json
 from reconciler.report.lines import plain
 from reconciler.report.plan.explain import WHY, explain_lines, explain_values

@@ -12,7 +12,7 @@ from msgspec import structs
 from world import BASE, World
 
 from reconciler.core.planning.fingerprint import fingerprint
-from reconciler.model.plan.changes import Delete
+from reconciler.model.plans import Delete
 from reconciler.model.settings import Refresh
 from reconciler.model.snapshots import Read, Scope
 from reconciler.sandbox.app import SandboxConfig

@@ -32,10 +32,10 @@ from reconciler.core.review.guard import guard
 from reconciler.core.rules import Rules
 from reconciler.errors import ManifestError, Problem
 from reconciler.manifest.load import load
-from reconciler.model.address import Address, parse
+from reconciler.model.address import Address, parse_address
 from reconciler.model.documents import Scalar
-from reconciler.model.encoding import encode
-from reconciler.model.plan.plans import Consent, Options, Plan, Target, Workspace
+from reconciler.model.encoding import encode_json
+from reconciler.model.plans import Consent, Options, Plan, Target, Workspace
 from reconciler.model.settings import GuardLimits, Identity
 from reconciler.model.snapshots import Live, LiveEntity, Read, Recorded, RecordedEntity, Scope
 
@@ -99,7 +99,7 @@ def read(path: Path, kind: type[T]) -> T:
 def test_golden(name: str) -> None:
     """The plan of a case is the one that was reviewed."""
     folder = GOLDEN / name
-    text = encode(outcome(folder), indent=2).decode()
+    text = encode_json(outcome(folder), indent=2).decode()
     path = folder / "plan.json"
     if os.environ.get("RENEW_GOLDEN"):
         path.write_text(text, encoding="utf-8")
@@ -135,7 +135,7 @@ def outcome(folder: Path) -> dict[str, Any]:
     except ManifestError as error:
         return {"problems": [_problem(one) for one in error.problems]}
     assert "canary" not in repr(plan)
-    said = {key: value for key, value in msgspec.json.decode(encode(plan)).items() if value}
+    said = {key: value for key, value in msgspec.json.decode(encode_json(plan)).items() if value}
     reasons = guard(plan, GuardLimits(), rules.consent).reasons
     refused = [f"{one.rule}: {one.what} next: {one.next}" for one in reasons]
     parts = {key: value for key, value in said.items() if key not in CONSTANT | {"reads"}}
@@ -259,7 +259,7 @@ def _recorded(history: History) -> Recorded:
 
 
 def _address(text: str) -> Address:
-    address = parse(text)
+    address = parse_address(text)
     assert address is not None, text
     return address
 

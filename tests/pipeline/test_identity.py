@@ -7,7 +7,7 @@ import pytest
 from world import World, actions
 
 from reconciler.errors import ManifestError
-from reconciler.model.plan.changes import Update
+from reconciler.model.plans import Update
 from reconciler.model.settings import Checks, Identity
 from reconciler.pipeline import validate
 

@@ -9,8 +9,7 @@ from world import World
 
 from reconciler.cli.verbs.reviewing.plan import exit_code
 from reconciler.errors import UnsafePlan
-from reconciler.model.plan.changes import Delete
-from reconciler.model.plan.plans import Consent
+from reconciler.model.plans import Consent, Delete
 from reconciler.model.settings import GuardLimits
 from reconciler.report.plan.text import plain, plan_lines
 from reconciler.service.queries import Query

@@ -13,8 +13,9 @@ from reconciler.core.planning.select import Selection
 from reconciler.manifest.load import load
 from reconciler.manifest.schema.parts import with_kinds
 from reconciler.model import address
-from reconciler.model.kind.kinds import KINDS, Kind
-from reconciler.model.plan.changes import Create, Delete, Update
+from reconciler.model.kind import Kind
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import Create, Delete, Update
 from reconciler.model.settings import Identity
 from reconciler.model.snapshots import Scope
 from reconciler.report.plan.fields import create_lines
@@ -27,7 +28,7 @@ ROWS = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def place_of(kind: Kind) -> address.Address:
     """The address of the example of a kind."""
     parent = KINDS[kind.parent].example_name if kind.parent else ""
-    return address.of(kind.name, "ops", kind.example_name, parent=parent)
+    return address.make_address(kind.name, "ops", kind.example_name, parent=parent)
 
 
 def manifest_of(kind: Kind) -> dict[str, Any]:
@@ -69,10 +70,10 @@ def test_a_declared_entity_of_every_kind_is_read_whole(kind: Kind, tmp_path: Pat
 def test_an_address_of_every_kind_is_parsed(kind: Kind) -> None:
     one = place_of(kind)
 
-    assert address.parse(one) == one
+    assert address.parse_address(one) == one
     assert (one.kind, one.workspace, one.name) == (kind.name, "ops", kind.example_name)
     assert (one.above.kind if one.above else "") == kind.parent
-    assert address.parse(f"{one}/more/again") is None
+    assert address.parse_address(f"{one}/more/again") is None
 
 
 @ROWS

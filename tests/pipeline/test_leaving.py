@@ -14,9 +14,8 @@ from reconciler.cli.verbs.reviewing.plan import exit_code
 from reconciler.cli.verbs.service.sandbox_rows import rows_of
 from reconciler.core.review.drifts import drifts
 from reconciler.errors import ManifestError, StalePlan
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.plan.changes import Delete, Update
-from reconciler.model.plan.plans import Consent, Options
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import Consent, Delete, Options, Update
 from reconciler.report.plan.text import plain, plan_lines
 from reconciler.service.profile import load_profile
 

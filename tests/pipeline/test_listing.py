@@ -21,9 +21,10 @@ from reconciler.core.views.listing import Inventory, Listed, listing, narrowed
 from reconciler.errors import UnknownAddress
 from reconciler.model.address import Address
 from reconciler.model.documents import Controls
-from reconciler.model.kind.kinds import KINDS, Kind
-from reconciler.model.plan.plans import Options
-from reconciler.model.run.outcomes import REPORT_VERSION
+from reconciler.model.kind import Kind
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import Options
+from reconciler.model.runs import REPORT_VERSION
 from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, Scope
 from reconciler.report.envelope import report_json
 from reconciler.report.lines import plain

@@ -9,9 +9,8 @@ from wire import edited_list, nobody, without_parameter
 from world import PHONE, World
 
 from reconciler.live.rows import list_fields, shown_in
-from reconciler.model.kind.kinds import Field, Kind
-from reconciler.model.plan.changes import Create, Delete, Update
-from reconciler.model.plan.plans import Consent, Options
+from reconciler.model.kind import Field, Kind
+from reconciler.model.plans import Consent, Create, Delete, Options, Update
 from reconciler.model.settings import Refresh
 from reconciler.model.snapshots import Read, Scope
 from reconciler.sandbox.app import SandboxConfig

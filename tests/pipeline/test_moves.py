@@ -9,8 +9,8 @@ from msgspec import structs
 from wire import Rule, answered, lost_after, lost_before
 from world import PHONE, World, actions
 
-from reconciler.model.address import contact
-from reconciler.model.plan.plans import Consent, Move, Verdict
+from reconciler.model.address import contact_address
+from reconciler.model.plans import Consent, Move, Verdict
 from reconciler.model.settings import WorkspaceRef
 from reconciler.report.formats.html.page import html
 from reconciler.report.formats.junit import junit
@@ -25,7 +25,7 @@ IDS = {"ops": "4C8FE1A2B3D4E5F6", "lab": "5D9FE1A2B3D4E5F7"}
 PERSON = {"firstName": "Kim", "workEmailAddress1": "kim@example.com", "workCountry": "Australia"}
 LEE = {"firstName": "Lee", "workEmailAddress1": "lee@example.com", "workCountry": "Australia"}
 MOBILE = "+61491570156"
-BEFORE, AFTER = contact("ops", "kim"), contact("lab", "kim")
+BEFORE, AFTER = contact_address("ops", "kim"), contact_address("lab", "kim")
 ALLOWED = Consent(deletes=9, creates=9, updates=9, moves=9)
 
 
@@ -168,7 +168,7 @@ def test_a_move_under_another_name_is_one(world: World) -> None:
     """The identity decides, as everywhere."""
     moves(world, name="kim-park")
 
-    assert [one.after for one in world.plan().plan.moves or ()] == [contact("lab", "kim-park")]
+    assert [one.after for one in world.plan().plan.moves or ()] == [contact_address("lab", "kim-park")]
 
 
 def test_two_people_who_change_places_with_a_stranger_are_no_move(world: World) -> None:

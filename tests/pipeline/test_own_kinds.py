@@ -20,10 +20,9 @@ from reconciler.core.planning.select import Selection
 from reconciler.errors import ManifestError, SettingsError, UnsafePlan
 from reconciler.manifest.schema.schemas import read_schema
 from reconciler.model import address
-from reconciler.model.kind.kinds import BUILT_IN, KINDS, children
-from reconciler.model.kind.own_kinds import RESERVED, contradictions
-from reconciler.model.plan.changes import Update
-from reconciler.model.plan.plans import Consent
+from reconciler.model.kinds import BUILT_IN_KINDS, KINDS, child_kinds
+from reconciler.model.plans import Consent, Update
+from reconciler.model.profile import RESERVED, find_kind_contradictions
 from reconciler.sandbox.app import SandboxConfig
 from reconciler.service.profile import load_profile, parse_profile
 from reconciler.settings.reading import read_settings
@@ -295,26 +294,26 @@ def test_two_kinds_with_one_plural_are_refused() -> None:
 
 
 def test_the_kinds_of_the_example_contradict_nothing() -> None:
-    assert list(contradictions(load_profile(str(EXAMPLE)).kinds)) == []
+    assert list(find_kind_contradictions(load_profile(str(EXAMPLE)).kinds)) == []
 
 
 def test_no_plural_can_be_a_key_of_manifests() -> None:
     """A section of that name would be read as something else."""
     keys = read_schema("manifest")["properties"].keys()
 
-    assert keys - {kind.plural for kind in BUILT_IN.values()} == RESERVED
+    assert keys - {kind.plural for kind in BUILT_IN_KINDS.values()} == RESERVED
 
 
 def test_kinds_are_known_until_other_settings_bring_others(tmp_path: Path) -> None:
     """A process that reads the settings of two projects must not plan one by the kinds of the other."""
     settings_of(tmp_path, EXAMPLE.read_text())
-    assert address.parse("template/default/hello") is not None
+    assert address.parse_address("template/default/hello") is not None
     assert "templates" in read_schema("manifest")["properties"]
     assert "template" in json.dumps(read_schema("plan"))
-    assert children("template") == ()
+    assert child_kinds("template") == ()
 
     settings_of(tmp_path, "base: service\n")
-    assert address.parse("template/default/hello") is None
+    assert address.parse_address("template/default/hello") is None
     assert "templates" not in read_schema("manifest")["properties"]
     assert "template" not in read_schema("plan")["$defs"]["kind"]["enum"]
 

@@ -12,7 +12,7 @@ from world import World
 
 from reconciler.core import digests
 from reconciler.core.comparing import proofs
-from reconciler.model.plan.plans import Options
+from reconciler.model.plans import Options
 
 T = TypeVar("T")
 COUNT = 16

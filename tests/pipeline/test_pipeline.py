@@ -9,7 +9,7 @@ from world import World
 
 from reconciler import pipeline
 from reconciler.errors import ManifestError, SettingsError, StalePlan, UnsafePlan
-from reconciler.model.plan.plans import Consent
+from reconciler.model.plans import Consent
 from reconciler.model.settings import Checks, WorkspaceRef
 from reconciler.sandbox.app import SandboxConfig
 

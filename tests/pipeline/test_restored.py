@@ -9,9 +9,9 @@ from store.support import store_at
 from wire import Rule, answered, lost_after
 from world import BASE, World
 
-from reconciler.model.address import contact
-from reconciler.model.plan.plans import Workspace
-from reconciler.model.run.outcomes import Outcome
+from reconciler.model.address import contact_address
+from reconciler.model.plans import Workspace
+from reconciler.model.runs import Outcome
 from reconciler.store.recorded import Batch
 
 ANN = {"firstName": "Ann", "lastName": "Example", "workEmailAddress1": "ann@example.com"}
@@ -29,7 +29,7 @@ def with_bob_back(root: Path) -> tuple[World, str]:
         made.append((await client.contacts.create(BOB)).remote_id)
 
     world.behind_our_back(work)
-    gone = Outcome(contact("default", "bob"), "delete", "applied", remote_id=made[0])
+    gone = Outcome(contact_address("default", "bob"), "delete", "applied", remote_id=made[0])
     with store_at(root / "store.db", stack=world.settings.stack, origin=BASE) as store:
         store.record([Batch(ended=(gone,))], (Workspace("default", ""),))
     return world, made[0]

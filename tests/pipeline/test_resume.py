@@ -21,8 +21,8 @@ from reconciler import pipeline
 from reconciler.applying.stop import StopFlag
 from reconciler.core.runs.recover import Unfinished, recover
 from reconciler.errors import Interrupted, StalePlan, StoreError, Unauthorized, UnsafePlan
-from reconciler.model.plan.plans import Consent, Options
-from reconciler.model.run.outcomes import Run
+from reconciler.model.plans import Consent, Options
+from reconciler.model.runs import Run
 from reconciler.service.queries import Query
 from reconciler.store.database import Store
 

@@ -16,9 +16,8 @@ from reconciler import pipeline
 from reconciler.applying.stop import StopFlag
 from reconciler.core.runs.recover import Standing
 from reconciler.errors import LockHeld
-from reconciler.model.plan.plans import Consent, Options
-from reconciler.model.run.outcomes import Run
-from reconciler.model.run.running import Running
+from reconciler.model.plans import Consent, Options
+from reconciler.model.runs import Run, Running
 from reconciler.store.database import Store
 from reconciler.store.lock import lease_s
 

@@ -16,7 +16,7 @@ from pipeline.test_feed import COUNT, crowd, declared, edit
 from world import World
 
 from reconciler.core.planning.standstill import says_nothing
-from reconciler.model.plan.plans import Consent, Options, Plan
+from reconciler.model.plans import Consent, Options, Plan
 from reconciler.model.settings import Refresh
 from reconciler.pipeline import Planned
 

@@ -17,8 +17,8 @@ from pipeline.test_own_kinds import world_of as world_of_templates
 from wire import Fault, Send, lost_after, lost_before
 from world import PHONE, World
 
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.plan.plans import Options
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import Options
 from reconciler.service.client import ServiceClient
 
 DANA: Mapping[str, Any] = {

@@ -15,8 +15,7 @@ from msgspec import structs
 from world import World
 
 from reconciler.errors import Rejected, UnsafePlan
-from reconciler.model.plan.changes import action
-from reconciler.model.plan.plans import Consent, Options, Plan
+from reconciler.model.plans import Consent, Options, Plan, action_of
 from reconciler.model.settings import Identity, WorkspaceRef
 from reconciler.sandbox.app import SandboxConfig
 from reconciler.service.client import ServiceClient
@@ -106,7 +105,7 @@ def test_the_plan_is_the_same_in_both_forms_and_under_both_vendors(
 
     first, _, after = plans[0]
     assert first.changes
-    assert {action(change) for change in after.changes} == {"create", "update"}
+    assert {action_of(change) for change in after.changes} == {"create", "update"}
     for other in plans[1:]:
         for ours, theirs in zip(plans[0], other, strict=True):
             assert theirs.changes == ours.changes

@@ -11,10 +11,10 @@ import msgspec
 import pytest
 from sabotage.workshop import ROOT, Workshop
 
-from reconciler.model.kind import types
-from reconciler.model.kind.kind import Field
-from reconciler.model.kind.kinds import BUILT_IN
-from reconciler.model.kind.types import TYPES, FieldType, TypeRow, complete
+from reconciler.model import field_types
+from reconciler.model.field_types import FIELD_TYPES, FieldType, TypeRow, require_rows
+from reconciler.model.kind import Field
+from reconciler.model.kinds import BUILT_IN_KINDS
 from reconciler.sandbox.collections import row
 from reconciler.sandbox.description.schemas import SCHEMAS
 
@@ -49,21 +49,21 @@ assert not same("contact", "language", "en-AU", "en-GB")
 """
 # The cells that choose among names, by the `Literal` that lists them.
 CELLS = {
-    "Shape": types.Shape,
-    "Normal": types.Normal,
-    "Same": types.Same,
-    "IdentityKey": types.IdentityKey,
-    "Lookalike": types.Lookalike,
-    "Check": types.Check,
-    "Xml": types.Xml,
-    "SchemaPart": types.SchemaPart,
-    "SandboxType": types.SandboxType,
+    "FieldShape": field_types.FieldShape,
+    "NormalForm": field_types.NormalForm,
+    "ReadBack": field_types.ReadBack,
+    "IdentityKey": field_types.IdentityKey,
+    "LookalikeRule": field_types.LookalikeRule,
+    "FieldCheck": field_types.FieldCheck,
+    "XmlForm": field_types.XmlForm,
+    "SchemaPart": field_types.SchemaPart,
+    "SandboxType": field_types.SandboxType,
 }
 # Every module of the program with a table of such a cell.
 TABLES = sorted(
     (cell, path.relative_to(ROOT).with_suffix("").as_posix().replace("/", "."))
     for path in (ROOT / "reconciler").rglob("*.py")
-    for cell in set(re.findall(r"= complete\(\s*(\w+),", path.read_text("utf-8")))
+    for cell in set(re.findall(r"= require_rows\(\s*(\w+),", path.read_text("utf-8")))
 )
 # What a body holds, by the normal form of a scalar, else by the shape.
 JSON_TYPES = {
@@ -118,8 +118,8 @@ def test_every_cell_has_a_table() -> None:
 def test_no_table_starts_without_a_name_of_its_cell(cell: str, module: str) -> None:
     """A type that one layer does not know passed every check, and meant nothing there."""
     added = (
-        "from typing import Literal; from reconciler.model.kind import types; "
-        f"types.{cell} = Literal[types.{cell}, 'unheard-of']; import {module}"
+        "from typing import Literal; from reconciler.model import field_types; "
+        f"field_types.{cell} = Literal[field_types.{cell}, 'unheard-of']; import {module}"
     )
 
     done = subprocess.run(
@@ -133,13 +133,13 @@ def test_no_table_starts_without_a_name_of_its_cell(cell: str, module: str) -> N
 def test_a_table_has_no_row_that_no_cell_names() -> None:
     """A row that is misspelt would leave its name without one."""
     with pytest.raises(TypeError, match="no row for zone and a row for zones, which nothing names"):
-        complete(types.Same, {"identity": 1, "phone": 2, "email": 3, "zones": 4})
+        require_rows(field_types.ReadBack, {"identity": 1, "phone": 2, "email": 3, "zones": 4})
     with pytest.raises(TypeError, match="has a row for zones, which nothing names"):
-        complete(types.Same, {"identity": 1, "phone": 2, "email": 3, "zone": 4, "zones": 5})
+        require_rows(field_types.ReadBack, {"identity": 1, "phone": 2, "email": 3, "zone": 4, "zones": 5})
 
 
 def test_a_type_is_a_name_with_a_row() -> None:
-    assert {*TYPES} == {*get_args(FieldType)}
+    assert {*FIELD_TYPES} == {*get_args(FieldType)}
     with pytest.raises(TypeError, match="language: 'tongue' is no type of field"):
         Field("language", type="tongue")  # type: ignore[arg-type]  # what mypy would say, where it is run
 
@@ -154,14 +154,14 @@ def test_the_sandbox_refuses_a_type_that_it_does_not_know() -> None:
         row.Field("language", type="tongue")  # type: ignore[arg-type]  # as a row of a profile could have it
 
 
-@pytest.mark.parametrize("kind", BUILT_IN)
+@pytest.mark.parametrize("kind", BUILT_IN_KINDS)
 def test_the_sandbox_describes_each_field_as_its_type_is_sent(kind: str) -> None:
     """The two share no table: what both describe has to agree."""
     described: Any = SCHEMAS[f"New{kind.capitalize()}"]["properties"]
     seen = 0
-    for field in BUILT_IN[kind].declarable:
+    for field in BUILT_IN_KINDS[kind].declarable:
         head, _, part = field.name.partition(".")
-        name = BUILT_IN[kind].wire.get(head, head)
+        name = BUILT_IN_KINDS[kind].wire.get(head, head)
         found = _resolved(described.get(name, {}))
         if part:
             found = _resolved(found.get("properties", {}).get(part, {}))
@@ -170,7 +170,7 @@ def test_the_sandbox_describes_each_field_as_its_type_is_sent(kind: str) -> None
             row = field.row
             wanted = JSON_TYPES[row.normal if row.shape == "scalar" else row.shape]
             assert wanted in _json_types(found), field.name
-    assert seen > len(BUILT_IN[kind].declarable) // 2
+    assert seen > len(BUILT_IN_KINDS[kind].declarable) // 2
 
 
 def _resolved(schema: Any) -> Any:

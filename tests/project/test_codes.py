@@ -21,9 +21,16 @@ from reconciler.cli.main import run
 from reconciler.cli.verbs.reviewing.explain_code import explain_codes, is_code
 from reconciler.core.declared.resolve import resolve
 from reconciler.errors import UnknownAddress
-from reconciler.model.codes.catalogue import CODES, ERRORS, PROBLEMS, RULES, SKIPS
-from reconciler.model.codes.code import ROSTER, Code
-from reconciler.model.plan.plans import SkipReason
+from reconciler.model.codes import (
+    CODES,
+    ERROR_CODES,
+    PROBLEM_CODES,
+    ROSTER_EXAMPLE,
+    RULE_CODES,
+    SKIP_CODES,
+    Code,
+)
+from reconciler.model.plans import SkipReason
 from reconciler.report.lines import plain
 from reconciler.report.project.codes import code_page
 
@@ -33,7 +40,7 @@ def errors_by_name() -> dict[str, type[errors.ReconcilerError]]:
     return {name: one for name, one in found.items() if issubclass(one, errors.ReconcilerError)}
 
 
-SHOWN = [one for one in PROBLEMS if one.wrong]
+SHOWN = [one for one in PROBLEM_CODES if one.wrong]
 
 
 def found(root: Path, one: Code, text: str) -> set[str]:
@@ -42,7 +49,7 @@ def found(root: Path, one: Code, text: str) -> set[str]:
     project.variables = ["EXAMPLE_*"]
     if one.roster:
         project.write("manifests/staff.csv", text)
-    project.manifest(ROSTER if one.roster else text)
+    project.manifest(ROSTER_EXAMPLE if one.roster else text)
     loaded = project.load()
     problems = {*loaded.problems, *resolve(loaded.manifests, PROJECT_RULES).problems}
     return {problem.code for problem in problems}
@@ -68,7 +75,7 @@ def test_every_mistake_of_the_catalogue_has_a_code_of_its_own_kind(tmp_path: Pat
 
 
 def test_no_code_stands_twice() -> None:
-    assert len(CODES) == len([*ERRORS, *PROBLEMS, *RULES])
+    assert len(CODES) == len([*ERROR_CODES, *PROBLEM_CODES, *RULE_CODES])
 
 
 def test_every_class_of_error_has_a_row_of_its_own() -> None:
@@ -81,7 +88,7 @@ def test_every_class_of_error_has_a_row_of_its_own() -> None:
     own = [kind for kind in every if kind.__module__ == errors.__name__]
     codes = [kind.error_code for kind in own]
     assert len(set(codes)) == len(codes)
-    assert {*codes, failures.usage_code} == {one.code for one in ERRORS}
+    assert {*codes, failures.usage_code} == {one.code for one in ERROR_CODES}
     assert {kind.error_code for kind in every} == set(codes)
 
 
@@ -101,7 +108,7 @@ def _used() -> set[str]:
 
 def test_every_code_that_is_given_stands_in_the_catalogue_and_every_row_is_given() -> None:
     """A code without a row explains nothing, and a row that nothing gives is read by nobody."""
-    assert _used() | set(SKIPS.values()) == CODES.keys()
+    assert _used() | set(SKIP_CODES.values()) == CODES.keys()
 
 
 def test_no_problem_is_made_without_a_code() -> None:
@@ -111,8 +118,8 @@ def test_no_problem_is_made_without_a_code() -> None:
 
 
 def test_every_reason_of_a_skip_has_the_code_of_its_rule() -> None:
-    assert SKIPS.keys() == {*get_args(SkipReason)}
-    assert set(SKIPS.values()) <= {one.code for one in RULES}
+    assert SKIP_CODES.keys() == {*get_args(SkipReason)}
+    assert set(SKIP_CODES.values()) <= {one.code for one in RULE_CODES}
 
 
 def test_the_page_of_all_codes_is_that_of_the_table() -> None:
@@ -145,7 +152,7 @@ def test_an_explanation_for_programs_has_every_part(capsys: pytest.CaptureFixtur
     assert explain_codes(["E501"], as_json=True, given={}) == 0
     (told,) = json.loads(capsys.readouterr().out)["codes"]
     assert told["wrong"] == CODES["E501"].wrong
-    assert told["beside"] == ROSTER
+    assert told["beside"] == ROSTER_EXAMPLE
 
 
 def test_mistakes_are_shown_with_their_codes() -> None:

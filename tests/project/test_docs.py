@@ -25,7 +25,7 @@ from reconciler.core.declared.resolve import resolve
 from reconciler.core.rules import Rules
 from reconciler.manifest.load import load
 from reconciler.manifest.schema.check import check
-from reconciler.model.run.outcomes import WORDS
+from reconciler.model.runs import EXIT_CODE_WORDS
 from reconciler.parsing.tree import read_tree
 
 ROOT = Path(__file__).parents[2]
@@ -103,7 +103,7 @@ def test_every_command_and_every_exit_code_is_documented() -> None:
     page = _text(ROOT / "docs" / "cli.md")
 
     assert [name for name in COMMANDS if f"## reconciler {name}\n" not in page] == []
-    assert [code for code, word in WORDS.items() if f"| {code} | `{word}` |" not in page] == []
+    assert [code for code, word in EXIT_CODE_WORDS.items() if f"| {code} | `{word}` |" not in page] == []
 
 
 def test_every_class_of_error_is_documented() -> None:

@@ -262,7 +262,7 @@ def test_the_names_that_type_checkers_read_are_those_that_programs_get() -> None
     """The two lists stand apart, so that nothing is loaded for `--version`."""
     module = ast.parse(Path(reconciler.__file__).read_text("utf-8"))
     imported = {
-        (str(node.module).removeprefix("reconciler."), one.name)
+        (str(node.module), one.name)
         for node in ast.walk(module)
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith("reconciler.")
         for one in node.names

@@ -12,8 +12,8 @@ from world import ALLOWED, Agreeing, World
 from reconciler import pipeline
 from reconciler.applying.stop import StopFlag
 from reconciler.errors import StalePlan, StoreError, UnsafePlan
-from reconciler.model.plan.plans import Consent, Options
-from reconciler.model.run.outcomes import Run
+from reconciler.model.plans import Consent, Options
+from reconciler.model.runs import Run
 from reconciler.model.settings import Limits, WorkspaceRef
 from reconciler.sandbox.app import SandboxConfig
 

@@ -1,20 +1,23 @@
 """Real-looking plans and runs, as the golden files show them. People are invented."""
 
-from reconciler.model.address import contact, device, resource
+from reconciler.model.address import contact_address, device_address, resource_address
 from reconciler.model.notices import Notice
-from reconciler.model.plan.changes import Create, Delete, FieldChange, Update
-from reconciler.model.plan.plans import (
+from reconciler.model.plans import (
     Adoption,
+    Create,
+    Delete,
+    FieldChange,
+    GuardReason,
     Options,
     Plan,
-    Reason,
     RecordChange,
     Skip,
     Target,
+    Update,
     Verdict,
     Workspace,
 )
-from reconciler.model.run.outcomes import FieldResult, Gap, Outcome, Run
+from reconciler.model.runs import FieldResult, Gap, Outcome, Run
 from reconciler.model.snapshots import Read, Scope
 
 FINGERPRINT = "7f3a91c2e5d84b06a1f3c97b2d4e8f60718293a4b5c6d7e8f90123456789abcd"
@@ -43,14 +46,14 @@ EMPTY = Plan(
 )
 
 OLD_HAND = Delete(
-    contact("ops", "old-hand"),
+    contact_address("ops", "old-hand"),
     "8F21B0C4",
     {"firstName": "Otto", "lastName": "Hand", "workMobilePhone1": "+61491570156"},
     cascades=("device/ops/old-hand/pixel",),
     adopted="2026-02-01T08:00:00+00:00",
 )
 JANE = Update(
-    contact("ops", "jane-doe"),
+    contact_address("ops", "jane-doe"),
     "manifests/ops.yaml:14",
     "9A01",
     (
@@ -60,14 +63,14 @@ JANE = Update(
     ),
 )
 PIXEL = Update(
-    device("ops", "jane-doe", "pixel"),
+    device_address("ops", "jane-doe", "pixel"),
     "manifests/ops.yaml:22",
     "D1",
     (FieldChange("pushToken", "secret:5f2d0c", "secret:77aa01", "declared"),),
     parent_id="9A01",
 )
 ROTA = Update(
-    resource("ops", "rota"),
+    resource_address("ops", "rota"),
     "manifests/ops.yaml:36",
     "R7",
     (
@@ -76,7 +79,7 @@ ROTA = Update(
     ),
 )
 NEW_CONTACT = Create(
-    contact("ops", "sam-lee"),
+    contact_address("ops", "sam-lee"),
     "manifests/ops.yaml:30",
     {
         "custom.employeeId": "1043",
@@ -92,30 +95,30 @@ NEW_CONTACT = Create(
     },
 )
 IMPORT = Create(
-    resource("ops", "staff-import"),
+    resource_address("ops", "staff-import"),
     "manifests/ops.yaml:40",
     {"content": DIGEST, "mimeType": "text/csv", "name": "staff-import.csv", "scope": "private"},
 )
 BACK = Create(
-    resource("ops", "closing-times"),
+    resource_address("ops", "closing-times"),
     "manifests/ops.yaml:52",
     {"content": DIGEST, "mimeType": "text/csv", "name": "closing-times.csv", "scope": "public"},
     "gone",
 )
 DISABLED = Skip(
-    device("ops", "sam-lee", "tablet"),
+    device_address("ops", "sam-lee", "tablet"),
     "disabled",
     "is disabled by the service after failed pushes; left so.",
     "reconciler apply --reactivate device/ops/sam-lee/tablet   (pushes are charged again)",
 )
 PROTECTED = Skip(
-    contact("ops", "chief"),
+    contact_address("ops", "chief"),
     "protected",
     "is no longer declared, and protected; left alone.",
     "declare it again, or declare it once without `protect` and apply, then remove it",
 )
 TAKEN_OVER = Skip(
-    contact("ops", "kim-roe"),
+    contact_address("ops", "kim-roe"),
     "taken over",
     "department is no longer declared, and somebody else has changed it since; left alone.",
     "declare it to manage it again, or leave it to whoever changed it",
@@ -135,13 +138,13 @@ MIXED = Plan(
     manifest_digest="0" * 64,
     salt="b0c1f7f1b8a54d1f",
     changes=(BACK, IMPORT, ROTA, JANE, NEW_CONTACT, PIXEL, OLD_HAND),
-    adoptions=(Adoption(contact("ops", "ann-poe"), "77B0", "workEmailAddress1"),),
+    adoptions=(Adoption(contact_address("ops", "ann-poe"), "77B0", "workEmailAddress1"),),
     skips=(PROTECTED, TAKEN_OVER, DISABLED),
-    gone=(resource("ops", "last-year"),),
-    renames={contact("ops", "j-smith"): contact("ops", "jo-smith")},
+    gone=(resource_address("ops", "last-year"),),
+    renames={contact_address("ops", "j-smith"): contact_address("ops", "jo-smith")},
     records=(
-        RecordChange(contact("ops", "kim-roe"), "fields", ("jobTitle",)),
-        RecordChange(contact("ops", "kim-roe"), "protected"),
+        RecordChange(contact_address("ops", "kim-roe"), "fields", ("jobTitle",)),
+        RecordChange(contact_address("ops", "kim-roe"), "protected"),
     ),
     contents={ROTA.address: "manifests/payloads/rota.csv", IMPORT.address: "manifests/payloads/staff.csv"},
     notices=(TYPO,),
@@ -161,7 +164,7 @@ LONG = Plan(
     changes=(
         *(
             Create(
-                contact("ops", f"new-{number:02}"),
+                contact_address("ops", f"new-{number:02}"),
                 f"people/staff.csv:{number + 2}",
                 {
                     "firstName": "Pat",
@@ -173,7 +176,7 @@ LONG = Plan(
         ),
         *(
             Delete(
-                contact("ops", f"old-{number:02}"),
+                contact_address("ops", f"old-{number:02}"),
                 f"8F{number:02}",
                 {"firstName": "Old"},
                 cascades=("pixel", "tablet"),
@@ -187,7 +190,7 @@ LONG = Plan(
 )
 REFUSED = Verdict(
     (
-        Reason(
+        GuardReason(
             "G1",
             "",
             41,
@@ -195,7 +198,7 @@ REFUSED = Verdict(
             "the plan deletes 41 entities (the limit is 25).",
             "check that nothing is missing; if this is meant, apply with --allow-deletes 41",
         ),
-        Reason(
+        GuardReason(
             "G4",
             "contacts in ops",
             41,
@@ -214,7 +217,7 @@ WIDE = Plan(
     salt="b0c1f7f1b8a54d1f",
     changes=(
         Update(
-            contact("ops", "kondo"),
+            contact_address("ops", "kondo"),
             "manifests/night.yaml:7",
             "9B",
             (
@@ -232,7 +235,7 @@ WIDE = Plan(
             ),
         ),
         Update(
-            contact("ops", "mallory"),
+            contact_address("ops", "mallory"),
             "manifests/night.yaml:31",
             "9C",
             (
@@ -246,7 +249,7 @@ WIDE = Plan(
     ),
     skips=(
         Skip(
-            contact("ops", "mallory"),
+            contact_address("ops", "mallory"),
             "foreign mark",
             "carries the mark of another owner (x\n- y); never written.",
         ),
@@ -280,7 +283,7 @@ LATER = Plan(
             "9A01",
         ),
         Delete(ROTA.address, "R7", {"name": "rota.csv"}),
-        Delete(contact("ops", "kim-roe"), "9A02", {"firstName": "Kim"}),
+        Delete(contact_address("ops", "kim-roe"), "9A02", {"firstName": "Kim"}),
         Delete(
             OLD_HAND.address, "8F21B0C4", OLD_HAND.before, cascades=("device/ops/old-hand/pixel", "tablet")
         ),
@@ -335,7 +338,7 @@ PARTIAL = Run(
             "correct deviceModel at manifests/ops.yaml:26",
         ),
         Outcome(
-            contact("ops", "zoe-lee"),
+            contact_address("ops", "zoe-lee"),
             "update",
             "failed",
             "not taken by the service: workMobilePhone1. The service writes timezone in its own way.",

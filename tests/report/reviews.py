@@ -8,9 +8,18 @@ from report import cases
 from report.strategies import plans, runs, verdicts
 
 from reconciler.model.notices import Notice
-from reconciler.model.plan.changes import Create, Delete, FieldChange, Update
-from reconciler.model.plan.plans import Plan, Reason, Skip, Target, Verdict
-from reconciler.model.run.outcomes import FieldResult, Outcome
+from reconciler.model.plans import (
+    Create,
+    Delete,
+    FieldChange,
+    GuardReason,
+    Plan,
+    Skip,
+    Target,
+    Update,
+    Verdict,
+)
+from reconciler.model.runs import FieldResult, Outcome
 from reconciler.report.plan.review import Review
 
 SAFE = Verdict()
@@ -71,7 +80,12 @@ def acting(text: str) -> Review:
         contents={cases.BACK.address: text},
     )
     return Review(
-        "plan", plan, Verdict((Reason("G1", text, 1, 1, text, text),)), 7, next_step=text, show_values=True
+        "plan",
+        plan,
+        Verdict((GuardReason("G1", text, 1, 1, text, text),)),
+        7,
+        next_step=text,
+        show_values=True,
     )
 
 

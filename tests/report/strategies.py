@@ -7,22 +7,25 @@ from hypothesis import strategies as st
 
 from reconciler.model.address import Address
 from reconciler.model.notices import Notice, NoticeKind
-from reconciler.model.plan.changes import Cause, Create, Delete, FieldChange, Update
-from reconciler.model.plan.plans import (
+from reconciler.model.plans import (
     Adoption,
-    Kept,
+    Cause,
+    Create,
+    Delete,
+    FieldChange,
+    GuardReason,
     Options,
     Plan,
-    Reason,
     RecordChange,
+    RecordChangeKind,
     Skip,
     SkipReason,
     Target,
+    Update,
     Verdict,
     Workspace,
 )
-from reconciler.model.run.context import Context
-from reconciler.model.run.outcomes import WORDS, Outcome, Result, Run
+from reconciler.model.runs import EXIT_CODE_WORDS, Context, Outcome, Result, Run
 from reconciler.model.snapshots import Read, Scope
 
 # Plans are large to draw, and a busy machine is no finding.
@@ -124,7 +127,7 @@ notices = st.builds(
 record_changes = st.builds(
     RecordChange,
     address=addresses(),
-    what=st.sampled_from(get_args(Kept)),
+    what=st.sampled_from(get_args(RecordChangeKind)),
     fields=st.lists(texts, max_size=5).map(tuple),
 )
 scopes = st.builds(Scope, kind=kinds, workspace=workspaces)
@@ -179,7 +182,7 @@ verdicts = st.builds(
     Verdict,
     reasons=st.lists(
         st.builds(
-            Reason,
+            GuardReason,
             rule=st.sampled_from(["G1", "G2", "G4"]),
             scope=texts,
             count=st.integers(0, 999),
@@ -217,13 +220,13 @@ contexts = st.builds(
 
 @st.composite
 def runs(draw: st.DrawFn) -> Run:
-    code = draw(st.sampled_from(sorted(WORDS)))
+    code = draw(st.sampled_from(sorted(EXIT_CODE_WORDS)))
     return Run(
         run=str(draw(st.uuids())),
         fingerprint=draw(hexadecimal | st.just("")),
         started_at=draw(times),
         ended_at=draw(times),
-        outcome=WORDS[code],
+        outcome=EXIT_CODE_WORDS[code],
         exit_code=code,
         outcomes=tuple(draw(st.lists(outcomes, max_size=6))),
         adopted=draw(st.integers(0, 999)),

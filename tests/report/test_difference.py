@@ -6,7 +6,7 @@ from report import cases
 from report.strategies import calm, plans
 
 from reconciler.core.review.stale import stale_verdict
-from reconciler.model.plan.plans import Plan
+from reconciler.model.plans import Plan
 from reconciler.report.lines import plain
 from reconciler.report.plan.difference import plan_difference
 

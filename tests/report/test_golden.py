@@ -13,8 +13,8 @@ from msgspec import structs
 from report import cases
 
 from reconciler.errors import Problem
-from reconciler.model.address import Address, contact
-from reconciler.model.plan.plans import Verdict
+from reconciler.model.address import Address, contact_address
+from reconciler.model.plans import Verdict
 from reconciler.report.json import drift_json, plan_json, problems_json, run_json
 from reconciler.report.lines import Line, screen_columns, width
 from reconciler.report.plan.difference import plan_difference
@@ -36,9 +36,9 @@ PROBLEMS = (
 )
 SIZES = {cases.IMPORT.address: 12_698}
 WHOM = {
-    contact("ops", "jane-doe"): "Jane Doe, jane.doe@example.com",
-    contact("ops", "ann-poe"): "Ann Poe, ann.poe@example.com",
-    contact("ops", "chief"): "Carl \x1b[2J" + "Chief " * 20,
+    contact_address("ops", "jane-doe"): "Jane Doe, jane.doe@example.com",
+    contact_address("ops", "ann-poe"): "Ann Poe, ann.poe@example.com",
+    contact_address("ops", "chief"): "Carl \x1b[2J" + "Chief " * 20,
 }
 
 

@@ -9,14 +9,14 @@ from report import cases
 from report.strategies import calm, plans, runs, verdicts
 
 from reconciler.errors import Problem
-from reconciler.model.encoding import decode, encode
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.plan.plans import Plan, Verdict
-from reconciler.model.run.outcomes import WORDS, Run
+from reconciler.model.encoding import decode_json, encode_json
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import Plan, Verdict
+from reconciler.model.runs import EXIT_CODE_WORDS, Run
 from reconciler.report.json import drift_json, plan_json, problems_json, run_json
 from reconciler.report.values import MASK
 
-codes = st.sampled_from(sorted(WORDS))
+codes = st.sampled_from(sorted(EXIT_CODE_WORDS))
 
 
 def opened(text: str) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def opened(text: str) -> dict[str, Any]:
     assert all(char == "\n" or char.isprintable() for char in text)
     document: dict[str, Any] = json.loads(text)
     assert document["version"] == 1
-    assert document["outcome"] == WORDS[document["exit_code"]]
+    assert document["outcome"] == EXIT_CODE_WORDS[document["exit_code"]]
     return document
 
 
@@ -35,7 +35,7 @@ def test_a_plan_in_json_is_the_plan_of_the_file_without_its_salt(
 ) -> None:
     """Escapes for the eye change nothing for a program; the salt would let weak secrets be guessed."""
     document = opened(plan_json(plan, verdict, code))
-    whole = json.loads(encode(plan))
+    whole = json.loads(encode_json(plan))
     del whole["salt"]
 
     assert document["plan"] == whole
@@ -51,7 +51,7 @@ def test_a_run_in_json_reads_back_as_the_run(run: Run) -> None:
     text = run_json(run)
 
     opened(text)
-    assert decode(text, Run) == run
+    assert decode_json(text, Run) == run
 
 
 @calm

@@ -11,8 +11,8 @@ from report import cases
 from report.reviews import ACTING, REVIEWS, SAFE, acting, acting_run, many, reviews
 from report.strategies import calm
 
-from reconciler.model.address import contact
-from reconciler.model.plan.changes import Delete
+from reconciler.model.address import contact_address
+from reconciler.model.plans import Delete
 from reconciler.report.formats.commonmark import code
 from reconciler.report.formats.markdown import markdown, markdown_max
 from reconciler.report.inert import inert, without_orders
@@ -104,7 +104,7 @@ def test_what_does_not_fit_is_counted_and_deletes_are_there() -> None:
 def test_no_number_of_deletes_hides_why_a_plan_is_refused() -> None:
     """Deletes come first, and the refusal is still to be read."""
     deletes = tuple(
-        Delete(contact("ops", f"old-{each}"), "8F", {"firstName": "Old"}) for each in range(10_000)
+        Delete(contact_address("ops", f"old-{each}"), "8F", {"firstName": "Old"}) for each in range(10_000)
     )
     text = markdown(Review("plan", structs.replace(cases.LONG, changes=deletes), cases.REFUSED, 7))
 

@@ -13,8 +13,8 @@ from report.strategies import calm
 
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.review.seal import sealed, sealed_pieces
-from reconciler.model.address import parse
-from reconciler.model.encoding import encode, encode_pieces
+from reconciler.model.address import parse_address
+from reconciler.model.encoding import encode_json, encode_json_pieces
 from reconciler.report.envelope import json_pieces, json_text
 from reconciler.report.formats.table import FORMATS, IN_PIECES
 from reconciler.report.json import plan_pieces
@@ -38,7 +38,7 @@ class _Array(Struct, array_like=True):
     alpha: object
 
 
-_ADDRESS = parse("contact/ops/jane-doe")
+_ADDRESS = parse_address("contact/ops/jane-doe")
 _ALONE = st.none() | st.booleans() | st.integers(-9, 9) | st.floats(allow_nan=False, allow_infinity=False)
 _TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 _KEYS = _TEXTS | st.just(_ADDRESS)
@@ -57,9 +57,9 @@ VALUES = st.recursive(_ALONE | _TEXTS | st.just(_ADDRESS), _containers, max_leav
 @given(VALUES, st.sampled_from([0, 1, 2, 4]), st.integers(1, 8))
 def test_pieces_are_the_text_of_every_value(value: object, indent: int, together: int) -> None:
     """Keys sorted, layout, empty lists, what a struct leaves out: however few are encoded at once."""
-    pieces = list(encode_pieces(value, indent=indent, together=together))
+    pieces = list(encode_json_pieces(value, indent=indent, together=together))
 
-    assert b"".join(pieces) == encode(value, indent=indent)
+    assert b"".join(pieces) == encode_json(value, indent=indent)
     assert not indent or all(piece.endswith(b"\n") for piece in pieces)
 
 
@@ -111,7 +111,7 @@ def test_the_digest_of_a_long_plan_is_taken_of_pieces() -> None:
     """Every plan has one, also where nothing of it is written."""
     plan = many(10_000)
 
-    assert len(encode(plan.changes)) > 3e6
+    assert len(encode_json(plan.changes)) > 3e6
     assert _peak(lambda: fingerprint(plan)) < 2e6
 
 

@@ -14,8 +14,8 @@ from report.reviews import REVIEWS, reviews
 from report.strategies import calm
 
 from reconciler.errors import Problem
-from reconciler.model.plan.plans import SkipReason
-from reconciler.model.run.outcomes import Result
+from reconciler.model.plans import SkipReason
+from reconciler.model.runs import Result
 from reconciler.report.formats import checks
 from reconciler.report.formats.prometheus import prometheus
 from reconciler.report.inert import inert

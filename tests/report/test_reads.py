@@ -7,7 +7,7 @@ import pytest
 from core.build import RULES, desired, live, planned
 from msgspec import structs
 
-from reconciler.model.plan.plans import Plan, Verdict
+from reconciler.model.plans import Plan, Verdict
 from reconciler.model.snapshots import Read, Scope
 from reconciler.report.formats.html.sentences import headline as html_headline
 from reconciler.report.formats.html.sentences import sentences

@@ -18,11 +18,11 @@ from report.strategies import calm
 from report.test_markdown import assert_inert
 
 from reconciler.errors import Problem
-from reconciler.model.codes.catalogue import CODES
-from reconciler.model.documents import file_of, in_sheet
+from reconciler.model.codes import CODES
+from reconciler.model.documents import openable_file, sheet_file_name
 from reconciler.model.notices import Notice
-from reconciler.model.plan.plans import Reason, Verdict
-from reconciler.model.run.outcomes import Outcome
+from reconciler.model.plans import GuardReason, Verdict
+from reconciler.model.runs import Outcome
 from reconciler.report.formats import checks
 from reconciler.report.formats.checks import Validated
 from reconciler.report.formats.github import github
@@ -289,7 +289,7 @@ def test_a_place_is_taken_apart(place: str, expected: tuple[str, int, int]) -> N
 def test_a_place_in_a_sheet_is_annotated_in_its_spreadsheet(name: str) -> None:
     """A file of that name and its sheet there is not, so an annotation of it would be shown nowhere."""
     checked = Validated(
-        (Problem(in_sheet("people/Staff.xlsx", "Night & day!"), 3, 2, "a mistake", code="E100"),)
+        (Problem(sheet_file_name("people/Staff.xlsx", "Night & day!"), 3, 2, "a mistake", code="E100"),)
     )
 
     text = CHECKS[name](checked)
@@ -299,7 +299,7 @@ def test_a_place_in_a_sheet_is_annotated_in_its_spreadsheet(name: str) -> None:
 
 @pytest.mark.parametrize("place", ["people/staff.csv", "a.xlsx/b!c.yaml", "a!b.yaml", "staff.xlsx", ""])
 def test_every_other_place_is_a_file(place: str) -> None:
-    assert file_of(place) == place
+    assert openable_file(place) == place
 
 
 @pytest.mark.parametrize("text", ACTING)
@@ -350,7 +350,9 @@ def test_every_format_of_a_plan_that_many_read_is_one_of_validate_too() -> None:
 def test_no_remark_is_without_a_sentence() -> None:
     """A reader of SARIF refuses the whole file for one message without text."""
     run = structs.replace(cases.PARTIAL, stopped="", outcomes=())
-    review = structs.replace(REVIEWS["plan"], verdict=Verdict((Reason("G1", "", 1, 1, "", ""),)), run=None)
+    review = structs.replace(
+        REVIEWS["plan"], verdict=Verdict((GuardReason("G1", "", 1, 1, "", ""),)), run=None
+    )
 
     (refused,) = (one for one in checked_sarif(review)["results"] if one["ruleId"] == "refused")
     assert refused["message"]["text"] == RULES["refused"][1]

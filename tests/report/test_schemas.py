@@ -16,9 +16,9 @@ from report.strategies import calm, plans, runs
 from reconciler.core.review.seal import PlanFile, kept, opened, sealed
 from reconciler.manifest.schema.published import address
 from reconciler.manifest.schema.schemas import resources
-from reconciler.model.encoding import decode
-from reconciler.model.plan.plans import Plan
-from reconciler.model.run.outcomes import Run
+from reconciler.model.encoding import decode_json
+from reconciler.model.plans import Plan
+from reconciler.model.runs import Run
 from reconciler.report.json import run_json
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
@@ -82,7 +82,7 @@ def test_every_plan_the_model_allows_is_a_valid_plan_file_and_reads_back(plan: P
     data = sealed(plan, "0.1.0")
 
     assert mistakes(PLAN, json.loads(data)) == []
-    assert opened(decode(data, PlanFile)) == kept(plan)
+    assert opened(decode_json(data, PlanFile)) == kept(plan)
 
 
 @calm
@@ -91,7 +91,7 @@ def test_every_run_the_model_allows_is_a_valid_report_and_reads_back(run: Run) -
     text = run_json(run)
 
     assert mistakes(RUN, json.loads(text)) == []
-    assert decode(text, Run) == run
+    assert decode_json(text, Run) == run
 
 
 def test_both_validators_agree_on_the_examples() -> None:

@@ -8,19 +8,18 @@ from report import cases
 from report.strategies import calm, creates, deletes, plans, runs, updates, verdicts
 
 from reconciler.errors import Problem
-from reconciler.model.address import contact, of
-from reconciler.model.kind.kinds import KINDS
+from reconciler.model.address import contact_address, make_address
+from reconciler.model.kinds import KINDS
 from reconciler.model.notices import Notice
-from reconciler.model.plan.changes import Cause, Create, Delete, FieldChange, Update
-from reconciler.model.plan.plans import Plan, Skip, Verdict
-from reconciler.model.run.outcomes import Outcome, Run
+from reconciler.model.plans import Cause, Create, Delete, FieldChange, Plan, Skip, Update, Verdict
+from reconciler.model.runs import Outcome, Run
 from reconciler.report.plan.text import Line, drift_lines, plain, plan_lines, problem_lines, run_lines
 
 SAFE = Verdict()
 
 
 def one_update(*fields: FieldChange) -> Plan:
-    update = Update(contact("ops", "jane-doe"), "ops.yaml:3", "9A01", fields)
+    update = Update(contact_address("ops", "jane-doe"), "ops.yaml:3", "9A01", fields)
     return structs.replace(cases.EMPTY, changes=(update,), reads=())
 
 
@@ -99,7 +98,7 @@ def test_a_long_plan_repeats_its_counts_where_the_reader_stands() -> None:
 @pytest.mark.parametrize("full", [False, True])
 def test_a_secret_field_is_hidden_even_if_its_mask_was_forgotten(kind: str, path: str, full: bool) -> None:  # noqa: FBT001 - a parameter of the case
     """The mask is put on when the plan is made; this is the second lock on the same door."""
-    address = of(kind, "ops", "one", parent="jane-doe" if KINDS[kind].parent else "")
+    address = make_address(kind, "ops", "one", parent="jane-doe" if KINDS[kind].parent else "")
     change = Create(address, "ops.yaml:3", {path: "hunter2"})
     update = Update(address, "ops.yaml:3", "1", (FieldChange(path, "hunter1", "hunter2", "declared"),))
     plan = structs.replace(cases.EMPTY, changes=(change, update))
@@ -235,7 +234,7 @@ def test_every_change_of_a_run_is_told_once(run: Run) -> None:
 
 
 def _failed(name: str, what: str, remote_id: str, step: str = "mend it") -> Outcome:
-    return Outcome(contact("ops", name), "update", "failed", what, step, remote_id)
+    return Outcome(contact_address("ops", name), "update", "failed", what, step, remote_id)
 
 
 def test_failures_that_say_the_same_are_told_once() -> None:
@@ -254,7 +253,7 @@ def test_failures_that_say_the_same_are_told_once() -> None:
 
 def test_drift_says_a_thing_once() -> None:
     """A duplicate that is a change of the plan and a notice, an ambiguous person who is both, too."""
-    duplicate, who = contact("ops", "jane"), contact("ops", "sam")
+    duplicate, who = contact_address("ops", "jane"), contact_address("ops", "sam")
     plan = structs.replace(
         cases.MIXED,
         changes=(Delete(duplicate, "A2", {}, cause="duplicate", keeps="A1"),),

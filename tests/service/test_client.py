@@ -26,7 +26,7 @@ from service.support import (
 )
 
 from reconciler.errors import InDoubt, NotFound, Rejected, SettingsError, Unauthorized
-from reconciler.model.plan.plans import Workspace
+from reconciler.model.plans import Workspace
 from reconciler.model.profile import Capabilities
 from reconciler.model.settings import Auth, Limits, Secret, SendKey, Service
 from reconciler.sandbox.app import create_app, running

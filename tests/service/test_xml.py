@@ -17,9 +17,10 @@ from reconciler.core.comparing.merge import update_body
 from reconciler.errors import Rejected
 from reconciler.model.address import Address
 from reconciler.model.documents import Place
-from reconciler.model.entities import Entity
-from reconciler.model.kind.kinds import KINDS, Field, Kind
-from reconciler.model.plan.changes import FieldChange, Update
+from reconciler.model.kind import Field, Kind
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import FieldChange, Update
+from reconciler.model.snapshots import Entity
 from reconciler.sandbox.xml.forms import read_xml, write_xml
 from reconciler.service.client import ServiceClient
 from reconciler.service.http import media

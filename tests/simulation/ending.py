@@ -10,7 +10,7 @@ from simulation.modelservice import SIDS, Row
 from simulation.oracle import flat, holds, natural
 from simulation.universe import Universe
 
-from reconciler.model.plan.plans import Workspace
+from reconciler.model.plans import Workspace
 from reconciler.model.snapshots import Desired
 
 quiet_s = 8_000.0  # longer than a lease of a clock that is an hour fast, and than anything that lands late

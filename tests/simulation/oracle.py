@@ -20,11 +20,9 @@ from simulation.virtualloop import Process
 
 from reconciler.core.runs.ticket import read, reserved
 from reconciler.model.address import Address
-from reconciler.model.entities import Entity
-from reconciler.model.plan.changes import Change, Create, Delete, Update, action
-from reconciler.model.plan.plans import Plan
-from reconciler.model.run.outcomes import Outcome
-from reconciler.model.snapshots import Desired
+from reconciler.model.plans import Change, Create, Delete, Plan, Update, action_of
+from reconciler.model.runs import Outcome
+from reconciler.model.snapshots import Desired, Entity
 
 sends_max = 3  # of one change within one run
 SERVERS_OWN = frozenset({"mri", "lastModifiedTime", "type", "url", "locations", "id"})
@@ -230,7 +228,7 @@ class Oracle:
         if outcome.result != "applied" or seat.plan is None:
             return
         change = next((one for one in seat.plan.changes if one.address == outcome.address), None)
-        if change is None or action(change) != outcome.action:
+        if change is None or action_of(change) != outcome.action:
             return  # settled for an earlier run, whose plan is not this one's
         if not self._true(seat, change, outcome):
             self.broken(

@@ -8,10 +8,9 @@ from random import Random
 
 from msgspec import structs
 
-from reconciler.model.address import Address, contact, device, resource
+from reconciler.model.address import Address, contact_address, device_address, resource_address
 from reconciler.model.documents import Content, Controls, Fields, Place, Scalar
-from reconciler.model.entities import Entity
-from reconciler.model.snapshots import Desired, Scope
+from reconciler.model.snapshots import Desired, Entity, Scope
 
 NAMES = ("ann", "ben", "cas", "dot", "eve")
 DEVICES = ("phone", "tab")
@@ -39,7 +38,7 @@ def person(name: str, workspace: str = "ops", *, mark: str = "", **more: Scalar)
     }
     if mark:
         fields[f"custom.{mark}"] = f"test/{name}"
-    made = entity(contact(workspace, name), fields)
+    made = entity(contact_address(workspace, name), fields)
     return structs.replace(made, devices_in_scope=True)
 
 
@@ -54,7 +53,7 @@ def phone(owner: str, name: str = "phone", workspace: str = "ops", **more: Scala
         "pushToken": f"token-of-{name}",
         **more,
     }
-    return entity(device(workspace, owner, name), fields)
+    return entity(device_address(workspace, owner, name), fields)
 
 
 def upload(name: str, workspace: str = "ops", data: bytes = b"a,b\n1,2\n") -> Entity:
@@ -66,7 +65,7 @@ def upload(name: str, workspace: str = "ops", data: bytes = b"a,b\n1,2\n") -> En
         "mimeType": "text/csv",
         "content": digest,
     }
-    return structs.replace(entity(resource(workspace, name), fields), content=Content(data, digest))
+    return structs.replace(entity(resource_address(workspace, name), fields), content=Content(data, digest))
 
 
 def entity(address: Address, fields: Fields, controls: Controls | None = None) -> Entity:

@@ -30,9 +30,8 @@ from simulation.virtualloop import HERE, Killed, Process, VirtualLoop
 from reconciler import pipeline
 from reconciler.applying.stop import StopFlag
 from reconciler.errors import ReconcilerError
-from reconciler.model.plan.changes import Change, action
-from reconciler.model.plan.plans import Consent, Options, Plan
-from reconciler.model.run.outcomes import Outcome, Run
+from reconciler.model.plans import Change, Consent, Options, Plan, action_of
+from reconciler.model.runs import Outcome, Run
 from reconciler.model.settings import Auth, Limits, LockSettings, Secret, Service, Settings, WorkspaceRef
 from reconciler.model.snapshots import Desired
 from reconciler.service.http.timing import Timing
@@ -404,7 +403,7 @@ class _Observer:
     def unfinished(self, runs: tuple[Any, ...]) -> None:
         last: Plan | None = runs[-1].plan if runs else None
         allowed = last.changes if last else ()
-        self._resumed = frozenset((change.address, action(change)) for change in allowed)
+        self._resumed = frozenset((change.address, action_of(change)) for change in allowed)
 
     def doubtful(self, why: str) -> None:
         self._universe.note(f"doubtful: {why}")

@@ -15,8 +15,8 @@ from sqlalchemy import create_engine, make_url, text
 from world import World
 
 from reconciler.core.review.seal import PlanFile, opened
-from reconciler.model.encoding import decode
-from reconciler.model.plan.plans import Plan
+from reconciler.model.encoding import decode_json
+from reconciler.model.plans import Plan
 from reconciler.model.settings import WorkspaceRef
 from reconciler.sandbox.app import SandboxConfig
 from reconciler.store.engines import postgres
@@ -54,7 +54,7 @@ def dated_world(folder: Path, **changes: Any) -> World:
 
 def dated_plan() -> Plan:
     """Return the plan of the file that was made then, whatever the version of the program is now."""
-    return opened(decode((NOVEMBER / "plan.json").read_bytes(), PlanFile))
+    return opened(decode_json((NOVEMBER / "plan.json").read_bytes(), PlanFile))
 
 
 def copied_to_server(url: str) -> None:

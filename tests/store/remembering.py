@@ -10,10 +10,8 @@ from sqlalchemy import event, select
 from store.support import JANE, ORIGIN, SAM
 
 from reconciler.model.address import Address
-from reconciler.model.plan.plans import Consent, Plan
-from reconciler.model.run.context import Context
-from reconciler.model.run.journal import Intent
-from reconciler.model.run.outcomes import Outcome, Result, Run
+from reconciler.model.plans import Consent, Plan
+from reconciler.model.runs import Context, Intent, Outcome, Result, Run
 from reconciler.store.database import Store
 from reconciler.store.engines.schema import METADATA
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from clock import Clock
 from sqlalchemy import Connection, Table, create_engine, select
 
-from reconciler.model.address import Address, contact
-from reconciler.model.plan.plans import Workspace
+from reconciler.model.address import Address, contact_address
+from reconciler.model.plans import Workspace
 from reconciler.model.snapshots import RecordedEntity
 from reconciler.store.database import Store
 from reconciler.store.engines import sealed
@@ -22,8 +22,8 @@ from reconciler.store.owner import Owner
 
 ORIGIN = "https://api.example.com"
 WORKSPACES = (Workspace("default", ""), Workspace("ops", "AB12"))
-JANE = contact("ops", "jane-doe")
-SAM = contact("ops", "sam-lee")
+JANE = contact_address("ops", "jane-doe")
+SAM = contact_address("ops", "sam-lee")
 NOBODY = 65534
 
 

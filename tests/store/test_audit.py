@@ -26,9 +26,8 @@ from store.support import JANE, SAM, WORKSPACES, record
 
 from reconciler.core.runs.audit import Verification
 from reconciler.errors import CorruptRecord, InputError, LockHeld
-from reconciler.model.address import contact
-from reconciler.model.run.audit import AuditEntry, Head
-from reconciler.model.run.outcomes import Outcome
+from reconciler.model.address import contact_address
+from reconciler.model.runs import AuditEntry, Head, Outcome
 from reconciler.store import audit
 from reconciler.store.database import Store
 from reconciler.store.engines.schema import AUDIT
@@ -107,7 +106,7 @@ def test_the_end_of_a_run_counts_what_became_of_its_changes(store: Store) -> Non
 
 def test_no_address_of_a_person_is_in_the_audit(store: Store) -> None:
     """It is kept for years, and shown to people who need not know whom it was about."""
-    canary = contact("ops", "canary-person")
+    canary = contact_address("ops", "canary-person")
     begin(store, "run-0")
     store.record([Batch(intents=(intent(canary),))], ())
     begin(store)
@@ -190,7 +189,7 @@ def change(store: Store, statement: str, **values: object) -> None:
 def filled(store: Store) -> Head:
     """Leave a chain of twelve entries."""
     begin(store)
-    people = [contact("ops", f"person-{number}") for number in range(10)]
+    people = [contact_address("ops", f"person-{number}") for number in range(10)]
     store.record([Batch(intents=(intent(one),), ended=(ended(one),)) for one in people], ())
     store.end(run_of())
     head = store.head()
@@ -301,7 +300,7 @@ def test_writers_at_the_same_time_make_one_chain(store_url: str) -> None:
             with store_of(store_url) as store:
                 begin(store, f"run-{name}")
                 for number in range(each - 1):
-                    store.record([Batch(ended=(ended(contact("ops", f"person-{number}")),))], ())
+                    store.record([Batch(ended=(ended(contact_address("ops", f"person-{number}")),))], ())
         except BaseException as error:  # noqa: BLE001 - told below, by the thread that waits
             errors.append(error)
 

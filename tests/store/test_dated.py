@@ -10,11 +10,11 @@ from wire import Rule, lost_before
 from world import World
 
 from reconciler.applying.opening import opened
-from reconciler.model.address import contact
+from reconciler.model.address import contact_address
 from reconciler.store.database import Store
 
-NED = contact("lab", "ned-orr")
-SAM = contact("ops", "sam-lee")
+NED = contact_address("lab", "ned-orr")
+SAM = contact_address("ops", "sam-lee")
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -113,7 +113,11 @@ def test_whoever_leaves_a_project_of_before_is_deleted(world: World) -> None:
     plan = world.plan().plan
 
     deleted = {change.address for change in plan.changes if type(change).__name__ == "Delete"}
-    assert deleted == {contact("ops", "jane-doe"), contact("lab", "max-ray"), contact("default", "ada-king")}
+    assert deleted == {
+        contact_address("ops", "jane-doe"),
+        contact_address("lab", "max-ray"),
+        contact_address("default", "ada-king"),
+    }
 
 
 def test_the_history_of_before_holds_and_goes_on(world: World) -> None:

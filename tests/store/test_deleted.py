@@ -6,7 +6,7 @@ from clock import Clock
 from store.support import JANE, SAM, WORKSPACES, record, store_at
 
 from reconciler.model.address import Address
-from reconciler.model.run.outcomes import Outcome, Result
+from reconciler.model.runs import Outcome, Result
 from reconciler.store.recorded import Batch
 
 

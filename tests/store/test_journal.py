@@ -27,15 +27,14 @@ from store.support import JANE, SAM, WORKSPACES, record
 
 from reconciler.core.runs.recover import recover
 from reconciler.errors import CorruptRecord, LockHeld, StoreError
-from reconciler.model.address import Address, contact
-from reconciler.model.run.journal import Intent, JournalEntry
-from reconciler.model.run.outcomes import Result
+from reconciler.model.address import Address, contact_address
+from reconciler.model.runs import Intent, JournalEntry, Result
 from reconciler.store.database import Store
 from reconciler.store.journal import net
 from reconciler.store.lock import lease_s
 from reconciler.store.recorded import Batch
 
-KIM = contact("ops", "kim-roe")
+KIM = contact_address("ops", "kim-roe")
 RESULTS: tuple[Result, ...] = ("applied", "skipped", "conflict", "failed", "in doubt", "not attempted")
 
 
@@ -259,7 +258,9 @@ def test_a_lease_is_renewed_by_the_intents_of_a_long_run(store_url: str) -> None
         begin(store)
         for number in range(20):
             clock.pass_s(lease_s * 0.8)
-            store.record([Batch(intents=(intent(contact("ops", f"person-{number}")),))], (), lock=lock)
+            store.record(
+                [Batch(intents=(intent(contact_address("ops", f"person-{number}")),))], (), lock=lock
+            )
         lock.check()
     assert len(everything_of(store_url)) == 20
 
@@ -274,12 +275,12 @@ def begin_(store: Store) -> None:
 
 
 def record_(store: Store) -> None:
-    new = contact("ops", "jane-roe")
+    new = contact_address("ops", "jane-roe")
     store.record(
         [
             Batch(renames=((SAM, new),), remember=(record(KIM),), intents=(intent(KIM),)),
             Batch(remember=(record(),), ended=(ended(), ended(KIM, "in doubt"))),
-            Batch(forget=(new,), found=(SAM,), absent=(contact("ops", "max-poe"),)),
+            Batch(forget=(new,), found=(SAM,), absent=(contact_address("ops", "max-poe"),)),
         ],
         WORKSPACES,
     )
@@ -311,7 +312,7 @@ def busy(url: str) -> Iterator[Store]:
     """Give a store in the middle of a run, after one that was killed and one that has no end."""
     with store_of(url) as store, store.lock("run-1"):
         begin(store, "run-x")
-        store.record([Batch(intents=(intent(SAM), intent(contact("ops", "max-poe"))))], ())
+        store.record([Batch(intents=(intent(SAM), intent(contact_address("ops", "max-poe"))))], ())
         begin(store, "run-0")
         store.record([Batch(intents=(intent(),), ended=(ended(),))], ())
         begin(store)
@@ -418,7 +419,7 @@ class Killing:
 def test_a_result_is_kept_whole_though_its_sibling_cannot_be(store: Store) -> None:
     """Nothing of a commit is kept when one of its batches cannot be written."""
     before = everything(store)
-    unknown = record(contact("nowhere", "jane"))
+    unknown = record(contact_address("nowhere", "jane"))
     with pytest.raises(KeyError):
         store.record([Batch(intents=(intent(),), ended=(ended(),)), Batch(remember=(unknown,))], WORKSPACES)
     assert everything(store) == before
@@ -454,7 +455,7 @@ def test_an_intent_that_is_no_text_is_said_so_too(tmp_path: Path) -> None:
 
 def test_a_thousand_intents_in_one_commit_are_few_statements(store: Store) -> None:
     """They share a wave; each statement of its own would be a second of waiting."""
-    people = [contact("ops", f"person-{number}") for number in range(1_000)]
+    people = [contact_address("ops", f"person-{number}") for number in range(1_000)]
     with watched(store) as statements:
         store.record([Batch(intents=(intent(one),)) for one in people], ())
         store.record([Batch(remember=(record(one),), ended=(ended(one),)) for one in people], WORKSPACES)

@@ -14,10 +14,9 @@ from sqlalchemy import text
 from store.support import JANE, WORKSPACES, file_of, record, store_at
 
 from reconciler.errors import StoreError
-from reconciler.model.address import contact
-from reconciler.model.plan.plans import Consent
-from reconciler.model.run.context import Context
-from reconciler.model.run.journal import Intent
+from reconciler.model.address import contact_address
+from reconciler.model.plans import Consent
+from reconciler.model.runs import Context, Intent
 from reconciler.store.database import Store
 from reconciler.store.lock import Lock
 from reconciler.store.recorded import Batch
@@ -300,7 +299,7 @@ def checked(path: Path) -> None:
 def test_a_page_of_zeros_is_never_a_store_that_is_well(path: Path) -> None:
     """Whoever asks whether all is well has to be told of damage where nothing is read today."""
     with store_at(path) as store:
-        many = [record(contact("ops", f"p-{number}"), jobTitle="x" * 300) for number in range(60)]
+        many = [record(contact_address("ops", f"p-{number}"), jobTitle="x" * 300) for number in range(60)]
         store.remember(many, WORKSPACES)
         store.begin(
             "run-1",

@@ -21,7 +21,7 @@ from waiting import patience_s
 from reconciler.core.comparing.normalize import mask, slow_mask
 from reconciler.errors import StoreError
 from reconciler.model.address import Address
-from reconciler.model.plan.changes import Update
+from reconciler.model.plans import Update
 from reconciler.model.snapshots import UNKNOWN, Recorded, RecordedEntity
 from reconciler.store import journal
 from reconciler.store.database import Store

@@ -17,8 +17,8 @@ from reconciler.core.planning.select import Selection
 from reconciler.core.review import drifts
 from reconciler.core.views.listing import Inventory
 from reconciler.errors import InputError, LockHeld, Refused, SettingsError
-from reconciler.model.address import contact, device
-from reconciler.model.plan.plans import Options
+from reconciler.model.address import contact_address, device_address
+from reconciler.model.plans import Options
 from reconciler.model.settings import WorkspaceRef
 from reconciler.report.envelope import report_json
 from reconciler.report.lines import plain
@@ -26,7 +26,7 @@ from reconciler.report.plan.listing import listing_lines, listing_values, unread
 from reconciler.store.database import Store
 from reconciler.store.engines.schema import ENTITIES
 
-SAM = contact("ops", "sam-lee")
+SAM = contact_address("ops", "sam-lee")
 SAME = Options(same_service=True)
 ELSEWHERE = "http://localhost:8480"
 
@@ -143,7 +143,7 @@ def test_who_leaves_while_the_alias_moves_is_deleted(world: World) -> None:
     plan = world.plan().plan
 
     assert actions(plan) == ["Delete"]
-    assert plan.changes[0].address == contact("operations", "sam-lee")
+    assert plan.changes[0].address == contact_address("operations", "sam-lee")
     _, run = world.apply()
     assert (run.exit_code, world.plan().plan.empty) == (0, True)
 
@@ -155,7 +155,7 @@ def test_devices_follow_the_alias_of_their_contact(world: World) -> None:
 
     plan = world.plan().plan
 
-    assert [change.address for change in plan.changes] == [device("operations", "jane-doe", "tablet")]
+    assert [change.address for change in plan.changes] == [device_address("operations", "jane-doe", "tablet")]
     assert actions(plan) == ["Delete"]
 
 
@@ -169,8 +169,8 @@ def test_an_alias_that_moved_is_said_until_an_apply_and_stands_in_the_history(wo
     assert (entry.workspace, entry.before, entry.counts["records"]) == ("operations", "ops", 6)
     assert in_store(world, lambda store: store.verify(store.head())).broken_at == 0
     known = set(in_store(world, lambda store: store.addresses()).values())
-    assert contact("operations", "jane-doe") in known
-    assert contact("ops", "jane-doe") not in known
+    assert contact_address("operations", "jane-doe") in known
+    assert contact_address("ops", "jane-doe") not in known
 
 
 def test_the_history_of_before_names_the_entities_of_now(world: World) -> None:
@@ -181,7 +181,9 @@ def test_the_history_of_before_names_the_entities_of_now(world: World) -> None:
 
     known = in_store(world, lambda store: store.addresses())
 
-    jane = [hashed for hashed, address in known.items() if address == contact("operations", "jane-doe")]
+    jane = [
+        hashed for hashed, address in known.items() if address == contact_address("operations", "jane-doe")
+    ]
     assert then & set(jane)
 
 
@@ -216,7 +218,7 @@ def test_a_doubt_of_before_holds_under_the_new_alias(tmp_path: Path) -> None:
     plan = world.plan().plan
 
     assert [(skip.address, skip.reason) for skip in plan.skips] == [
-        (contact("laboratory", "ned-orr"), "in doubt")
+        (contact_address("laboratory", "ned-orr"), "in doubt")
     ]
     assert plan.count("create") == 0
     _, run = world.apply()
@@ -236,7 +238,7 @@ def test_a_doubt_in_another_workspace_keeps_nobody_back(tmp_path: Path) -> None:
 
     plan = world.plan().plan
 
-    assert contact("lab", "ned-orr") in {change.address for change in plan.changes}
+    assert contact_address("lab", "ned-orr") in {change.address for change in plan.changes}
 
 
 def test_of_two_records_of_before_with_one_name_the_later_stays(tmp_path: Path) -> None:
@@ -256,7 +258,7 @@ def test_of_two_records_of_before_with_one_name_the_later_stays(tmp_path: Path) 
     planned = world.plan()
 
     assert planned.recorded.entities[SAM].remote_id != "00FF"
-    assert contact("ops", "kim-park") in planned.recorded.entities
+    assert contact_address("ops", "kim-park") in planned.recorded.entities
     assert (planned.plan.to_keep, planned.plan.count("delete")) == (0, 0)
 
 
@@ -295,7 +297,9 @@ def test_same_service_takes_the_records_over_and_who_left_is_deleted(world: Worl
 
     _, run = world.apply(options=SAME)
 
-    assert [(one.address, one.action) for one in run.outcomes] == [(contact("ops", "sam-lee"), "delete")]
+    assert [(one.address, one.action) for one in run.outcomes] == [
+        (contact_address("ops", "sam-lee"), "delete")
+    ]
     after = world.plan().plan
     assert (after.empty, after.notices) == (True, ())
     (entry,) = [one for one in in_store(world, Store.history) if one.event == "moved"]
@@ -326,7 +330,9 @@ def test_a_create_in_doubt_comes_with_the_records(tmp_path: Path) -> None:
     assert [skip.reason for skip in world.plan().plan.skips] == ["in doubt"]
     _, run = world.apply()
 
-    assert [(one.address, one.result) for one in run.outcomes] == [(contact("lab", "ned-orr"), "applied")]
+    assert [(one.address, one.result) for one in run.outcomes] == [
+        (contact_address("lab", "ned-orr"), "applied")
+    ]
     assert world.plan().plan.empty
 
 

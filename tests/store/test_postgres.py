@@ -12,7 +12,7 @@ from waiting import patience_s, until
 
 from reconciler.database_urls import parse_server_url
 from reconciler.errors import StoreError
-from reconciler.model.address import contact
+from reconciler.model.address import contact_address
 from reconciler.store.database import Store
 from reconciler.store.engines.postgres import SCHEMA, Server
 
@@ -250,7 +250,7 @@ def test_what_was_committed_is_there_after_the_server_was_killed() -> None:
         url = server.url()
         with store_at(url) as store:
             for number in range(kills):
-                store.remember([record(contact("ops", f"person-{number}"))], WORKSPACES)
+                store.remember([record(contact_address("ops", f"person-{number}"))], WORKSPACES)
                 with pytest.raises(StoreError) as caught:
                     delete_all_and(server.kill, store)
                 assert caught.value.next
@@ -273,7 +273,7 @@ def test_commits_of_several_writers_survive_the_kill_of_the_server() -> None:
         def write(name: str) -> None:
             with store_at(url) as store:
                 for number in range(10_000):
-                    address = contact("ops", f"{name}-{number}")
+                    address = contact_address("ops", f"{name}-{number}")
                     try:
                         store.remember([record(address)], WORKSPACES)
                     except StoreError:
@@ -437,7 +437,7 @@ def test_a_store_can_be_used_by_several_threads(postgres_url: str) -> None:
     with store_at(postgres_url) as store:
 
         def write(number: int) -> None:
-            store.remember([record(contact("ops", f"person-{number}"))], WORKSPACES)
+            store.remember([record(contact_address("ops", f"person-{number}"))], WORKSPACES)
 
         threads = [threading.Thread(target=write, args=(number,)) for number in range(16)]
         for thread in threads:

@@ -12,8 +12,8 @@ from store.remembering import store_of
 from store.support import JANE, SAM, WORKSPACES, record
 
 from reconciler.errors import CorruptRecord
-from reconciler.model.address import Address, contact, device
-from reconciler.model.plan.plans import Workspace
+from reconciler.model.address import Address, contact_address, device_address
+from reconciler.model.plans import Workspace
 from reconciler.model.snapshots import Recorded, RecordedEntity
 from reconciler.store.database import Store
 from reconciler.store.recorded import Batch
@@ -43,7 +43,7 @@ _fields = st.dictionaries(_texts, _texts | st.booleans(), max_size=5)
 @given(
     entity=st.builds(
         RecordedEntity,
-        address=st.sampled_from([JANE, SAM, device("ops", "jane-doe", "pixel")]),
+        address=st.sampled_from([JANE, SAM, device_address("ops", "jane-doe", "pixel")]),
         remote_id=st.text("0123456789ABCDEF", min_size=1, max_size=40),
         parent_id=_columns,
         sent=_fields,
@@ -72,7 +72,7 @@ def test_what_is_forgotten_is_gone_and_nothing_else(store_url: str) -> None:
 
 
 def test_a_record_moves_to_its_new_name_as_it_is(store_url: str) -> None:
-    new = contact("ops", "jane-roe")
+    new = contact_address("ops", "jane-roe")
     with store_of(store_url) as store:
         store.remember([record(), record(SAM)], WORKSPACES)
         store.rename([(JANE, new)], WORKSPACES)
@@ -104,7 +104,7 @@ def test_an_alias_that_means_another_workspace_owns_nothing_there(store_url: str
         assert store.recorded(WORKSPACES).entities[JANE].sent["firstName"] == "Jane"
 
 
-KIM = contact("ops", "kim-roe")
+KIM = contact_address("ops", "kim-roe")
 _people = st.sampled_from([JANE, SAM, KIM])
 _batches = st.lists(
     st.builds(
@@ -151,7 +151,7 @@ NEW = frozenset({"default", "ops"})  # nothing was applied there yet
 
 def test_batches_are_kept_together_or_not_at_all(store_url: str) -> None:
     """A result that is half on disk would be believed."""
-    unknown = record(contact("nowhere", "jane"))
+    unknown = record(contact_address("nowhere", "jane"))
     with store_of(store_url) as store:
         with pytest.raises(KeyError):
             store.record([Batch(remember=(record(),)), Batch(remember=(unknown,))], WORKSPACES)
@@ -207,7 +207,9 @@ def test_eight_times_the_records_load_in_about_eight_times_the_time(store_url: s
     def remembered(size: int) -> Store:
         store = stores.enter_context(store_of(store_url, stack=f"of-{size}"))
         entities = [
-            RecordedEntity(contact("ops", f"person-{number}"), f"{number:016X}", sent=fields, shown=fields)
+            RecordedEntity(
+                contact_address("ops", f"person-{number}"), f"{number:016X}", sent=fields, shown=fields
+            )
             for number in range(size)
         ]
         store.remember(entities, WORKSPACES)

@@ -24,10 +24,9 @@ from store.support import JANE, SAM, WORKSPACES, record, seal_again
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.runs.recover import Recovery, Unfinished, recover
 from reconciler.errors import StoreError
-from reconciler.model.encoding import encode
-from reconciler.model.plan.plans import Consent
-from reconciler.model.run.journal import JournalEntry
-from reconciler.model.run.outcomes import Result
+from reconciler.model.encoding import encode_json
+from reconciler.model.plans import Consent
+from reconciler.model.runs import JournalEntry, Result
 from reconciler.store.database import Store
 from reconciler.store.engines.schema import RUNS
 from reconciler.store.recorded import Batch
@@ -74,7 +73,7 @@ def test_a_run_is_written_down_with_who_where_and_how_it_ended(store: Store) -> 
     assert (row.run, row.command, row.fingerprint) == ("run-1", "apply", PLAN.fingerprint)
     assert (row.outcome, row.ended_at) == ("partial", "2026-03-01T12:00:09+00:00")
     assert row.counts == '{"create applied":1,"create failed":1}'
-    assert row.context == encode(CONTEXT).decode()
+    assert row.context == encode_json(CONTEXT).decode()
     assert " on " in row.who
 
 
@@ -184,17 +183,17 @@ def save(store: Store, plan: str) -> None:
         ('"version":2', '"version":3'),
         ("jane-doe", "jane-roe"),
         ("AB12", "CD34"),
-        (encode(PLAN).decode(), "{}"),
-        (encode(PLAN).decode(), "not a plan"),
-        (encode(PLAN).decode(), "[]"),
+        (encode_json(PLAN).decode(), "{}"),
+        (encode_json(PLAN).decode(), "not a plan"),
+        (encode_json(PLAN).decode(), "[]"),
     ],
 )
 def test_a_plan_that_is_not_the_one_that_was_saved_is_none(store: Store, old: str, new: str) -> None:
     """Nobody agreed to that; what is in doubt can be settled without it."""
     begin(store)
     store.record([Batch(intents=(intent(),))], ())
-    assert old in encode(PLAN).decode()
-    save(store, encode(PLAN).decode().replace(old, new))
+    assert old in encode_json(PLAN).decode()
+    save(store, encode_json(PLAN).decode().replace(old, new))
     (run,) = store.unfinished()
     assert run.plan is None
     assert run.consent == CONSENT
@@ -223,7 +222,7 @@ def test_a_consent_that_cannot_be_read_is_none(store: Store, text_: str) -> None
 @given(worlds())
 def test_any_plan_comes_back_as_it_was(world: World) -> None:
     plan = made(world)
-    assert read_plan(encode(plan).decode()) == plan
+    assert read_plan(encode_json(plan).decode()) == plan
 
 
 def test_what_is_recorded_carries_the_name_of_its_run(store: Store) -> None:

@@ -12,7 +12,7 @@ from store.remembering import begin, ended, everything, intent, run_of, store_of
 from store.support import JANE, ORIGIN, SAM, WORKSPACES, record, seal_again, store_at
 
 from reconciler.errors import CorruptRecord, StoreError
-from reconciler.model.address import contact
+from reconciler.model.address import contact_address
 from reconciler.store.database import Store
 from reconciler.store.engines import sealed
 from reconciler.store.engines.schema import ENTITIES, JOURNAL, METADATA, RUNS, SEALS
@@ -144,7 +144,7 @@ def test_aliases_of_a_store_that_knew_no_seal_of_them_are_sealed_once(store: Sto
 def test_writing_heals_no_damage(store: Store, statement: str) -> None:
     """A seal that is made anew from what is there would make a lost row right."""
     change(store, statement)
-    store.remember([record(JANE), record(SAM), record(contact("ops", "zoe"))], WORKSPACES)
+    store.remember([record(JANE), record(SAM), record(contact_address("ops", "zoe"))], WORKSPACES)
     store.forget([JANE], WORKSPACES)
     with pytest.raises(CorruptRecord):
         store.recorded(WORKSPACES)
@@ -152,7 +152,7 @@ def test_writing_heals_no_damage(store: Store, statement: str) -> None:
 
 def test_every_change_keeps_the_seals_true(store: Store) -> None:
     """As true as seals that are made of all the rows: otherwise a store that is whole would be refused."""
-    zoe, ann = contact("ops", "zoe"), contact("ops", "ann")
+    zoe, ann = contact_address("ops", "zoe"), contact_address("ops", "ann")
     store.record([Batch(remember=(record(zoe),), intents=(intent(zoe), intent(SAM)))], WORKSPACES)
     store.rename([(zoe, ann), (JANE, SAM)], WORKSPACES)
     store.record([Batch(ended=(ended(zoe), ended(SAM, "in doubt")))], WORKSPACES)
@@ -177,7 +177,7 @@ def test_writers_at_the_same_time_keep_the_seals_true(store_url: str) -> None:
         with store_of(store_url) as one:
             begin(one, f"run-{name}")
             for number in range(6):
-                person = contact("ops", f"{name}-{number}")
+                person = contact_address("ops", f"{name}-{number}")
                 one.record([Batch(intents=(intent(person),))], WORKSPACES)
                 one.record([Batch(remember=(record(person),), ended=(ended(person),))], WORKSPACES)
 
@@ -191,7 +191,7 @@ def test_writers_at_the_same_time_keep_the_seals_true(store_url: str) -> None:
 @pytest.mark.parametrize("count", [3, 7])
 def test_conditions_of_many_values_are_asked_for_in_parts(store: Store, count: int) -> None:
     """A database takes only so many values in one statement; the seal has to hold for all parts."""
-    people = [contact("ops", f"person-{number}") for number in range(count)]
+    people = [contact_address("ops", f"person-{number}") for number in range(count)]
     where: sealed.Where = {"address": [one.without_workspace for one in people]}
     store.remember(map(record, people), WORKSPACES)
 
@@ -261,7 +261,7 @@ def test_a_beginning_of_the_history_that_is_gone_is_noticed(store: Store, statem
 def test_an_older_state_of_every_table_is_known_by_a_head_that_was_kept_elsewhere(store: Store) -> None:
     """A database that was restored is whole in itself: rows and seals are of one moment, an earlier one."""
     before = everything(store)
-    store.record([Batch(intents=(intent(contact("ops", "zoe")),))], WORKSPACES)
+    store.record([Batch(intents=(intent(contact_address("ops", "zoe")),))], WORKSPACES)
     store.end(run_of())
     kept = store.head()
     with store._database.writing() as connection:

@@ -1,6 +1,6 @@
 """`--events FILE`: what a run does, a JSON line each, while it does it. `-` is standard output.
 
-Belongs here: where the lines go, and when. Not here: what is in them (model/run/events.py). Events never end
+Belongs here: where the lines go, and when. Not here: what is in them (model/runs.py). Events never end
 a command: when they cannot be written, that is said once, and the exit code of a good run is 1.
 """
 
@@ -18,19 +18,21 @@ from reconciler.cli.console import output, streams
 from reconciler.cli.console.appended import append_all, open_appended, why
 from reconciler.core.runs.recover import Unfinished
 from reconciler.errors import ReconcilerError
-from reconciler.model.plan.plans import Plan
-from reconciler.model.run.events import (
+from reconciler.model.plans import Plan
+from reconciler.model.runs import (
     EVENTS_VERSION,
+    EXIT_CODE_WORDS,
     BeginEvent,
     ChangeEvent,
     EndEvent,
     ErrorEvent,
-    Event,
+    Outcome,
     PlanEvent,
+    Run,
+    RunEvent,
     UnfinishedEvent,
     WaitEvent,
 )
-from reconciler.model.run.outcomes import WORDS, Outcome, Run
 
 STDOUT = "-"
 
@@ -87,7 +89,7 @@ class Events:
 
     def nothing(self) -> None:
         """Tell that there was no run to be carried out."""
-        self._tell(EndEvent, "end", run="", outcome=WORDS[0], exit_code=0, results={})
+        self._tell(EndEvent, "end", run="", outcome=EXIT_CODE_WORDS[0], exit_code=0, results={})
 
     @contextmanager
     def of_command(self) -> Iterator[None]:
@@ -103,7 +105,7 @@ class Events:
                 os.close(self._handle)
                 self._handle = None
 
-    def _tell(self, kind: type[Event], name: str, **about: Any) -> None:
+    def _tell(self, kind: type[RunEvent], name: str, **about: Any) -> None:
         """Write one line at once: whoever watches sees it, and a kill leaves whole lines."""
         if not self._told:
             return

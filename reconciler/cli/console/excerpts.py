@@ -15,7 +15,7 @@ from reconciler.errors import Problem
 from reconciler.manifest.files import BYTES_MAX, Unreadable, read_regular
 from reconciler.manifest.rosters.delimited import delimiter_of, widths
 from reconciler.manifest.schema.schemas import resources
-from reconciler.model.documents import in_directory
+from reconciler.model.documents import is_directory_row
 from reconciler.report.lines import Line
 from reconciler.report.project.excerpt import ShownLine, excerpt_lines, roster_excerpt, yaml_excerpt
 
@@ -35,7 +35,7 @@ class Excerpts:
         self._left = _bytes_max
         self._wanted: dict[str, set[int]] = {}
         for one in problems:
-            named = one.line and one.column and not in_directory(one.file)
+            named = one.line and one.column and not is_directory_row(one.file)
             if named and one.file.lower().endswith(_SUFFIXES):
                 self._wanted.setdefault(one.file, set()).add(one.line)
         self._read: dict[str, Mapping[int, str] | tuple[str, Mapping[int, int]] | None] = {}

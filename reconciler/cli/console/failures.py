@@ -25,7 +25,7 @@ from reconciler.errors import (
     ServiceError,
     UnsafePlan,
 )
-from reconciler.model.run.outcomes import REPORT_VERSION
+from reconciler.model.runs import REPORT_VERSION
 from reconciler.report.lines import Line, line, sentence
 
 usage_code = "E064"  # of a command line that cannot be read, which is no class of errors.py

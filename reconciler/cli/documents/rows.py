@@ -7,7 +7,7 @@ from msgspec import Struct, defstruct
 
 from reconciler.core.runs.ticket import Ticket
 from reconciler.model.address import Address
-from reconciler.model.codes.catalogue import CODES
+from reconciler.model.codes import CODES
 from reconciler.model.documents import Scalar
 from reconciler.model.messaging.messages import Callback, CallbackAuth
 from reconciler.report.project.codes import code_value

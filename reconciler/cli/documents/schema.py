@@ -20,11 +20,8 @@ from reconciler.core.review.consents import Agreement
 from reconciler.core.views.listing import Listed, Unread
 from reconciler.model.address import Address
 from reconciler.model.notices import Notice
-from reconciler.model.plan.explanations import Explanation
-from reconciler.model.plan.plans import Options, Plan, Reason, Target
-from reconciler.model.run.events import EVENTS
-from reconciler.model.run.outcomes import REPORT_VERSION, WORDS
-from reconciler.model.run.running import Running
+from reconciler.model.plans import Explanation, GuardReason, Options, Plan, Target
+from reconciler.model.runs import EXIT_CODE_WORDS, REPORT_VERSION, RUN_EVENTS, Running
 from reconciler.model.snapshots import ReadLimit
 from reconciler.report.json import NOT_SHOWN, OF_THE_MOMENT, counts
 from reconciler.report.plan import explain, listing
@@ -60,7 +57,7 @@ def documents() -> dict[str, Schema]:
 
 def event_lines() -> Schema:
     """Return the schema of a line of `--events`: open, for a later version of the program may tell more."""
-    return _lines("An event of a run", EVENTS)
+    return _lines("An event of a run", RUN_EVENTS)
 
 
 def log_lines() -> Schema:
@@ -143,7 +140,7 @@ def _object(properties: Schema, exits: tuple[int, ...] = (), optional: tuple[str
 
 
 def _ended(code: int) -> Schema:
-    return {"properties": {"outcome": {"const": WORDS[code]}, "exit_code": {"const": code}}}
+    return {"properties": {"outcome": {"const": EXIT_CODE_WORDS[code]}, "exit_code": {"const": code}}}
 
 
 def _head(*exits: int) -> Schema:
@@ -151,7 +148,7 @@ def _head(*exits: int) -> Schema:
         "version": {"description": "Version of this format.", "const": REPORT_VERSION},
         "outcome": {
             "description": "The word that belongs to the exit code.",
-            "enum": [WORDS[one] for one in exits],
+            "enum": [EXIT_CODE_WORDS[one] for one in exits],
         },
         "exit_code": {"description": "The exit code of the command.", "enum": list(exits)},
     }
@@ -161,7 +158,7 @@ def _plan() -> Schema:
     """A plan as it is shown: as in its file, but for what makes it one."""
     exits = (0, 2, 5, 7)  # 5: the report of a plan that is stale
     kinds = [
-        *(tuple[Reason, ...], Running | None, tuple[UnfinishedRun, ...], tuple[Lookalike, ...]),
+        *(tuple[GuardReason, ...], Running | None, tuple[UnfinishedRun, ...], tuple[Lookalike, ...]),
         *(ReadLimit | None, tuple[Agreement, ...]),
     ]
     (reasons, running, unfinished, alike, limit, agreed), definitions = _of_types(kinds)
@@ -209,7 +206,7 @@ def _error() -> Schema:
         (errors.ProgramError, {"places": texts}),
         (errors.LockHeld, {"running": running}),
     )
-    exits = tuple(code for code in WORDS if code not in (0, 2))
+    exits = tuple(code for code in EXIT_CODE_WORDS if code not in (0, 2))
     parts = {
         "code": {"description": "What `reconciler explain` takes.", "enum": sorted({*_codes()})},
         "error": _object(about | {key: one for _, keys in more for key, one in keys.items()}),

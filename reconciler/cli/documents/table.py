@@ -26,7 +26,6 @@ from reconciler.core.review.drifts import Drift
 from reconciler.core.views.listing import Listed, Unread
 from reconciler.errors import Problem
 from reconciler.model.address import Address
-from reconciler.model.check_results import CheckResult
 from reconciler.model.messaging.callback_edits import FieldEdit
 from reconciler.model.messaging.messages import (
     CallbackCall,
@@ -38,11 +37,9 @@ from reconciler.model.messaging.messages import (
     Sent,
     StatusCount,
 )
-from reconciler.model.notices import Notice
-from reconciler.model.plan.explanations import Explanation
-from reconciler.model.plan.plans import Target, Workspace
-from reconciler.model.run.audit import AuditEntry
-from reconciler.model.run.running import Running
+from reconciler.model.notices import CheckResult, Notice
+from reconciler.model.plans import Explanation, Target, Workspace
+from reconciler.model.runs import AuditEntry, Running
 from reconciler.model.snapshots import ReadLimit
 from reconciler.service.messaging.callbacks import CallStatus
 

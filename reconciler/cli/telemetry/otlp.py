@@ -45,7 +45,7 @@ from opentelemetry.trace import TracerProvider as AnyTracerProvider
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from reconciler.errors import ReconcilerError
-from reconciler.model.run.outcomes import WORDS
+from reconciler.model.runs import EXIT_CODE_WORDS
 from reconciler.report.metrics import Metric
 from reconciler.spans import ATTRIBUTES, SPANS, Notes, Value
 from reconciler.version import __version__
@@ -171,9 +171,9 @@ class Otlp:
 
     def end(self, code: int, limit_s: float) -> bool:
         """End the command's span and deliver everything; whether that was done within `limit_s`."""
-        self._notes.update(outcome=WORDS[code], exit_code=code)
+        self._notes.update(outcome=EXIT_CODE_WORDS[code], exit_code=code)
         if code not in _GOOD:
-            self._notes.setdefault("error", WORDS[code])
+            self._notes.setdefault("error", EXIT_CODE_WORDS[code])
         self._root.set_attributes(self._counts)
         _ended(self._root, "command", self._notes)
         until = time.monotonic() + limit_s

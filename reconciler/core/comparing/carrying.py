@@ -19,11 +19,10 @@ from reconciler.core.comparing.diff import ignored
 from reconciler.core.comparing.normalize import SECRET, live
 from reconciler.core.text import fold_case
 from reconciler.model.documents import Fields, Scalar
-from reconciler.model.entities import Entity
-from reconciler.model.kind.kind import Kind
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.plan.changes import Update
-from reconciler.model.snapshots import LiveEntity
+from reconciler.model.kind import Kind
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import Update
+from reconciler.model.snapshots import Entity, LiveEntity
 
 # Characters. A token of a push platform has 64 or more, and what stands for one often its last four.
 secret_length_min = 8

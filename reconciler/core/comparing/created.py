@@ -14,7 +14,7 @@ from reconciler.core.comparing.taken import Reading, same
 from reconciler.core.rules import Key
 from reconciler.core.text import fold_case, trim_edges
 from reconciler.model.documents import Fields, Scalar
-from reconciler.model.kind.kinds import KINDS
+from reconciler.model.kinds import KINDS
 
 MadeAs = Literal["same", "rewritten", "hidden", "other"]
 

@@ -10,11 +10,10 @@ from reconciler.core.comparing.normalize import declared, digest, remembered, ve
 from reconciler.core.comparing.taken import cleared
 from reconciler.core.text import trim_edges
 from reconciler.model.documents import Fields, Scalar
-from reconciler.model.entities import Entity
-from reconciler.model.kind.kinds import KINDS, Kind
-from reconciler.model.plan.changes import Cause, FieldChange
-from reconciler.model.plan.plans import Skip
-from reconciler.model.snapshots import LiveEntity, RecordedEntity
+from reconciler.model.kind import Kind
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import Cause, FieldChange, Skip
+from reconciler.model.snapshots import Entity, LiveEntity, RecordedEntity
 
 
 class Salts(Struct, frozen=True):

@@ -20,8 +20,8 @@ from reconciler.core.rules import Key
 from reconciler.core.text import fold_case, normalize_unicode, trim_edges
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields, Place, Scalar
-from reconciler.model.kind.kind import IdentityPath
-from reconciler.model.kind.types import IdentityKey, complete
+from reconciler.model.field_types import IdentityKey, require_rows
+from reconciler.model.kind import IdentityPath
 from reconciler.model.notices import Notice
 
 _seen_max = 320  # characters of an address; a longer text is compared as it is
@@ -161,7 +161,7 @@ def _phone(path: str, value: str, fields: Fields) -> str:
 
 
 # The form in which two values are one identity, by the type of their field.
-_KEYS: Mapping[IdentityKey, Callable[[str, str, Fields], str]] = complete(
+_KEYS: Mapping[IdentityKey, Callable[[str, str, Fields], str]] = require_rows(
     IdentityKey, {"text": _text, "email": lambda _path, value, _fields: email_key(value), "phone": _phone}
 )
 
@@ -260,6 +260,6 @@ def _searched_phone(_path: str, value: str, _fields: Fields) -> str:
 
 
 # The text that every spelling of a value contains, by the type of its field; "": there is none.
-_SEARCHED: Mapping[IdentityKey, Callable[[str, str, Fields], str]] = complete(
+_SEARCHED: Mapping[IdentityKey, Callable[[str, str, Fields], str]] = require_rows(
     IdentityKey, {"text": _searched_text, "email": _searched_email, "phone": _searched_phone}
 )

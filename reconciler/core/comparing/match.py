@@ -14,8 +14,7 @@ from reconciler.core.comparing.identity import identity_of
 from reconciler.core.rules import Key
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
-from reconciler.model.entities import Entity
-from reconciler.model.snapshots import LiveEntity, RecordedEntity
+from reconciler.model.snapshots import Entity, LiveEntity, RecordedEntity
 
 
 class Recognized(Struct, frozen=True, gc=False):

@@ -14,11 +14,10 @@ from reconciler.core.comparing.carrying import stand_in_secrets
 from reconciler.core.comparing.normalize import custom_name, rows
 from reconciler.core.text import fold_case
 from reconciler.model.documents import Fields, Scalar
-from reconciler.model.entities import Entity
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.kind.types import Shape, complete
-from reconciler.model.plan.changes import FieldChange, Update
-from reconciler.model.snapshots import RecordedEntity
+from reconciler.model.field_types import FieldShape, require_rows
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import FieldChange, Update
+from reconciler.model.snapshots import Entity, RecordedEntity
 
 Body = dict[str, Any]
 
@@ -131,8 +130,8 @@ def _whole(_now: object, _below: str, value: Scalar) -> Scalar:
 
 
 # How one path of a field is set within what the service has of it, by the shape of the field.
-_PARTS: Mapping[Shape, Callable[[object, str, Scalar], list[Body] | Body | Scalar]] = complete(
-    Shape,
+_PARTS: Mapping[FieldShape, Callable[[object, str, Scalar], list[Body] | Body | Scalar]] = require_rows(
+    FieldShape,
     {"scalar": _whole, "content": _whole, "custom": _custom, "channels": _channel, "group": _grouped},
 )
 

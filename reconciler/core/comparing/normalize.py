@@ -17,9 +17,9 @@ from typing import Any
 from reconciler.core.digests import stretch_secret
 from reconciler.core.text import fold_case, normalize_unicode, trim_edges
 from reconciler.model.documents import Fields, Scalar
-from reconciler.model.kind.kind import Kind
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.kind.types import Normal, Shape, complete
+from reconciler.model.field_types import FieldShape, NormalForm, require_rows
+from reconciler.model.kind import Kind
+from reconciler.model.kinds import KINDS
 
 SECRET = "secret:"  # noqa: S105 - the prefix that says "masked", not a secret
 SLOW = f"{SECRET}scrypt:"
@@ -155,8 +155,8 @@ def _number_of(value: Scalar) -> str:
 
 
 # The normal form of a value, by the type of its field.
-_NORMAL: Mapping[Normal, _Rule] = complete(
-    Normal, {"text": _text_of, "flag": _truth_of, "number": _number_of}
+_NORMAL: Mapping[NormalForm, _Rule] = require_rows(
+    NormalForm, {"text": _text_of, "flag": _truth_of, "number": _number_of}
 )
 
 
@@ -191,8 +191,8 @@ def _flag(row: Kind, path: str) -> bool:
 
 
 # The end of a path below a field that holds true or false, by the shape of the field; "": none does.
-_FLAG_PARTS: Mapping[Shape, str] = complete(
-    Shape, {"scalar": "", "content": "", "custom": "", "channels": ".enabled", "group": ""}
+_FLAG_PARTS: Mapping[FieldShape, str] = require_rows(
+    FieldShape, {"scalar": "", "content": "", "custom": "", "channels": ".enabled", "group": ""}
 )
 
 
@@ -314,8 +314,8 @@ def _group(path: str, value: object) -> Iterator[tuple[str, Scalar]]:
 
 
 # How a value becomes scalars by path, by the shape of its field.
-_LEAVES: Mapping[Shape, Callable[[str, object], Iterator[tuple[str, Scalar]]]] = complete(
-    Shape,
+_LEAVES: Mapping[FieldShape, Callable[[str, object], Iterator[tuple[str, Scalar]]]] = require_rows(
+    FieldShape,
     {"scalar": _scalar, "content": _scalar, "channels": _channels, "custom": _custom, "group": _group},
 )
 

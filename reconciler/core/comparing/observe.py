@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reconciler.core.comparing.normalize import live
-from reconciler.model.kind.kinds import children
+from reconciler.model.kinds import child_kinds
 from reconciler.model.snapshots import LiveEntity
 
 
@@ -28,5 +28,5 @@ def observed(
         seen=seen,
         # A body without the list says nothing of devices. Read as "none", each would seem gone and be made
         # again.
-        devices_known=any(isinstance(body.get(child.rows_key), list) for child in children(kind)),
+        devices_known=any(isinstance(body.get(child.rows_key), list) for child in child_kinds(kind)),
     )

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from reconciler.core.text import fold_case, normalize_unicode
-from reconciler.model.geography.countries import CODES
+from reconciler.model.geography import COUNTRY_CODES
 
 if TYPE_CHECKING:
     from phonenumbers import PhoneNumber
@@ -36,7 +36,7 @@ _SIGNS = {"\uff0b": "+", "\uff08": "(", "\uff09": ")", "\uff0e": ".", "\uff0f": 
 
 def region_of_country(text: str) -> str:
     """Return the two-letter code of a country, or "" where the text names none that we know."""
-    return CODES.get(fold_case(normalize_unicode("NFC", text)).strip(), "")
+    return COUNTRY_CODES.get(fold_case(normalize_unicode("NFC", text)).strip(), "")
 
 
 def number_key(text: str, *, area: str = "", region: str = "") -> str:

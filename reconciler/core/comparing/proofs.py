@@ -19,9 +19,8 @@ from reconciler.core.comparing.diff import ignored
 from reconciler.core.comparing.match import former_names
 from reconciler.core.comparing.normalize import SLOW, mask, scalar_of
 from reconciler.model.address import Address
-from reconciler.model.entities import Entity
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.snapshots import Proofs, Recorded
+from reconciler.model.kinds import KINDS
+from reconciler.model.snapshots import Entity, Proofs, Recorded
 
 # Proofs in a workspace. A plan that finds everything as it was takes one call of scrypt for each part; a
 # value that changed takes one for each value of its part more. Of 10,000 values that is 100 each: 1.3 s.

@@ -16,7 +16,7 @@ from reconciler.core.comparing.taken import same
 from reconciler.core.rules import Key
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
-from reconciler.model.kind.kinds import KINDS
+from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import RecordedEntity
 
 # Ordinary drift: a new address, a new name after a marriage, both of them.

@@ -21,10 +21,10 @@ from reconciler.core.comparing.normalize import declared, is_flag, veiled
 from reconciler.core.rules import Key
 from reconciler.core.text import has_edges, trim_edges
 from reconciler.model.documents import Fields, Scalar
-from reconciler.model.kind.kind import PHONE_NAME, IdentityPath
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.kind.types import Same, complete
-from reconciler.model.run.outcomes import FieldResult
+from reconciler.model.field_types import ReadBack, require_rows
+from reconciler.model.kind import PHONE_NAME, IdentityPath
+from reconciler.model.kinds import KINDS
+from reconciler.model.runs import FieldResult
 
 _PHONE = re.compile(r"(\+?)([0-9 ().\-/]*[0-9][0-9 ().\-/]*)", re.ASCII)
 _NOT_A_DIGIT = re.compile(r"[^0-9]", re.ASCII)
@@ -190,8 +190,8 @@ def _same_phone(sent: str, shown: str) -> bool:
 
 
 # Whether two values are spellings of one, by the type of their field.
-_SAME: Mapping[Same, Callable[[str, str, str], bool]] = complete(
-    Same,
+_SAME: Mapping[ReadBack, Callable[[str, str, str], bool]] = require_rows(
+    ReadBack,
     {
         "identity": lambda path, sent, shown: identity_key(path, sent) == identity_key(path, shown),
         "phone": lambda _path, sent, shown: _same_phone(sent, shown),

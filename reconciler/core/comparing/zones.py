@@ -10,9 +10,8 @@ an offset that it has are the same: writing it again would change nothing.
 from collections.abc import Mapping
 
 from reconciler.model.documents import Fields, Scalar
-from reconciler.model.entities import Entity
-from reconciler.model.geography.zones import offsets
-from reconciler.model.snapshots import RecordedEntity
+from reconciler.model.geography import zone_offsets
+from reconciler.model.snapshots import Entity, RecordedEntity
 
 PATH = "timezone"
 
@@ -77,4 +76,4 @@ def writable(shown: Scalar, entity: Entity, before: RecordedEntity | None) -> Sc
 def shows(declared: Scalar, shown: Scalar) -> bool:
     """Whether the service may show `shown` for the declared name: an offset that it has in a year."""
     # Any offset of the year: nobody says whether the one of today or that of winter is shown.
-    return str(shown) in offsets(str(declared))
+    return str(shown) in zone_offsets(str(declared))

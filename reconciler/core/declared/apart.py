@@ -15,11 +15,9 @@ from reconciler.core.declared.removed import removed
 from reconciler.core.declared.resolve import Resolved
 from reconciler.core.rules import Rules
 from reconciler.model.address import Address
-from reconciler.model.documents import Manifest, Place
-from reconciler.model.entities import Entity
+from reconciler.model.documents import DirectoryAnswer, Manifest, Place
 from reconciler.model.notices import Notice
-from reconciler.model.snapshots import Desired, Scope
-from reconciler.model.tables import DirectoryAnswer
+from reconciler.model.snapshots import Desired, Entity, Scope
 
 
 class ManifestPart(Struct, frozen=True):

@@ -19,9 +19,9 @@ from reconciler.errors import Problem
 from reconciler.model import address
 from reconciler.model.address import Address
 from reconciler.model.documents import Document, Place
-from reconciler.model.entities import Entity
-from reconciler.model.kind.kinds import DEVICE, KINDS
+from reconciler.model.kinds import DEVICE, KINDS
 from reconciler.model.notices import Notice
+from reconciler.model.snapshots import Entity
 
 # What the service takes for imports and bulk messages (docs/service.md, resources); public is free.
 PRIVATE_TYPES = ("text/csv", "application/json", "application/xml")
@@ -342,4 +342,4 @@ CHECKS: tuple[Check, ...] = (
 
 def address_of(document: Document, workspace: str, name: str) -> Address:
     """Return the address of `name` beside `document`: same kind, same parent."""
-    return address.of(document.kind, workspace, name, parent=document.parent)
+    return address.make_address(document.kind, workspace, name, parent=document.parent)

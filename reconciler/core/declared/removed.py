@@ -10,9 +10,9 @@ from msgspec import structs
 
 from reconciler.core.declared.crosscheck import DeclaredEntities, address_of
 from reconciler.errors import Problem
-from reconciler.model.address import Address, of, parse
+from reconciler.model.address import Address, make_address, parse_address
 from reconciler.model.documents import Manifest, Place
-from reconciler.model.plan.plans import Options
+from reconciler.model.plans import Options
 from reconciler.model.snapshots import Desired
 
 _COMMAND_LINE = Place("the command line")
@@ -26,7 +26,9 @@ def removed(manifests: Iterable[Manifest]) -> dict[Address, Place]:
     found: dict[Address, Place] = {}
     for manifest in manifests:
         for one in manifest.removed:
-            found.setdefault(of(one.kind, manifest.workspace, one.name, parent=one.parent), one.place)
+            found.setdefault(
+                make_address(one.kind, manifest.workspace, one.name, parent=one.parent), one.place
+            )
     return dict(sorted(found.items()))
 
 
@@ -46,6 +48,6 @@ def contradictions(group: DeclaredEntities, names: Mapping[Address, Place]) -> I
 
 def with_forgotten(desired: Desired, options: Options) -> Desired:
     """Return what is desired, with the addresses of `forget` among those that leave."""
-    named = (parse(text) for text in options.forget)
+    named = (parse_address(text) for text in options.forget)
     more = {one: _COMMAND_LINE for one in named if one is not None}
     return structs.replace(desired, removed={**more, **desired.removed}) if more else desired

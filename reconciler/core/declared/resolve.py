@@ -23,11 +23,9 @@ from reconciler.core.suggest import did_you_mean
 from reconciler.core.text import has_edges, trim_breaks, trim_edges
 from reconciler.errors import Problem
 from reconciler.model.address import Address
-from reconciler.model.documents import Document, Fields, Manifest, Place
-from reconciler.model.entities import Entity
-from reconciler.model.inputs import InputFile
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.snapshots import Desired, Scope
+from reconciler.model.documents import Document, Fields, InputFile, Manifest, Place
+from reconciler.model.kinds import KINDS
+from reconciler.model.snapshots import Desired, Entity, Scope
 
 
 class Resolved(Struct, frozen=True):

@@ -18,12 +18,11 @@ from reconciler.core.comparing.match import Index, former_names, match
 from reconciler.core.rules import Key, Rules
 from reconciler.core.text import slugify, trim_edges
 from reconciler.model import address
-from reconciler.model.address import NAME, Address
+from reconciler.model.address import ENTITY_NAME, Address
 from reconciler.model.documents import Fields, Place, Scalar
-from reconciler.model.entities import Entity
-from reconciler.model.kind.kind import Kind
-from reconciler.model.kind.kinds import KINDS, children
-from reconciler.model.snapshots import Desired, LiveEntity, Recorded, RecordedEntity, Scope
+from reconciler.model.kind import Kind
+from reconciler.model.kinds import KINDS, child_kinds
+from reconciler.model.snapshots import Desired, Entity, LiveEntity, Recorded, RecordedEntity, Scope
 
 _SLUG_MAX = 80  # characters; a number may follow, and the limit of names is 100
 _VARIABLE_MAX = 200  # characters of the name of a variable; the limit of the language is 255
@@ -193,7 +192,7 @@ class _Work:
     def scope(self, scope: Scope, live: Mapping[Scope, Sequence[LiveEntity]]) -> None:
         """Export a scope, and below each of its entities what belongs to it."""
         inside: dict[tuple[str, str], list[LiveEntity]] = defaultdict(list)
-        for child in children(scope.kind):
+        for child in child_kinds(scope.kind):
             for row in live.get(Scope(child.name, scope.workspace), ()):
                 inside[child.name, row.parent_id].append(row)
         start = len(self.entries)
@@ -202,12 +201,12 @@ class _Work:
         for (_, owner), ones in inside.items():
             self.left += [Left("above", subject_of(one)) for one in ones if owner not in known]
         for row, name in named:
-            self._entry(row, address.of(scope.kind, scope.workspace, name))
-            for child in children(scope.kind):
+            self._entry(row, address.make_address(scope.kind, scope.workspace, name))
+            for child in child_kinds(scope.kind):
                 below, rows = Scope(child.name, scope.workspace), inside[child.name, row.remote_id]
                 for one, its in self._named(below, name, rows, {}):
-                    self._entry(one, address.of(child.name, scope.workspace, its, parent=name))
-        for kind in (KINDS[scope.kind], *children(scope.kind)):
+                    self._entry(one, address.make_address(child.name, scope.workspace, its, parent=name))
+        for kind in (KINDS[scope.kind], *child_kinds(scope.kind)):
             if any(one.address.kind == kind.name for one in self.entries[start:]):
                 unseen = (one.name for one in kind.fields if one.write_only and not one.required)
                 self.left += [Left("secret", str(Scope(kind.name, scope.workspace)), path) for path in unseen]
@@ -243,7 +242,7 @@ class _Work:
 
     def _is_removed(self, row: LiveEntity, name: str, parent: str) -> bool:
         """Whether a manifest says that it leaves: an export would bring it back, and contradict that."""
-        found = address.of(row.kind, row.workspace, name, parent=parent) in self._removed
+        found = address.make_address(row.kind, row.workspace, name, parent=parent) in self._removed
         if found:
             self.left.append(Left("removed", subject_of(row)))
         return found
@@ -405,7 +404,7 @@ def _marked(row: LiveEntity, mark: tuple[str, str]) -> str:
     path, start = mark
     text = str(row.fields.get(path, "")) if path else ""
     name = text.removeprefix(start)
-    return name if path and text.startswith(start) and NAME.fullmatch(name) else ""
+    return name if path and text.startswith(start) and ENTITY_NAME.fullmatch(name) else ""
 
 
 def _called(kind: Kind, fields: Fields) -> str:

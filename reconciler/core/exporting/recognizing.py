@@ -11,8 +11,8 @@ from msgspec import Struct
 from reconciler.core.comparing.identity import identity_text
 from reconciler.core.exporting.export import Left, subject_of
 from reconciler.core.rules import Rules
-from reconciler.model.kind.kind import Kind
-from reconciler.model.kind.kinds import BUILT_IN
+from reconciler.model.kind import Kind
+from reconciler.model.kinds import BUILT_IN_KINDS
 from reconciler.model.snapshots import LiveEntity, Scope
 
 
@@ -39,7 +39,7 @@ def identity_advice(
         for reason in ("identity", "twice")
     }
     found = []
-    for kind in BUILT_IN.values():
+    for kind in BUILT_IN_KINDS.values():
         rows = [row for scope, ones in live.items() if scope.kind == kind.name for row in ones]
         strange = [row for row in rows if subject_of(row) in subjects["identity"]]
         fields = [] if kind.together or kind.parent or not strange else _candidates(kind, strange, rules)

@@ -19,7 +19,7 @@ from reconciler.errors import Problem, Refused
 from reconciler.model import address
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields, Place
-from reconciler.model.kind.kinds import CONTACT, KINDS
+from reconciler.model.kinds import CONTACT, KINDS
 from reconciler.model.snapshots import Desired
 
 # 15 digits are the most that a number has (E.164); the shortest, of three, are short codes.
@@ -109,7 +109,7 @@ class _Known:
                     self._tags.setdefault(f"tag:{key}={value}", []).append(one.address)
 
     def named(self, text: str) -> list[Address] | Refusal:
-        found = address.parse(text)
+        found = address.parse_address(text)
         if found in self._addresses:
             return [found]
         kind = text.partition("/")[0]

@@ -8,8 +8,7 @@ from collections import Counter
 from msgspec import structs
 
 from reconciler.core.planning.parts import ScopePlan
-from reconciler.model.plan.changes import Update, action
-from reconciler.model.plan.plans import SECRET_NEEDED, Adoption
+from reconciler.model.plans import SECRET_NEEDED, Adoption, Update, action_of
 
 
 def only_adoptions(total: ScopePlan) -> ScopePlan:
@@ -30,4 +29,4 @@ def only_adoptions(total: ScopePlan) -> ScopePlan:
 
 def postponed(total: ScopePlan) -> dict[str, int]:
     """Return how many changes are left for an apply, by action; those that an adoption does not make too."""
-    return dict(sorted(Counter(map(action, total.changes)).items()))
+    return dict(sorted(Counter(map(action_of, total.changes)).items()))

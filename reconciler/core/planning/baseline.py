@@ -16,8 +16,7 @@ from reconciler.core.planning.scopes import Shared
 from reconciler.errors import InputError
 from reconciler.model.address import Address
 from reconciler.model.notices import Notice
-from reconciler.model.plan.changes import Create, Update
-from reconciler.model.plan.plans import Elsewhere, Target
+from reconciler.model.plans import Create, Elsewhere, Target, Update
 from reconciler.model.snapshots import Desired, ElsewhereRecords, Live, Recorded
 
 SAME_SERVICE = "--same-service"

@@ -19,12 +19,10 @@ from reconciler.core.planning.scopes import Group, Matched, Shared
 from reconciler.core.planning.secrets_needed import without_undeclared_secrets
 from reconciler.model.address import REMOTE_ID, Address
 from reconciler.model.documents import Fields
-from reconciler.model.entities import Entity
-from reconciler.model.kind.kinds import children
+from reconciler.model.kinds import child_kinds
 from reconciler.model.notices import Notice
-from reconciler.model.plan.changes import Delete
-from reconciler.model.plan.plans import SECRET_NEEDED, UNCERTAIN, Plan
-from reconciler.model.snapshots import Desired, LiveEntity, RecordedEntity, Scope
+from reconciler.model.plans import SECRET_NEEDED, UNCERTAIN, Delete, Plan
+from reconciler.model.snapshots import Desired, Entity, LiveEntity, RecordedEntity, Scope
 
 
 class _Ours(Struct, frozen=True):
@@ -166,7 +164,7 @@ def _deletable(
 
 def _known_whole(group: Group, row: LiveEntity) -> bool:
     """Whether nothing is unknown of a row, and nothing stands below it that would go with it (T3)."""
-    if children(row.kind):
+    if child_kinds(row.kind):
         # A phone that somebody registered there since would go with it.
         with_devices = group.below.rows.get(row.remote_id)
         if with_devices or not row.devices_known:

@@ -5,9 +5,8 @@ import hashlib
 from msgspec import UNSET, structs
 
 from reconciler.core.comparing.normalize import declared, masked
-from reconciler.model.encoding import encode_pieces
-from reconciler.model.plan.changes import Change, Delete
-from reconciler.model.plan.plans import Plan
+from reconciler.model.encoding import encode_json_pieces
+from reconciler.model.plans import Change, Delete, Plan
 from reconciler.model.snapshots import Desired
 
 
@@ -62,6 +61,6 @@ def placeless(change: Change) -> Change:
 
 def _digest(value: object) -> str:
     made = hashlib.sha256()
-    for piece in encode_pieces(value):  # of 100,000 changes, the text as one has 50 MB
+    for piece in encode_json_pieces(value):  # of 100,000 changes, the text as one has 50 MB
         made.update(piece)
     return made.hexdigest()

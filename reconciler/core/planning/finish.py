@@ -15,13 +15,11 @@ from reconciler.core.planning.parts import Counts, ScopePlan
 from reconciler.core.planning.scopes import Moment, Shared
 from reconciler.core.planning.secrets_needed import hold_moves
 from reconciler.errors import ManifestError
-from reconciler.model.address import Address, parse
-from reconciler.model.documents import Content
+from reconciler.model.address import Address, parse_address
+from reconciler.model.documents import Content, DirectoryAnswer
 from reconciler.model.notices import Notice
-from reconciler.model.plan.changes import Change, Delete
-from reconciler.model.plan.plans import Plan, Target
+from reconciler.model.plans import Change, Delete, Plan, Target
 from reconciler.model.snapshots import Desired, Live, Recorded, Scope
-from reconciler.model.tables import DirectoryAnswer
 
 
 def finished(
@@ -129,7 +127,7 @@ def _content(address: Address, desired: Desired) -> Content | None:
 def _selected(across: Shared, notices: Iterable[Notice], desired: Desired) -> Iterator[Notice]:
     """Yield the notices about what the run is about (rule N1)."""
     for notice in notices:
-        address = parse(notice.subject)
+        address = parse_address(notice.subject)
         entity = desired.entities.get(address) if address else None
         # What is declared no longer has no tags (docs/planning.md, Selection); what is no address, like the
         # store, concerns every run.

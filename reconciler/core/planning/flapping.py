@@ -14,7 +14,7 @@ from reconciler.core.comparing.normalize import instant
 from reconciler.core.planning.parts import ScopePlan
 from reconciler.model.address import Address
 from reconciler.model.notices import Notice
-from reconciler.model.plan.changes import Change, Delete, FieldChange, Update
+from reconciler.model.plans import Change, Delete, FieldChange, Update
 from reconciler.model.snapshots import Flap, Recorded
 
 told_days = 30  # days after the last time that a field was set back; then it counts as calm again

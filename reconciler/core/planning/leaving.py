@@ -14,12 +14,10 @@ from reconciler.core.planning.uncertain import contradicted_record
 from reconciler.core.suggest import did_you_mean
 from reconciler.model.address import Address
 from reconciler.model.documents import Controls, Place
-from reconciler.model.entities import Entity
-from reconciler.model.kind.kinds import KINDS
+from reconciler.model.kinds import KINDS
 from reconciler.model.notices import Notice
-from reconciler.model.plan.changes import Delete, FieldChange, Update
-from reconciler.model.plan.plans import Plan, RecordChange, Skip
-from reconciler.model.snapshots import Desired, LiveEntity, Recorded, RecordedEntity, Scope
+from reconciler.model.plans import Delete, FieldChange, Plan, RecordChange, Skip, Update
+from reconciler.model.snapshots import Desired, Entity, LiveEntity, Recorded, RecordedEntity, Scope
 
 _TAKE_OFF = "take the mark off it by hand, then plan again"
 

@@ -16,11 +16,10 @@ from reconciler.core.comparing.normalize import SECRET
 from reconciler.core.rules import Key, Rules
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
-from reconciler.model.entities import Entity
-from reconciler.model.kind.kinds import KINDS, children
+from reconciler.model.kinds import KINDS, child_kinds
 from reconciler.model.notices import Notice
-from reconciler.model.plan.changes import Change, Create, Delete
-from reconciler.model.plan.plans import Move
+from reconciler.model.plans import Change, Create, Delete, Move
+from reconciler.model.snapshots import Entity
 
 # What the service gives to everything new: not lost where the live one has it.
 _GIVEN = {"status": frozenset({"A", "ACTIVE", "Active", "active"})}
@@ -120,7 +119,7 @@ def _move(change: Create, gone: Delete, changes: Iterable[Change]) -> Move:
     )
     made = [one for one in changes if isinstance(one, Create) and one.address.above == change.address]
     names = {one.address.name for one in made} | {str(one.fields.get("deviceName", "")) for one in made}
-    below = children(kind.name)
+    below = child_kinds(kind.name)
     devices = tuple(one for one in gone.cascades if one.rpartition("/")[2] not in names) if below else ()
     return Move(gone.address, change.address, lost, devices, change.carried or ())
 

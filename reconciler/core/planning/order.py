@@ -6,11 +6,11 @@ deletes the other way round, after all else
 
 from collections.abc import Iterable
 
-from reconciler.model.kind.kinds import KINDS, derived
-from reconciler.model.plan.changes import Change, Delete
+from reconciler.model.kinds import KINDS, cache_by_kinds
+from reconciler.model.plans import Change, Delete
 
 
-@derived
+@cache_by_kinds
 def _last() -> int:
     # One more than twice the last wave, so that deletes count down after everything that is made: what goes
     # away last can be looked at longest (A5; tests/core/test_order.py).

@@ -14,8 +14,7 @@ from reconciler.core.planning.scopes import Group, Matched, Shared
 from reconciler.core.planning.secrets_needed import without_undeclared_secrets
 from reconciler.core.planning.uncertain import contradicted_record, reused, skip_of
 from reconciler.model.address import Address
-from reconciler.model.plan.changes import Delete
-from reconciler.model.plan.plans import Skip
+from reconciler.model.plans import Delete, Skip
 from reconciler.model.snapshots import UNKNOWN, LiveEntity, RecordedEntity
 
 

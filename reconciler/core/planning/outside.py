@@ -13,10 +13,9 @@ from reconciler.core.planning.leaving import forgotten
 from reconciler.core.planning.parts import ScopePlan
 from reconciler.core.planning.scopes import Group, Shared
 from reconciler.model.address import Address
-from reconciler.model.entities import Entity
 from reconciler.model.notices import Notice
-from reconciler.model.plan.changes import Delete
-from reconciler.model.snapshots import Desired, Recorded, RecordedEntity, Scope
+from reconciler.model.plans import Delete
+from reconciler.model.snapshots import Desired, Entity, Recorded, RecordedEntity, Scope
 
 
 def outside(across: Shared, desired: Desired, recorded: Recorded) -> dict[str, int]:

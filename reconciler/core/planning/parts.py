@@ -12,8 +12,7 @@ from msgspec import Struct, structs
 
 from reconciler.model.address import Address
 from reconciler.model.notices import Notice
-from reconciler.model.plan.changes import Change
-from reconciler.model.plan.plans import Adoption, RecordChange, Skip
+from reconciler.model.plans import Adoption, Change, RecordChange, Skip
 
 Counts = Mapping[str, int]  # by scope as text; a 0 says that it was counted
 

@@ -37,11 +37,9 @@ from reconciler.core.planning.uncertain import contradicted, reused
 from reconciler.core.rules import Rules
 from reconciler.errors import Malformed
 from reconciler.model.address import Address
-from reconciler.model.entities import Entity
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.plan.changes import Create, Update
-from reconciler.model.plan.plans import Adoption, Options, Plan, Skip, Target
-from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import Adoption, Create, Options, Plan, Skip, Target, Update
+from reconciler.model.snapshots import Desired, Entity, Live, LiveEntity, Recorded
 
 
 def make_plan(

@@ -10,9 +10,8 @@ from reconciler.core.comparing.taken import same
 from reconciler.core.planning.select import Selection
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields, Scalar
-from reconciler.model.entities import Entity
-from reconciler.model.plan.plans import Kept, Plan, RecordChange
-from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, RecordedEntity
+from reconciler.model.plans import Plan, RecordChange, RecordChangeKind
+from reconciler.model.snapshots import Desired, Entity, Live, LiveEntity, Recorded, RecordedEntity
 
 
 def record_of(
@@ -150,7 +149,7 @@ def to_keep(entity: Entity, row: LiveEntity, before: RecordedEntity, salt: str) 
     record = record_of(entity, row, salt=salt, before=before)
     # X2: protection that is not recorded ends with its entry, so it is worth an apply.
     if record.protected != before.protected:
-        word: Kept = "protected" if record.protected else "no longer protected"
+        word: RecordChangeKind = "protected" if record.protected else "no longer protected"
         yield RecordChange(record.address, word)
     paths = record.sent.keys() | before.sent.keys()
     moved = tuple(sorted(path for path in paths if record.sent.get(path) != before.sent.get(path)))

@@ -6,8 +6,7 @@ It is nobody's: neither ours, for its record went with it, nor a stranger. It is
 from collections.abc import Iterable, Iterator
 
 from reconciler.model.notices import Notice
-from reconciler.model.plan.changes import Create
-from reconciler.model.plan.plans import Plan
+from reconciler.model.plans import Create, Plan
 from reconciler.model.snapshots import DeletedEntity, Live, Recorded, Scope
 
 

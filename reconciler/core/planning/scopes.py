@@ -18,14 +18,14 @@ from reconciler.core.comparing.normalize import mask
 from reconciler.core.planning.select import Selection
 from reconciler.core.rules import Rules
 from reconciler.core.text import trim_edges
-from reconciler.model.address import NAME, Address, of
+from reconciler.model.address import ENTITY_NAME, Address, make_address
 from reconciler.model.documents import Place
-from reconciler.model.entities import Entity
-from reconciler.model.kind.kinds import KINDS, children
-from reconciler.model.plan.plans import Options
+from reconciler.model.kinds import KINDS, child_kinds
+from reconciler.model.plans import Options
 from reconciler.model.snapshots import (
     ContradictedId,
     Desired,
+    Entity,
     Live,
     LiveEntity,
     Recorded,
@@ -140,7 +140,7 @@ def split(desired: Desired, live: Live, recorded: Recorded) -> Iterator[Group]:
     entities, records = _by_contact(desired.entities), _by_contact(recorded.entities)
     for scope in sorted(desired.scopes):
         below = Below()
-        for kind in children(scope.kind):
+        for kind in child_kinds(scope.kind):
             child = Scope(kind.name, scope.workspace)
             rows = _by_parent(live.entities.get(child, ()))
             below = Below(entities.get(child, {}), records.get(child, {}), rows)
@@ -158,11 +158,11 @@ def devices_of(group: Group, address: Address, row: LiveEntity | None, old: Addr
     records = dict(below.records.get(address, {}))
     moved = {}
     for was, record in below.records.get(old, {}).items() if old else ():
-        now = of(was.kind, address.workspace, was.name, parent=address.name)
+        now = make_address(was.kind, address.workspace, was.name, parent=address.name)
         if now not in records:
             records[now], moved[now] = structs.replace(record, address=now), was
     rows = below.rows.get(row.remote_id, ()) if row else ()
-    (kind,) = children(address.kind)
+    (kind,) = child_kinds(address.kind)
     scope = Scope(kind.name, address.workspace)
     return Group(scope, below.entities.get(address, {}), rows, records, len(rows), moved=moved)
 
@@ -174,9 +174,9 @@ def marked_rows(rules: Rules, group: Group, held: Collection[str]) -> dict[Addre
     rows = {row.remote_id: row for row in group.rows if row.remote_id not in held} if path else {}
     for _, row in sorted(rows.items()):
         owner, _, name = trim_edges(str(row.fields.get(path, ""))).partition("/")
-        address = of(row.kind, row.workspace, name)
+        address = make_address(row.kind, row.workspace, name)
         # A mark whose name no manifest could write is nobody's.
-        if owner == rules.stack and NAME.fullmatch(name) and address not in group.entities:
+        if owner == rules.stack and ENTITY_NAME.fullmatch(name) and address not in group.entities:
             marked.setdefault(address, []).append(row)
     return marked
 

@@ -16,11 +16,9 @@ from reconciler.core.planning.parts import ScopePlan
 from reconciler.core.rules import Rules
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
-from reconciler.model.entities import Entity
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.plan.changes import Create, Delete
-from reconciler.model.plan.plans import Skip
-from reconciler.model.snapshots import Desired, RecordedEntity
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import Create, Delete, Skip
+from reconciler.model.snapshots import Desired, Entity, RecordedEntity
 
 _BLOCKED = frozenset({"undeclared secret", "gone without its secret"})
 

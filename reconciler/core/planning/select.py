@@ -16,7 +16,7 @@ from reconciler.core.comparing.match import former_names
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import UnknownAddress
 from reconciler.model.address import Address
-from reconciler.model.kind.kinds import KINDS
+from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Desired, Recorded, Scope
 
 Tags = Mapping[str, str]

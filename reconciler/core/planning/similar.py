@@ -9,8 +9,8 @@ from reconciler.core.comparing.identity import appearance_of, identity_of, simil
 from reconciler.core.planning.parts import ScopePlan
 from reconciler.core.planning.scopes import Matched, Shared
 from reconciler.core.rules import Key
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.plan.changes import Create
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import Create
 from reconciler.model.snapshots import LiveEntity
 
 

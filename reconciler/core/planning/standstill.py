@@ -10,7 +10,7 @@ from msgspec import structs
 
 from reconciler.core.planning.fingerprint import fingerprint, manifest_digest
 from reconciler.core.planning.scopes import Moment
-from reconciler.model.plan.plans import Options, Plan
+from reconciler.model.plans import Options, Plan
 from reconciler.model.snapshots import Desired, Read
 
 # What every plan tells: of what, from what, when, how it was read, and the counts. All else says something, a

@@ -8,9 +8,8 @@ from reconciler.core.comparing.match import Recognized, same_identity
 from reconciler.core.comparing.reused import describe_reuse, find_reuse
 from reconciler.core.planning.scopes import Group, Matched, Shared
 from reconciler.model.address import Address
-from reconciler.model.entities import Entity
-from reconciler.model.plan.plans import Skip
-from reconciler.model.snapshots import ContradictedId, LiveEntity, RecordedEntity
+from reconciler.model.plans import Skip
+from reconciler.model.snapshots import ContradictedId, Entity, LiveEntity, RecordedEntity
 
 _LOOK_AGAIN = "plan again; if it stays so, ask the people who run the service"
 _MERGED = (

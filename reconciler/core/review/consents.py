@@ -10,8 +10,7 @@ from msgspec import UNSET, Struct, structs
 
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.errors import ConsentDiffers
-from reconciler.model.plan.changes import Create, Delete, Update
-from reconciler.model.plan.plans import Consent, Plan
+from reconciler.model.plans import Consent, Create, Delete, Plan, Update
 
 NOTHING = Consent()
 

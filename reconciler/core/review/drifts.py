@@ -10,10 +10,9 @@ from typing import Literal
 from msgspec import Struct, structs
 
 from reconciler.core.feed import read_limit
-from reconciler.model.address import Address, parse
+from reconciler.model.address import Address, parse_address
 from reconciler.model.notices import Notice
-from reconciler.model.plan.changes import Change, Create, Delete, FieldChange, Update
-from reconciler.model.plan.plans import UNCERTAIN, Plan
+from reconciler.model.plans import UNCERTAIN, Change, Create, Delete, FieldChange, Plan, Update
 
 DriftCause = Literal["drifted", "both", "gone", "taken over", "duplicate", "ambiguous"]
 
@@ -98,7 +97,7 @@ def _drifts(plan: Plan) -> Iterator[Drift]:
     for change in plan.changes:
         yield from _of_change(change)
     for notice in plan.notices:
-        if notice.kind == "duplicate" and (address := parse(notice.subject)):
+        if notice.kind == "duplicate" and (address := parse_address(notice.subject)):
             yield Drift(address, "duplicate", what=f"{notice.what}  next: {notice.next}")
     for address in plan.gone:
         yield Drift(address, "gone", what="no longer exists, and is no longer declared")

@@ -1,6 +1,6 @@
 """With which exit code a plan ends that nobody carries out. Of a run: applying/exits.py."""
 
-from reconciler.model.plan.plans import Plan, Verdict
+from reconciler.model.plans import Plan, Verdict
 
 
 def exit_code(plan: Plan, verdict: Verdict, *, ambiguous: bool, detailed: bool) -> int:

@@ -7,12 +7,22 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 from reconciler.model.address import Address
-from reconciler.model.kind.kinds import KINDS, children
-from reconciler.model.plan.changes import Change, Create, Delete, Update, action
-from reconciler.model.plan.plans import Consent, Move, Plan, Reason, Verdict
+from reconciler.model.documents import DirectoryAnswer
+from reconciler.model.kinds import KINDS, child_kinds
+from reconciler.model.plans import (
+    Change,
+    Consent,
+    Create,
+    Delete,
+    GuardReason,
+    Move,
+    Plan,
+    Update,
+    Verdict,
+    action_of,
+)
 from reconciler.model.settings import GuardLimits
 from reconciler.model.snapshots import UNKNOWN, Scope
-from reconciler.model.tables import DirectoryAnswer
 
 Missing = frozenset[tuple[str, str]]  # kind and action
 
@@ -56,11 +66,11 @@ def _scopes(plan: Plan) -> list[Scope]:
     return sorted({Scope.of(change.address) for change in plan.changes})
 
 
-def _not_offered(plan: Plan, missing: Missing) -> Iterator[Reason]:
+def _not_offered(plan: Plan, missing: Missing) -> Iterator[GuardReason]:
     """Say which changes the deployment has no call for (rule C1). No consent lifts it."""
     for scope in _scopes(plan):
         for word in sorted(word for kind, word in missing if kind == scope.kind):
-            addresses = [str(one.address) for one in plan.scoped(scope) if action(one) == word]
+            addresses = [str(one.address) for one in plan.scoped(scope) if action_of(one) == word]
             if not addresses:
                 continue
             what = (
@@ -70,10 +80,10 @@ def _not_offered(plan: Plan, missing: Missing) -> Iterator[Reason]:
             step = (
                 f"leave them out with --except kind:{scope.kind}, or correct capabilities in service.profile"
             )
-            yield Reason("C1", str(scope), len(addresses), 0, what, step)
+            yield GuardReason("C1", str(scope), len(addresses), 0, what, step)
 
 
-def _unprovided(plan: Plan, placeholders: AbstractSet[Address]) -> Iterator[Reason]:
+def _unprovided(plan: Plan, placeholders: AbstractSet[Address]) -> Iterator[GuardReason]:
     """Say which writes would upload the placeholder of an export (rule C2). No consent lifts it."""
     for scope in _scopes(plan):
         changes = (one for one in plan.scoped(scope) if not isinstance(one, Delete))
@@ -81,10 +91,10 @@ def _unprovided(plan: Plan, placeholders: AbstractSet[Address]) -> Iterator[Reas
         if addresses:
             what = f"the plan would upload the placeholder of an export as content: {_named(addresses)}."
             step = "put the real content into its file, or leave these out with --except"
-            yield Reason("C2", str(scope), len(addresses), 0, what, step)
+            yield GuardReason("C2", str(scope), len(addresses), 0, what, step)
 
 
-def _recorded_elsewhere(plan: Plan) -> Iterator[Reason]:
+def _recorded_elsewhere(plan: Plan) -> Iterator[GuardReason]:
     """Refuse to adopt or make again what is recorded at another address of the same service (rule X8)."""
     for one in plan.elsewhere or ():
         if one.alike and one.claimed:
@@ -94,28 +104,28 @@ def _recorded_elsewhere(plan: Plan) -> Iterator[Reason]:
                 "another address."
             )
             step = "plan again with --same-service: the records come with it, and who left is deleted"
-            yield Reason("X8", one.origin, one.claimed, 0, what, step)
+            yield GuardReason("X8", one.origin, one.claimed, 0, what, step)
 
 
-def _incomplete(plan: Plan) -> Iterator[Reason]:
+def _incomplete(plan: Plan) -> Iterator[GuardReason]:
     """Say what would be deleted after an incomplete read (rule G4). No consent lifts it."""
     unread = {read.scope for read in plan.reads if not read.complete}
     # Devices are read with their contacts.
-    unread |= {Scope(kind.name, scope.workspace) for scope in unread for kind in children(scope.kind)}
+    unread |= {Scope(kind.name, scope.workspace) for scope in unread for kind in child_kinds(scope.kind)}
     for scope in sorted(unread):
         if count := _deletes_of(plan, scope):
             what = f"the plan deletes {count} {scope}, and the read of that list was not complete."
             step = "plan again; if it stays so, the service's list changes while it is read, or is cut short"
-            yield Reason("G4", str(scope), count, 0, what, step)
+            yield GuardReason("G4", str(scope), count, 0, what, step)
 
 
-def _deletes(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
+def _deletes(plan: Plan, limits: GuardLimits) -> Iterator[GuardReason]:
     total = plan.count("delete")
     check = "check that nothing is missing from the manifests"
     step = f"{check}; if this is meant, apply with --allow-deletes {total}"
     if total > limits.deletes_max:
         what = f"the plan deletes {total} entities (the limit is {limits.deletes_max})."
-        yield Reason("G1", "", total, limits.deletes_max, what, step)
+        yield GuardReason("G1", "", total, limits.deletes_max, what, step)
     yield from _adopted_deletes(plan, limits, step)
     yield from _deletes_in_use(plan, step)
     for scope in _scopes(plan):
@@ -125,17 +135,17 @@ def _deletes(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
         left = owned - sum(1 for address in (*plan.gone, *plan.forgotten) if Scope.of(address) == scope)
         where = f"the plan deletes {count} of {owned} {scope}"
         if count and owned > 1 and count >= left:
-            yield Reason("G1", str(scope), count, left - 1, f"{where}: none would be left.", step)
+            yield GuardReason("G1", str(scope), count, left - 1, f"{where}: none would be left.", step)
         elif count > _FEW and _over(count, owned, percent):
             what = f"{where} {_shares(count, owned, percent)}."
-            yield Reason("G1", str(scope), count, owned * percent // 100, what, step)
+            yield GuardReason("G1", str(scope), count, owned * percent // 100, what, step)
 
 
 def _deletes_of(plan: Plan, scope: Scope) -> int:
     return sum(1 for change in plan.scoped(scope) if isinstance(change, Delete))
 
 
-def _adopted_deletes(plan: Plan, limits: GuardLimits, step: str) -> Iterator[Reason]:
+def _adopted_deletes(plan: Plan, limits: GuardLimits, step: str) -> Iterator[GuardReason]:
     """Refuse to delete many that existed before us, or of which nobody knows whether they did (rule G5)."""
     older = [one for one in plan.changes if isinstance(one, Delete) and one.adopted]
     if len(older) > limits.adopted_deletes_max:
@@ -144,16 +154,16 @@ def _adopted_deletes(plan: Plan, limits: GuardLimits, step: str) -> Iterator[Rea
             f"(the limit is {limits.adopted_deletes_max}): "
             f"{_named([f'{one.address} ({_origin(one)})' for one in older])}."
         )
-        yield Reason("G5", "", len(older), limits.adopted_deletes_max, what, step)
+        yield GuardReason("G5", "", len(older), limits.adopted_deletes_max, what, step)
 
 
-def _deletes_in_use(plan: Plan, step: str) -> Iterator[Reason]:
+def _deletes_in_use(plan: Plan, step: str) -> Iterator[GuardReason]:
     """Refuse any delete of a kind that others may be using, which nobody can see from here (rule G6)."""
     for scope in _scopes(plan):
         doomed = [str(one.address) for one in plan.scoped(scope) if isinstance(one, Delete)]
         if doomed and (lost := KINDS[scope.kind].in_use):
             what = f"the plan deletes {len(doomed)} {scope} ({_named(doomed)}): {lost}."
-            yield Reason("G6", str(scope), len(doomed), 0, what, step)
+            yield GuardReason("G6", str(scope), len(doomed), 0, what, step)
 
 
 def _origin(change: Delete) -> str:
@@ -163,23 +173,23 @@ def _origin(change: Delete) -> str:
     return f"adopted on {change.adopted[:10]}"
 
 
-def _creates(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
+def _creates(plan: Plan, limits: GuardLimits) -> Iterator[GuardReason]:
     """Refuse to create many again: the read was probably short (rules G2, R6)."""
     total = sum(1 for change in plan.changes if _recreates(change))
     step = f"look whether they are really gone; if this is meant, apply with --allow-creates {total}"
     gone = "that we recorded seem to be gone and would be created again"
     if total > limits.creates_max:
         what = f"{total} entities {gone} (the limit is {limits.creates_max})."
-        yield Reason("G2", "", total, limits.creates_max, what, step)
+        yield GuardReason("G2", "", total, limits.creates_max, what, step)
     for scope in _scopes(plan):
         count, owned = sum(map(_recreates, plan.scoped(scope))), plan.owned.get(str(scope), 0)
         percent = limits.creates_max_percent
         if _over(count, owned, percent):
             what = f"{count} of {owned} {scope} {gone} {_shares(count, owned, percent)}."
-            yield Reason("G2", str(scope), count, owned * percent // 100, what, step)
+            yield GuardReason("G2", str(scope), count, owned * percent // 100, what, step)
 
 
-def _updates(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
+def _updates(plan: Plan, limits: GuardLimits) -> Iterator[GuardReason]:
     step = f"read the plan; if this is meant, apply with --allow-updates {plan.count('update')}"
     percent = limits.updates_max_percent
     for scope in _scopes(plan):
@@ -191,10 +201,10 @@ def _updates(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
         if count > limits.updates_max and _over(count, base, percent):
             limit = max(limits.updates_max, base * percent // 100)
             what = f"the plan updates {count} of {base} {scope} {_shares(count, base, percent)}."
-            yield Reason("G2", str(scope), count, limit, what, step)
+            yield GuardReason("G2", str(scope), count, limit, what, step)
 
 
-def _moves(losing: Sequence[Move]) -> Iterator[Reason]:
+def _moves(losing: Sequence[Move]) -> Iterator[GuardReason]:
     """Refuse to lose what others have written of who moves to another workspace (rule G8)."""
     total = len(losing)
     said = [f"{one.after} (from {one.before}: {', '.join((*one.lost, *one.devices))})" for one in losing]
@@ -203,7 +213,7 @@ def _moves(losing: Sequence[Move]) -> Iterator[Reason]:
         "declare them, or copy the fields with `meta: {carryOver: true}`; if the loss is meant, apply with "
         f"--allow-moves {total}"
     )
-    yield Reason("G8", "", total, 0, what, step)
+    yield GuardReason("G8", "", total, 0, what, step)
 
 
 def _lost(answer: DirectoryAnswer) -> int:
@@ -211,7 +221,7 @@ def _lost(answer: DirectoryAnswer) -> int:
     return max(0, answer.before - answer.rows)
 
 
-def _fewer_rows(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
+def _fewer_rows(plan: Plan, limits: GuardLimits) -> Iterator[GuardReason]:
     """Refuse what follows from a short answer: who is missing would look as if they had left (rule G7)."""
     percent, total = limits.fewer_rows_max_percent, sum(map(_lost, plan.answers))
     step = f"look what it holds; if this is meant, apply with --allow-fewer-rows {total}"
@@ -223,7 +233,7 @@ def _fewer_rows(plan: Plan, limits: GuardLimits) -> Iterator[Reason]:
                 f"{lost:,} fewer than at the last apply "
                 f"{_shares(lost, one.before, percent)}."
             )
-            yield Reason("G7", one.name, lost, one.before * percent // 100, what, step)
+            yield GuardReason("G7", one.name, lost, one.before * percent // 100, what, step)
 
 
 def _named(texts: Sequence[str]) -> str:

@@ -15,10 +15,9 @@ from reconciler.core.comparing.identity import email_key
 from reconciler.core.comparing.normalize import WITHHELD
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.kind.types import Lookalike, complete
-from reconciler.model.plan.changes import Create, Delete
-from reconciler.model.plan.plans import Plan
+from reconciler.model.field_types import LookalikeRule, require_rows
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import Create, Delete, Plan
 
 _names_min = 2  # texts of a headline that are somebody's name together; one alone is a word
 _local_min = 3  # characters before the @ that may tell one person from another
@@ -90,6 +89,6 @@ def _of_nothing(_path: str, _value: str, _name: tuple[str, ...]) -> Iterator[_Tr
 
 # What one value may tell, with the name of whoever has it, by the type of its field. A name alone tells
 # nothing: two people of one name are nothing unusual.
-_TRAITS_OF: Mapping[Lookalike, Callable[[str, str, tuple[str, ...]], Iterator[_Trait]]] = complete(
-    Lookalike, {"nothing": _of_nothing, "name": _of_nothing, "email": _of_email, "phone": _of_phone}
+_TRAITS_OF: Mapping[LookalikeRule, Callable[[str, str, tuple[str, ...]], Iterator[_Trait]]] = require_rows(
+    LookalikeRule, {"nothing": _of_nothing, "name": _of_nothing, "email": _of_email, "phone": _of_phone}
 )

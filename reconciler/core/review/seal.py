@@ -13,10 +13,9 @@ from collections.abc import Iterator
 
 from msgspec import UNSET, structs
 
-from reconciler.model.documents import unnumbered
-from reconciler.model.encoding import encode, encode_pieces
-from reconciler.model.plan.changes import Delete
-from reconciler.model.plan.plans import Plan
+from reconciler.model.documents import without_row_number
+from reconciler.model.encoding import encode_json, encode_json_pieces
+from reconciler.model.plans import Delete, Plan
 from reconciler.model.snapshots import Read
 
 
@@ -37,9 +36,9 @@ def sealed_pieces(plan: Plan, program: str) -> Iterator[bytes]:
     fields = {name: value for name, value in structs.asdict(kept(plan)).items() if name in _FIELDS}
     file = PlanFile(**fields, program=program)
     seal = hashlib.sha256()
-    for piece in encode_pieces(file):
+    for piece in encode_json_pieces(file):
         seal.update(piece)
-    return encode_pieces(structs.replace(file, seal=seal.hexdigest()), indent=2)
+    return encode_json_pieces(structs.replace(file, seal=seal.hexdigest()), indent=2)
 
 
 # The fields of a plan without those that only its file has.
@@ -65,10 +64,10 @@ def shown_by(plan: Plan) -> bytes:
     # Two plans always differ in their times, and the fingerprint has a sentence of its own (`why_stale`).
     # A database promises no order: the number of a row is that of one answer, and no part of a review.
     changes = tuple(
-        one if isinstance(one, Delete) else structs.replace(one, place=unnumbered(one.place))
+        one if isinstance(one, Delete) else structs.replace(one, place=without_row_number(one.place))
         for one in plan.changes
     )
-    notices = tuple(structs.replace(one, place=unnumbered(one.place)) for one in plan.notices)
+    notices = tuple(structs.replace(one, place=without_row_number(one.place)) for one in plan.notices)
     shown = structs.replace(kept(plan), changes=changes, notices=notices)
     # Another commit with the same manifests is no other plan.
-    return encode(structs.replace(shown, created_at="", expires_at="", fingerprint="", commit=UNSET))
+    return encode_json(structs.replace(shown, created_at="", expires_at="", fingerprint="", commit=UNSET))

@@ -14,8 +14,7 @@ from msgspec import Struct, structs
 from reconciler.core.comparing.normalize import SECRET, instant
 from reconciler.core.review.seal import shown_by
 from reconciler.model.address import Address
-from reconciler.model.plan.changes import Change, Create, Delete, Update, action
-from reconciler.model.plan.plans import Plan, Reason, Verdict
+from reconciler.model.plans import Change, Create, Delete, GuardReason, Plan, Update, Verdict, action_of
 
 RULE = "A1"  # docs/planning.md
 
@@ -100,8 +99,8 @@ def stale_verdict(saved: Plan, fresh: Plan | None, why: str, next_step: str) -> 
     """
     found = changed_between(saved, fresh) if fresh is not None else ChangedBetween({}, {}, ())
     said = ((one, _words(found.old.get(one), found.new.get(one))) for one in found.addresses)
-    reasons = (Reason(RULE, one, 1, 0, f"{one}: {what}", "") for one, what in said)
-    return Verdict((Reason(RULE, "", len(found.addresses), 0, why, next_step), *reasons))
+    reasons = (GuardReason(RULE, one, 1, 0, f"{one}: {what}", "") for one, what in said)
+    return Verdict((GuardReason(RULE, "", len(found.addresses), 0, why, next_step), *reasons))
 
 
 def _words(old: Form | None, new: Form | None) -> str:
@@ -122,7 +121,7 @@ def _form(change: Change, same_salt: bool) -> dict[str, Any]:  # noqa: FBT001 - 
     """A change as nested plain values, fields by path, so that DeepDiff can name what is inside."""
     form = structs.asdict(change)
     form.pop("place", None)
-    form["action"] = action(change)
+    form["action"] = action_of(change)
     match change:
         case Create():
             form["fields"] = dict(change.fields)

@@ -11,9 +11,8 @@ from functools import cache
 from reconciler.core.rules import Rules
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.plan.changes import Delete, Update
-from reconciler.model.plan.plans import Plan
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import Delete, Plan, Update
 from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, Scope
 
 Whom = Callable[[Address], str]  # who somebody is, in one line; "" where nothing is known

@@ -14,8 +14,8 @@ from msgspec import Struct, structs
 
 from reconciler.core.digests import keyed_digest
 from reconciler.model.address import Address
-from reconciler.model.encoding import decode, encode
-from reconciler.model.run.audit import AuditEntry, Head
+from reconciler.model.encoding import decode_json, encode_json
+from reconciler.model.runs import AuditEntry, Head
 
 # Part of what entry 1 is tied to, so that no digest made for another purpose passes for a beginning.
 _CHAIN = "reconciler audit: chain"
@@ -45,7 +45,7 @@ class Verification(Struct, frozen=True):
 
 def beginning(origin: str, stack: str) -> Head:
     """Return what entry 1 of this origin and stack is tied to, so that no other chain passes for theirs."""
-    return Head(0, hashlib.sha256(encode((_CHAIN, origin, stack))).hexdigest())
+    return Head(0, hashlib.sha256(encode_json((_CHAIN, origin, stack))).hexdigest())
 
 
 def chained(entry: AuditEntry, previous: Head | None) -> AuditEntry:
@@ -59,13 +59,13 @@ def chained(entry: AuditEntry, previous: Head | None) -> AuditEntry:
 
 def body(entry: AuditEntry) -> bytes:
     """Return what an entry's hash is made of: all of it but that hash, as canonical JSON."""
-    return encode(structs.replace(entry, hash=""))
+    return encode_json(structs.replace(entry, hash=""))
 
 
 def read(number: int, text: bytes, digest: bytes) -> AuditEntry | Damaged:
     """Return the entry that was stored as its number, body and hash; damaged, if a byte differs."""
     try:
-        entry = structs.replace(decode(text, AuditEntry), hash=digest.decode())
+        entry = structs.replace(decode_json(text, AuditEntry), hash=digest.decode())
         written = body(entry)
     except (msgspec.DecodeError, ValueError):  # their texts may quote what stands there
         return Damaged(number, "it cannot be read")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from reconciler.model.inputs import BlobIds, InputDifference, InputFile
+from reconciler.model.documents import BlobIds, InputDifference, InputFile
 
 _AT_ONCE = 1024 * 1024  # bytes that are hashed at once: of a large file there is no second copy
 POINTER_MAX = 1024  # bytes of a pointer of git-lfs

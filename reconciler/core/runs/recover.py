@@ -14,10 +14,8 @@ from msgspec import Struct, structs
 from reconciler.core.planning.fingerprint import fingerprint, placeless
 from reconciler.model.address import Address
 from reconciler.model.notices import Notice
-from reconciler.model.plan.changes import Change, Create
-from reconciler.model.plan.plans import Consent, Plan
-from reconciler.model.run.journal import Intent, JournalEntry
-from reconciler.model.run.running import Running
+from reconciler.model.plans import Change, Consent, Create, Plan
+from reconciler.model.runs import Intent, JournalEntry, Running
 
 
 class Unfinished(Struct, frozen=True):

@@ -29,13 +29,22 @@ from reconciler.core.planning.parts import ScopePlan, merge
 from reconciler.core.planning.scopes import Moment
 from reconciler.model.address import Address
 from reconciler.model.documents import Controls, Fields, Place, Scalar
-from reconciler.model.encoding import encode
-from reconciler.model.entities import Entity
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.plan.changes import Change, Create, Delete, FieldChange, Update, action
-from reconciler.model.plan.plans import Move, Options, Plan, Skip
-from reconciler.model.run.outcomes import Outcome, Run
-from reconciler.model.snapshots import Desired, LiveEntity, Recorded, RecordedEntity, Scope
+from reconciler.model.encoding import encode_json
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import (
+    Change,
+    Create,
+    Delete,
+    FieldChange,
+    Move,
+    Options,
+    Plan,
+    Skip,
+    Update,
+    action_of,
+)
+from reconciler.model.runs import Outcome, Run
+from reconciler.model.snapshots import Desired, Entity, LiveEntity, Recorded, RecordedEntity, Scope
 
 BY_MANIFEST = "undo it by the manifests: revert the commit, plan and apply"
 _BY_HAND = "set it by hand, or by the manifests"
@@ -92,7 +101,7 @@ def _moved_back(plan: Plan, applied: set[Address]) -> tuple[Move, ...] | UnsetTy
 def proof(plan: Plan, key: str) -> str:
     """Return the digest of a whole undo that only the store's salt can make, its own place left empty."""
     bare = structs.replace(plan, fingerprint="", options=structs.replace(plan.options, undo_proof=""))
-    return hmac.new(f"undo {key}".encode(), encode(bare), hashlib.sha256).hexdigest()
+    return hmac.new(f"undo {key}".encode(), encode_json(bare), hashlib.sha256).hexdigest()
 
 
 def proved(plan: Plan, key: str) -> bool:
@@ -265,7 +274,7 @@ def fitting(plan: Plan, recorded: Recorded, done: Collection[Address] = ()) -> F
 
 def _conflict(change: Change, why: str) -> Outcome:
     remote_id = "" if isinstance(change, Create) else change.remote_id
-    return Outcome(change.address, action(change), "conflict", why, BY_MANIFEST, remote_id)
+    return Outcome(change.address, action_of(change), "conflict", why, BY_MANIFEST, remote_id)
 
 
 def _unfit(change: Change, recorded: Recorded) -> str:

@@ -24,20 +24,25 @@ from reconciler.core.views.listing import planned_words
 from reconciler.core.views.reasons import reasons
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields, Scalar
-from reconciler.model.entities import Entity
-from reconciler.model.kind.kinds import BUILT_IN, KINDS
-from reconciler.model.plan.changes import Cause, Create, Delete, FieldChange, Update
-from reconciler.model.plan.explanations import (
+from reconciler.model.kinds import BUILT_IN_KINDS, KINDS
+from reconciler.model.plans import (
+    Cause,
     Control,
+    Create,
     Decision,
+    Delete,
     EntitySources,
     ExplainedField,
     Explanation,
+    FieldChange,
     FieldReason,
     LastWrite,
+    Plan,
+    Skip,
+    Update,
+    Verdict,
 )
-from reconciler.model.plan.plans import Plan, Skip, Verdict
-from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, RecordedEntity, Scope
+from reconciler.model.snapshots import Desired, Entity, Live, LiveEntity, Recorded, RecordedEntity, Scope
 
 State = Literal["declared", "owned", "drifted", "removed", "outside"]
 
@@ -200,7 +205,7 @@ def _explained(known: Evidence, across: Shared | None, one: _Found, state: State
         protected=bool(record and record.protected),
         last_write=known.writes.get(record.address) if record else None,
         controls=tuple(_controls(entity, sources)) if entity else (),
-        own_kind=address.kind not in BUILT_IN,
+        own_kind=address.kind not in BUILT_IN_KINDS,
     )
 
 

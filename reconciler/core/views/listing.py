@@ -22,12 +22,11 @@ from reconciler.core.review.drifts import drifts
 from reconciler.core.rules import Rules
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
-from reconciler.model.entities import Entity
-from reconciler.model.kind.kinds import KINDS, Kind, children
+from reconciler.model.kind import Kind
+from reconciler.model.kinds import KINDS, child_kinds
 from reconciler.model.notices import Notice
-from reconciler.model.plan.changes import Delete, action
-from reconciler.model.plan.plans import Plan
-from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, RecordedEntity, Scope
+from reconciler.model.plans import Delete, Plan, action_of
+from reconciler.model.snapshots import Desired, Entity, Live, LiveEntity, Recorded, RecordedEntity, Scope
 
 State = Literal["declared", "owned", "drifted", "unmanaged"]
 
@@ -119,7 +118,7 @@ def _concern(selection: Selection, scope: Scope) -> Iterator[bool]:
 
 def _read_with(kind: str) -> Iterator[Kind]:
     yield KINDS[kind]
-    yield from children(kind)
+    yield from child_kinds(kind)
 
 
 def _anybody(scope: Scope) -> Address:
@@ -155,7 +154,7 @@ def planned_words(plan: Plan) -> dict[Address, str]:
     return {
         **dict.fromkeys(plan.gone, "forget"),
         **{one.address: "adopt" for one in plan.adoptions},
-        **{one.address: action(one) for one in plan.changes},
+        **{one.address: action_of(one) for one in plan.changes},
     }
 
 

@@ -7,7 +7,7 @@ what the value means for a plan (explaining.py).
 from reconciler.core.declared.crosscheck import Declared
 from reconciler.core.rules import Rules
 from reconciler.model.documents import Content, Place
-from reconciler.model.plan.explanations import EntitySources, FieldSource
+from reconciler.model.plans import EntitySources, FieldSource
 
 
 def sources_of(one: Declared, rules: Rules) -> EntitySources:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from reconciler.directories.answers import AnswerRows, DirectoryFailed
 from reconciler.directories.ldap.ber import OCTETS, SEQUENCE, SET, NotBer, elements, shaped
-from reconciler.model.tables import CELLS_MAX, UNSAID
+from reconciler.model.documents import CELLS_MAX, UNSAID
 from reconciler.parsing.build import shown
 
 DN = "dn"

@@ -44,7 +44,7 @@ from reconciler.directories.ldap.wire import (
 )
 from reconciler.directories.whole import ChangedError, whole
 from reconciler.extras import require
-from reconciler.model.directories import LdapDirectory
+from reconciler.model.settings import LdapDirectory
 
 if TYPE_CHECKING:
     from reconciler.directories.ldap.requests import LdapRequests

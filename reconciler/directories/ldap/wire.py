@@ -16,8 +16,8 @@ from reconciler.core.calls import is_loopback
 from reconciler.directories.answers import DirectoryFailed
 from reconciler.directories.ldap.ber import INTEGER, SEQUENCE, NotBer, elements, header, number
 from reconciler.directories.origin import plain_url, trusted
-from reconciler.model.directories import LdapDirectory
-from reconciler.model.tables import CHARACTERS_MAX
+from reconciler.model.documents import CHARACTERS_MAX
+from reconciler.model.settings import LdapDirectory
 
 # What answers, by its tag (RFC 4511, appendix B).
 BOUND, ENTRY, DONE, REFERENCE, EXTENDED = 0x61, 0x64, 0x65, 0x73, 0x78

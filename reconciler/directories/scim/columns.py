@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from reconciler.directories.answers import AnswerRows, DirectoryFailed
-from reconciler.model.tables import CELLS_MAX, COLUMNS_MAX, UNSAID
+from reconciler.model.documents import CELLS_MAX, COLUMNS_MAX, UNSAID
 from reconciler.parsing.build import shown
 from reconciler.parsing.objects import TEXTS, flat
 

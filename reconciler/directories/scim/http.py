@@ -27,8 +27,8 @@ from reconciler.directories.answers import DirectoryFailed
 from reconciler.directories.origin import plain_url, trusted
 from reconciler.directories.scim.pages import Query
 from reconciler.directories.whole import ChangedError
-from reconciler.model.directories import ScimDirectory
-from reconciler.model.tables import CHARACTERS_MAX
+from reconciler.model.documents import CHARACTERS_MAX
+from reconciler.model.settings import ScimDirectory
 from reconciler.parsing.build import NODES_MAX
 from reconciler.parsing.objects import DECODER
 from reconciler.service.http.way import causes

@@ -14,7 +14,7 @@ from reconciler.directories.scim.columns import ResourceColumns
 from reconciler.directories.scim.http import ScimCalls
 from reconciler.directories.scim.pages import PageWalk, Query, list_page
 from reconciler.directories.whole import ChangedError, whole
-from reconciler.model.directories import ScimDirectory
+from reconciler.model.settings import ScimDirectory
 
 
 def read_scim(

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from reconciler.directories.answers import AnswerRows, DirectoryFailed
-from reconciler.model.tables import CELLS_MAX, CHARACTERS_MAX, COLUMNS_MAX, UNSAID
+from reconciler.model.documents import CELLS_MAX, CHARACTERS_MAX, COLUMNS_MAX, UNSAID
 from reconciler.parsing.build import shown
 
 _WHOLE_MAX = 1e15  # floats below it have all their digits

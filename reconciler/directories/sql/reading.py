@@ -8,7 +8,7 @@ from reconciler.directories.sql import sqlite
 from reconciler.directories.sql.cells import answer_of
 from reconciler.directories.sql.statements import READ_ONLY, dialect_of, why_no_query, why_no_url
 from reconciler.extras import require
-from reconciler.model.directories import SqlDirectory
+from reconciler.model.settings import SqlDirectory
 
 
 def read_sql(_name: str, directory: SqlDirectory, *, rows_max: int) -> AnswerRows:

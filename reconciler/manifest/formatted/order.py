@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from reconciler.manifest.entries import Steps, by_plural, kind_at
 from reconciler.manifest.schema.schemas import read_schema
-from reconciler.model.kind.kind import Kind
-from reconciler.model.kind.kinds import children, derived
-from reconciler.model.kind.types import Shape, complete
+from reconciler.model.field_types import FieldShape, require_rows
+from reconciler.model.kind import Kind
+from reconciler.model.kinds import cache_by_kinds, child_kinds
 
 Rank = Callable[[str], tuple[int, str]]
 
@@ -45,19 +45,19 @@ def _below(kind: Kind, rest: Steps) -> Rank | None:
 
 # How deep below a field its keys are sorted by their names, by the shape of the field. The names of custom
 # values are the author's.
-_SORTED_DEPTH: Mapping[Shape, int] = complete(
-    Shape, {"scalar": 0, "content": 0, "custom": 0, "channels": 2, "group": 1}
+_SORTED_DEPTH: Mapping[FieldShape, int] = require_rows(
+    FieldShape, {"scalar": 0, "content": 0, "custom": 0, "channels": 2, "group": 1}
 )
 
 
-@derived
+@cache_by_kinds
 def body_keys(kind: str) -> tuple[str, ...]:
     """Return every key of an entry in its order: fields, what belongs to it, what the program should do."""
     row = next(one for one in by_plural().values() if one.name == kind)
-    return (*(field.name for field in row.keys), *(child.plural for child in children(kind)), "meta")
+    return (*(field.name for field in row.keys), *(child.plural for child in child_kinds(kind)), "meta")
 
 
-@derived
+@cache_by_kinds
 def _parts() -> Mapping[str, tuple[str, ...]]:
     schema = read_schema("manifest")
     named = {"roster": "roster", "meta": "reactivableMeta", "content": "content"}
@@ -70,6 +70,6 @@ def _in_order(keys: Sequence[str]) -> Rank:
     return lambda key: (known.get(key, len(known)), "")  # unknown ones last; sorting keeps their order
 
 
-@derived
+@cache_by_kinds
 def _numbers(keys: tuple[str, ...]) -> Mapping[str, int]:
     return {key: number for number, key in enumerate(keys)}

@@ -20,9 +20,8 @@ from msgspec import Struct
 from reconciler.core.declared.apart import ManifestPart
 from reconciler.model.address import Address
 from reconciler.model.documents import Controls, Place, Scalar
-from reconciler.model.entities import Entity
 from reconciler.model.notices import Notice
-from reconciler.model.snapshots import Scope
+from reconciler.model.snapshots import Entity, Scope
 
 MAGIC = b"reconciler cache 2\n"
 _CHUNK = 10_000  # entities that are made at once: what one takes besides them is gone before the next

@@ -33,12 +33,11 @@ from reconciler.manifest.load import Loaded, load
 from reconciler.manifest.readlog import ReadLog
 from reconciler.manifest.schema.schemas import read_text
 from reconciler.manifest.sources import ManifestFile, find, read
-from reconciler.model.encoding import encode
-from reconciler.model.inputs import InputFile
-from reconciler.model.kind.kinds import KINDS
+from reconciler.model.documents import ROWS_MAX, InputFile
+from reconciler.model.encoding import encode_json
+from reconciler.model.kinds import KINDS
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
-from reconciler.model.tables import ROWS_MAX
 from reconciler.ownership import Folder
 from reconciler.private_cache import STATE_FOLDER as STORE_FOLDER
 from reconciler.private_cache import make_private_folder
@@ -201,12 +200,14 @@ class ManifestCache:
         return f"{sha256(self._settings_digest + file.encode()).hexdigest()}.part"
 
     def _made_for(self, file: str, digest: bytes) -> bytes:
-        return encode([self._version or _version(), self._settings_digest.hex(), file, digest.hex()])
+        return encode_json([self._version or _version(), self._settings_digest.hex(), file, digest.hex()])
 
     @cached_property
     def _settings_digest(self) -> bytes:
         """The digest of all settings that decide what manifests mean, kinds of the profile included."""
-        return sha256(encode([self._rules, self._settings.contact_fields, list(KINDS.values())])).digest()
+        return sha256(
+            encode_json([self._rules, self._settings.contact_fields, list(KINDS.values())])
+        ).digest()
 
 
 def load_from(

@@ -11,7 +11,7 @@ import msgspec
 
 from reconciler.directories.answers import AnswerRows
 from reconciler.manifest.rosters.table import Row, Table, TableBuilder
-from reconciler.model.tables import UNSAID, DirectoryAnswer
+from reconciler.model.documents import UNSAID, DirectoryAnswer
 from reconciler.parsing.build import shown
 
 _NAME_MAX = 400  # characters of the name of a row

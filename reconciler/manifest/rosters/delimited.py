@@ -14,7 +14,7 @@ from contextlib import suppress
 
 from reconciler.errors import Problem
 from reconciler.manifest.rosters.table import Row, Table, TableBuilder, no_table, not_text
-from reconciler.model.tables import ROWS_MAX
+from reconciler.model.documents import ROWS_MAX
 
 # What programs write into the first line for a spreadsheet: which sign stands between the cells.
 _SEPARATOR = re.compile(r'\ufeff?"?sep=(.)"?[ \t]*[\r\n]*', re.IGNORECASE)

@@ -12,7 +12,7 @@ from typing import Any
 
 from reconciler.errors import Problem
 from reconciler.manifest.rosters.table import Row, Table, TableBuilder, no_table, not_text
-from reconciler.model.tables import CELLS_MAX, COLUMNS_MAX
+from reconciler.model.documents import CELLS_MAX, COLUMNS_MAX
 from reconciler.parsing.objects import DECODER, DEEP, TEXTS, flat
 
 _FORM = "a roster in JSON is a list of objects: [{...}, {...}]"

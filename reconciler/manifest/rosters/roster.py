@@ -15,9 +15,9 @@ from reconciler.manifest.flatten import control_places, controls
 from reconciler.manifest.places import RowPlaces
 from reconciler.manifest.rosters.table import Row, Table
 from reconciler.manifest.rosters.template import Template, UnknownColumn, columns_of, compiled
-from reconciler.model.address import NAME
+from reconciler.model.address import ENTITY_NAME
 from reconciler.model.documents import Controls, Document, Origin, Scalar
-from reconciler.model.kind.kinds import CONTACT
+from reconciler.model.kinds import CONTACT
 from reconciler.parsing.build import shown
 from reconciler.parsing.paths import Path, unsayable
 from reconciler.parsing.tree import Tree
@@ -139,7 +139,7 @@ class Roster:
             return ""
         text = self._name.render(cells) or ""
         name = slugify(text)
-        if NAME.fullmatch(name):
+        if ENTITY_NAME.fullmatch(name):
             return name
         cell = self._cell(self._name)
         what, code = "the name of this row would be empty: nothing in it has a form in a-z and 0-9.", "E503"

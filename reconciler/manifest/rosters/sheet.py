@@ -28,8 +28,7 @@ from reconciler.manifest.rosters.workbook import (
     read_texts,
     unescape,
 )
-from reconciler.model.documents import in_sheet
-from reconciler.model.tables import CELLS_MAX, COLUMNS_MAX, UNSAID
+from reconciler.model.documents import CELLS_MAX, COLUMNS_MAX, UNSAID, sheet_file_name
 from reconciler.parsing.build import shown
 
 _MERGED_SHOWN_MAX = 20
@@ -93,7 +92,7 @@ def read_sheet(data: bytes, file: str, wanted: str) -> Table:
     book = find_sheet(package, wanted)
     formats = read_formats(package, book.styles)
     reader = _Cells(package, read_texts(package, book.texts), formats)
-    place = in_sheet(file, book.sheet)
+    place = sheet_file_name(file, book.sheet)
     builder = TableBuilder(place, of_cells=True, width=COLUMNS_MAX)
     builder.take(reader.rows(book.part))
     merged = tuple(_merged(reader.merged, place))

@@ -10,8 +10,7 @@ from itertools import islice
 
 from reconciler.core.text import is_blank, normalize_unicode, trim_edges
 from reconciler.errors import Problem
-from reconciler.model.documents import Place
-from reconciler.model.tables import COLUMNS_MAX, ROWS_MAX
+from reconciler.model.documents import COLUMNS_MAX, ROWS_MAX, Place
 from reconciler.parsing.characters import HINT, UNFIT, complaint
 
 _PROBLEMS_MAX = 1000  # of one file, as many as one run shows; a wrong delimiter would be one a row

@@ -18,8 +18,7 @@ from reconciler.manifest.rosters.answered import table_of, told
 from reconciler.manifest.rosters.reading import has_sheets, read_roster
 from reconciler.manifest.rosters.table import Table, no_table
 from reconciler.manifest.sources import named
-from reconciler.model.documents import Place
-from reconciler.model.tables import DirectoryAnswer
+from reconciler.model.documents import DirectoryAnswer, Place
 from reconciler.parsing.tree import Tree
 
 

@@ -11,7 +11,7 @@ import jsonschema_rs
 from reconciler.errors import Problem
 from reconciler.manifest.schema.published import address
 from reconciler.manifest.schema.schemas import Extras, read_schema, resources
-from reconciler.model.kind.kinds import derived
+from reconciler.model.kinds import cache_by_kinds
 from reconciler.parsing.paths import Subject, plain
 from reconciler.parsing.tree import Tree
 
@@ -52,7 +52,7 @@ def mistakes(
     return (Mistake(tree.problem(path, what, hint, code="E208"), tuple(path)),)
 
 
-@derived
+@cache_by_kinds
 def _gate(name: str, extras: tuple[tuple[str, tuple[str, ...]], ...]) -> jsonschema_rs.Draft202012Validator:
     known = resources() | {address(name): read_schema(name, dict(extras))}
     registry = jsonschema_rs.Registry(list(known.items()), draft=jsonschema_rs.Draft202012)

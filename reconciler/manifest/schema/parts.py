@@ -7,9 +7,9 @@ there, and a test holds that the files say what the rows say. Pure: a schema in,
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from reconciler.model.kind.kind import Field, Kind
-from reconciler.model.kind.kinds import BUILT_IN, KINDS, children
-from reconciler.model.kind.types import SchemaPart, complete
+from reconciler.model.field_types import SchemaPart, require_rows
+from reconciler.model.kind import Field, Kind
+from reconciler.model.kinds import BUILT_IN_KINDS, KINDS, child_kinds
 
 Schema = dict[str, Any]
 
@@ -26,7 +26,7 @@ def with_kinds(name: str, schema: Schema) -> Schema:
 
 def definition_of(kind: Kind) -> str:
     """Return the name of a kind's definition. A project may call a kind like a part of the file."""
-    return kind.name if kind.name in BUILT_IN else f"kind-{kind.name}"
+    return kind.name if kind.name in BUILT_IN_KINDS else f"kind-{kind.name}"
 
 
 def _manifest(schema: Schema) -> Schema:
@@ -72,7 +72,7 @@ def _section(kind: Kind) -> Schema:
 
 def _entry(kind: Kind) -> Schema:
     fields = {field.name: _field(kind, field) for field in kind.keys}
-    sections = {child.plural: _section(child) for child in children(kind.name)}
+    sections = {child.plural: _section(child) for child in child_kinds(kind.name)}
     meta = "reactivableMeta" if any(field.revives for field in kind.fields) else "meta"
     return {
         "type": "object",
@@ -128,7 +128,7 @@ def _group(kind: Kind, field: Field) -> Schema:
 
 
 # The schema of a field, by its type.
-_PARTS: Mapping[SchemaPart, Callable[[Kind, Field], Schema]] = complete(
+_PARTS: Mapping[SchemaPart, Callable[[Kind, Field], Schema]] = require_rows(
     SchemaPart,
     {
         "text": _text,
@@ -195,7 +195,7 @@ def _settings(schema: Schema) -> Schema:
             "default": list(kind.identity),
             "examples": [list(kind.identity)],
         }
-        for kind in BUILT_IN.values()  # a kind of a project's own says it in its profile
+        for kind in BUILT_IN_KINDS.values()  # a kind of a project's own says it in its profile
     }
     return schema
 

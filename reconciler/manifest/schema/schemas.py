@@ -13,7 +13,7 @@ from typing import Any
 
 from reconciler.manifest.schema.parts import with_kinds
 from reconciler.manifest.schema.published import address, compound, single
-from reconciler.model.kind.kinds import BUILT_IN, KINDS
+from reconciler.model.kinds import BUILT_IN_KINDS, KINDS
 
 _SUFFIX = ".schema.json"
 OUTPUT = "output/"  # the folder of what commands print
@@ -46,7 +46,7 @@ def read_schema(name: str, extras: Extras | None = None) -> dict[str, Any]:
     deployment may have fields that the schema does not know.
     """
     schema = single(name, json.loads(read_text(name)))
-    if KINDS.keys() != BUILT_IN.keys():
+    if KINDS.keys() != BUILT_IN_KINDS.keys():
         schema = with_kinds(name, schema)
     for definition, fields in (extras or {}).items():
         known = schema["$defs"][definition]["properties"]

@@ -12,7 +12,7 @@ from reconciler.core.declared.values.content import placeholder
 from reconciler.core.exporting.export import Exported
 from reconciler.manifest.written import rosters, yamltext
 from reconciler.model.address import Address
-from reconciler.model.kind.kinds import KINDS
+from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Scope
 
 _FILE_MAX = 4 * 1024 * 1024  # characters of a file: a manifest may have 10 MiB, and people add to it

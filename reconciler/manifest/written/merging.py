@@ -8,7 +8,7 @@ from typing import Any
 
 from reconciler.core.exporting.export import Exported
 from reconciler.manifest.written.files import groups, section
-from reconciler.model.kind.kinds import KINDS
+from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Scope
 from reconciler.parsing.tree import BYTES_MAX, Tree, read_tree
 

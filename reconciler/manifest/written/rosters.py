@@ -13,7 +13,7 @@ from reconciler.core.exporting.export import Exported
 from reconciler.core.text import slugify
 from reconciler.manifest.written import yamltext
 from reconciler.model.documents import Scalar
-from reconciler.model.kind.kinds import KINDS
+from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Scope
 
 LEAST = 201  # entries: below, a file that people read is better than a table

@@ -27,7 +27,7 @@ from reconciler.manifest.written.files import content_data, head, parts, section
 from reconciler.model import address
 from reconciler.model.address import Address
 from reconciler.model.documents import Content, Manifest
-from reconciler.model.kind.kinds import KINDS
+from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Scope
 from reconciler.parsing.characters import UNFIT
 from reconciler.parsing.tree import Tree, read_tree
@@ -166,7 +166,7 @@ class _Judge:
         assert found is not None, path[:1]  # noqa: S101 - nothing is written but entries
         kind, depth = found
         names = [str(step) for step in path[1:depth:2]]
-        one = address.of(kind.name, self._scope.workspace, names[-1], parent="".join(names[:-1]))
+        one = address.make_address(kind.name, self._scope.workspace, names[-1], parent="".join(names[:-1]))
         field = ".".join(map(str, path[depth:]))
         return one, field
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Union
 
 from reconciler.model.documents import Scalar
-from reconciler.model.kind.kind import Kind
-from reconciler.model.kind.types import Shape, complete
+from reconciler.model.field_types import FieldShape, require_rows
+from reconciler.model.kind import Kind
 
 Node = Union[str, bool, list[str], "Mapping[str, Node]"]
 
@@ -64,8 +64,8 @@ def steps(kind: Kind, path: str) -> list[str]:
 
 
 # The keys below a field, by its shape: names of custom values are whole.
-_STEPS_BELOW: Mapping[Shape, Callable[[str], list[str]]] = complete(
-    Shape,
+_STEPS_BELOW: Mapping[FieldShape, Callable[[str], list[str]]] = require_rows(
+    FieldShape,
     {
         "scalar": lambda rest: [rest],
         "content": lambda rest: [rest],

@@ -7,7 +7,7 @@ that a runner finds no command in them. Source: actions/toolkit, packages/core/s
 from collections.abc import Sequence
 from itertools import groupby
 
-from reconciler.model.documents import file_of
+from reconciler.model.documents import openable_file
 from reconciler.report.formats.remarks import Level, Remark, remarks
 from reconciler.report.inert import inert, without_orders
 from reconciler.report.lines import count
@@ -44,7 +44,7 @@ def _of_level(level: Level, found: Sequence[Remark]) -> list[str]:
 
 
 def _command(level: Level, found: Remark) -> str:
-    about = {"file": file_of(found.file), "line": found.line, "col": found.column, "title": found.rule}
+    about = {"file": openable_file(found.file), "line": found.line, "col": found.column, "title": found.rule}
     named = ",".join(f"{name}={_property(str(value))}" for name, value in about.items() if value)
     said = without_orders(inert(found.said, limit=_message_max)).translate(_DATA)
     return f"::{_COMMANDS[level]} {named}::{said}"

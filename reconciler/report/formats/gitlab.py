@@ -7,7 +7,7 @@ Source: GitLab, lib/gitlab/ci/parsers/terraform/tfplan.rb, and the documentation
 
 from collections.abc import Sequence
 
-from reconciler.model.documents import file_of
+from reconciler.model.documents import openable_file
 from reconciler.report.envelope import json_text
 from reconciler.report.formats.remarks import Level, Remark
 from reconciler.report.inert import inert, json_without_orders
@@ -38,5 +38,5 @@ def _issue(found: Remark) -> dict[str, object]:
         "check_name": found.rule,
         "fingerprint": found.digest,
         "severity": _SEVERITIES[found.level],
-        "location": {"path": inert(file_of(found.file)), "lines": {"begin": max(found.line, 1)}},
+        "location": {"path": inert(openable_file(found.file)), "lines": {"begin": max(found.line, 1)}},
     }

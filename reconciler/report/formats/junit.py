@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from reconciler.model.plan.changes import action
+from reconciler.model.plans import action_of
 from reconciler.report.formats.remarks import OF_CHANGES, Remark, remarks
 from reconciler.report.inert import inert, without_orders
 from reconciler.report.plan.review import Review
@@ -85,7 +85,7 @@ def _tests(review: Review) -> Iterator[Test]:
     if review.run is not None:
         changes = [(one.address, one.action) for one in review.run.outcomes]
     else:
-        changes = [(one.address, action(one)) for one in review.plan.changes]
+        changes = [(one.address, action_of(one)) for one in review.plan.changes]
     own = {one.subject: one for one in found if one.rule in OF_CHANGES}
     yield from tests_of((one for one in found if one.rule not in OF_CHANGES), suite)
     for address, word in changes if review.command != "drift" else ():

@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 from reconciler.core.review.consents import list_agreements
 from reconciler.core.review.drifts import Drift, drifts
 from reconciler.model.notices import Notice
-from reconciler.model.plan.changes import Create, Delete, FieldChange, Update
-from reconciler.model.plan.plans import UNCERTAIN, Skip
-from reconciler.model.run.outcomes import FieldResult, Outcome, Run
+from reconciler.model.plans import UNCERTAIN, Create, Delete, FieldChange, Skip, Update
+from reconciler.model.runs import FieldResult, Outcome, Run
 from reconciler.report.answers import answer_words
 from reconciler.report.consents import TITLE, agreement_words
 from reconciler.report.formats.commonmark import Section, code, fitted, names, prose, rows, some, text_max

@@ -15,12 +15,11 @@ from reconciler.core.review.consents import list_agreements
 from reconciler.core.review.drifts import drifts
 from reconciler.errors import Problem
 from reconciler.model.address import Address
-from reconciler.model.documents import Place, in_directory
-from reconciler.model.encoding import encode
+from reconciler.model.documents import Place, is_directory_row
+from reconciler.model.encoding import encode_json
 from reconciler.model.notices import Notice
-from reconciler.model.plan.changes import Delete
-from reconciler.model.plan.plans import UNCERTAIN, Plan
-from reconciler.model.run.outcomes import Result, Run
+from reconciler.model.plans import UNCERTAIN, Delete, Plan
+from reconciler.model.runs import Result, Run
 from reconciler.report.consents import TITLE, agreement_words
 from reconciler.report.formats.said import (
     drift_said,
@@ -99,7 +98,7 @@ class Remark(Struct, frozen=True):
     @property
     def digest(self) -> str:
         """The same for the same remark of two runs, whatever line it stands on now."""
-        return hashlib.sha256(encode((self.rule, self.subject, self.file, self.what))).hexdigest()
+        return hashlib.sha256(encode_json((self.rule, self.subject, self.file, self.what))).hexdigest()
 
 
 def remarks(review: Review) -> tuple[Remark, ...]:
@@ -144,7 +143,7 @@ def ordered(found: Iterable[Remark]) -> tuple[Remark, ...]:
 
 def _in_files(found: Remark) -> Remark:
     """Return a remark without a file that nobody can open: a row of a directory is what it is about then."""
-    if not in_directory(found.file):
+    if not is_directory_row(found.file):
         return found
     subject = found.subject or str(Place(found.file, found.line))
     return structs.replace(found, subject=subject, file="", line=0, column=0)

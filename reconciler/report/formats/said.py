@@ -9,11 +9,20 @@ from collections.abc import Iterable, Mapping
 
 from reconciler.core.review import drifts
 from reconciler.core.review.drifts import Drift
-from reconciler.model.kind.kinds import KINDS, children
+from reconciler.model.kinds import KINDS, child_kinds
 from reconciler.model.notices import Notice
-from reconciler.model.plan.changes import Change, Create, Delete, Update
-from reconciler.model.plan.plans import SECRET_NEEDED, UNCERTAIN, Plan, Skip, SkipReason
-from reconciler.model.run.outcomes import Outcome, Result, Run
+from reconciler.model.plans import (
+    SECRET_NEEDED,
+    UNCERTAIN,
+    Change,
+    Create,
+    Delete,
+    Plan,
+    Skip,
+    SkipReason,
+    Update,
+)
+from reconciler.model.runs import Outcome, Result, Run
 from reconciler.model.snapshots import Read
 from reconciler.report.lines import count
 from reconciler.report.plan.review import Review
@@ -118,7 +127,7 @@ def _of_run(run: Run) -> str:
 
 def below(kind: str, number: int) -> str:
     """Return `2 devices`, for so many entities that belong to one of this kind."""
-    found = children(kind)
+    found = child_kinds(kind)
     return count(number, found[0].name, found[0].plural) if len(found) == 1 else f"{number:,} below it"
 
 

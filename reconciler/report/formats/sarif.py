@@ -7,9 +7,8 @@ lists only remarks that have a file. Source: OASIS, Static Analysis Results Inte
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
-from reconciler.model.codes.catalogue import CODES
-from reconciler.model.codes.code import Code
-from reconciler.model.documents import file_of
+from reconciler.model.codes import CODES, Code
+from reconciler.model.documents import openable_file
 from reconciler.report.envelope import json_text
 from reconciler.report.formats.remarks import RULES, Remark, remarks
 from reconciler.report.inert import inert, json_without_orders
@@ -83,7 +82,7 @@ def _message(text: str) -> str:
 def _locations(found: Remark) -> list[Mapping[str, object]]:
     about: dict[str, object] = {}
     if found.file:
-        where: dict[str, object] = {"artifactLocation": _artifact(file_of(found.file))}
+        where: dict[str, object] = {"artifactLocation": _artifact(openable_file(found.file))}
         if found.line:
             column = {"startColumn": found.column} if found.column else {}
             where["region"] = {"startLine": found.line, **column}

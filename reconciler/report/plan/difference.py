@@ -13,8 +13,7 @@ from deepdiff import DeepDiff
 from reconciler.core.review.seal import kept, shown_by
 from reconciler.core.review.stale import changed_between
 from reconciler.model.address import Address
-from reconciler.model.plan.changes import Delete
-from reconciler.model.plan.plans import Plan
+from reconciler.model.plans import Delete, Plan
 from reconciler.report.inert import inert
 from reconciler.report.lines import ACTIONS, BLANK, Line, count, fold, line, pad, width
 from reconciler.report.values import short_fingerprint, shown, value_max

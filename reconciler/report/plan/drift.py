@@ -11,7 +11,7 @@ from msgspec import structs
 from reconciler.core.review.drifts import Drift, drifts, summarize_drift
 from reconciler.core.review.whom import Whom, nobody
 from reconciler.model.notices import Notice
-from reconciler.model.plan.plans import Plan
+from reconciler.model.plans import Plan
 from reconciler.report.inert import inert
 from reconciler.report.lines import (
     BLANK,

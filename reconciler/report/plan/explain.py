@@ -10,15 +10,16 @@ from typing import Any
 from msgspec import structs
 
 from reconciler.model.documents import Scalar
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.plan.changes import Cause, FieldChange
-from reconciler.model.plan.explanations import (
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import (
+    Cause,
     Control,
+    DecidingFact,
     ExplainedField,
     Explanation,
+    FieldChange,
     FieldReason,
     FieldSource,
-    Said,
 )
 from reconciler.model.snapshots import UNKNOWN
 from reconciler.report.inert import inert
@@ -102,7 +103,7 @@ def _entity(one: Explanation) -> Iterator[Line]:
         yield _control(control)
 
 
-def _said(said: Said) -> list[Line]:
+def _said(said: DecidingFact) -> list[Line]:
     place = f" ({said.place})" if said.place else ""
     quiet = said.word in {"unchanged", "update", "create", "adopt", "record", "rename", "removed", "not read"}
     return sentence(

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.plan.changes import Create, FieldChange
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import Create, FieldChange
 from reconciler.report.inert import inert
 from reconciler.report.lines import Line, Style, count, cut, line, pad, screen_columns, width
 from reconciler.report.values import Shown, pair, short_digest, shown, size, value_max

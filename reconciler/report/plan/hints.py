@@ -11,8 +11,7 @@ from msgspec import Struct
 
 from reconciler.core.review.lookalikes import lookalikes
 from reconciler.model.address import Address
-from reconciler.model.plan.changes import Change, Create
-from reconciler.model.plan.plans import Plan
+from reconciler.model.plans import Change, Create, Plan
 from reconciler.report.lines import Line, line
 
 _WITH_META = (".yaml", ".yml", ".json")  # an entry in one of these may have a `meta:`; a row of a roster not

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import structs
 
 from reconciler.core.views.listing import Inventory, Listed, State, Unread
-from reconciler.model.kind.kinds import KINDS
+from reconciler.model.kinds import KINDS
 from reconciler.report.inert import inert, without_orders
 from reconciler.report.lines import Line, count, line, notice_lines
 from reconciler.report.tables import table

@@ -6,8 +6,8 @@ The one input of every format below report/formats/. Not here: how any of them l
 from msgspec import Struct
 
 from reconciler.core.review.whom import Whom, nobody
-from reconciler.model.plan.plans import Plan, Verdict
-from reconciler.model.run.outcomes import Run
+from reconciler.model.plans import Plan, Verdict
+from reconciler.model.runs import Run
 
 
 class Review(Struct, frozen=True):

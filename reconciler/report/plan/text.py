@@ -13,10 +13,20 @@ from reconciler.core.review.lookalikes import lookalikes
 from reconciler.core.review.whom import Whom, nobody
 from reconciler.errors import Problem
 from reconciler.model.address import Address
-from reconciler.model.codes.catalogue import SKIPS
-from reconciler.model.kind.kinds import children
-from reconciler.model.plan.changes import Create, Delete, Update
-from reconciler.model.plan.plans import SECRET_NEEDED, UNCERTAIN, Adoption, Plan, RecordChange, Skip, Verdict
+from reconciler.model.codes import SKIP_CODES
+from reconciler.model.kinds import child_kinds
+from reconciler.model.plans import (
+    SECRET_NEEDED,
+    UNCERTAIN,
+    Adoption,
+    Create,
+    Delete,
+    Plan,
+    RecordChange,
+    Skip,
+    Update,
+    Verdict,
+)
 from reconciler.model.snapshots import UNKNOWN, Read
 from reconciler.report.answers import answer_words
 from reconciler.report.consents import TITLE, agreement_words
@@ -186,7 +196,7 @@ def _deletes(plan: Plan, alike: Mapping[Address, Address], *, full: bool) -> lis
         lines.append(_headline("-", "delete", change.address, why, at))
         lines += [line("    ", change.keeps, " stays")] if change.keeps else []
         lines += [line("    ", (origin(change), "delete"))] if change.adopted else []
-        below = " or ".join(child.name for child in children(change.address.kind))
+        below = " or ".join(child.name for child in child_kinds(change.address.kind))
         lines += [line(f"    and its {below} ", (name, "delete")) for name in change.cascades]
         lines += delete_lines(change.before, change.address.kind, full=full)
         lines += hint_lines(alike, change)
@@ -295,7 +305,7 @@ def _skip(skip: Skip, who: str) -> list[Line]:
     # What is said of one field names that field first; anything else has the address as its subject.
     joint = ": " if skip.reason == "taken over" else " "
     named = f" ({who})" if who else ""
-    what = f"{skip.address}{named}{joint}{skip.what} [{SKIPS[skip.reason]}]"
+    what = f"{skip.address}{named}{joint}{skip.what} [{SKIP_CODES[skip.reason]}]"
     return sentence("! ", what, skip.next)
 
 

@@ -5,13 +5,13 @@ Belongs here: the order and the wording. Not here: the codes (model/codes).
 
 from collections.abc import Iterable
 
-from reconciler.model.codes.code import ROSTER, Code
+from reconciler.model.codes import ROSTER_EXAMPLE, Code
 from reconciler.report.lines import BLANK, Line, line
 
 _PAGE = """\
 # Codes of errors
 
-Made by `script/generate-docs` from `reconciler/model/codes/catalogue.py`; a test holds the two together,
+Made by `script/generate-docs` from `reconciler/model/codes.py`; a test holds the two together,
 and runs every example.
 
 Each mistake in a file, each reason of a refused plan, whatever a plan leaves alone, and the sentence of every
@@ -37,7 +37,7 @@ def code_value(one: Code) -> dict[str, str]:
         "code": one.code,
         "title": one.title,
         "means": one.means,
-        "beside": ROSTER if one.roster else "",
+        "beside": ROSTER_EXAMPLE if one.roster else "",
         "wrong": one.wrong,
         "right": one.right,
     }
@@ -53,7 +53,7 @@ def code_page(codes: Iterable[Code]) -> str:
 
 def _examples(one: Code) -> Iterable[tuple[str, str]]:
     """The examples with their captions, as far as there are any."""
-    beside = (("the manifest beside the roster", ROSTER),) if one.roster and one.wrong else ()
+    beside = (("the manifest beside the roster", ROSTER_EXAMPLE),) if one.roster and one.wrong else ()
     return [pair for pair in (*beside, ("wrong", one.wrong), ("right", one.right)) if pair[1]]
 
 

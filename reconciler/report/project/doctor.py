@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
-from reconciler.model.check_results import CheckResult, State
+from reconciler.model.notices import CheckResult, CheckState
 from reconciler.report.envelope import report_json
 from reconciler.report.inert import inert
 from reconciler.report.lines import BLANK, Line, Style, count, line, pad, width
 
-_STATES: Mapping[State, tuple[str, Style]] = {
+_STATES: Mapping[CheckState, tuple[str, Style]] = {
     "ok": ("ok", "create"),
     "warn": ("warn", "update"),
     "fail": ("FAIL", "delete"),

@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 
 from reconciler.core.exporting.export import REASONS, WHOLE, Exported, Left
 from reconciler.core.exporting.recognizing import Advice
-from reconciler.model.kind.kinds import KINDS, children
+from reconciler.model.kinds import KINDS, child_kinds
 from reconciler.model.snapshots import Scope
 from reconciler.report.lines import Line, count, fold, line
 
@@ -83,7 +83,7 @@ def _left_lines(about: Summary, *, full: bool) -> Iterator[Line]:
 
 def _untold_lines(about: Summary) -> Iterator[Line]:
     for scope, number in about.untold:
-        below = " and ".join(child.plural for child in children(scope.kind))
+        below = " and ".join(child.plural for child in child_kinds(scope.kind))
         whose = count(number, scope.kind, KINDS[scope.kind].plural)
         yield line(("! ", "warn"), f"{below} of {whose} in {scope.workspace} were not looked for.")
         yield line(f"  next: --devices looks, with a call for each{_lasts(number, about.per_second)}")

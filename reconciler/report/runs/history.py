@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from reconciler.model.address import Address
-from reconciler.model.run.audit import AuditEntry, Head
-from reconciler.model.run.running import Running
+from reconciler.model.runs import AuditEntry, Head, Running
 from reconciler.report.envelope import report_json
 from reconciler.report.lines import ACTIONS, BLANK, Line, Style, count, fold, line, pad, sentence
 from reconciler.report.values import short_fingerprint

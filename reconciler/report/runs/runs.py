@@ -6,7 +6,7 @@ Not here: deciding outcomes or exit codes (applying/, docs/planning.md).
 from collections.abc import Sequence
 from datetime import datetime
 
-from reconciler.model.run.outcomes import FieldResult, Gap, Outcome, Result, Run
+from reconciler.model.runs import FieldResult, Gap, Outcome, Result, Run
 from reconciler.report.lines import ACTIONS, BLANK, Line, Style, count, flow, fold, line, pad, sentence, width
 from reconciler.report.values import short_fingerprint, shown
 

@@ -6,8 +6,8 @@ Not here: how far a run came (core/runs/recover.py), and what is done about it.
 from collections.abc import Sequence
 
 from reconciler.core.runs.recover import Standing, Unfinished, recover
-from reconciler.model.plan.changes import Change, action
-from reconciler.model.run.running import Running
+from reconciler.model.plans import Change, action_of
+from reconciler.model.runs import Running
 from reconciler.report.lines import Line, count, flow, fold, line, sentence
 
 
@@ -54,5 +54,5 @@ def beyond_lines(changes: Sequence[Change], next_step: str, *, full: bool = Fals
     listed, rest = fold(changes, full=full)
     head = f"{count(len(changes), 'change')} that the old plan does not hold will not be made:"
     lines = [line((head, "warn"))]
-    lines += [line("    ", (action(change), "dim"), "  ", str(change.address)) for change in listed]
+    lines += [line("    ", (action_of(change), "dim"), "  ", str(change.address)) for change in listed]
     return *lines, *rest, *flow([(f"    next: {next_step}", "")])

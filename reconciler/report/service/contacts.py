@@ -7,7 +7,7 @@ People's data: only the fields that were asked for, whole, and made inert. Not h
 from collections.abc import Sequence
 
 from reconciler.model.documents import Scalar
-from reconciler.model.kind.kinds import CONTACT
+from reconciler.model.kinds import CONTACT
 from reconciler.model.messaging.contacts import ContactsFound
 from reconciler.report.lines import Line, count, line
 from reconciler.report.tables import table

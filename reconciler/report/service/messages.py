@@ -7,7 +7,7 @@ a callback is never shown. Not here: what is asked of the service, exit codes (c
 from collections.abc import Sequence
 
 from reconciler.core.text import fold_case
-from reconciler.model.encoding import encode
+from reconciler.model.encoding import encode_json
 from reconciler.model.messaging.messages import (
     Callback,
     CallbackCall,
@@ -21,8 +21,8 @@ from reconciler.model.messaging.messages import (
     Sent,
     StatusCount,
 )
-from reconciler.model.plan.plans import Workspace
-from reconciler.model.run.outcomes import REPORT_VERSION
+from reconciler.model.plans import Workspace
+from reconciler.model.runs import REPORT_VERSION
 from reconciler.report.envelope import json_text
 from reconciler.report.inert import inert
 from reconciler.report.lines import BLANK, Line, Style, count, line, pad, width
@@ -102,7 +102,7 @@ def message_table(rows: Sequence[MessageRow]) -> tuple[Line, ...]:
 def detail_lines(detail: MessageDetail) -> tuple[Line, ...]:
     """Show one message: every field of the service, nested ones as JSON."""
     fields = {
-        key: value if isinstance(value, str) else encode(value).decode()
+        key: value if isinstance(value, str) else encode_json(value).decode()
         for key, value in detail.fields.items()
     }
     shown = {"id": detail.message_id, **fields}

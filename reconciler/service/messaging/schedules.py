@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from reconciler.core.declared.values.zones import suggestion
 from reconciler.errors import InputError
-from reconciler.model.geography import zones
+from reconciler.model import geography
 from reconciler.model.messaging.messages import Repeat, Schedule
 
 times_max = 1000  # repetitions of one message; nobody means more
@@ -60,7 +60,7 @@ def _require_ahead(at: datetime, now: datetime) -> None:
 
 
 def _zone(name: str) -> ZoneInfo:
-    if name not in zones.names():
+    if name not in geography.zone_names():
         what = (
             f"{name!r} is not a time zone." if name else "it is not said in which time zone the service reads"
         )
@@ -68,7 +68,7 @@ def _zone(name: str) -> ZoneInfo:
             "name the zone of the API user's profile in service.schedule_zone, as Australia/Melbourne."
         )
         raise InputError(what if name else f"{what} the date.", next=suggestion(name) or otherwise)
-    return zones.zone(name)
+    return geography.load_zone(name)
 
 
 def _repeats(repeat: Repeat) -> dict[str, str]:

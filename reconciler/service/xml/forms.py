@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from reconciler.model.kind.kind import Field, Kind
-from reconciler.model.kind.kinds import KINDS, children, derived
-from reconciler.model.kind.types import Xml, complete
+from reconciler.model.field_types import XmlForm, require_rows
+from reconciler.model.kind import Field, Kind
+from reconciler.model.kinds import KINDS, cache_by_kinds, child_kinds
 
 API = "http://schemas.api.whispir.com"  # the roots of entities, of errors and of callbacks
 DAP = f"{API}/dap"  # links, lists and what is in them
@@ -74,8 +74,8 @@ ERROR = Shape(single=_words("errorSummary errorText errorDetail"), links=True)
 
 # What XML knows of a managed kind beside its row: how a field that is a list is written, lists that nobody
 # declares, and a root that is not the name of the kind.
-_LISTS: Mapping[Xml, ListForm | None] = complete(
-    Xml,
+_LISTS: Mapping[XmlForm, ListForm | None] = require_rows(
+    XmlForm,
     {
         "text": None,
         "truth": None,
@@ -93,8 +93,8 @@ _LISTS: Mapping[Xml, ListForm | None] = complete(
     },
 )
 # What a value is that stands in an element by itself, as Shape has it; "": it is no single value.
-_VALUES: Mapping[Xml, str] = complete(
-    Xml,
+_VALUES: Mapping[XmlForm, str] = require_rows(
+    XmlForm,
     {"text": "single", "truth": "truths", "number": "numbers", "object": "", "channels": "", "custom": ""},
 )
 _UNDECLARED: Mapping[str, Mapping[str, ListForm]] = {
@@ -208,7 +208,7 @@ def form_for(media: str) -> Form:
     return _kind_forms().get(media) or FORMS[media]
 
 
-@derived
+@cache_by_kinds
 def _kind_forms() -> Mapping[str, Form]:
     return {kind.media: form_of(kind) for kind in KINDS.values()}
 
@@ -222,7 +222,7 @@ def form_of(kind: Kind) -> Form:
 def _shape_of(kind: Kind) -> Shape:
     found = {one.wire or one.name: _LISTS[one.row.xml] for one in kind.fields}
     lists = {name: form for name, form in found.items() if form is not None}
-    lists |= {child.rows_key: ListForm(child.name, _shape_of(child)) for child in children(kind.name)}
+    lists |= {child.rows_key: ListForm(child.name, _shape_of(child)) for child in child_kinds(kind.name)}
     lists |= _UNDECLARED.get(kind.name, {})
     objects = {kind.wire.get(head, head): _texts(fields) for head, fields in kind.groups.items()}
     # By its fields somebody is recognized, and they decide what is sent: a second value must not hide one.

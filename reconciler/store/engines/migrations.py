@@ -32,7 +32,7 @@ from sqlalchemy import (
 from reconciler.core.comparing.normalize import SECRET
 from reconciler.core.comparing.taken import same
 from reconciler.core.digests import stretch_secret
-from reconciler.model.kind.kinds import KINDS
+from reconciler.model.kinds import KINDS
 from reconciler.store.engines import schema, sealed
 from reconciler.store.owner import Owner
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from manifest.project import Project
 
-from reconciler.model.directories import DirectorySetting, SqlDirectory
 from reconciler.model.documents import Place
-from reconciler.model.secret import Secret
+from reconciler.model.settings import DirectorySetting, Secret, SqlDirectory
 
 ROSTER = """rosters:
   - directory: staff

@@ -23,7 +23,7 @@ from reconciler.directories.sql.cells import NotText, answer_of
 from reconciler.directories.sql.reading import read_sql
 from reconciler.errors import DirectoryError, ManifestError
 from reconciler.manifest.rosters.answered import table_of, told
-from reconciler.model.directories import DirectorySetting
+from reconciler.model.settings import DirectorySetting
 
 
 def _contacts(project: Project) -> Mapping[str, Mapping[str, object]]:

@@ -3,21 +3,20 @@
 from msgspec import structs
 from report.cases import EMPTY, JANE, LONG, MIXED, OLD_HAND, PARTIAL, REFUSED, WIDE
 
-from reconciler.model.address import contact, device
-from reconciler.model.plan.changes import Cause, Change, Create, Delete, FieldChange, Update
-from reconciler.model.plan.plans import Plan, Verdict
+from reconciler.model.address import contact_address, device_address
+from reconciler.model.plans import Cause, Change, Create, Delete, FieldChange, Plan, Update, Verdict
 from reconciler.report.plan.review import Review
 
 _CAUSES: tuple[Cause, ...] = ("declared", "drifted", "both")
 _NOTE = "Hands over in writing at six, answers every call within ten minutes, and "
 
 REVIVED = Update(
-    device("night", "sam-lee", "pixel"),
+    device_address("night", "sam-lee", "pixel"),
     "manifests/night.yaml:50",
     "D2",
     (FieldChange("status", "DISABLED", "ACTIVE", "reactivated"),),
 )
-OURS = Delete(contact("night", "no-more"), "8F22", {"firstName": "Nora", "lastName": "More"})
+OURS = Delete(contact_address("night", "no-more"), "8F22", {"firstName": "Nora", "lastName": "More"})
 FULL = structs.replace(MIXED, changes=(*MIXED.changes, *WIDE.changes, REVIVED, OURS))
 
 PLAN = Review("plan", FULL, Verdict(), 2, next_step="reconciler apply plan.json", show_values=True)
@@ -48,7 +47,7 @@ def plan_of(number: int) -> Plan:
 
 
 def _change(number: int) -> Change:
-    address = contact(f"site-{number % 4}", f"person-{number:05}")
+    address = contact_address(f"site-{number % 4}", f"person-{number:05}")
     place = f"people/staff.csv:{number + 2}"
     if number % 20 == 0:
         return structs.replace(OLD_HAND, address=address, before=_person(number), adopted="")

@@ -18,7 +18,7 @@ from report.html.test_page import MISTAKES
 from report.reviews import ACTING, REVIEWS, SAFE, acting, acting_run
 
 from reconciler.errors import Problem
-from reconciler.model.plan.changes import FieldChange
+from reconciler.model.plans import FieldChange
 from reconciler.report.formats.checks import Validated
 from reconciler.report.formats.html import html, html_of_checks
 from reconciler.report.plan.review import Review

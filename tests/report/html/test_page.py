@@ -20,9 +20,8 @@ from report.reviews import ACTING, REVIEWS, SAFE, acting, acting_run, reviews
 from report.strategies import calm
 
 from reconciler.errors import ManifestError, Problem
-from reconciler.model.address import contact, device
-from reconciler.model.plan.changes import Create, Delete, FieldChange, Update
-from reconciler.model.plan.plans import Verdict
+from reconciler.model.address import contact_address, device_address
+from reconciler.model.plans import Create, Delete, FieldChange, Update, Verdict
 from reconciler.report.formats.checks import Validated
 from reconciler.report.formats.html import html, html_of_checks
 from reconciler.report.formats.html.difference import difference, piece_max
@@ -183,8 +182,8 @@ def _told(case: Case) -> str:
 def test_the_sentence_that_matters_comes_first_and_deletes_before_all_else() -> None:
     """A reviewer who reads one line reads what is lost and what costs money."""
     fields = (FieldChange("status", "DISABLED", "ACTIVE", "reactivated"),)
-    revived = Update(device("ops", "sam-lee", "pixel"), "ops.yaml:1", "D2", fields)
-    ours = [Delete(contact("ops", name), name, {"firstName": "A"}) for name in ("ann", "ben")]
+    revived = Update(device_address("ops", "sam-lee", "pixel"), "ops.yaml:1", "D2", fields)
+    ours = [Delete(contact_address("ops", name), name, {"firstName": "A"}) for name in ("ann", "ben")]
     plan = structs.replace(cases.MIXED, changes=(*cases.MIXED.changes, revived, *ours))
     text = html(Review("plan", plan, SAFE, 2, show_values=True))
     first = Page(text.partition("<h1>")[2].partition("</h1>")[0]).text
@@ -236,7 +235,7 @@ def test_a_run_tells_outcomes_time_and_calls_and_what_went_wrong_first() -> None
 def test_a_delete_that_looks_like_a_rename_says_so_beside_its_create() -> None:
     """A person under a new name is deleted and created, and loses what only the service knows."""
     person = {"firstName": "Nora", "lastName": "More", "workEmailAddress1": "nora.more@example.com"}
-    old, new = contact("ops", "nora-less"), contact("ops", "nora-more")
+    old, new = contact_address("ops", "nora-less"), contact_address("ops", "nora-more")
     changes = (Delete(old, "9A", person), Create(new, "manifests/ops.yaml:3", person))
     page = Page(html(Review("plan", structs.replace(cases.EMPTY, changes=changes), SAFE, 2)))
 

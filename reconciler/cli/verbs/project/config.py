@@ -9,7 +9,7 @@ import msgspec
 from reconciler.cli.console import output
 from reconciler.cli.running import note_service_links
 from reconciler.database_urls import hide_url_password as shown_store
-from reconciler.model.run.outcomes import REPORT_VERSION
+from reconciler.model.runs import REPORT_VERSION
 from reconciler.service.http.proxies import shown as shown_proxy
 from reconciler.settings.credentials import SecretRefused, source_of
 from reconciler.settings.reading import read_settings, working_folder

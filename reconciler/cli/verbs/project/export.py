@@ -24,7 +24,7 @@ from reconciler.manifest.sources import SUFFIXES
 from reconciler.manifest.written.files import contents_of, files_of, names_of
 from reconciler.manifest.written.merging import appended
 from reconciler.manifest.written.rosters import rostered
-from reconciler.model.kind.kinds import KINDS
+from reconciler.model.kinds import KINDS
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired, Scope
 from reconciler.report.envelope import report_json

@@ -11,7 +11,7 @@ from reconciler.cli.running import settings_of
 from reconciler.cli.telemetry.recording import telemetry
 from reconciler.errors import DirectoryError, InputError, Problem
 from reconciler.model.address import Address
-from reconciler.model.kind.kinds import KINDS
+from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Desired
 from reconciler.report.formats.checks import Validated, metrics_of
 from reconciler.report.formats.table import CHECKS

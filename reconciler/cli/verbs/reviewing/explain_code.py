@@ -6,8 +6,7 @@ from typing import Any
 
 from reconciler.cli.console import output
 from reconciler.errors import UnknownAddress
-from reconciler.model.codes.catalogue import CODES, codes_near
-from reconciler.model.codes.code import Code
+from reconciler.model.codes import CODES, Code, find_codes_near
 from reconciler.report.envelope import report_json
 from reconciler.report.lines import BLANK
 from reconciler.report.project.codes import code_lines, code_value
@@ -35,6 +34,6 @@ def _found(text: str) -> Code:
     read = _CODE.fullmatch(text.strip())
     code = read[1].upper() if read else text
     if code not in CODES:
-        others = ", ".join(codes_near(code)) or "those of docs/errors.md"
+        others = ", ".join(find_codes_near(code)) or "those of docs/errors.md"
         raise UnknownAddress(f"{text!r} is not a code.", next=f"the codes near it: {others}")
     return CODES[code]

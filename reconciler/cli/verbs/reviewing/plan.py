@@ -23,7 +23,7 @@ from reconciler.core.runs.recover import Standing
 from reconciler.files.encryption import check_recipients, file_named, read_recipients
 from reconciler.files.planfile import write_plan
 from reconciler.model.address import Address
-from reconciler.model.plan.plans import Consent, Options
+from reconciler.model.plans import Consent, Options
 from reconciler.pipeline import Planned
 from reconciler.report.differences import difference_words
 from reconciler.report.json import drift_pieces, plan_pieces

@@ -14,8 +14,8 @@ from reconciler.cli.telemetry.recording import telemetry
 from reconciler.core.review.stale import stale_verdict
 from reconciler.core.review.whom import Whom, nobody
 from reconciler.errors import StalePlan, UnsafePlan
-from reconciler.model.plan.plans import Options, Plan, Target, Verdict
-from reconciler.model.run.outcomes import Run
+from reconciler.model.plans import Options, Plan, Target, Verdict
+from reconciler.model.runs import Run
 from reconciler.model.settings import Settings
 from reconciler.pipeline import Planned
 from reconciler.report.formats.table import FORMATS, IN_PIECES

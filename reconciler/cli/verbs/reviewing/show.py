@@ -18,7 +18,7 @@ from reconciler.core.rules import rules_of
 from reconciler.errors import ReconcilerError, SettingsError
 from reconciler.files.planfile import read_plan
 from reconciler.model.address import Address
-from reconciler.model.plan.plans import Plan
+from reconciler.model.plans import Plan
 from reconciler.model.settings import GuardLimits, Settings
 from reconciler.model.snapshots import Live, Recorded
 from reconciler.report.json import plan_pieces

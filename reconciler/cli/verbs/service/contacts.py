@@ -19,9 +19,9 @@ from reconciler.core import searching
 from reconciler.errors import NotFound, StoreError
 from reconciler.manifest.ignores import known_fields
 from reconciler.model.documents import Scalar
-from reconciler.model.kind.kinds import CONTACT
+from reconciler.model.kinds import CONTACT
 from reconciler.model.messaging.contacts import ContactQuery, ContactRow, ContactsFound
-from reconciler.model.plan.plans import Workspace
+from reconciler.model.plans import Workspace
 from reconciler.model.settings import Settings
 from reconciler.report.service.contacts import contact_lines, contact_values
 from reconciler.service.client import Page, ReadCollection, Reader

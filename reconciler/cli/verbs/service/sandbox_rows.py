@@ -6,16 +6,15 @@ collection of the sandbox.
 
 from collections.abc import Mapping
 
-from reconciler.model.kind.kind import Field, Kind
-from reconciler.model.kind.own_kinds import own_kinds
-from reconciler.model.kind.types import SandboxType, complete
-from reconciler.model.profile import Profile
+from reconciler.model.field_types import SandboxType, require_rows
+from reconciler.model.kind import Field, Kind
+from reconciler.model.profile import Profile, build_own_kinds
 from reconciler.sandbox.collections import row
 
 
 def rows_of(profile: Profile) -> tuple[row.Collection, ...]:
     """Return a row of the sandbox for each kind of a profile's own."""
-    return tuple(map(_row, own_kinds(profile.kinds)))
+    return tuple(map(_row, build_own_kinds(profile.kinds)))
 
 
 def _row(kind: Kind) -> row.Collection:
@@ -52,7 +51,7 @@ def _field(kind: Kind, field: Field) -> row.Field:
 
 # To the sandbox an address or a number is any text: it judges the form of none. None: no kind of a
 # profile has such a field.
-_TYPES: Mapping[SandboxType, row.Type | None] = complete(
+_TYPES: Mapping[SandboxType, row.Type | None] = require_rows(
     SandboxType, {"none": None, "text": "text", "flag": "flag", "number": "number", "group": "group"}
 )
 

@@ -6,7 +6,7 @@ from msgspec import structs
 
 from reconciler.cli.verbs.calling import reading, show
 from reconciler.core.workspaces import alias_of
-from reconciler.model.plan.plans import Workspace
+from reconciler.model.plans import Workspace
 from reconciler.model.settings import Settings
 from reconciler.report.service.messages import workspace_lines
 from reconciler.service.client import Reader

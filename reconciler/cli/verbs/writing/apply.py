@@ -30,10 +30,9 @@ from reconciler.files.encryption import is_encrypted
 from reconciler.files.planfile import read_plan, write_plan
 from reconciler.files.whole import check_place, read_file
 from reconciler.manifest.kept.loading import Declaration
-from reconciler.model.codes.catalogue import SKIPS
-from reconciler.model.plan.plans import Consent, Options, Plan
-from reconciler.model.run.context import Context
-from reconciler.model.run.outcomes import Run
+from reconciler.model.codes import SKIP_CODES
+from reconciler.model.plans import Consent, Options, Plan
+from reconciler.model.runs import Context, Run
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
 from reconciler.pipeline import Planned
@@ -217,7 +216,7 @@ class Undo:
 def _why_not_undone(plan: Plan | None) -> list[str]:
     """Return why the first changes of a run cannot be undone, each with the code of its reason."""
     skips = plan.skips if plan else ()
-    told = [f"  {one.address} {one.what} [{SKIPS[one.reason]}]" for one in skips[:skips_told_max]]
+    told = [f"  {one.address} {one.what} [{SKIP_CODES[one.reason]}]" for one in skips[:skips_told_max]]
     more = len(skips) - len(told)
     return [*told, *([f"  … and {more:,} more"] if more else [])]
 

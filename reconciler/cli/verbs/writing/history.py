@@ -9,8 +9,8 @@ import click
 from reconciler.cli.console import output
 from reconciler.cli.verbs.storing import opened
 from reconciler.errors import UnknownAddress
-from reconciler.model.address import Address, parse
-from reconciler.model.run.audit import AuditEntry, Head
+from reconciler.model.address import Address, parse_address
+from reconciler.model.runs import AuditEntry, Head
 from reconciler.report.runs.history import history_json, history_lines, verification_json, verification_lines
 from reconciler.store.database import Store
 
@@ -87,7 +87,7 @@ def _last_runs(entries: Sequence[AuditEntry], runs: int) -> tuple[AuditEntry, ..
 
 
 def _address(text: str) -> Address:
-    found = parse(text)
+    found = parse_address(text)
     if found is None:
         raise UnknownAddress(
             f"{text[:80]!r} is not an address.",

@@ -21,8 +21,8 @@ from reconciler.core.planning.leaving import unmarking
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import UnknownAddress
 from reconciler.manifest.kept.loading import Declaration
-from reconciler.model.address import Address, parse
-from reconciler.model.plan.plans import Consent, Options
+from reconciler.model.address import Address, parse_address
+from reconciler.model.plans import Consent, Options
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
 from reconciler.pipeline import Planned
@@ -146,7 +146,7 @@ def _job(settings: Settings, found: Declaration, options: Options, consent: Cons
 def _named(texts: Sequence[str], settings: Settings, desired: Desired) -> tuple[str, ...]:
     """Return the addresses once each. Raises UnknownAddress for what is none, unknown or declared."""
     for text in texts:
-        address = parse(text)
+        address = parse_address(text)
         if address is None or address != address.base:
             raise UnknownAddress(
                 f"{text!r} is not an address.", next="write one as plans show it: contact/ops/jane-doe"

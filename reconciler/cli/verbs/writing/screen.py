@@ -12,9 +12,8 @@ from reconciler.cli.running import Signals
 from reconciler.cli.verbs.reviewing.plan import sizes
 from reconciler.cli.verbs.reviewing.reviews import Reviews
 from reconciler.core.runs.recover import Unfinished
-from reconciler.model.plan.changes import Change
-from reconciler.model.plan.plans import Plan, Verdict
-from reconciler.model.run.outcomes import Outcome, Run
+from reconciler.model.plans import Change, Plan, Verdict
+from reconciler.model.runs import Outcome, Run
 from reconciler.pipeline import Planned
 from reconciler.report.json import run_pieces
 from reconciler.report.plan.text import plan_lines, run_lines

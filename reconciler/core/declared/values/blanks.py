@@ -6,7 +6,7 @@ A column of a roster is one notice, however many of its cells have them.
 from reconciler.core.declared.crosscheck import Declared
 from reconciler.core.text import describe_edges, has_edges, is_blank
 from reconciler.model.documents import Place
-from reconciler.model.kind.kinds import KINDS
+from reconciler.model.kinds import KINDS
 from reconciler.model.notices import Notice
 
 _HINT = "take them out where the value is written; paste it anew as plain text"

@@ -16,10 +16,10 @@ from reconciler.core.declared.values.blanks import Blanks
 from reconciler.core.declared.values.emails import Emails
 from reconciler.core.declared.values.finding import Finding
 from reconciler.errors import Problem
-from reconciler.model.kind.kinds import KINDS, derived
-from reconciler.model.kind.types import Check, complete
+from reconciler.model.field_types import FieldCheck, require_rows
+from reconciler.model.kinds import KINDS, cache_by_kinds
 from reconciler.model.notices import Notice
-from reconciler.model.settings import Checks, Level
+from reconciler.model.settings import CheckLevel, Checks
 
 if TYPE_CHECKING:
     from reconciler.core.declared.values.phones import Plans
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 _SHOWN_MAX = 60  # characters of a value in a message
 
 
-@derived
-def _checks_of(kind: str) -> Mapping[str, Check]:
+@cache_by_kinds
+def _checks_of(kind: str) -> Mapping[str, FieldCheck]:
     """Return which check judges each field, by its type. Below a structured field there are texts.
 
     A field that completes a telephone number is judged as the number is.
@@ -124,7 +124,7 @@ class _Check:
         if named is not None and not one.hides("mimeType") and not one.hides("name"):
             self._say(one, "name", f"{fields['name']} {named.what}", named, level)
 
-    def _report(self, one: Declared, path: str, value: str, finding: Finding, level: Level) -> None:
+    def _report(self, one: Declared, path: str, value: str, finding: Finding, level: CheckLevel) -> None:
         column = one.column(path)
         named = f"{path} (column {column!r})" if column else path
         # A value of the environment is judged and never shown, nor what it might have meant.
@@ -135,7 +135,7 @@ class _Check:
             named += f" {cut!r}"
         self._say(one, path, f"{named} {finding.what}", finding, level)
 
-    def _say(self, one: Declared, path: str, what: str, finding: Finding, level: Level) -> None:
+    def _say(self, one: Declared, path: str, what: str, finding: Finding, level: CheckLevel) -> None:
         place, shared = one.source(path)
         # A thousand contacts with one wrong default are one mistake, told where it stands.
         if shared:
@@ -155,12 +155,12 @@ class _Judge(NamedTuple):
     """What judges a value, and the setting that says how strictly."""
 
     judge: Callable[[_Check, str, str, Declared], Finding | None]
-    level: Callable[[Checks], Level]
+    level: Callable[[Checks], CheckLevel]
 
 
 # By the check of the type of a field.
-_JUDGES: Mapping[Check, _Judge] = complete(
-    Check,
+_JUDGES: Mapping[FieldCheck, _Judge] = require_rows(
+    FieldCheck,
     {
         "phones": _Judge(_Check.phone, lambda checks: checks.phones),
         "emails": _Judge(

@@ -3,7 +3,7 @@
 from reconciler.core.comparing.phone_numbers import region_of_country
 from reconciler.core.declared.values.finding import Finding
 from reconciler.core.suggest import did_you_mean
-from reconciler.model.geography.countries import NAMES
+from reconciler.model.geography import COUNTRY_NAMES
 
 _CODE_MAX = 3  # letters
 
@@ -19,7 +19,7 @@ def check(text: str) -> Finding | None:
         return None
     # The service takes any text, so this is a warning unless the settings say otherwise.
     # A code of two or three letters is near to many others: AUS to AUT.
-    meant = did_you_mean("country", text, NAMES.values()) if len(text) > _CODE_MAX else ""
+    meant = did_you_mean("country", text, COUNTRY_NAMES.values()) if len(text) > _CODE_MAX else ""
     return Finding(
         "is not a country that we know",
         "write its name in English, or its code of two letters",

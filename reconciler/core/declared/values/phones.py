@@ -13,7 +13,7 @@ from phonenumbers import COUNTRY_CODE_TO_REGION_CODE, NumberParseException, Phon
 
 from reconciler.core.declared.values.finding import Finding
 from reconciler.core.declared.values.spreadsheets import damage
-from reconciler.model.geography.countries import NAMES
+from reconciler.model.geography import COUNTRY_NAMES
 
 # Ranges that regulators keep free for films and examples and that the numbering plans do not count as
 # assigned (Ofcom, "Telephone numbers for use in TV and radio drama programmes"). Whoever tries this program
@@ -325,7 +325,7 @@ def _lost_zero(number: PhoneNumber, whole: str) -> bool:
 
 def _country(number: PhoneNumber, region: str) -> str:
     code = region or phonenumbers.region_code_for_country_code(number.country_code or 0)
-    return NAMES.get(code, f"country code +{number.country_code}")
+    return COUNTRY_NAMES.get(code, f"country code +{number.country_code}")
 
 
 def _written(number: PhoneNumber) -> str:

@@ -6,7 +6,7 @@ from reconciler.core.comparing.zones import NAMES
 from reconciler.core.declared.values.finding import Finding
 from reconciler.core.suggest import did_you_mean
 from reconciler.core.text import fold_case
-from reconciler.model.geography.zones import names, using
+from reconciler.model.geography import zone_names, zones_with_abbreviation
 
 NAME_HINT = "write a name of the time zone database, such as Australia/Melbourne"
 _NAMED_MAX = 8  # zones in one hint
@@ -21,7 +21,7 @@ def check(text: str) -> Finding | None:
     The service takes an offset for nonsense and shows "0" for it afterwards, as it does for every name that
     it does not know (docs/service.md, contacts).
     """
-    if text in names():
+    if text in zone_names():
         return None
     found = _OFFSET.fullmatch(text)
     # Written for a zone it reads back as "0": the service makes London of it and says nothing.
@@ -43,19 +43,21 @@ def suggestion(text: str) -> str:
 
     EST is near to AEST, and fifteen hours away. `Etc/GMT+9` is near to `Etc/GMT-9`.
     """
-    using_it = using(text) if text.isalpha() else ()
+    using_it = zones_with_abbreviation(text) if text.isalpha() else ()
     if using_it:
         more = len(using_it) - _NAMED_MAX
         listed = ", ".join(using_it[:_NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
         return f"write the name of a zone that uses this abbreviation: {listed}"
     # A place without its continent: `Melbourne`.
     place = fold_case(text).replace(" ", "_")
-    named = sorted(name for name in names() if place in (fold_case(name), fold_case(name).rpartition("/")[2]))
+    named = sorted(
+        name for name in zone_names() if place in (fold_case(name), fold_case(name).rpartition("/")[2])
+    )
     if len(named) == 1:
         return f"did you mean {named[0]}?"
-    named = named or sorted(name for name in names() if fold_case(name).startswith(f"{place}/"))
+    named = named or sorted(name for name in zone_names() if fold_case(name).startswith(f"{place}/"))
     if named and "/" in text:
         return f"write one of {', '.join(named[:_NAMED_MAX])}"
     if named or not _PLACE.fullmatch(text) or text.isupper():
         return ""
-    return did_you_mean("zone", text, filter(_PLACE.fullmatch, names()))
+    return did_you_mean("zone", text, filter(_PLACE.fullmatch, zone_names()))

@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from reconciler.core.review.drifts import Drift
 from reconciler.model.address import Address
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.plan.changes import Change, Update, action
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import Change, Update, action_of
 from reconciler.report.formats.html.markup import Html, text
 
 rows_max = 8  # of a chart; what is beyond them is counted together
@@ -52,7 +52,7 @@ COLUMNS: Mapping[str, str] = {
 
 def of_changes(changes: Iterable[Change]) -> list[Counted]:
     """Return what is counted of a plan."""
-    return [Counted(action(one), one.address, _causes(one)) for one in changes]
+    return [Counted(action_of(one), one.address, _causes(one)) for one in changes]
 
 
 def of_drifts(drifts: Iterable[Drift]) -> list[Counted]:

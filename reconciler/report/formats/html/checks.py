@@ -9,7 +9,7 @@ from itertools import chain
 
 from msgspec import Struct
 
-from reconciler.model.codes.catalogue import CODES
+from reconciler.model.codes import CODES
 from reconciler.report.formats.checks import Validated
 from reconciler.report.formats.html.charts import CountedMistake, charts_of_mistakes
 from reconciler.report.formats.html.controls import FilterChoice, controls

@@ -14,11 +14,10 @@ from reconciler.core.review.lookalikes import lookalikes
 from reconciler.core.review.whom import Whom, nobody
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields, Scalar
-from reconciler.model.kind.kinds import KINDS
+from reconciler.model.kinds import KINDS
 from reconciler.model.notices import Notice
-from reconciler.model.plan.changes import Change, Create, Delete, FieldChange, Update, action
-from reconciler.model.plan.plans import Plan, Skip
-from reconciler.model.run.outcomes import FieldResult, Outcome, Result
+from reconciler.model.plans import Change, Create, Delete, FieldChange, Plan, Skip, Update, action_of
+from reconciler.model.runs import FieldResult, Outcome, Result
 from reconciler.report.formats.html import markup
 from reconciler.report.formats.html.difference import difference, piece_max
 from reconciler.report.formats.html.markup import NOTHING, Html, joined, text
@@ -166,7 +165,7 @@ def _warned(what: str) -> Html:
 
 
 def _result(change: Change, told: EntryContext) -> Html:
-    result = told.results.get((change.address, action(change)))
+    result = told.results.get((change.address, action_of(change)))
     return _ended(result) if result else NOTHING
 
 

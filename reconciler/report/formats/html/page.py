@@ -12,9 +12,8 @@ from reconciler.core.review.consents import list_agreements
 from reconciler.core.review.drifts import drifts
 from reconciler.model.address import Address
 from reconciler.model.notices import Notice
-from reconciler.model.plan.changes import Change, Create, Delete, Update
-from reconciler.model.plan.plans import Plan, Verdict
-from reconciler.model.run.outcomes import Outcome
+from reconciler.model.plans import Change, Create, Delete, Plan, Update, Verdict
+from reconciler.model.runs import Outcome
 from reconciler.report.consents import TITLE, agreement_words
 from reconciler.report.formats.html import entries
 from reconciler.report.formats.html.charts import Counted, charts, of_changes, of_drifts

@@ -6,7 +6,7 @@ Belongs here: the overview of a run. Not here: its outcomes one by one (entries.
 from collections.abc import Iterator
 from datetime import datetime
 
-from reconciler.model.run.outcomes import Run
+from reconciler.model.runs import Run
 from reconciler.report.formats.html.markup import Html, text
 from reconciler.report.formats.html.sentences import WORST_FIRST
 from reconciler.report.lines import count

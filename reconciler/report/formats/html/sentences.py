@@ -10,10 +10,9 @@ from typing import Literal
 from msgspec import Struct
 
 from reconciler.core.review.drifts import drifts, not_applied_yet, summarize_drift
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.plan.changes import Change, Create, Delete, Update, action
-from reconciler.model.plan.plans import SECRET_NEEDED, UNCERTAIN, Plan
-from reconciler.model.run.outcomes import Result, Run
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import SECRET_NEEDED, UNCERTAIN, Change, Create, Delete, Plan, Update, action_of
+from reconciler.model.runs import Result, Run
 from reconciler.report.answers import answer_words
 from reconciler.report.formats.said import below, by_kind, is_revived
 from reconciler.report.lines import count
@@ -123,7 +122,7 @@ def _of_drift(plan: Plan) -> Sentences:
 
 def _of_run(plan: Plan, run: Run) -> Sentences:
     done = {(one.address, one.action) for one in run.outcomes if one.result == "applied"}
-    applied = [change for change in plan.changes if (change.address, action(change)) in done]
+    applied = [change for change in plan.changes if (change.address, action_of(change)) in done]
     told = [*_grave(applied, "did"), *_other(applied, "did")]
     past = listed([clause.text for clause in told])
     kept = [f"{count(run.records, 'record')} kept."] if run.records else []

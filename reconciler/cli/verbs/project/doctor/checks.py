@@ -21,7 +21,7 @@ from reconciler.cli.verbs.project.doctor.surroundings import Surroundings, mista
 from reconciler.cli.verbs.project.validate import declared
 from reconciler.errors import Problem, SettingsError
 from reconciler.extras import EXTRAS, install_hint, is_installed, versions
-from reconciler.model.check_results import CheckResult
+from reconciler.model.notices import CheckResult
 from reconciler.model.settings import Settings
 from reconciler.report.lines import count
 from reconciler.settings import network, trust

@@ -11,7 +11,7 @@ from reconciler.cli.console import output
 from reconciler.cli.verbs.project.doctor import checks, outside
 from reconciler.cli.verbs.project.doctor.deadlines import run_within
 from reconciler.cli.verbs.project.doctor.surroundings import Surroundings, broken, guarded, surroundings_of
-from reconciler.model.check_results import CheckResult
+from reconciler.model.notices import CheckResult
 from reconciler.report.project.doctor import doctor_json, doctor_lines, exit_code, failed_lines
 
 Look = Callable[[Surroundings], tuple[CheckResult, ...]]

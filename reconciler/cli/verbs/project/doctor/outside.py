@@ -28,8 +28,8 @@ from reconciler.errors import (
     Throttled,
     Unauthorized,
 )
-from reconciler.model.check_results import CheckResult, State
-from reconciler.model.plan.plans import Workspace
+from reconciler.model.notices import CheckResult, CheckState
+from reconciler.model.plans import Workspace
 from reconciler.model.settings import Settings
 from reconciler.report.lines import count
 from reconciler.service.client import Reader, open_reader
@@ -254,7 +254,7 @@ def _refused(error: ServiceError, origin: str) -> tuple[CheckResult, ...]:
             CheckResult("credentials", "fail", str(error), error.next),
             *waiting,
         )
-    state: State = "fail"
+    state: CheckState = "fail"
     hint = error.next
     if isinstance(error, Throttled):
         state, hint = "warn", error.next or "ask again later"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reconciler.errors import InputError, ReconcilerError, SettingsError
-from reconciler.model.check_results import CheckResult
+from reconciler.model.notices import CheckResult
 from reconciler.model.settings import Settings
 from reconciler.settings.reading import ReadSettings, read_settings, working_folder
 

@@ -22,7 +22,7 @@ from typing import Any
 from reconciler import signals
 from reconciler.cli.files.examples import example
 from reconciler.errors import ReconcilerError, Unavailable
-from reconciler.model.kind.kinds import CONTACT
+from reconciler.model.kinds import CONTACT
 
 _CREDENTIALS = {"SVC_USER": "demo", "SVC_PASSWORD": "demo", "SVC_API_KEY": "demo-key"}  # the sandbox's own
 _CONTACT = "application/vnd.service.contact-v1+json"

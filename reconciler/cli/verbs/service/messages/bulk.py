@@ -22,11 +22,11 @@ from reconciler.core.messaging.recipients import check_count
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import InputError, NotFound, UnknownAddress
 from reconciler.model.address import Address
-from reconciler.model.entities import Entity
-from reconciler.model.kind.kinds import RESOURCE
+from reconciler.model.kinds import RESOURCE
 from reconciler.model.messaging.messages import BulkResource, Message, Sent
-from reconciler.model.plan.plans import Workspace
+from reconciler.model.plans import Workspace
 from reconciler.model.settings import Settings
+from reconciler.model.snapshots import Entity
 from reconciler.pipeline import validate
 from reconciler.report.lines import count, line
 from reconciler.report.service.messages import sent_lines

@@ -26,7 +26,7 @@ from reconciler.errors import FileError, InputError
 from reconciler.files.whole import read_file
 from reconciler.manifest.outgoing import TIME_HINT, Written, mistakes, moment, read_message
 from reconciler.model.documents import Place
-from reconciler.model.kind.kinds import CALLBACK
+from reconciler.model.kinds import CALLBACK
 from reconciler.model.messaging.messages import Message, Schedule, Sent
 from reconciler.model.settings import Settings
 from reconciler.pipeline import validate

@@ -9,10 +9,39 @@ A code is never given another meaning, and a code that is gone is not used again
 
 from collections.abc import Iterable, Mapping
 
-from reconciler.model.codes.code import Code
+from msgspec import Struct
+
+# --- One row of the catalogue ---------------------------------------------------------------------
+
+
+class Code(Struct, frozen=True, kw_only=True):
+    """One row of the catalogue: the code, a title, what is checked and why.
+
+    `wrong` and `right` are a manifest below its `version` and `workspace`, or with `roster` the CSV file that
+    ROSTER_EXAMPLE names; `wrong` has this mistake and no other. Both are "" where no file shows it.
+    """
+
+    code: str
+    title: str
+    means: str
+    wrong: str = ""
+    right: str = ""
+    roster: bool = False
+
+
+# What the examples that are CSV files stand beside.
+ROSTER_EXAMPLE = """\
+rosters:
+  - file: staff.csv
+    name: "{ID}"
+    contacts:
+      firstName: "{Name}"
+      workEmailAddress1: "{Mail}"
+"""
+
 
 # What ends a command: the classes of errors.py, and a command line that cannot be read.
-ERRORS: tuple[Code, ...] = (
+ERROR_CODES: tuple[Code, ...] = (
     Code(
         code="E001",
         title="Something that was given cannot be used",
@@ -215,7 +244,7 @@ ERRORS: tuple[Code, ...] = (
 )
 
 # Mistakes in files and values.
-PROBLEMS: tuple[Code, ...] = (
+PROBLEM_CODES: tuple[Code, ...] = (
     Code(
         code="E100",
         title="Another mistake in a file or a value",
@@ -1281,7 +1310,7 @@ ID,Name,Mail
 )
 
 # What a plan refuses or leaves alone, by the names that rules have in docs/planning.md.
-RULES: tuple[Code, ...] = (
+RULE_CODES: tuple[Code, ...] = (
     Code(
         code="A1",
         title="The plan is not that of now",
@@ -1522,11 +1551,13 @@ RULES: tuple[Code, ...] = (
 # By code, in the order of letters and numbers.
 CODES: Mapping[str, Code] = {
     one.code: one
-    for one in sorted((*ERRORS, *PROBLEMS, *RULES), key=lambda one: (one.code[0], int(one.code[1:])))
+    for one in sorted(
+        (*ERROR_CODES, *PROBLEM_CODES, *RULE_CODES), key=lambda one: (one.code[0], int(one.code[1:]))
+    )
 }
 
 # Why a plan leaves something alone -> the rule that says so.
-SKIPS: Mapping[str, str] = {
+SKIP_CODES: Mapping[str, str] = {
     "ambiguous": "M3",
     "protected": "X2",
     "foreign mark": "X5",
@@ -1546,6 +1577,6 @@ SKIPS: Mapping[str, str] = {
 }
 
 
-def codes_near(code: str) -> Iterable[str]:
+def find_codes_near(code: str) -> Iterable[str]:
     """Return the codes that begin as this one does."""
     return [known for known in CODES if known[:2] == code[:2]]

@@ -1,18 +1,106 @@
-"""Plan: what apply would do, as a value that can be read, hashed, reviewed, stored and refused.
+"""Plans: the changes that apply would make, as values that can be read, hashed, reviewed, stored and refused.
 
-Holds no secret. Holds people's data (the values that change), so its file is private (0600).
+A plan holds no secret. It holds people's data (the values that change), so its file is private (0600).
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Literal
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, field
 
 from reconciler.model.address import Address
+from reconciler.model.documents import DirectoryAnswer, Fields, Place, Scalar
 from reconciler.model.notices import Notice
-from reconciler.model.plan.changes import Change, action
 from reconciler.model.snapshots import Read, Scope
-from reconciler.model.tables import DirectoryAnswer
+
+# --- Changes: Create, Update, Delete, and why -----------------------------------------------------
+# Values in a change are normalized and safe to store and show: a secret stands as `Masked` text (see
+# `core/comparing/normalize.py`). Request bodies are built from the Entity, never from a change.
+
+
+Cause = Literal[
+    "declared",  # the manifest says so, and the live value is as we left it
+    "drifted",  # changed at the service since our last apply; the manifest did not change
+    "both",  # the manifest and the live value have both changed
+    "no longer declared",  # we set it once; the manifest does not declare it any more
+    "unknown",  # cannot be read back, and no record says what is there
+    "duplicate",  # a second live entity for one of ours, and provably made by us
+    "gone",  # we made it, and it is not there any more
+    "reactivated",  # asked for with meta.reactivate or --reactivate
+    "undone",  # set back to what it was before a run that is undone
+    "forgotten",  # our mark on what leaves the manifests and stays at the service
+    "given back",  # the same, where that run was the first to declare it: not ours afterwards
+]
+
+
+class FieldChange(Struct, frozen=True):
+    """One field: its path, its normalized value before and after (None: absent), and why."""
+
+    path: str
+    before: Scalar | None
+    after: Scalar | None
+    cause: Cause
+
+
+class Create(Struct, frozen=True, tag="create", tag_field="action"):
+    """Make what is declared and not there. `fields` are what will be sent, secrets masked.
+
+    `carried` are the paths of them that nobody declared: live values of who moves here, with
+    `meta.carryOver`.
+    """
+
+    address: Address
+    place: str
+    fields: Fields
+    cause: Cause = "declared"
+    carried: tuple[str, ...] | UnsetType = UNSET  # no key of JSON where nothing is, as in older plans
+
+
+class Update(Struct, frozen=True, tag="update", tag_field="action"):
+    """Bring declared fields of a live entity to what is declared.
+
+    `adopts` names the identity by which it was recognized when it is not recorded yet, else "".
+    """
+
+    address: Address
+    place: str
+    remote_id: str
+    fields: tuple[FieldChange, ...]
+    parent_id: str = ""
+    adopts: str = ""
+
+
+class Delete(Struct, frozen=True, tag="delete", tag_field="action"):
+    """Remove what is ours and no longer declared.
+
+    `before` is the whole normalized live entity: the delete happens only if it still looks so.
+    `cascades` are the devices that go with a contact, by address where recorded, else by device name.
+    `adopted` is when it was adopted, where it existed before us; UNKNOWN where nobody wrote that down.
+    `keeps` is, for a duplicate, the remote id of the entity that stays; it has to be there.
+    """
+
+    address: Address
+    remote_id: str
+    before: Fields
+    parent_id: str = ""
+    cascades: tuple[str, ...] = field(default=(), name="takes")  # its name in plan files and in the store
+    cause: Cause = "no longer declared"
+    adopted: str = ""
+    keeps: str = ""
+
+
+Change = Create | Update | Delete
+
+ACTION_WORDS: Mapping[type, str] = {Create: "create", Update: "update", Delete: "delete"}
+
+
+def action_of(change: Change) -> str:
+    """`create`, `update` or `delete`."""
+    return ACTION_WORDS[type(change)]
+
+
+# --- The plan -------------------------------------------------------------------------------------
+
 
 PLAN_VERSION = 2
 
@@ -94,7 +182,7 @@ class Adoption(Struct, frozen=True):
     parent_id: str = ""
 
 
-Kept = Literal[
+RecordChangeKind = Literal[
     "protected",  # the entry says `protect: true` now
     "no longer protected",
     "fields",  # declared and live alike: they become ours, or leave the record
@@ -106,7 +194,7 @@ class RecordChange(Struct, frozen=True):
     """A record of ours that changes though nothing is written to the service; `fields` are paths."""
 
     address: Address
-    what: Kept
+    what: RecordChangeKind
     fields: tuple[str, ...] = ()
 
 
@@ -232,7 +320,7 @@ class Plan(Struct, frozen=True):
 
     def count(self, word: str) -> int:
         """How many changes of this action (`create`, `update`, `delete`) there are."""
-        return sum(1 for change in self.changes if action(change) == word)
+        return sum(1 for change in self.changes if action_of(change) == word)
 
     @property
     def to_keep(self) -> int:
@@ -260,7 +348,7 @@ class Plan(Struct, frozen=True):
         return (change for change in self.changes if Scope.of(change.address) == scope)
 
 
-class Reason(Struct, frozen=True):
+class GuardReason(Struct, frozen=True):
     """Why the guard refuses: the rule, the scope, the numbers, and the consent that would lift it."""
 
     rule: str
@@ -274,9 +362,140 @@ class Reason(Struct, frozen=True):
 class Verdict(Struct, frozen=True):
     """The guard's answer. Empty reasons: the plan may be carried out."""
 
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[GuardReason, ...] = ()
 
     @property
     def safe(self) -> bool:
         """Whether there is no reason to refuse the plan."""
         return not self.reasons
+
+
+# --- The explanation of one address ---------------------------------------------------------------
+# Values are as in a plan: normalized, and secrets masked. Made by core/views/explaining.py.
+
+
+# entry     written in the entry itself      roster   text of the roster's template, the same for every row
+# defaults  under `defaults:` of its file    mark     our ownership mark, which the settings ask for
+# cell      cells of a row of a roster
+SourceForm = Literal["entry", "defaults", "cell", "roster", "mark"]
+
+
+class FieldSource(Struct, frozen=True):
+    """Where one value comes from.
+
+    `place` is where it stands; in a roster the row and the first cell. `template` is where a manifest says
+    which `columns` it takes. `variables` are names of the environment that are filled in, `file` what a
+    payload is read from. `default` is where the defaults of the file declare the field too; `place` goes
+    before them.
+    """
+
+    form: SourceForm
+    place: Place
+    columns: tuple[str, ...] = ()
+    template: Place | None = None
+    variables: tuple[str, ...] = ()
+    file: str = ""
+    default: Place | None = None
+
+
+class EntitySources(Struct, frozen=True):
+    """The source of each field of an entity by path, and the places of what stands under its `meta:`."""
+
+    fields: Mapping[str, FieldSource] = {}
+    controls: Mapping[str, Place] = {}
+
+
+Decision = Literal[
+    "change",  # the plan writes it
+    "none",  # there is nothing to write
+    "left",  # it differs, or may differ, and is left alone
+    "unknown",  # not compared: nothing live was read, or it is not certain what is
+]
+
+# Why a field is not written; see core/comparing/diff.py for the first ones.
+FieldReason = Literal[
+    "as declared",
+    "as sent",
+    "not readable",
+    "not clearable",
+    "same offset",
+    "cleared",
+    "ignored",
+    "disabled",
+    "taken over",
+    "not declared",  # live, and neither declared nor sent by us
+    "not compared",  # the entity is left alone as a whole
+    "not read",
+]
+
+
+class ExplainedField(Struct, frozen=True):
+    """One field: what should be, what is, what was, and why the plan writes it or not.
+
+    None: absent. `desired` is "" where the manifest clears it, `live` means nothing without `read`. `sent` is
+    what the last apply sent, `shown` what the service showed then. With the decision `change`, `reason` is
+    the cause in the plan and the value becomes `after`.
+    """
+
+    path: str
+    decision: Decision
+    reason: Cause | FieldReason
+    desired: Scalar | None = None
+    source: FieldSource | None = None
+    live: Scalar | None = None
+    read: bool = False
+    sent: Scalar | None = None
+    shown: Scalar | None = None
+    after: Scalar | None = None
+
+
+class Control(Struct, frozen=True):
+    """What an author says of an entity besides its fields: `protect`, `ignore`, and where it stands."""
+
+    name: str
+    value: str
+    place: Place | None = None
+
+
+class DecidingFact(Struct, frozen=True):
+    """One thing that decides about the entity: a word, a sentence, what can be done, and where."""
+
+    word: str
+    what: str
+    next: str = ""
+    place: str = ""
+
+
+class LastWrite(Struct, frozen=True):
+    """The run that last wrote a record of ours, and when (ISO 8601, UTC)."""
+
+    run: str
+    at: str
+
+
+class Explanation(Struct, frozen=True):
+    """One address. `place` is `file:line`, "" where it is not declared.
+
+    `state` is as in a list, or `removed` for what leaves while it stays live, and `outside` for what no
+    manifest decides about. `planned` is the word for what an apply would do, "" for nothing. `said` is why,
+    in the order of weight. `found_by` is how the live entity was recognized, `recorded_as` the address of its
+    record where that is another one. `read` says whether the service was asked. `adopted` is as in a record.
+    `own_kind` says that a profile brings its kind.
+    """
+
+    address: Address
+    state: Literal["declared", "owned", "drifted", "removed", "outside"]
+    planned: str
+    said: tuple[DecidingFact, ...]
+    fields: tuple[ExplainedField, ...]
+    place: str = ""
+    remote_id: str = ""
+    found_by: str = ""
+    recorded_as: str = ""
+    read: bool = False
+    recorded: bool = False
+    adopted: str = ""
+    protected: bool = False
+    last_write: LastWrite | None = None
+    controls: tuple[Control, ...] = ()
+    own_kind: bool = False

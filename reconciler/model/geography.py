@@ -1,10 +1,14 @@
-"""Countries as people write them: data. Two-letter codes of ISO 3166-1, and the names in English.
-
-A few names stand beside the first one where people use several. Nothing but the table belongs here; what a
-country decides is in core/declared/values.
-"""
+"""Countries as people write them, and time zones with their offsets in a year: public data, no decisions."""
 
 from collections.abc import Mapping
+from datetime import datetime, timedelta
+from functools import cache
+from importlib.metadata import version
+from importlib.resources import files
+from zoneinfo import ZoneInfo
+
+# --- Countries: codes of ISO 3166-1, English names, and other names in common use -----------------
+
 
 _NAMES = """
 AD Andorra
@@ -260,11 +264,84 @@ ZW Zimbabwe
 """
 
 # Code -> the name that messages show.
-NAMES: Mapping[str, str] = {line[:2]: line[3:].partition(" | ")[0] for line in _NAMES.strip().splitlines()}
+COUNTRY_NAMES: Mapping[str, str] = {
+    line[:2]: line[3:].partition(" | ")[0] for line in _NAMES.strip().splitlines()
+}
 
 # Any way of writing a country, in small letters -> its code.
-CODES: Mapping[str, str] = {
+COUNTRY_CODES: Mapping[str, str] = {
     written.lower(): line[:2]
     for line in _NAMES.strip().splitlines()
     for written in (line[:2], *line[3:].split(" | "))
 }
+
+
+# --- Time zones -----------------------------------------------------------------------------------
+# From the package `tzdata`, not from the database of the machine: with the same version of the package the
+# same manifests give the same plan everywhere, on any day.
+
+
+_PACKAGE = "tzdata"
+_minute = timedelta(minutes=1)
+
+
+@cache
+def zone_names() -> frozenset[str]:
+    """Return the name of every zone."""
+    return frozenset(files(_PACKAGE).joinpath("zones").read_text("utf-8").split())
+
+
+@cache
+def load_zone(name: str) -> ZoneInfo:
+    """Return a zone. Raises KeyError for what is not in `zone_names`, before any file is looked for."""
+    if name not in zone_names():
+        raise KeyError(name)
+    with files(_PACKAGE).joinpath("zoneinfo", *name.split("/")).open("rb") as file:
+        return ZoneInfo.from_file(file, name)
+
+
+@cache
+def zones_with_abbreviation(abbreviation: str) -> tuple[str, ...]:
+    """Return the zones that write this abbreviation in the course of a year, those of most people first."""
+    return _abbreviations().get(abbreviation.upper(), ())
+
+
+@cache
+def _abbreviations() -> dict[str, tuple[str, ...]]:
+    found: dict[str, dict[str, None]] = {}
+    # The first table has one zone for each set of rules that is in force, the place with most people; the
+    # second all zones but those that are another name of one.
+    for table in ("zonenow.tab", "zone1970.tab"):
+        for line in files(_PACKAGE).joinpath("zoneinfo", table).read_text("utf-8").splitlines():
+            if line and not line.startswith("#"):
+                name = line.split("\t")[2]
+                for text in {month.tzname() for month in _monthly_moments(name)}:
+                    if text and text.isalpha():
+                        found.setdefault(text.upper(), {})[name] = None
+    return {text: tuple(zones) for text, zones in found.items()}
+
+
+def _monthly_moments(name: str) -> tuple[datetime, ...]:
+    """Return a moment of each month of the year of the database, in a zone."""
+    year = int(version(_PACKAGE).partition(".")[0])
+    return tuple(datetime(year, month, 15, tzinfo=load_zone(name)) for month in range(1, 13))
+
+
+@cache
+def zone_offsets(name: str) -> tuple[str, ...]:
+    """Return the offsets of a zone in the course of a year, smallest first, as the service writes them.
+
+    The year is that of the database, so the rules are those that were known in it. Empty for what is no zone.
+    """
+    if name not in zone_names():
+        return ()
+    return tuple(
+        map(_format_offset, sorted({month.utcoffset() or timedelta() for month in _monthly_moments(name)}))
+    )
+
+
+def _format_offset(offset: timedelta) -> str:
+    hours, minutes = divmod(abs(offset) // _minute, 60)
+    if not hours and not minutes:
+        return "0"
+    return f"{'-' if offset < timedelta() else '+'}{hours}" + (f":{minutes:02}" if minutes else "")

@@ -1,31 +1,242 @@
 """KINDS, the one table of what can be managed.
 
 A new kind is one row here, one row of the sandbox, and one golden case. A kind that only one deployment has
-is a row of its profile (own_kinds.py).
-
-Field names and their behaviour: docs/service.md, contacts, devices, resources. What a row can say: kind.py.
+is a row of its profile (profile.py). What a row can say: kind.py. Field names and their behaviour:
+docs/service.md, contacts, devices, resources.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import ParamSpec, TypeVar, cast
 
-from reconciler.model.kind.contact_fields import CONTACT_FIELDS
-from reconciler.model.kind.kind import Field, Kind, Listing
+from reconciler.model.kind import Field, Kind, Listing
 
-__all__ = [
-    "BUILT_IN",
-    "CALLBACK",
-    "CONTACT",
-    "DEVICE",
-    "KINDS",
-    "RESOURCE",
-    "Field",
-    "Kind",
-    "Kinds",
-    "children",
-    "derived",
-]
+# --- Contacts. Source: docs/service.md, contacts --------------------------------------------------
+
+
+_ACTIVE = {"a": "A", "active": "A", "d": "D", "disabled": "D"}
+
+CONTACT_FIELDS = (
+    Field("firstName", "First name", "Given name of the person.", "Jane"),
+    Field("lastName", "Last name", "Family name of the person.", "Doe"),
+    Field("title", "Title", "Form of address.", "Dr"),
+    Field(
+        "status",
+        "Status",
+        "A (active) or D (disabled); the spelled-out forms are equal to these.",
+        "A",
+        sticky=True,
+        words=_ACTIVE,
+        loose=True,
+    ),
+    Field("companyName", "Company", "The company the person works for.", "Example Pty Ltd"),
+    Field("jobTitle", "Job title", "What the person does.", "Duty Manager"),
+    Field("division", "Division", "Division of the company.", "Operations"),
+    Field("businessUnit", "Business unit", "Business unit within the division.", "Network"),
+    Field("department", "Department", "Department the person works in.", "Night shift"),
+    Field("teamName1", "Team 1", "A team the person belongs to.", "Incident response"),
+    Field("role1", "Role 1", "A role the person has in that team.", "First responder"),
+    Field("teamName2", "Team 2", "A team the person belongs to.", "Incident response"),
+    Field("role2", "Role 2", "A role the person has in that team.", "First responder"),
+    Field(
+        "timezone",
+        "Time zone",
+        "Name of a time zone. The service shows it as an offset afterwards, which is no difference.",
+        "Australia/Melbourne",
+        type="zone",
+    ),
+    Field(
+        "workMobilePhone1",
+        "Work mobile 1",
+        "Mobile number at work, with the country prefix. Quotes are not needed: it stays text.",
+        "+61491570156",
+        type="phone",
+    ),
+    Field(
+        "workMobilePhone2",
+        "Work mobile 2",
+        "Mobile number at work, with the country prefix. Quotes are not needed: it stays text.",
+        "+61491570156",
+        type="phone",
+    ),
+    Field(
+        "workEmailAddress1",
+        "Work e-mail 1",
+        "E-mail address at work. By default the identity of a contact: it must be unique within the "
+        "workspace.",
+        "jane.doe@example.com",
+        type="email",
+    ),
+    Field(
+        "workEmailAddress2",
+        "Work e-mail 2",
+        "E-mail address at work.",
+        "jane.doe@example.com",
+        type="email",
+    ),
+    Field("workPhoneAreaCode1", "Work phone 1, area code", "Area code of the number at work.", "03"),
+    Field(
+        "workPhone1",
+        "Work phone 1",
+        "Fixed-line number at work.",
+        "5550 1234",
+        type="phone",
+        area="workPhoneAreaCode1",
+    ),
+    Field("workPhoneAreaCode2", "Work phone 2, area code", "Area code of the number at work.", "03"),
+    Field(
+        "workPhone2",
+        "Work phone 2",
+        "Fixed-line number at work.",
+        "5550 1234",
+        type="phone",
+        area="workPhoneAreaCode2",
+    ),
+    Field("workFaxAreaCode1", "Work fax, area code", "Area code of the fax number at work.", "03"),
+    Field("workFax1", "Work fax", "Fax number at work.", "5550 1235", type="phone", area="workFaxAreaCode1"),
+    Field(
+        "workSatellitePhone",
+        "Work satellite phone",
+        "Satellite phone number. Some pages of the service's documentation spell it workSetellitePhone.",
+        "+881 600 000 000",
+        type="phone",
+    ),
+    Field(
+        "workOtherPhone",
+        "Work phone, other",
+        "Any other number at work. Some pages of the service's documentation spell it WorkOtherPhone.",
+        "5550 1236",
+        type="phone",
+    ),
+    Field("workAddress1", "Work address, line 1", "Street address at work.", "1 Example Street"),
+    Field("workAddress2", "Work address, line 2", "Street address at work.", "Level 2"),
+    Field("workSuburb", "Work suburb", "Suburb or city at work.", "Melbourne"),
+    Field("workState", "Work state", "State or province at work.", "VIC"),
+    Field("workPostCode", "Work postcode", "Postal code at work.", "3000"),
+    Field("workCountry", "Work country", "Country at work.", "Australia", type="country"),
+    Field("workPostalAddress1", "Work postal address, line 1", "Postal address at work.", "PO Box 1"),
+    Field("workPostalAddress2", "Work postal address, line 2", "Postal address at work.", "PO Box 1"),
+    Field("workPostalSuburb", "Work postal suburb", "Suburb or city of the postal address.", "Melbourne"),
+    Field("workPostalState", "Work postal state", "State or province of the postal address.", "VIC"),
+    Field("workPostalPostCode", "Work postal postcode", "Postal code of the postal address.", "3001"),
+    Field(
+        "workPostalCountry",
+        "Work postal country",
+        "Country of the postal address.",
+        "Australia",
+        type="country",
+    ),
+    Field(
+        "personalEmailAddress1",
+        "Personal e-mail 1",
+        "Private e-mail address.",
+        "jane@example.com",
+        type="email",
+    ),
+    Field(
+        "personalEmailAddress2",
+        "Personal e-mail 2",
+        "Private e-mail address.",
+        "jane@example.com",
+        type="email",
+    ),
+    Field("personalAddress1", "Personal address, line 1", "Private street address.", "2 Example Street"),
+    Field("personalAddress2", "Personal address, line 2", "Private street address.", "2 Example Street"),
+    Field("personalSuburb", "Personal suburb", "Suburb or city of the private address.", "Geelong"),
+    Field("personalState", "Personal state", "State or province of the private address.", "VIC"),
+    Field("personalPostCode", "Personal postcode", "Postal code of the private address.", "3220"),
+    Field(
+        "personalCountry",
+        "Personal country",
+        "Country of the private address.",
+        "Australia",
+        type="country",
+    ),
+    Field("personalPhoneAreaCode1", "Personal phone 1, area code", "Area code of the private number.", "03"),
+    Field(
+        "personalPhone1",
+        "Personal phone 1",
+        "Private fixed-line number.",
+        "5550 4321",
+        type="phone",
+        area="personalPhoneAreaCode1",
+    ),
+    Field("personalPhoneAreaCode2", "Personal phone 2, area code", "Area code of the private number.", "03"),
+    Field(
+        "personalPhone2",
+        "Personal phone 2",
+        "Private fixed-line number.",
+        "5550 4321",
+        type="phone",
+        area="personalPhoneAreaCode2",
+    ),
+    Field("personalFaxAreaCode1", "Personal fax, area code", "Area code of the private fax number.", "03"),
+    Field(
+        "personalFax1",
+        "Personal fax",
+        "Private fax number.",
+        "5550 4322",
+        type="phone",
+        area="personalFaxAreaCode1",
+    ),
+    Field(
+        "personalMobilePhone1",
+        "Personal mobile",
+        "Private mobile number. Messaging options may name it, although not every list of fields has it.",
+        "+61491570157",
+        type="phone",
+    ),
+    Field("otherPhoneAreaCode1", "Other phone, area code", "Area code of somebody to reach instead.", "03"),
+    Field(
+        "otherPhone1",
+        "Other phone",
+        "Fixed-line number of somebody to reach instead.",
+        "5550 9876",
+        type="phone",
+        area="otherPhoneAreaCode1",
+    ),
+    Field(
+        "otherMobile",
+        "Other mobile",
+        "Mobile number of somebody to reach instead.",
+        "+61491570158",
+        type="phone",
+    ),
+    Field("otherFirstName", "Other first name", "Given name of somebody to reach instead.", "Sam"),
+    Field("otherLastName", "Other last name", "Family name of somebody to reach instead.", "Lee"),
+    Field("otherTitle", "Other title", "Form of address of somebody to reach instead.", "Ms"),
+    Field(
+        "username",
+        "Portal user name",
+        "Name to sign in to the service's portal; unique in the company.",
+        "jane.doe",
+    ),
+    Field(
+        "password",
+        "Portal password",
+        "Password for the portal. It is sent, never shown and never read back.",
+        "${env:JANE_PASSWORD}",
+        write_only=True,
+        secret=True,
+    ),
+    Field(
+        "secretQuestion",
+        "Secret question",
+        "Question asked when the portal password is forgotten.",
+        "First pet?",
+    ),
+    Field(
+        "secretAnswer",
+        "Secret answer",
+        "Answer to it. It is sent, never shown and never read back.",
+        "${env:JANE_ANSWER}",
+        write_only=True,
+        secret=True,
+    ),
+    Field("custom", type="custom", wire="customFields"),
+    Field("messagingOptions", type="channels", wire="messagingoptions"),
+)
+
 
 _FORMS = {"json": "json", "xml": "xml"}
 # Two spellings of one thing: facts 6; ours is the one that more of the sources have.
@@ -36,7 +247,7 @@ _AUTH_TYPES = {
 _ENABLED = {"active": "ACTIVE", "disabled": "DISABLED", "a": "ACTIVE", "d": "DISABLED"}
 
 
-def _service(*names: str) -> tuple[Field, ...]:
+def _server_owned_fields(*names: str) -> tuple[Field, ...]:
     """Return fields that the service alone writes."""
     return tuple(Field(name, server_owned=True) for name in names)
 
@@ -74,7 +285,7 @@ CONTACT = Kind(
     respelt=True,
     fields=(
         *CONTACT_FIELDS,
-        *_service("id", "type", "mri", "devices", "link", "lastModifiedTime", "locations"),
+        *_server_owned_fields("id", "type", "mri", "devices", "link", "lastModifiedTime", "locations"),
     ),
 )
 
@@ -148,7 +359,7 @@ DEVICE = Kind(
             required=True,
             secret=True,
         ),
-        *_service("id", "link", "registrationDate", "lastModifiedDate"),
+        *_server_owned_fields("id", "link", "registrationDate", "lastModifiedDate"),
     ),
 )
 
@@ -200,7 +411,7 @@ RESOURCE = Kind(
             pattern="^[a-z0-9][a-z0-9!#&^_.+-]*/[a-z0-9][a-z0-9!#&^_.+-]*$(?!\\n)",
         ),
         Field("content", type="content", wire="derefUri", required=True, write_only=True, own=True),
-        *_service("id", "url", "link"),
+        *_server_owned_fields("id", "url", "link"),
     ),
 )
 
@@ -301,11 +512,11 @@ CALLBACK = Kind(
             absent="disabled",
         ),
         Field("email", "E-mail", "Who is told of calls that failed.", "oncall@example.com", type="email"),
-        *_service("id", "link"),
+        *_server_owned_fields("id", "link"),
     ),
 )
 
-BUILT_IN: Mapping[str, Kind] = {kind.name: kind for kind in (CONTACT, DEVICE, RESOURCE, CALLBACK)}
+BUILT_IN_KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (CONTACT, DEVICE, RESOURCE, CALLBACK)}
 
 
 class Kinds(dict[str, Kind]):
@@ -319,7 +530,7 @@ class Kinds(dict[str, Kind]):
         address and every field is judged by it, in every thread, and a part that was not given the rows
         would take records of them for damage, or for nothing at all.
         """
-        rows = {**BUILT_IN, **{kind.name: kind for kind in own}}
+        rows = {**BUILT_IN_KINDS, **{kind.name: kind for kind in own}}
         if rows != self:
             self.clear()
             self.update(rows)
@@ -327,20 +538,20 @@ class Kinds(dict[str, Kind]):
                 forget()
 
 
-KINDS = Kinds(BUILT_IN)
+KINDS = Kinds(BUILT_IN_KINDS)
 _forgets: list[Callable[[], None]] = []
 T = TypeVar("T")
 P = ParamSpec("P")
 
 
-def derived(make: Callable[P, T]) -> Callable[P, T]:
+def cache_by_kinds(make: Callable[P, T]) -> Callable[P, T]:
     """Keep what a function of KINDS returns, until a profile brings other kinds."""
     kept = cache(make)
     _forgets.append(kept.cache_clear)
     return cast("Callable[P, T]", kept)
 
 
-@derived
-def children(name: str) -> tuple[Kind, ...]:
+@cache_by_kinds
+def child_kinds(name: str) -> tuple[Kind, ...]:
     """Return the kinds whose entities belong to one of this kind."""
     return tuple(kind for kind in KINDS.values() if kind.parent == name)

@@ -1,10 +1,10 @@
 """Types of fields: everything that follows from what a field holds is one row here.
 
 A cell names a behaviour. The layer that has the behaviour keeps a table from its names to functions, made by
-`complete`, so that a name without a function, or a function without a name, ends every command at once:
+`require_rows`, so that a name without a function, or a function without a name, ends every command at once:
 
     shape       how a value becomes flat paths, and how one of them is set: core/comparing/normalize.py,
-                core/comparing/merge.py, and the tables of `Shape` in live/ and manifest/
+                core/comparing/merge.py, and the tables of `FieldShape` in live/ and manifest/
     normal      the form in which equal means equal: core/comparing/normalize.py
     same        which other spelling reads back as what was sent: core/comparing/taken.py
     key         the form in which two values are one identity, and what a search for one asks for:
@@ -28,13 +28,13 @@ OwnType = Literal["text", "flag", "number", "email", "phone", "country", "zone",
 # The others are of built-in kinds alone: their forms in bodies are the service's own.
 FieldType = Literal[OwnType, "content", "custom", "channels"]
 
-Shape = Literal["scalar", "content", "custom", "channels", "group"]
-Normal = Literal["text", "flag", "number"]
-Same = Literal["identity", "phone", "email", "zone"]
+FieldShape = Literal["scalar", "content", "custom", "channels", "group"]
+NormalForm = Literal["text", "flag", "number"]
+ReadBack = Literal["identity", "phone", "email", "zone"]
 IdentityKey = Literal["text", "email", "phone"]
-Lookalike = Literal["nothing", "name", "email", "phone"]
-Check = Literal["spreadsheets", "phones", "emails", "countries", "zones"]
-Xml = Literal["text", "truth", "number", "channels", "custom", "object"]
+LookalikeRule = Literal["nothing", "name", "email", "phone"]
+FieldCheck = Literal["spreadsheets", "phones", "emails", "countries", "zones"]
+XmlForm = Literal["text", "truth", "number", "channels", "custom", "object"]
 SchemaPart = Literal["text", "flag", "number", "group", "custom", "messagingOptions", "content"]
 SandboxType = Literal["none", "text", "flag", "number", "group"]
 
@@ -47,13 +47,13 @@ class TypeRow(Struct, frozen=True, kw_only=True):
     somebody else behind the same id (M9). The others: the table above.
     """
 
-    shape: Shape
-    normal: Normal
-    same: Same
+    shape: FieldShape
+    normal: NormalForm
+    same: ReadBack
     key: IdentityKey
-    lookalike: Lookalike
-    check: Check
-    xml: Xml
+    lookalike: LookalikeRule
+    check: FieldCheck
+    xml: XmlForm
     schema: SchemaPart
     sandbox: SandboxType
     recognizes: bool
@@ -68,7 +68,7 @@ class TypeRow(Struct, frozen=True, kw_only=True):
 T = TypeVar("T")
 
 
-def complete(names: Any, table: Mapping[str, T]) -> dict[Any, T]:
+def require_rows(names: Any, table: Mapping[str, T]) -> dict[Any, T]:
     """Return the table, which has a row for each name of a `Literal` and none beside them.
 
     Raises TypeError for any other: when its module is imported, so no command begins with a hole in a table.
@@ -77,7 +77,7 @@ def complete(names: Any, table: Mapping[str, T]) -> dict[Any, T]:
     if missing or unknown:
         said = [f"no row for {', '.join(missing)}"] * bool(missing)
         said += [f"a row for {', '.join(unknown)}, which nothing names"] * bool(unknown)
-        raise TypeError(f"a table of field types has {' and '.join(said)} (reconciler/model/kind/types.py)")
+        raise TypeError(f"a table of field types has {' and '.join(said)} (reconciler/model/field_types.py)")
     return dict(table)
 
 
@@ -95,7 +95,7 @@ _TEXT = TypeRow(
     distinguishes=True,
 )
 
-TYPES: Mapping[FieldType, TypeRow] = complete(
+FIELD_TYPES: Mapping[FieldType, TypeRow] = require_rows(
     FieldType,
     {
         "text": _TEXT,

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from msgspec import Struct
 
-from reconciler.model.kind.types import TYPES, FieldType, IdentityKey, Shape, TypeRow
+from reconciler.model.field_types import FIELD_TYPES, FieldShape, FieldType, IdentityKey, TypeRow
 
 # By their names: fields that only a deployment has (`fields.contacts`) have no row, so no type.
 PHONE_NAME = re.compile(r"Phone|Mobile|Fax")
@@ -92,15 +92,15 @@ class Field(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         """Raise TypeError for a type that has no row: nothing would follow from it."""
-        if self.type not in TYPES:
+        if self.type not in FIELD_TYPES:
             raise TypeError(
-                f"{self.name}: {self.type!r} is no type of field (reconciler/model/kind/types.py)"
+                f"{self.name}: {self.type!r} is no type of field (reconciler/model/field_types.py)"
             )
 
     @property
     def row(self) -> TypeRow:
         """What its type means."""
-        return TYPES[self.type]
+        return FIELD_TYPES[self.type]
 
     @property
     def head(self) -> str:
@@ -279,7 +279,7 @@ class Kind(Struct, frozen=True, dict=True):
         return {head: tuple(one for one in self.fields if one.name.startswith(f"{head}.")) for head in heads}
 
     @cached_property
-    def structured(self) -> Mapping[str, Shape]:
+    def structured(self) -> Mapping[str, FieldShape]:
         """The shapes of the fields that are no scalar in a manifest, nor a payload."""
         return {one.name: one.row.shape for one in self.fields if one.row.structured}
 
@@ -346,4 +346,4 @@ class Kind(Struct, frozen=True, dict=True):
     def type_of(self, path: str) -> TypeRow:
         """What the type means of the field that a path belongs to; of one that no row knows, text."""
         field = self.by_name.get(path) or self.by_name.get(path.partition(".")[0])
-        return TYPES[field.type if field else "text"]
+        return FIELD_TYPES[field.type if field else "text"]

@@ -1,1 +1,0 @@
-"""Countries and time zones, from public data that a package brings."""

@@ -1,1 +1,0 @@
-"""Kinds: what can be said of one, the table of them, and the kinds of a project's own."""

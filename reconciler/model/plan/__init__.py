@@ -1,1 +1,0 @@
-"""A plan and its changes, and the explanation of one address."""

@@ -1,1 +1,0 @@
-"""A run: how each change ended, the journal, the history, who runs now."""
