@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from reconciler.cli.documents.schema import documents, event_lines, log_lines
+from reconciler.cli.result_schemas import documents, event_lines, log_lines
 from reconciler.manifest.schema.parts import with_kinds
 from reconciler.manifest.schema.published import compound, single
 from reconciler.manifest.schema.schemas import is_published

@@ -1,8 +1,7 @@
-"""How a command finds what does its work: a function of another module, imported when the command is invoked.
+"""What happens when a command is invoked: its function runs, and its result is printed.
 
-A command is a declaration: options, help, and the name of that function. So `--help`, `--version` and
-completion load no client, no store and no validator, and modules that do work import all they need at
-their top. `tests/cli/test_dispatch.py` holds options and parameters together.
+Commands import what they work with inside their functions, so `--help`, `--version` and completion load no
+client, no store and no validator. How a command is written: results.py.
 """
 
 import ast
@@ -11,13 +10,77 @@ from collections.abc import Callable
 from functools import update_wrapper
 from importlib import import_module
 from inspect import unwrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from reconciler.cli.console import output
+
+if TYPE_CHECKING:
+    from reconciler.cli.results import Result
+
+
+class CommandWork:
+    """The callback of a command: its function is called with the options, and what it returns is printed.
+
+    The function returns a Result, or the exit code where it printed everything itself. It gets the option
+    `--format` (as_json, form) only if it names that parameter. `needs` is an extra without which it cannot
+    work (extras.py); "" for none.
+    """
+
+    def __init__(self, function: "Callable[..., Result | int]", needs: str = "") -> None:
+        self.function = function
+        self.needs = needs
+        update_wrapper(self, function)
+
+    def __call__(self, **given: Any) -> int:
+        """Run the function, print its result, and return the exit code. Raises MissingExtra."""
+        recording = import_module("reconciler.cli.telemetry.recording")
+        with recording.telemetry().of_command(click.get_current_context().command_path):
+            if self.needs:
+                import_module("reconciler.extras").require(self.needs)
+            code = self.function.__code__
+            takes = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+            form = given.get("form") or ("json" if given.get("as_json") else "text")
+            for name in ("form", "as_json"):
+                if name in given and name not in takes:
+                    del given[name]
+            result = self.function(**given)
+            return result if isinstance(result, int) else print_result(result, form)
+
+
+def prints_result(function: "Callable[..., Result | int]") -> CommandWork:
+    """Decorate the function of a command."""
+    return CommandWork(function)
+
+
+def prints_result_with(extra: str) -> "Callable[[Callable[..., Result | int]], CommandWork]":
+    """Decorate the function of a command that needs this extra."""
+    return lambda function: CommandWork(function, extra)
+
+
+def print_result(result: "Result", form: str) -> int:
+    """Print a result as text, json or csv, and return the exit code of the process.
+
+    That is the code of the result; 1 where a report is missing, unless the code tells of worse.
+    """
+    if form == "json":
+        output.json_pieces(
+            import_module("reconciler.report.envelope").report_pieces(result.document(), result.exit_code)
+        )
+    elif form == "csv":
+        output.document(result.csv())
+        output.note_lines(result.csv_notes())
+    else:
+        output.lines(result.lines())
+    output.explain_failure(result.failure_lines())
+    return 1 if result.reports_missing and result.exit_code in {0, 2} else result.exit_code
+
 
 class Runs:
-    """The callback of a declared command. `target` is `module:function`, below `reconciler.cli.verbs`.
+    """The callback of a command whose work is in another module.
+
+    `target` is `module:function`, below `reconciler.cli.verbs`.
 
     `needs` is an extra without which it cannot work (extras.py); "" for none.
     """

@@ -53,11 +53,14 @@ COMMANDS = {
     "demo": "See the program at work in half a minute, offline.",
 }
 
-# The folder below commands/ that declares each; its work is in the same folder below verbs/.
+# The module below commands/ that holds a command, where it is not called as the command.
+_MODULES = {"unlock": "lock"}
+
+# Being moved: the folder below commands/ that declares each; its work is in the same folder below verbs/.
 _FOLDERS = {
     "reviewing": "plan drift list explain show",
-    "writing": "apply adopt forget resume history lock unlock",
-    "project": "init export validate fmt rosters doctor config schema",
+    "writing": "apply adopt forget resume history",
+    "project": "init export validate fmt rosters doctor schema",
     "service": "contacts messages callbacks workspaces sandbox demo",
 }
 _PLACES = {name: f"{folder}.{name}" for folder, names in _FOLDERS.items() for name in names.split()}
@@ -83,11 +86,12 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command of that name; its module holds it as `command`."""
+        """Return the command of that name; its module holds it as `NAME_command`."""
         if cmd_name not in COMMANDS:
             return super().get_command(ctx, cmd_name)
-        module = import_module(f"reconciler.cli.commands.{_PLACES.get(cmd_name, cmd_name)}")
-        command: click.Command = module.command
+        module_name = _MODULES.get(cmd_name) or _PLACES.get(cmd_name, cmd_name)
+        module = import_module(f"reconciler.cli.commands.{module_name}")
+        command: click.Command = getattr(module, f"{cmd_name}_command", None) or module.command
         command.short_help = COMMANDS[cmd_name]
         if sys.flags.optimize > 1:
             _restore_help(command)
@@ -105,11 +109,11 @@ class Commands(click.Group):
         name = args[0]
         command = self.get_command(ctx, name)
         if command is not None and any(one.startswith("-") for one in args):
-            from reconciler.cli.slips import check_options  # noqa: PLC0415 - not for a command alone
+            from reconciler.cli.foreign_words import check_options  # noqa: PLC0415 - not for a command alone
 
             check_options(command, ctx, args)
         if command is None and not name.startswith("-"):
-            from reconciler.cli.slips import check_command  # noqa: PLC0415 - for a mistake alone
+            from reconciler.cli.foreign_words import check_command  # noqa: PLC0415 - for a mistake alone
             from reconciler.core.suggest import find_nearest  # noqa: PLC0415 - 10 ms, for a mistake alone
 
             check_command(name, ctx)

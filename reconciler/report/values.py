@@ -97,3 +97,8 @@ def size(octets: int) -> str:
     if octets < _kib * _kib:
         return f"{octets / _kib:,.1f} KiB"
     return f"{octets / (_kib * _kib):,.1f} MiB"
+
+
+def moment_text(at: str) -> str:
+    """Return a moment in ISO 8601 as people read it: `2026-03-02 09:30:00 UTC`."""
+    return at.removesuffix("+00:00").replace("T", " ", 1) + (" UTC" if at.endswith("+00:00") else "")

@@ -1,33 +1,41 @@
-"""A command is a declaration: it names the function that does its work, which takes just its options."""
+"""The function of a command takes just its options, and its module is cheap to import."""
 
 import inspect
-from collections.abc import Iterator
+import subprocess
+import sys
 
 import click
 import pytest
+from waiting import patience_s
 
-from reconciler.cli.dispatch import Runs
-from reconciler.cli.main import COMMANDS, cli
-
-
-def declared() -> Iterator[tuple[str, click.Command]]:
-    """Every command that does something, with the words that call it."""
-    for name in COMMANDS:
-        command = cli.get_command(click.Context(cli), name)
-        assert command is not None
-        if isinstance(command, click.Group):
-            yield from ((f"{name} {below}", each) for below, each in command.commands.items())
-        else:
-            yield name, command
+from reconciler.cli.dispatch import CommandWork, Runs
+from reconciler.cli.main import COMMANDS
+from reconciler.cli.result_schemas import command_leaves, result_types
 
 
-@pytest.mark.parametrize(("name", "command"), [*declared()])
-def test_every_command_names_a_function_that_takes_its_options(name: str, command: click.Command) -> None:
-    """It is imported when the command is invoked: a type checker sees neither the name nor the parameters."""
-    assert isinstance(command.callback, Runs), name
+@pytest.mark.parametrize(("name", "command"), [*command_leaves()])
+def test_the_function_of_a_command_takes_just_its_options(name: str, command: click.Command) -> None:
+    """Click calls it with these names: a type checker sees neither."""
+    work = command.callback
+    assert isinstance(work, CommandWork | Runs)
     options = {str(parameter.name) for parameter in command.params if parameter.expose_value}
+    if isinstance(work, CommandWork):
+        options -= {"as_json", "form"} - {*inspect.signature(work.function).parameters}
 
-    function = inspect.signature(command.callback.load())
+    function = inspect.signature(work.function if isinstance(work, CommandWork) else work.load())
 
     function.bind(**dict.fromkeys(options))
-    assert function.return_annotation is int
+    assert function.return_annotation is int or result_types(command), name
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_a_command_loads_no_engine(name: str) -> None:
+    """Help and completion import the module of the command, and nothing that is slow to load."""
+    code = f"import sys; from reconciler.cli.main import run; run([{name!r}, '--help']); print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=patience_s, check=True
+    )
+
+    heavy = {"asyncio", "httpx2", "jsonschema_rs", "rich", "sqlalchemy", "sqlite3", "starlette", "yaml"}
+    heavy |= {"reconciler.pipeline", "reconciler.cli.session", "reconciler.settings.reading"}
+    assert not heavy & set(done.stdout.split())

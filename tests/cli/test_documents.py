@@ -13,7 +13,6 @@ import jsonschema_rs
 import pytest
 from cli.hands import Project, Service
 from cli.listener import JANE, answer
-from cli.test_dispatch import declared
 from copies import copied
 from hostile.command import Ended
 from hostile.command import run as run_here
@@ -21,9 +20,11 @@ from hypothesis import given
 from report.strategies import calm, plans, verdicts
 
 from reconciler import errors
+from reconciler.cli.commands.lock import HolderShown, UnlockResult, lock_result, tickets_result
 from reconciler.cli.console import failures
-from reconciler.cli.documents.schema import documents
 from reconciler.cli.documents.table import DOCUMENTS, SHARED, schema_of
+from reconciler.cli.result_schemas import command_leaves, documents
+from reconciler.cli.results import Result
 from reconciler.cli.verbs.service.sandbox_rows import rows_of
 from reconciler.core.runs.recover import Standing
 from reconciler.core.runs.ticket import Ticket
@@ -32,9 +33,9 @@ from reconciler.manifest.schema.schemas import is_published, names, published, r
 from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Plan, Verdict
 from reconciler.model.runs import EXIT_CODE_WORDS, AuditEntry, Running
+from reconciler.report.envelope import report_json
 from reconciler.report.json import drift_json, plan_json
-from reconciler.report.runs.history import history_json, lock_json, unlocked_json
-from reconciler.report.runs.tickets import tickets_json
+from reconciler.report.runs.history import history_json
 from reconciler.sandbox.app import SandboxConfig, running
 from reconciler.service.profile import load_profile
 from reconciler.signals import STOPPED_JSON
@@ -144,7 +145,7 @@ def with_json() -> dict[str, click.Command]:
     """Every command that can print JSON, by its words: that is asked of their options."""
     return {
         words: command
-        for words, command in declared()
+        for words, command in command_leaves()
         for option in command.params
         if "--format" in option.opts and "json" in getattr(option.type, "choices", ())
     }
@@ -282,16 +283,27 @@ def test_kinds_of_a_projects_own_fit_the_schemas_of_the_project(tmp_path: Path) 
 
 
 LOCK = Holder("4c8fe1a2b3d4", "0d9e5b3c", "ci@host", "boot", 7, "2026-03-02T09:30:00+00:00", "x", 3)
+HOLDER = HolderShown("4c8fe1a2b3d4", "ci@host", "0d9e5b3c", "2026-03-02T09:30:00+00:00", "x", 3)
 RUNNING = Running("0d9e5b3c", "ci@host", "2026-03-02T09:30:00+00:00", "apply", 3, 40)
 NOW = datetime(2026, 3, 2, 9, 31, tzinfo=UTC)
 TICKET = Ticket("ops", 1_772_443_800, 1_772_443_900, "0123456789ab", "0d9e5b3c", "ci")
+
+
+def document_text(result: Result) -> str:
+    """What the dispatcher prints of a result with --format json."""
+    return report_json(result.document(), result.exit_code)
+
+
 MADE: Mapping[str, tuple[str, Callable[[], str]]] = {
     "a lock that is held": (
         "output/lock",
-        lambda: lock_json(LOCK, "ops", NOW, gone=False, running=RUNNING),
+        lambda: document_text(lock_result(LOCK, "ops", NOW, running=RUNNING)),
     ),
-    "a ticket in the service": ("output/lock", lambda: tickets_json((TICKET,), "ops")),
-    "a lock that was taken away": ("output/unlock", lambda: unlocked_json(LOCK, "ops")),
+    "a ticket in the service": ("output/lock", lambda: document_text(tickets_result((TICKET,), "ops"))),
+    "a lock that was taken away": (
+        "output/unlock",
+        lambda: document_text(UnlockResult(stack="ops", taken_from=HOLDER)),
+    ),
     "a history with a run that lasts": (
         "output/history",
         lambda: history_json((AuditEntry(1, "x", "began", "0d9e5b3c"),), None, RUNNING, {}),

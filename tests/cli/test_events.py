@@ -10,7 +10,7 @@ import pytest
 from cli.hands import Project, Service
 
 from reconciler.cli.console.events import events_of
-from reconciler.cli.documents.schema import event_lines
+from reconciler.cli.result_schemas import event_lines
 from reconciler.errors import FileError
 from reconciler.manifest.schema.schemas import read_schema
 from reconciler.model.address import Address

@@ -16,7 +16,7 @@ from cli.keeping import RUN, store_of
 
 from reconciler import logbook
 from reconciler.cli.console import logs
-from reconciler.cli.documents.schema import log_lines
+from reconciler.cli.result_schemas import log_lines
 from reconciler.errors import FileError
 from reconciler.manifest.schema.schemas import published, read_schema
 from reconciler.service.answers import Answer, Call, template_of

@@ -302,7 +302,7 @@ HANGS = """
 import os, sys, time
 from reconciler import signals
 signals.take()
-from reconciler.cli.running import finish
+from reconciler.cli.session import finish
 async def work(heard):
     if "apply" in sys.argv:
         heard.apply_begins()

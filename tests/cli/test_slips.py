@@ -7,7 +7,7 @@ import pytest
 from cli.conftest import Run
 from cli.hands import Project, Service
 
-from reconciler.cli import slips
+from reconciler.cli import foreign_words
 from reconciler.cli.main import COMMANDS
 
 
@@ -89,10 +89,12 @@ def test_what_is_said_as_usual_is_no_slip(words: tuple[str, ...], run: Run) -> N
     assert "did you mean" not in run(*words).stderr
 
 
-@pytest.mark.parametrize("table", [slips.COMMANDS, slips.OPTIONS], ids=["commands", "options"])
+@pytest.mark.parametrize(
+    "table", [foreign_words.COMMANDS, foreign_words.OPTIONS], ids=["commands", "options"]
+)
 def test_the_table_names_commands_that_exist(table: Mapping[str, str]) -> None:
     """A hint that leads nowhere is worse than none."""
     named = set(re.findall(r"\breconciler ([a-z]+)", " ".join(table.values())))
 
     assert named <= COMMANDS.keys()
-    assert not slips.COMMANDS.keys() & COMMANDS.keys()
+    assert not foreign_words.COMMANDS.keys() & COMMANDS.keys()

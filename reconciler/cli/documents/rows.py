@@ -5,7 +5,6 @@ from typing import Any, get_type_hints
 
 from msgspec import Struct, defstruct
 
-from reconciler.core.runs.ticket import Ticket
 from reconciler.model.address import Address
 from reconciler.model.codes import CODES
 from reconciler.model.documents import Scalar
@@ -23,11 +22,6 @@ CallbackShown = _shown(
     "CallbackShown",
     "A callback of the account, all but its key: `auth` is how the key travels, null where there is none.",
     {name: _callback[name] for name in callback_values(Callback("", ""))},
-)
-TicketShown = _shown(
-    "TicketShown",
-    "A ticket of the lock in the service. `made` and `until` are ISO 8601 in UTC, by the service's clock.",
-    dict.fromkeys(Ticket.__struct_fields__, str),
 )
 CodeShown = _shown(
     "CodeShown",
@@ -68,32 +62,6 @@ class Untold(Struct):
     kind: str
     workspace: str
     entities: int
-
-
-class SettingRow(Struct):
-    """One setting, its value and what decided it. The value of a secret is the word (secret)."""
-
-    name: str
-    value: str | bool | int | float | list[str] | None
-    origin: str
-
-
-class HolderShown(Struct):
-    """Who holds the lock. Times are ISO 8601."""
-
-    id: str
-    holder: str
-    run: str
-    since: str
-    expires: str
-    counter: int
-
-
-class HolderNow(HolderShown):
-    """The same, with how old the lock is and how long its lease lasts, in seconds."""
-
-    age_s: int
-    lease_left_s: int
 
 
 class ContactShown(Struct):

@@ -12,11 +12,7 @@ from reconciler.cli.documents.rows import (
     CodeShown,
     ContactShown,
     ExportedEntry,
-    HolderNow,
-    HolderShown,
     LeftOut,
-    SettingRow,
-    TicketShown,
     Untold,
     Variable,
 )
@@ -87,8 +83,6 @@ _FOLLOWED: Shape = {
 _CALLBACK: Shape = {"callback": (CallbackShown, "The callback as it is now.")}
 _CALLS: Shape = {"calls": (tuple[CallbackCall, ...], "Calls that the service made.")}
 _WRITTEN: Shape = {"written": (bool, "Whether anything was written.")}
-_STACK: Shape = {"stack": (str, "The stack of the settings.")}
-_HELD: Shape = {"held": (bool, "Whether the lock is held.")}
 _NOTICES: Shape = {"notices": (tuple[Notice, ...], "What a person should know beside that.")}
 
 READ_LIMIT = "Lists of which only what changed last was read; null: all was read."
@@ -168,10 +162,6 @@ DOCUMENTS: Mapping[str, Printed] = {
             },
         ),
     ),
-    "output/config": Printed(
-        "Every setting and where it comes from",
-        ({"settings": (tuple[SettingRow, ...], "In the order of the documentation.")},),
-    ),
     "output/schema": Printed(
         "The shipped schemas",
         ({"schemas": (tuple[str, ...], "Their names, sorted.")},),
@@ -199,30 +189,6 @@ DOCUMENTS: Mapping[str, Printed] = {
             },
         ),
         (0, 1),
-    ),
-    "output/lock": Printed(
-        "Who holds the lock",
-        (
-            {
-                **_STACK,
-                **_HELD,
-                "gone": (bool, "Whether its process has ended."),
-                "holder": (HolderNow | None, "Who holds it."),
-                "running": (Running | None, "How far its run is."),
-            },
-            {**_STACK, **_HELD, "tickets": (tuple[TicketShown, ...], "The first one holds the lock.")},
-        ),
-    ),
-    "output/unlock": Printed(
-        "Whose lock was taken away",
-        (
-            {**_STACK, "taken_from": (HolderShown | None, "Who held it; null: nobody.")},
-            {
-                **_STACK,
-                "id": (str, "The ticket that was named."),
-                "removed": (bool, "Whether it was there, and is not any more."),
-            },
-        ),
     ),
     "output/workspaces-list": Printed(
         "The workspaces of the account",

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 from reconciler.cli.console import output
-from reconciler.cli.running import Signals, finish, settings_of
+from reconciler.cli.session import Signals, finish, settings_of
 from reconciler.core.workspaces import meant
 from reconciler.errors import InDoubt, SettingsError
 from reconciler.model.settings import Settings

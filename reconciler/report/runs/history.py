@@ -1,12 +1,11 @@
-"""The history, its check, and the lock: as lines and as JSON.
+"""The history and its check: as lines and as JSON.
 
-Belongs here: order and wording. Not here: whether the chain is sound (core/runs/audit.py), who may write
-(store/lock.py). An entry may have been written by somebody else's hand, so every text of it is inert.
+Whether the chain is sound: core/runs/audit.py. An entry may have been written by somebody else's hand, so
+every text of it is inert.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -16,16 +15,14 @@ from reconciler.model.address import Address
 from reconciler.model.runs import AuditEntry, Head, Running
 from reconciler.report.envelope import report_json
 from reconciler.report.lines import ACTIONS, BLANK, Line, Style, count, fold, line, pad, sentence
-from reconciler.report.values import short_fingerprint
+from reconciler.report.values import moment_text, short_fingerprint
 
 if TYPE_CHECKING:
     from reconciler.core.runs.audit import Verification
-    from reconciler.store.lock import Holder
 
 _UNENDED = "not ended"
 _head_columns = 50
 _commit_digits = 10  # what `git log --oneline` shows in large repositories
-_lock_columns = 9
 
 
 def history_lines(
@@ -88,7 +85,11 @@ def _run(
     style: Style = "" if outcome == "done" else "warn"
     shown = [
         line(
-            (_moment(first.at), "bold"), "  ", f"{command}  ", (outcome, style), f"   {said}" if said else ""
+            (moment_text(first.at), "bold"),
+            "  ",
+            f"{command}  ",
+            (outcome, style),
+            f"   {said}" if said else "",
         )
     ]
     shown += [line("  ", (about, "dim")) for about in _about(entries, first, last)]
@@ -139,7 +140,7 @@ def _line(entry: AuditEntry, addresses: Mapping[str, Address]) -> Line:
             )
         case "settled":
             about = f"  {_entity(entry, addresses)}" if entry.entity else ""
-            return line("  ", (f"? settled at {_moment(entry.at)}", "warn"), about, f"   {entry.outcome}")
+            return line("  ", (f"? settled at {moment_text(entry.at)}", "warn"), about, f"   {entry.outcome}")
         case "renamed":
             now = f"workspace {entry.before} is called {entry.workspace} now"
             records = f"   {count(entry.counts.get('records', 0), 'record')} went with it"
@@ -151,15 +152,11 @@ def _line(entry: AuditEntry, addresses: Mapping[str, Address]) -> Line:
         case "unlocked":
             return line(
                 "  ",
-                (f"! the lock was taken away by force at {_moment(entry.at)}", "warn"),
+                (f"! the lock was taken away by force at {moment_text(entry.at)}", "warn"),
                 f"   {entry.who}",
             )
         case _:
             return BLANK
-
-
-def _moment(at: str) -> str:
-    return at.removesuffix("+00:00").replace("T", " ", 1) + (" UTC" if at.endswith("+00:00") else "")
 
 
 def _kept(head: Head | None) -> list[Line]:
@@ -202,113 +199,3 @@ def verification_json(found: "Verification", anchor: Head | None) -> str:
         "what": found.what,
     }
     return report_json(about, 1 if found.broken_at else 0)
-
-
-def lock_lines(
-    holder: "Holder | None",
-    stack: str,
-    now: datetime,
-    *,
-    gone: bool = False,
-    running: Running | None = None,
-) -> tuple[Line, ...]:
-    """Say who holds the lock, for how long it may, and what to do.
-
-    `gone`: its process has ended; `running`: how far its run is.
-    """
-    if holder is None:
-        return (line(f"the lock of stack {stack} is free."),)
-    ended = " by a process that has ended: the next run takes it" if gone else ""
-    shown = (line(f"the lock of stack {stack} is held{ended}."), *_held(holder, now, running))
-    if gone:
-        return (*shown, line(("  next: ", "bold"), "reconciler resume"))
-    return (
-        *shown,
-        line(("  next: ", "bold"), "wait until that run ends"),
-        line(f"        if it is gone for good: reconciler unlock --force {holder.id}"),
-    )
-
-
-def _held(holder: "Holder", now: datetime, running: Running | None) -> Iterator[Line]:
-    rows = (
-        ("holder", holder.holder),
-        ("run", holder.run),
-        ("since", f"{_moment(holder.since)} ({_span(_seconds(holder.since, now))} ago)"),
-        ("progress", running.how_far if running else "unknown"),
-        ("lease", _lease(_left(holder, now))),
-        ("counter", f"{holder.counter:,}"),
-        ("id", holder.id),
-    )
-    for name, value in rows:
-        yield line("  ", (pad(name, _lock_columns), "dim"), value)
-
-
-def lock_json(
-    holder: "Holder | None", stack: str, now: datetime, *, gone: bool, running: Running | None
-) -> str:
-    """Return the same for programs: `held`, `gone`, and `holder` and `running`, or null."""
-    about = {"stack": stack, "held": holder is not None, "gone": gone, "holder": _holder(holder, now)}
-    return report_json({**about, "running": running})
-
-
-def unlocked_lines(holder: "Holder", stack: str) -> tuple[Line, ...]:
-    """Say whose lock was taken away, and what comes next."""
-    return (
-        line(f"the lock of stack {stack} is free; it was taken from {holder.holder}, run {holder.run}."),
-        line(
-            ("  next: ", "bold"),
-            "reconciler resume   (settles what that run left in doubt; nothing is sent twice)",
-        ),
-    )
-
-
-def unlocked_json(holder: "Holder | None", stack: str) -> str:
-    """Return the same for programs; `taken_from` is null where it was free already."""
-    return report_json({"stack": stack, "taken_from": _holder(holder, None)})
-
-
-def _holder(holder: "Holder | None", now: datetime | None) -> dict[str, object] | None:
-    if holder is None:
-        return None
-    about: dict[str, object] = {
-        "id": holder.id,
-        "holder": holder.holder,
-        "run": holder.run,
-        "since": holder.since,
-        "expires": holder.expires,
-        "counter": holder.counter,
-    }
-    if now is not None:
-        about |= {"age_s": _seconds(holder.since, now), "lease_left_s": _left(holder, now)}
-    return about
-
-
-def _left(holder: "Holder", now: datetime) -> int:
-    return max(0, -_seconds(holder.expires, now))
-
-
-def _lease(left_s: int) -> str:
-    return (
-        f"{_span(left_s)} left; renewed while the run lives"
-        if left_s
-        else "over: the next run takes the lock"
-    )
-
-
-def _seconds(since: str, now: datetime) -> int:
-    try:
-        return int((now - datetime.fromisoformat(since)).total_seconds())
-    except (TypeError, ValueError):  # a damaged time: whose lock it is matters more
-        return 0
-
-
-def _span(seconds: int) -> str:
-    seconds = max(0, seconds)
-    minutes, hours = seconds // 60, seconds // 3600
-    return (
-        f"{hours} h {minutes % 60} min"
-        if hours
-        else f"{minutes} min {seconds % 60} s"
-        if minutes
-        else f"{seconds} s"
-    )

@@ -12,7 +12,7 @@ from reconciler import pipeline
 from reconciler.cli.console import output
 from reconciler.cli.files.manifests import files_in, write_manifests
 from reconciler.cli.files.secrets import secrets_files
-from reconciler.cli.running import finish, outside, settings_of
+from reconciler.cli.session import finish, outside, settings_of
 from reconciler.core.declared.values import zones
 from reconciler.core.exporting.envfile import env_text
 from reconciler.core.exporting.export import variable_values

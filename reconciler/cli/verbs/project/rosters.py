@@ -4,7 +4,7 @@ import stat
 from pathlib import Path
 
 from reconciler.cli.console import output
-from reconciler.cli.running import settings_of
+from reconciler.cli.session import settings_of
 from reconciler.directories.answers import DirectoryFailed
 from reconciler.directories.reading import ReadOnce
 from reconciler.errors import DirectoryError, FileError, InputError, ManifestError

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from reconciler import pipeline
 from reconciler.cli.console import output
 from reconciler.cli.files.reports import Reports, with_reports
-from reconciler.cli.running import settings_of
+from reconciler.cli.session import settings_of
 from reconciler.cli.telemetry.recording import telemetry
 from reconciler.errors import DirectoryError, InputError, Problem
 from reconciler.model.address import Address

@@ -8,7 +8,7 @@ import click
 
 from reconciler import pipeline
 from reconciler.cli.console import output
-from reconciler.cli.running import finish, outside, settings_of
+from reconciler.cli.session import finish, outside, settings_of
 from reconciler.cli.verbs.calling import show
 from reconciler.cli.verbs.reviewing.explain_code import explain_codes, is_code
 from reconciler.core.planning.select import Selection

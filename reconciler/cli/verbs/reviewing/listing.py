@@ -5,7 +5,7 @@ from typing import Any
 
 from reconciler import pipeline
 from reconciler.cli.console import output
-from reconciler.cli.running import finish, outside, settings_of
+from reconciler.cli.session import finish, outside, settings_of
 from reconciler.cli.verbs.calling import show
 from reconciler.core.planning.select import Selection
 from reconciler.core.views.listing import Inventory, Listed

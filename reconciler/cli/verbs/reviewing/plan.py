@@ -13,7 +13,7 @@ from msgspec import UNSET
 from reconciler import pipeline
 from reconciler.cli.console import output
 from reconciler.cli.files.reports import with_reports
-from reconciler.cli.running import checkout_of, context_of, finish, outside, refreshed, settings_of
+from reconciler.cli.session import checkout_of, context_of, finish, outside, refreshed, settings_of
 from reconciler.cli.verbs.reviewing.reviews import Reviews
 from reconciler.core.planning.duplicates import ambiguous
 from reconciler.core.review import drifts

@@ -13,8 +13,8 @@ import click
 from msgspec import structs
 
 from reconciler.cli.console import output
+from reconciler.cli.session import open_store
 from reconciler.cli.verbs.calling import reading, show, workspace_id
-from reconciler.cli.verbs.storing import open_store
 from reconciler.core import searching
 from reconciler.errors import NotFound, StoreError
 from reconciler.manifest.ignores import known_fields

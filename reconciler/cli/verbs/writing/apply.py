@@ -12,7 +12,7 @@ import click
 from reconciler import pipeline
 from reconciler.cli.console import output
 from reconciler.cli.console.events import Events, events_of
-from reconciler.cli.running import (
+from reconciler.cli.session import (
     Signals,
     checkout_of,
     context_of,

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from reconciler.cli.console import output
-from reconciler.cli.verbs.storing import opened
+from reconciler.cli.session import opened
 from reconciler.errors import UnknownAddress
 from reconciler.model.address import Address, parse_address
 from reconciler.model.runs import AuditEntry, Head

@@ -13,7 +13,7 @@ import click
 from reconciler import pipeline
 from reconciler.cli.console import output
 from reconciler.cli.console.events import Events, events_of
-from reconciler.cli.running import context_of, patient, settings_of
+from reconciler.cli.session import context_of, patient, settings_of
 from reconciler.cli.verbs.reviewing.reviews import UNASKED, Reviews
 from reconciler.cli.verbs.writing.apply import Job, Undo, carry_out
 from reconciler.cli.verbs.writing.screen import Screen, report

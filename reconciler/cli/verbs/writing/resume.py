@@ -7,7 +7,7 @@ from reconciler import pipeline
 from reconciler.cli.console import output
 from reconciler.cli.console.events import Events, events_of
 from reconciler.cli.files.reports import with_reports
-from reconciler.cli.running import context_of, finish, outside, patient, settings_of
+from reconciler.cli.session import context_of, finish, outside, patient, settings_of
 from reconciler.cli.verbs.reviewing.reviews import Reviews
 from reconciler.cli.verbs.writing.screen import Resuming, report
 from reconciler.report.envelope import report_json

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from reconciler.cli.console import output, streams
 from reconciler.cli.console.events import Events
 from reconciler.cli.files.reports import with_reports
-from reconciler.cli.running import Signals
+from reconciler.cli.session import Signals
 from reconciler.cli.verbs.reviewing.plan import sizes
 from reconciler.cli.verbs.reviewing.reviews import Reviews
 from reconciler.core.runs.recover import Unfinished

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import click
 
 from reconciler.cli.console import output
-from reconciler.cli.running import Signals
+from reconciler.cli.session import Signals
 from reconciler.cli.verbs.calling import once, reading, show, writing
 from reconciler.cli.verbs.service.callbacks import editing, keys
 from reconciler.cli.verbs.service.callbacks.editing import Edited

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from reconciler.cli.running import Signals
+from reconciler.cli.session import Signals
 from reconciler.cli.verbs.calling import once, reading, writing
 from reconciler.core.messaging.callback_edit import differences, edited, shows_key, to_mark, untaken
 from reconciler.errors import InDoubt, Rejected, ServiceError, StalePlan

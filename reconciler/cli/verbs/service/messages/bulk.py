@@ -13,10 +13,9 @@ from typing import Any
 import click
 from msgspec import Struct, structs
 
-from reconciler.cli.running import Signals
+from reconciler.cli.session import Signals, open_store
 from reconciler.cli.verbs.calling import reading, show, workspace_id, writing
 from reconciler.cli.verbs.service.messages.sending import callback_name, look_at, send_once, text_of
-from reconciler.cli.verbs.storing import open_store
 from reconciler.core.messaging.bulk import addressed
 from reconciler.core.messaging.recipients import check_count
 from reconciler.core.suggest import did_you_mean

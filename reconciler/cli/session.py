@@ -6,8 +6,9 @@ Only this wiring belongs here. What is done is in pipeline.py, what is shown in 
 import asyncio
 import os
 import secrets
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,11 +17,12 @@ import click
 from msgspec import structs
 
 from reconciler import signals
+from reconciler.applying.context import token_bytes
 from reconciler.applying.stop import StopFlag
 from reconciler.cli.console import output, streams
 from reconciler.cli.options import CACHES
 from reconciler.database_urls import hide_url_password as shown_store
-from reconciler.errors import Interrupted, plainly
+from reconciler.errors import Interrupted, SettingsError, plainly
 from reconciler.extras import is_installed
 from reconciler.logbook import steps
 from reconciler.manifest.kept.keys import state_folder
@@ -30,9 +32,11 @@ from reconciler.model.settings import Settings
 from reconciler.pipeline import Outside
 from reconciler.private_cache import STATE_FOLDER, find_cache_fault
 from reconciler.service.http.auth import Concealed, Credentials
+from reconciler.service.http.urls import origin
 from reconciler.settings.reading import ReadSettings, read_settings, working_folder
 from reconciler.settings.values import Layers
 from reconciler.spans import trace_id
+from reconciler.store.database import Store
 from reconciler.surroundings.checkout import Checkout, inputs_of, read_checkout
 from reconciler.surroundings.context import read_context
 
@@ -239,3 +243,43 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
     factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
     return factory
+
+
+# --- What the commands around the store share: the store of the settings, opened for one look or one word
+#
+# Belongs here: which store it is. Not here: what is asked of it (commands/), what is shown (report/). No
+# secret of the service is read, and nobody is called but the store.
+
+
+def now() -> datetime:
+    """Return this machine's time, in UTC."""
+    return datetime.now(UTC)
+
+
+@contextmanager
+def opened(given: Mapping[str, Any], *, create: bool = False) -> Iterator[tuple[Store, Settings]]:
+    """Yield the store that the options of a command line lead to, and the settings.
+
+    Raises SettingsError, StoreError. Without `create` a store that is not there is empty, and stays away.
+    """
+    settings = settings_of(given["config"], given["environment"], service=False)
+    with open_store(settings, create=create) as store:
+        yield store, settings
+
+
+def open_store(settings: Settings, *, create: bool, clock: Callable[[], datetime] = now) -> Store:
+    """Return the store of these settings. Raises SettingsError, StoreError."""
+    if not settings.service.base_url:
+        raise SettingsError(
+            "service.base_url is not set, and the store keeps each service apart.",
+            next="write service.base_url, or set RECONCILER_SERVICE_BASE_URL",
+        )
+    return Store.open(
+        settings.store,
+        origin=origin(settings.service.base_url),
+        stack=settings.stack,
+        now=clock,
+        token=lambda: secrets.token_hex(token_bytes),
+        root=settings.root,
+        create=create,
+    )

@@ -6,16 +6,20 @@ schemas that follow from the table of kinds, so that a project's own kinds are i
 
 import inspect
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
+import click
 import msgspec
 from msgspec import Meta
 
 from reconciler import errors
 from reconciler.cli.console.failures import usage_code
 from reconciler.cli.console.logs import CallLine, StepLine
+from reconciler.cli.dispatch import CommandWork
 from reconciler.cli.documents.rows import UnfinishedRun, Untold
-from reconciler.cli.documents.table import DOCUMENTS, READ_LIMIT, Printed
+from reconciler.cli.documents.table import DOCUMENTS, READ_LIMIT, Printed, schema_of
+from reconciler.cli.main import COMMANDS, cli
+from reconciler.cli.results import Result, document_fields
 from reconciler.core.review.consents import Agreement
 from reconciler.core.views.listing import Listed, Unread
 from reconciler.model.address import Address
@@ -51,8 +55,36 @@ _EMPTY = Plan(Target("", "", ()), Options(), manifest_digest="", salt="", change
 
 def documents() -> dict[str, Schema]:
     """Return the schema of every document by its name (`output/list`)."""
-    made = {name: _document(one) for name, one in DOCUMENTS.items()}
+    made = {name: _document(one) for name, one in {**DOCUMENTS, **dict(_printed())}.items()}
     return {**made, "output/plan": _plan(), "output/resume": _resume(), "output/error": _error()}
+
+
+def _printed() -> Iterator[tuple[str, Printed]]:
+    """Yield the documents of every command that returns a Result, as its fields describe them."""
+    for words, command in command_leaves():
+        if (results := result_types(command)) and (title := results[0].title):
+            shapes = tuple(
+                {name: (kind, about) for name, kind, about in document_fields(one)} for one in results
+            )
+            yield schema_of(words), Printed(title, shapes, results[0].exit_codes)
+
+
+def command_leaves() -> Iterator[tuple[str, click.Command]]:
+    """Yield every command that does something, with the words that call it (`callbacks list`)."""
+    for name in COMMANDS:
+        command = cli.get_command(click.Context(cli), name)
+        if isinstance(command, click.Group):
+            yield from ((f"{name} {below}", one) for below, one in command.commands.items())
+        elif command is not None:
+            yield name, command
+
+
+def result_types(command: click.Command) -> tuple[type[Result], ...]:
+    """Return the results that the function of a command may return, in the order of its annotation."""
+    work = command.callback
+    kind = inspect.get_annotations(work.function)["return"] if isinstance(work, CommandWork) else int
+    found = get_args(kind) or (kind,)
+    return tuple(one for one in found if isinstance(one, type) and issubclass(one, Result))
 
 
 def event_lines() -> Schema:

@@ -1,0 +1,94 @@
+"""What a command returns: one value, from which its text, its JSON and the schema of that JSON follow.
+
+A command is one file below `commands/`, and a row in the table of `main.py`:
+
+    class LockResult(Result, frozen=True):
+        "Who holds the lock of the store."
+
+        title: ClassVar[str] = "Who holds the lock"    # of the schema
+        stack: Annotated[str, Doc("The stack of the settings.")]
+        holder: Annotated[HolderShown | None, Doc("Who holds it.")]
+
+        def lines(self) -> Sequence[Line]:             # the text
+            return ...
+
+
+    @click.command()
+    @options.settings_options
+    @options.format_option
+    @prints_result
+    def lock_command(*, config: str | None, environment: str | None) -> LockResult:
+        "Show who holds the lock.    (this is `reconciler lock --help`)"
+        from reconciler.cli.session import read_store  # heavy imports stand in the function
+
+        with read_store(config, environment) as store: ...
+        return LockResult(...)
+
+- A field with a `Doc` is a key of the JSON document, in the order of the fields, behind `version`, `outcome`
+  and `exit_code`. A field without one is for the text alone.
+- A command with several documents returns a union: `-> LockResult | TicketsResult`.
+- What loads the engine, the settings, the store or the client is imported inside the functions, so that
+  `reconciler lock --help` and completion load none of it; a test holds that.
+- After a change of a result: `script/generate-schemas`, and `script/generate-docs` for the help.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+from msgspec import UNSET, Struct
+
+from reconciler.report.lines import Line
+
+
+class Doc:
+    """In `Annotated[type, Doc(text)]`: the field is part of the JSON document, and this is what it holds."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+class Result(Struct, frozen=True, kw_only=True):
+    """What a command came to. `reports_missing`: a file of --report or --events could not be written."""
+
+    title: ClassVar[str] = ""
+    # Every exit code that stands in the document, in the order of the schema.
+    exit_codes: ClassVar[tuple[int, ...]] = (0,)
+
+    reports_missing: bool = False
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code in the document; the process has it too, unless reports are missing."""
+        return 0
+
+    def lines(self) -> Sequence[Line]:
+        """Return the result as text."""
+        raise NotImplementedError
+
+    def csv(self) -> str:
+        """Return the result as CSV, for a command that has `--format csv`."""
+        raise NotImplementedError
+
+    def csv_notes(self) -> Sequence[Line]:
+        """Return what the CSV cannot say; it goes to stderr."""
+        return ()
+
+    def failure_lines(self) -> Sequence[Line]:
+        """Return why the command failed, for a log that does not hold its result; nothing if it did not."""
+        return ()
+
+    def document(self) -> dict[str, object]:
+        """Return the keys of the JSON document behind its head. A field that is UNSET is left out."""
+        values = ((name, getattr(self, name)) for name, _, _ in document_fields(type(self)))
+        return {name: value for name, value in values if value is not UNSET}
+
+
+def document_fields(result: type[Result]) -> Iterator[tuple[str, Any, str]]:
+    """Yield name, type and description of each field of a result that is part of its JSON document."""
+    for base in reversed(result.__mro__):
+        for name, kind in vars(base).get("__annotations__", {}).items():
+            for note in getattr(kind, "__metadata__", ()):
+                if isinstance(note, Doc):
+                    yield name, kind.__origin__, note.text
