@@ -15,11 +15,11 @@ from typing import Any, TypeVar
 from msgspec import Struct, structs
 
 from reconciler import pipeline
-from reconciler.applying.stop import StopFlag
 from reconciler.core.planning.duplicates import ambiguous
 from reconciler.core.review.drifts import Drift, drifts, not_applied_yet
 from reconciler.core.review.exit import exit_code
 from reconciler.core.runs.recover import Standing, Unfinished
+from reconciler.engine.stop import StopFlag
 from reconciler.errors import InputError, Refused, plainly
 from reconciler.manifest.kept.keys import state_folder
 from reconciler.manifest.kept.loading import Declaration

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 STEPS = "reconciler.steps"  # what a command does, a sentence each
 CALLS = "reconciler.calls"  # each try of a call to the service (service/http/told.py)
-READING = "reconciler.reading"  # how far a list is read (live/told.py)
+READING = "reconciler.reading"  # how far a list is read (engine/progress.py)
 
 steps = logging.getLogger(STEPS)
 calls = logging.getLogger(CALLS)

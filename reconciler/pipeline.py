@@ -18,9 +18,6 @@ from pathlib import Path
 
 from msgspec import structs
 
-from reconciler.applying.context import Outside
-from reconciler.applying.opening import opened
-from reconciler.applying.stop import StopFlag
 from reconciler.core.declared.resolve import Resolved, resolve
 from reconciler.core.planning.select import Selection
 from reconciler.core.review.consents import NOTHING, consent_for, with_consent
@@ -30,6 +27,19 @@ from reconciler.core.runs.recover import Unfinished, remaining_changes
 from reconciler.core.runs.undo import BY_MANIFEST, desired_of, proved
 from reconciler.core.views.listing import Inventory, listing, narrowed
 from reconciler.directories.reading import ReadOnce
+from reconciler.engine.collecting import without_collector
+from reconciler.engine.context import Outside
+from reconciler.engine.execute import KeepUndo, Task, carry_out
+from reconciler.engine.explaining import explained
+from reconciler.engine.exporting import ExportResult, ExportWishes, exported
+from reconciler.engine.locking import locking
+from reconciler.engine.opening import opened
+from reconciler.engine.plan_cache import standstill_of
+from reconciler.engine.planning import Planned, found_again, judged, plan_afresh
+from reconciler.engine.resources import Observer, reading, writing
+from reconciler.engine.settling import settle
+from reconciler.engine.stop import StopFlag
+from reconciler.engine.undoing import make_undo
 from reconciler.errors import DirectoryError, ManifestError, Problem, StalePlan
 from reconciler.logbook import steps, stopwatch
 from reconciler.manifest.kept.loading import Declaration, ManifestCache, load_from
@@ -43,16 +53,6 @@ from reconciler.service.profile import bring_kinds
 from reconciler.spans import span
 from reconciler.store.aside import within
 from reconciler.store.database import Store
-from reconciler.work.carrying import KeepUndo, Task, carry_out
-from reconciler.work.collecting import without_collector
-from reconciler.work.explaining import explained
-from reconciler.work.exporting import ExportResult, ExportWishes, exported
-from reconciler.work.held import Observer, reading, writing
-from reconciler.work.locking import locking
-from reconciler.work.planning import Planned, found_again, judged, plan_afresh
-from reconciler.work.settling import settle
-from reconciler.work.standstill import standstill_of
-from reconciler.work.undoing import make_undo
 
 __all__ = [
     "Observer",

@@ -18,8 +18,8 @@ from msgspec import structs
 from wire import Fault, Rule, Wire
 
 from reconciler import pipeline
-from reconciler.applying.stop import StopFlag
 from reconciler.core.runs.recover import Unfinished
+from reconciler.engine.stop import StopFlag
 from reconciler.model.plans import Change, Consent, Options, Plan
 from reconciler.model.runs import Outcome, Run
 from reconciler.model.settings import Auth, Limits, Secret, Service, Settings, WorkspaceRef

@@ -17,11 +17,11 @@ import click
 from msgspec import structs
 
 from reconciler import signals
-from reconciler.applying.context import token_bytes
-from reconciler.applying.stop import StopFlag
 from reconciler.cli.console import output, streams
 from reconciler.cli.options import CACHES
 from reconciler.database_urls import hide_url_password as shown_store
+from reconciler.engine.context import token_bytes
+from reconciler.engine.stop import StopFlag
 from reconciler.errors import Interrupted, SettingsError, plainly
 from reconciler.extras import is_installed
 from reconciler.logbook import steps

@@ -61,7 +61,7 @@ def entries(value: Mapping[str, Any], kind: Kind) -> Iterator[Entry]:
 
 
 def entry_subject(root: dict[str, Any], path: Sequence[str | int]) -> tuple[str, int]:
-    """Name the entity that a path leads into by its address, as a `Subject` of parsing/display.py."""
+    """Name the entity that a path leads into by its address, as a `Subject` of parsing/paths.py."""
     found = kind_at(path)
     if found is None:
         return "", 0

@@ -18,8 +18,9 @@ from pathlib import Path
 
 from reconciler.manifest.readlog import ReadLog
 from reconciler.manifest.signs import private_kind
-from reconciler.parsing.display import UNFIT_IN_LINE, describe_character, show_value
-from reconciler.parsing.standins import describe_link, extract_lone_path
+from reconciler.parsing.build import shown
+from reconciler.parsing.characters import UNFIT_LINE, complaint
+from reconciler.parsing.standins import link_text, path_alone
 
 BYTES_MAX = 10 * 1024 * 1024  # bytes; as much as a manifest may have
 _PATH_MAX = 1024  # characters of a whole reference
@@ -72,7 +73,7 @@ def place_below(root: Path, folder: Path, written: str) -> tuple[str, ...]:
     wrong = _form(written)
     if wrong:
         hint = "write a path relative to this file, with /"
-        raise Unreadable(f"{show_value(written)!r} {wrong}.", hint, code="E111")
+        raise Unreadable(f"{shown(written)!r} {wrong}.", hint, code="E111")
     try:
         start = folder.relative_to(root).parts
     except ValueError:
@@ -81,12 +82,12 @@ def place_below(root: Path, folder: Path, written: str) -> tuple[str, ...]:
         raise Unreadable(what, hint, code="E111") from None
     parts = _followed(start, written)
     if not parts:
-        raise Unreadable(f"{show_value(written)!r} names no file.", "write the path of a file", code="E111")
+        raise Unreadable(f"{shown(written)!r} names no file.", "write the path of a file", code="E111")
     hidden = next((part for part in parts if part.startswith(".")), "")
     if hidden:
         hint = "copy what may be read by others into a file and a folder without a dot"
-        name = show_value("/".join(parts))
-        what = f"{name} may not be named: {show_value(hidden)} begins with a dot, as private files do."
+        name = shown("/".join(parts))
+        what = f"{name} may not be named: {shown(hidden)} begins with a dot, as private files do."
         raise Unreadable(what, hint, code="E111")
     return tuple(parts)
 
@@ -98,7 +99,7 @@ def _followed(start: Sequence[str], written: str) -> list[str]:
         if part == "..":
             if not parts:
                 hint = "copy the file into the project, so that reviews see it"
-                what = f"{show_value(written)!r} leads out of the project root."
+                what = f"{shown(written)!r} leads out of the project root."
                 raise Unreadable(what, hint, code="E111")
             parts.pop()
         elif part not in ("", "."):
@@ -119,9 +120,9 @@ def ids_of(paths: Iterable[Path]) -> frozenset[FileId]:
 
 
 def _form(written: str) -> str:
-    found = UNFIT_IN_LINE.search(written)
+    found = UNFIT_LINE.search(written)
     if found:
-        return f"holds {describe_character(found[0])}"
+        return f"holds {complaint(found[0])}"
     if not written.strip() or written != written.strip():
         return "is empty or has spaces around it"
     if "\\" in written:
@@ -149,7 +150,7 @@ def read_below(
 
     `private` are the files that the settings keep to themselves; they are refused. `log` hears of the file.
     """
-    name = show_value("/".join(parts))
+    name = shown("/".join(parts))
     try:
         with _opened(root, parts) as handle:
             _require_public(handle, name, private)
@@ -173,10 +174,10 @@ def read_below(
 
 def require_no_link_text(file: Path, data: bytes, name: str) -> None:
     """Refuse a file that holds the path of another one and nothing else. Raises Unreadable."""
-    target = extract_lone_path(data)
+    target = path_alone(data)
     other = os.path.normpath(file.parent / target)
     if target and other != str(file) and os.path.isfile(other):  # noqa: PTH113 - of a name too long it says no
-        found = describe_link(show_value(target))
+        found = link_text(shown(target))
         raise Unreadable(f"{name} {found.what}.", found.hint, code=found.code)
 
 
@@ -192,7 +193,7 @@ def digest_below(
 
     What it holds is not looked through: whoever knows the digest has done so. `log` hears of the file.
     """
-    name = show_value("/".join(parts))
+    name = shown("/".join(parts))
     digest, left = sha256(), bytes_max
     with _opened(root, parts) as handle:
         _require_public(handle, name, private)
@@ -336,7 +337,7 @@ def _link(root: Path, parts: tuple[str, ...]) -> str:
     for depth in range(1, len(parts) + 1):
         try:
             if root.joinpath(*parts[:depth]).is_symlink():
-                return show_value("/".join(parts[:depth]))
+                return shown("/".join(parts[:depth]))
         except OSError:
             return ""
     return ""

@@ -15,7 +15,7 @@ from reconciler.model.documents import Place
 from reconciler.model.field_types import FieldShape, require_rows
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import CONTACT, KINDS, child_kinds
-from reconciler.parsing.display import show_value
+from reconciler.parsing.build import shown
 from reconciler.parsing.tree import Tree
 
 Known = Mapping[str, frozenset[str]]
@@ -61,7 +61,7 @@ def ignore_problems(tree: Tree, known: Known) -> Iterator[Problem]:
         for index, item in enumerate(meta.get("ignore", ())):
             if item not in known[kind.name] and not _custom(kind, item):
                 front, _ = entry_subject(tree.value, path)
-                what = f"{front}meta.ignore: {show_value(item)} is not a field of a {kind.name}."
+                what = f"{front}meta.ignore: {shown(item)} is not a field of a {kind.name}."
                 hint = did_you_mean("field", item, known[kind.name], _HINT)
                 yield tree.problem([*path, "ignore", index], what, hint, code="E201")
 

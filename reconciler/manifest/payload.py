@@ -13,7 +13,7 @@ from typing import Any
 from reconciler.manifest.files import FileId, Unreadable, place_below, read_below
 from reconciler.manifest.readlog import ReadLog
 from reconciler.model.documents import Content
-from reconciler.parsing.display import show_value
+from reconciler.parsing.build import shown
 from reconciler.parsing.standins import find_stand_in
 
 # Content travels in base64, four bytes for three, in a request of at most 10,485,760 bytes, of which
@@ -34,7 +34,7 @@ def payload(
     if "file" in section:
         parts = place_below(root, folder, section["file"])
         data = read_below(root, parts, bytes_max=BYTES_MAX, private=private, log=log)
-        path = show_value("/".join(parts), most=400)
+        path = shown("/".join(parts), most=400)
         _require_content(data, path)
     elif "text" in section:
         data = section["text"].encode()

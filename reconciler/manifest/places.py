@@ -6,7 +6,7 @@ A hundred thousand entries have a million fields; a Place for each would cost mo
 from collections.abc import Iterator, Mapping, Sequence
 
 from reconciler.model.documents import Place
-from reconciler.parsing.build import unpack_place
+from reconciler.parsing.build import unpack
 
 
 class RowPlaces(Mapping[str, Place]):
@@ -41,7 +41,7 @@ class Places(Mapping[str, Place]):
 
     def __getitem__(self, path: str) -> Place:
         try:
-            return unpack_place(self._file, self._packed[self._paths.index(path)])
+            return unpack(self._file, self._packed[self._paths.index(path)])
         except ValueError:
             raise KeyError(path) from None
 

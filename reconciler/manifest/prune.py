@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reconciler.manifest.entries import Steps, kind_at
-from reconciler.parsing.build import pack_position
+from reconciler.parsing.build import pack
 from reconciler.parsing.tree import Tree
 
 if TYPE_CHECKING:  # it loads jsonschema, which only a refused file pays for (schema/check.py)
@@ -53,7 +53,7 @@ class _Cut:
         if "workspace" in value:
             return value
         whole = {**value, "workspace": NO_WORKSPACE}
-        self._tree.keep(whole, [*self._tree.packed(value), pack_position(1, 1)])
+        self._tree.keep(whole, [*self._tree.packed(value), pack(1, 1)])
         return whole
 
     def _node(self, node: Any, old: Steps, new: Steps) -> Any:

@@ -23,8 +23,8 @@ from reconciler.manifest.files import (
     volume_file,
 )
 from reconciler.manifest.readlog import ReadLog
-from reconciler.parsing.display import show_value
-from reconciler.parsing.tree import TREE_BYTES_MAX
+from reconciler.parsing.build import shown
+from reconciler.parsing.tree import BYTES_MAX
 
 SUFFIXES = (".yaml", ".yml", ".json")
 _SPLIT = (
@@ -80,7 +80,7 @@ def is_without_manifests(source: Path, root: Path) -> bool:
 def read(source: ManifestFile, log: ReadLog | None = None) -> bytes | Problem:
     """Return the bytes of a manifest, or why they cannot be read. `log` hears of it and of links to it."""
     try:
-        data = read_regular(source.path, "the manifest", bytes_max=TREE_BYTES_MAX, hint=_SPLIT)
+        data = read_regular(source.path, "the manifest", bytes_max=BYTES_MAX, hint=_SPLIT)
         require_no_link_text(source.path, data, "the manifest")
     except Unreadable as error:
         return Problem(source.name, 0, 0, str(error), error.hint, code=error.code)
@@ -94,7 +94,7 @@ def read(source: ManifestFile, log: ReadLog | None = None) -> bytes | Problem:
 def named(path: Path, root: Path) -> str:
     """Return the name of a path in messages: relative to `root`, with forward slashes, escaped."""
     written = (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
-    return show_value(escape_undecodable(written), most=400)
+    return shown(escape_undecodable(written), most=400)
 
 
 def _manifest(path: Path, root: Path, found: Path) -> ManifestFile:

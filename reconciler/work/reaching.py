@@ -9,20 +9,20 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, structs
 
-from reconciler.applying.context import Outside, ReadContext
-from reconciler.applying.opening import opened
 from reconciler.core.comparing.match import Matches, Recognized, former_names, match
 from reconciler.core.comparing.observe import observed
 from reconciler.core.messaging.recipients import keys, unreached
+from reconciler.engine.context import Outside, ReadContext
+from reconciler.engine.opening import opened
+from reconciler.engine.reading import read_live
+from reconciler.engine.targets import target_of
 from reconciler.errors import InputError, NotFound
-from reconciler.live.reading import read_live
 from reconciler.model.address import Address
 from reconciler.model.documents import Place
 from reconciler.model.plans import Workspace
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired, LiveEntity, Recorded, Scope
 from reconciler.service.client import Reader
-from reconciler.work.targets import target_of
 
 
 class Person(Struct, frozen=True):

@@ -7,7 +7,7 @@ from waiting import until
 
 from reconciler.cli.console.progress import Watch, watching
 from reconciler.cli.console.streams import Bars
-from reconciler.live.told import reached
+from reconciler.engine.progress import reached
 from reconciler.model.snapshots import Scope
 from reconciler.report.progress import ProgressLine, progress_more, progress_text
 from reconciler.service.answers import Answer, Call

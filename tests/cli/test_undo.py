@@ -16,7 +16,7 @@ from waiting import patience_s, until
 from world import Agreeing, World
 
 from reconciler import pipeline
-from reconciler.applying.stop import StopFlag
+from reconciler.engine.stop import StopFlag
 from reconciler.errors import StalePlan, UnsafePlan
 from reconciler.files.planfile import read_plan
 from reconciler.model.plans import Consent

@@ -5,9 +5,9 @@ import hmac
 from pathlib import Path
 
 import pytest
-from applying.bench import Bench, person
 from core.build import contact, desired, live, planned, record, recorded
 from core.build import person as live_person
+from engine.bench import Bench, person
 
 from reconciler.core import digests
 from reconciler.core.comparing.normalize import WITHHELD, digest, slow_mask, veiled

@@ -11,8 +11,8 @@ from random import Random
 import effort
 import pytest
 import tally
-from applying.bench import ORIGIN, SAM, WORKSPACES, ZOE, Bench, person
 from clock import Clock
+from engine.bench import ORIGIN, SAM, WORKSPACES, ZOE, Bench, person
 from hostile import corpora, damage
 from store.support import record, store_at
 from wire import Rule, lost_before

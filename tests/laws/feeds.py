@@ -12,8 +12,8 @@ from typing import Any, cast
 import msgspec
 
 from reconciler.core.feed import Newest, Remembered, due
+from reconciler.engine.following import Asked, Recalled
 from reconciler.errors import NotFound
-from reconciler.live.following import Asked, Recalled
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import KINDS
 from reconciler.service import paging

@@ -15,15 +15,15 @@ from world import World
 from reconciler import pipeline
 from reconciler.cli.verbs.service.sandbox_rows import rows_of
 from reconciler.core.exporting.export import WHOLE, Exported
+from reconciler.engine.exporting import ExportResult, ExportWishes
+from reconciler.engine.progress import Reached
 from reconciler.errors import Rejected, Unavailable
-from reconciler.live.told import Reached
 from reconciler.manifest.written.files import files_of, names_of
 from reconciler.manifest.written.merging import appended
 from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Scope
 from reconciler.sandbox.app import SandboxConfig
 from reconciler.service.profile import load_profile
-from reconciler.work.exporting import ExportResult, ExportWishes
 
 texts = st.one_of(
     st.sampled_from(

@@ -9,8 +9,8 @@ from core.build import RULES, contact, desired, planned, record, recorded
 from laws.feeds import LIES, PAGE, Crowd, InMemory, text
 
 from reconciler.core.planning.fingerprint import fingerprint
-from reconciler.live.following import as_before
-from reconciler.live.reading import read_live
+from reconciler.engine.following import as_before
+from reconciler.engine.reading import read_live
 from reconciler.model.snapshots import Desired, Read, Recorded
 
 HISTORIES = effort.count(small=120, full=2_000)

@@ -9,11 +9,11 @@ import tally
 from pipeline.test_resume import PHONE, gone_on, person
 from world import World
 
+from reconciler.engine.execute import keep_some
 from reconciler.model.address import Address
 from reconciler.model.plans import Delete, Options, Update, Workspace
 from reconciler.model.snapshots import RecordedEntity
 from reconciler.store.database import Store
-from reconciler.work.carrying import keep_some
 
 ADOPT = Options(adopt=True)
 

@@ -11,9 +11,9 @@ from pipeline.test_live import crowd, declared
 from wire import Fault, Send, edited_list, lost_before, nobody, without_parameter
 from world import PHONE, World
 
-from reconciler.applying.opening import opened
 from reconciler.cli.verbs.reviewing.plan import exit_code
 from reconciler.core.review.drifts import drifts
+from reconciler.engine.opening import opened
 from reconciler.model.plans import Delete, Options
 from reconciler.report.json import drift_json, plan_json, run_json
 from reconciler.report.plan.drift import drift_lines

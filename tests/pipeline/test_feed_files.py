@@ -14,12 +14,12 @@ from msgspec import structs
 from pipeline.test_feed import CONTACTS, by_scan, crowd, edit, kept, read_of
 from world import World
 
-from reconciler.applying.opening import opened
 from reconciler.core.feed import Remembered
-from reconciler.live.following import Asked
+from reconciler.engine.following import Asked
+from reconciler.engine.list_cache import RememberedLists, _Kept
+from reconciler.engine.opening import opened
 from reconciler.model.settings import Secret
 from reconciler.private_cache import ListCache
-from reconciler.work.remembering import RememberedLists, _Kept
 
 _SEAL = 32  # octets before what was kept
 

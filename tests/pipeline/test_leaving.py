@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 import tally
-from applying.liars import yes
+from engine.liars import yes
 from pipeline.test_resume import PHONE, gone_on, person
 from world import World
 
-from reconciler.applying.opening import opened
 from reconciler.cli.verbs.reviewing.plan import exit_code
 from reconciler.cli.verbs.service.sandbox_rows import rows_of
 from reconciler.core.review.drifts import drifts
+from reconciler.engine.opening import opened
 from reconciler.errors import ManifestError, StalePlan
 from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Consent, Delete, Options, Update

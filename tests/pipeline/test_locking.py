@@ -8,11 +8,11 @@ from typing import Any, cast
 import pytest
 from simulation.virtualloop import in_no_time, pause
 
-from reconciler.applying.context import RunContext, ServiceLock
+from reconciler.engine.context import RunContext, ServiceLock
+from reconciler.engine.locking import Locking, locking
+from reconciler.engine.resources import Observer
 from reconciler.errors import LockHeld
 from reconciler.service.http.timing import Timing
-from reconciler.work.held import Observer
-from reconciler.work.locking import Locking, locking
 
 
 class Waiting(ServiceLock):

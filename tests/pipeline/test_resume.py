@@ -18,8 +18,8 @@ from wire import Send, Wire, answered
 from world import ALLOWED, Agreeing, World
 
 from reconciler import pipeline
-from reconciler.applying.stop import StopFlag
 from reconciler.core.runs.recover import Unfinished, recover
+from reconciler.engine.stop import StopFlag
 from reconciler.errors import Interrupted, StalePlan, StoreError, Unauthorized, UnsafePlan
 from reconciler.model.plans import Consent, Options
 from reconciler.model.runs import Run

@@ -13,8 +13,8 @@ from wire import Send
 from world import ALLOWED, Agreeing, World
 
 from reconciler import pipeline
-from reconciler.applying.stop import StopFlag
 from reconciler.core.runs.recover import Standing
+from reconciler.engine.stop import StopFlag
 from reconciler.errors import LockHeld
 from reconciler.model.plans import Consent, Options
 from reconciler.model.runs import Run, Running

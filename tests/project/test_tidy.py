@@ -341,7 +341,7 @@ MAY_SLEEP = {
     "tests/postgres.py": "it looks until the server is there, and imports nothing of the tests",
     "tests/postgres_shared.py": "the same",
     "tests/transcript.py": "ends a shell that may have to be killed",
-    "tests/applying/bench.py": "as long as its callers say, and in little",
+    "tests/engine/bench.py": "as long as its callers say, and in little",
     "tests/crash/ground.py": "looks more often than others, and stops where the command ended",
     "tests/crash/test_signals.py": "a signal at moments drawn by lot: any of them must do",
     "tests/crash/test_store_kills.py": "a kill at moments drawn by lot: any of them must do",

@@ -28,7 +28,7 @@ from simulation.somebody import Somebody
 from simulation.virtualloop import HERE, Killed, Process, VirtualLoop
 
 from reconciler import pipeline
-from reconciler.applying.stop import StopFlag
+from reconciler.engine.stop import StopFlag
 from reconciler.errors import ReconcilerError
 from reconciler.model.plans import Change, Consent, Options, Plan, action_of
 from reconciler.model.runs import Outcome, Run
@@ -440,8 +440,8 @@ def _asks_the_store(work: Callable[[], object]) -> bool:
         "reconciler.core",
         "reconciler.model",
         "reconciler.surroundings",
-        "reconciler.work.planning",
-        "reconciler.work.remembering",
+        "reconciler.engine.planning",
+        "reconciler.engine.list_cache",
         "simulation.",
     )
     return not module.startswith(beside) and getattr(func, "__name__", "") != "_learn"

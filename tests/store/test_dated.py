@@ -9,7 +9,7 @@ from store.dated import LABORATORY, copied_to_server, dated_plan, dated_world
 from wire import Rule, lost_before
 from world import World
 
-from reconciler.applying.opening import opened
+from reconciler.engine.opening import opened
 from reconciler.model.address import contact_address
 from reconciler.store.database import Store
 

@@ -12,10 +12,10 @@ from store.support import seal_again
 from world import World, actions
 
 from reconciler import pipeline
-from reconciler.applying.opening import opened
 from reconciler.core.planning.select import Selection
 from reconciler.core.review import drifts
 from reconciler.core.views.listing import Inventory
+from reconciler.engine.opening import opened
 from reconciler.errors import InputError, LockHeld, Refused, SettingsError
 from reconciler.model.address import contact_address, device_address
 from reconciler.model.plans import Options

@@ -19,8 +19,8 @@ from reconciler.report.lines import Line, line, pad
 from reconciler.report.values import moment_text
 
 if TYPE_CHECKING:
-    from reconciler.applying.service_lock import TicketLock
     from reconciler.core.runs.ticket import Ticket
+    from reconciler.engine.service_lock import TicketLock
     from reconciler.model.settings import Settings
     from reconciler.store.lock import Holder
 
@@ -328,8 +328,8 @@ def _ask_tickets(
     config: str | None, environment: str | None, ask: "Callable[[TicketLock], Awaitable[T]]"
 ) -> "tuple[Settings, T]":
     """Return the settings, and the answer about the tickets of their stack in the service."""
-    from reconciler.applying.exclusion import looking
     from reconciler.cli.session import finish, outside, settings_of
+    from reconciler.engine.exclusion import looking
 
     settings = settings_of(config, environment, service=True)
     around = outside(settings)

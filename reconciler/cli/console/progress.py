@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 
 from reconciler import logbook
 from reconciler.cli.console.streams import Bars
-from reconciler.live.told import Reached
+from reconciler.engine.progress import Reached
 from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Scope
 from reconciler.report.progress import ProgressLine, progress_more, progress_text

@@ -1,7 +1,7 @@
 """EXPORT: what is live -> entries of manifests whose plan is empty, and everything that could not be said.
 
 Derived from the rows of kinds. Belongs here: which entities and fields are exported, and under which names.
-Not here: reading the service (live/everything.py), the text of files and what the manifest language refuses
+Not here: reading the service (engine/read_all.py), the text of files and what the manifest language refuses
 (manifest/written/). Nothing is left out without a `Left`.
 """
 

@@ -4,7 +4,7 @@
     another alias than before             --> the records go with the workspace's id; said (alias_notices)
     recorded at another address           --> nobody's until a person says that it is the same service
 
-Decisions over values. Reading the store is store/database.py; taking records over is work/rehoming.py.
+Decisions over values. Reading the store is store/database.py; taking records over is engine/rehoming.py.
 """
 
 from collections.abc import Iterator

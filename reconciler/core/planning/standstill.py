@@ -1,7 +1,7 @@
 """A plan that says nothing, again: where all that it followed from is as it was, it is the same one.
 
 Belongs here: which plans are such, and the same plan at another moment. Not here: whether all is as it was
-(work/standstill.py), and of a list of the service whether it is (core/feed.py).
+(engine/plan_cache.py), and of a list of the service whether it is (core/feed.py).
 """
 
 from collections.abc import Iterable

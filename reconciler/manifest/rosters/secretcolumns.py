@@ -12,7 +12,7 @@ from reconciler.core.text import fold_case
 from reconciler.errors import ManifestError, Problem
 from reconciler.manifest.rosters.template import Template, compiled
 from reconciler.manifest.sources import find, read
-from reconciler.parsing.display import is_secret_path
+from reconciler.parsing.paths import unsayable
 from reconciler.parsing.tree import read_tree
 
 
@@ -45,9 +45,7 @@ def _taken(
     for entry in rosters if isinstance(rosters, list) else ():
         if isinstance(entry, dict) and _is_of(entry, directory, folder, into):
             for path, text in _texts(entry.get("contacts"), ()):
-                template = (
-                    compiled(text, header, secret=True) if is_secret_path(("contacts", *path)) else None
-                )
+                template = compiled(text, header, secret=True) if unsayable(("contacts", *path)) else None
                 if isinstance(template, Template):
                     yield from ((".".join(path), header[column]) for column in template.columns)
 

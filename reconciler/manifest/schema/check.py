@@ -12,7 +12,7 @@ from reconciler.errors import Problem
 from reconciler.manifest.schema.published import address
 from reconciler.manifest.schema.schemas import Extras, read_schema, resources
 from reconciler.model.kinds import cache_by_kinds
-from reconciler.parsing.display import Subject, no_subject
+from reconciler.parsing.paths import Subject, plain
 from reconciler.parsing.tree import Tree
 
 if TYPE_CHECKING:
@@ -20,12 +20,7 @@ if TYPE_CHECKING:
 
 
 def check(
-    name: str,
-    tree: Tree,
-    *,
-    value: object = None,
-    extras: Extras | None = None,
-    subject: Subject = no_subject,
+    name: str, tree: Tree, *, value: object = None, extras: Extras | None = None, subject: Subject = plain
 ) -> tuple[Problem, ...]:
     """Return the problem of every mistake that `mistakes` finds."""
     found = mistakes(name, tree, value=value, extras=extras, subject=subject)
@@ -33,12 +28,7 @@ def check(
 
 
 def mistakes(
-    name: str,
-    tree: Tree,
-    *,
-    value: object = None,
-    extras: Extras | None = None,
-    subject: Subject = no_subject,
+    name: str, tree: Tree, *, value: object = None, extras: Extras | None = None, subject: Subject = plain
 ) -> "tuple[Mistake, ...]":
     """Return every mistake that makes `tree` not fit the schema, in file order.
 

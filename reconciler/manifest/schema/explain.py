@@ -19,7 +19,8 @@ from reconciler.errors import Problem
 from reconciler.manifest.schema.patterns import fits
 from reconciler.manifest.schema.published import address
 from reconciler.manifest.schema.schemas import resources
-from reconciler.parsing.display import Subject, TreePath, format_path, is_secret_path, redact_path, show_value
+from reconciler.parsing.build import shown
+from reconciler.parsing.paths import Path, Subject, dotted, sayable, unsayable
 from reconciler.parsing.tree import Tree
 
 _UNKNOWNS = ("additionalProperties", "unevaluatedProperties")
@@ -84,9 +85,9 @@ def explain(
 def _named(tree: Tree, path: Steps, what: str, subject: Subject) -> str:
     """Return the sentence with its subject: `{}` is the path, `{key}` its last step."""
     front, named = subject(tree.value, path)
-    last = show_value(str(path[-1]) if path else "the file")
-    key = last if redact_path(path) == tuple(path) and not tree.veiled(path) else "a key here"
-    return front + what.replace("{}", format_path(path[named:]) or last, 1).replace("{key}", key, 1)
+    last = shown(str(path[-1]) if path else "the file")
+    key = last if sayable(path) == tuple(path) and not tree.veiled(path) else "a key here"
+    return front + what.replace("{}", dotted(path[named:]) or last, 1).replace("{key}", key, 1)
 
 
 def _mistake(error: ValidationError, problem: Problem, path: tuple[str | int, ...]) -> Mistake:
@@ -111,9 +112,7 @@ def _mistakes(error: ValidationError, tree: Tree) -> Iterator[_Said]:
         yield from _KEYS[str(error.validator)](error, path)
     elif error.instance is not None:  # null was refused by the reader, with a better hint
         quoted = (
-            ""
-            if _hidden(error, tree, path)
-            else f" It is {show_value(_without_secret(str(error.instance)))!r}."
+            "" if _hidden(error, tree, path) else f" It is {shown(_without_secret(str(error.instance)))!r}."
         )
         # Text where a mapping is due is not shown: a secret may have come one level too high.
         scalar = isinstance(error.instance, str) and not _mapping_is_due(error)
@@ -121,8 +120,8 @@ def _mistakes(error: ValidationError, tree: Tree) -> Iterator[_Said]:
         yield path, f"{{}} {what}" + (quoted if scalar else ""), _hint(error), code
 
 
-def _hidden(error: ValidationError, tree: Tree, path: TreePath) -> bool:
-    secret = bool(_schema(error).get("writeOnly")) or is_secret_path(path)
+def _hidden(error: ValidationError, tree: Tree, path: Path) -> bool:
+    secret = bool(_schema(error).get("writeOnly")) or unsayable(path)
     return secret or tree.place(path) in tree.hidden or not error.instance
 
 

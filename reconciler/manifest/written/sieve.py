@@ -29,7 +29,7 @@ from reconciler.model.address import Address
 from reconciler.model.documents import Content, Manifest
 from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Scope
-from reconciler.parsing.display import UNFIT_CHARACTERS
+from reconciler.parsing.characters import UNFIT
 from reconciler.parsing.tree import Tree, read_tree
 
 _KEY_MAX = 100  # characters of the name of a custom field; the schema says so too, but YAML stops before
@@ -61,7 +61,7 @@ def sieved(scope: Scope, entries: Iterable[Exported], rules: Rules, extras: Extr
 def _unfit(one: Exported) -> Iterator[str]:
     """Yield the paths that no file can hold: characters that the reader refuses, in a value or a name."""
     for path, value in one.fields.items():
-        bad = UNFIT_CHARACTERS.search(path) or (isinstance(value, str) and UNFIT_CHARACTERS.search(value))
+        bad = UNFIT.search(path) or (isinstance(value, str) and UNFIT.search(value))
         if bad or len(path) > _KEY_MAX or normalize_unicode("NFC", path) != path:
             yield path
 

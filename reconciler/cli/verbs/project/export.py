@@ -17,6 +17,7 @@ from reconciler.core.declared.values import zones
 from reconciler.core.exporting.envfile import env_text
 from reconciler.core.exporting.export import variable_values
 from reconciler.core.suggest import did_you_mean
+from reconciler.engine.exporting import ExportResult, ExportWishes
 from reconciler.errors import SettingsError
 from reconciler.files.whole import read_file
 from reconciler.manifest.entries import sections
@@ -30,7 +31,6 @@ from reconciler.model.snapshots import Desired, Scope
 from reconciler.report.envelope import report_json
 from reconciler.report.project.export import Summary, export_lines, export_values
 from reconciler.surroundings.checkout import is_ignored
-from reconciler.work.exporting import ExportResult, ExportWishes
 
 Grown = dict[str, tuple[bytes, bytes]]
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from msgspec import structs
 
-from reconciler.applying.exclusion import without_service_lock
 from reconciler.cli.session import now, open_store
 from reconciler.cli.verbs.project.doctor.checks import OPEN_TO_OTHERS, mode_of
 from reconciler.cli.verbs.project.doctor.surroundings import Surroundings, guarded, unchecked
 from reconciler.core.feed import out_of_order
 from reconciler.core.runs.recover import Standing
 from reconciler.core.workspaces import meant
+from reconciler.engine.exclusion import without_service_lock
 from reconciler.errors import (
     CorruptRecord,
     NotFound,

@@ -8,9 +8,9 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Literal
 
-from reconciler.applying.stop import StopFlag
 from reconciler.cli.console import output, streams
 from reconciler.core.text import fold_case
+from reconciler.engine.stop import StopFlag
 from reconciler.errors import ServiceError
 from reconciler.model.messaging.messages import Response
 from reconciler.report.service.messages import heard_lines, progress_lines

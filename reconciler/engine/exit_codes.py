@@ -1,0 +1,93 @@
+"""How a whole run ended, from how its changes ended: the exit code, as one table."""
+
+from collections.abc import Collection, Iterable
+
+from msgspec import structs
+
+from reconciler.engine.stop import Reason
+from reconciler.model.notices import Notice
+from reconciler.model.plans import Plan, action_of
+from reconciler.model.runs import EXIT_CODE_WORDS, Outcome, Result, Run
+
+DONE, FAILED, LOCKED, STALE, PARTIAL, IN_DOUBT, INTERRUPTED = 0, 1, 4, 5, 6, 8, 130
+
+
+def exit_code(outcomes: Iterable[Outcome], stopped: Reason | None) -> int:
+    """Return the exit code of a run. The first line that fits decides.
+
+    =====================================================  ===
+    ended by a signal or by the run's deadline             130
+    anything in doubt                                        8
+    everything applied, or skipped as done already           0
+    something applied, and something not                     6
+    nothing applied: the lock was lost                       4
+    nothing applied: anything failed, or the run was ended   1
+    nothing applied: only conflicts                          5
+    =====================================================  ===
+
+    A skipped change is harmless by itself (it was gone already); one that was skipped because of
+    another stands beside that other, which decides. A create that lost a field has applied something.
+    """
+    ended = tuple(outcomes)
+    results: Collection[Result] = {outcome.result for outcome in ended}
+    # Before a doubt: whoever stopped the run, or gave it that time, knows that it did not come to its end.
+    if stopped in {"interrupted", "deadline"}:
+        return INTERRUPTED
+    if "in doubt" in results:
+        return IN_DOUBT
+    if stopped is None and not {"failed", "conflict", "not attempted"} & set(results):
+        return DONE
+    if "applied" in results or any(one.written and one.action == "create" for one in ended):
+        return PARTIAL
+    if stopped == "lock":
+        return LOCKED
+    return STALE if stopped is None and "failed" not in results else FAILED
+
+
+def with_settled(run: Run, settled: Iterable[Outcome]) -> Run:
+    """Return the run with what it settled of earlier ones before its own outcomes, and the exit code of both.
+
+    Where a change was settled and then carried out, how it was carried out counts.
+    """
+    own = {outcome.address for outcome in run.outcomes}
+    before = tuple(outcome for outcome in settled if outcome.address not in own)
+    results = {outcome.result for outcome in before}
+    code = run.exit_code
+    if "in doubt" in results and code != INTERRUPTED:
+        code = IN_DOUBT
+    elif "applied" in results and code in {FAILED, LOCKED, STALE}:
+        code = PARTIAL
+    elif "conflict" in results and code == DONE:  # of an undo: what a later run has made of it
+        code = PARTIAL if run.count("applied") else STALE
+    return structs.replace(
+        run, outcomes=(*before, *run.outcomes), exit_code=code, outcome=EXIT_CODE_WORDS[code]
+    )
+
+
+def with_notices(run: Run, notices: tuple[Notice, ...], ambiguous: tuple[Notice, ...]) -> Run:
+    """Return the run with its notices; exit code 5 where somebody is ambiguous and all else went well."""
+    # Not 6: there is nothing that another apply could go on with. A person has to look at the service.
+    run = structs.replace(run, notices=(*ambiguous, *notices))
+    names = {notice.subject for notice in ambiguous}
+    others = (outcome for outcome in run.outcomes if outcome.address not in names)
+    well = not run.stopped and run.exit_code in {DONE, PARTIAL} and exit_code(others, None) == DONE
+    return structs.replace(run, exit_code=STALE, outcome=EXIT_CODE_WORDS[STALE]) if names and well else run
+
+
+def cut_short(plan: Plan, heard: Iterable[Outcome], *, run: str, at: str) -> Run:
+    """Return what is known of a run that was cut off from outside: what has not ended was not attempted."""
+    # What was under way is in doubt by the journal, whatever stands here.
+    ended = {outcome.address: outcome for outcome in heard}
+    outcomes = (
+        ended.get(change.address) or Outcome(change.address, action_of(change), "not attempted")
+        for change in plan.changes
+    )
+    return Run(
+        run=run,
+        fingerprint=plan.fingerprint,
+        started_at=at,
+        ended_at=at,
+        outcome=EXIT_CODE_WORDS[INTERRUPTED],
+        exit_code=INTERRUPTED,
+        outcomes=tuple(outcomes),
+    )

@@ -1,0 +1,135 @@
+"""What `explain` reads and asks: the store, and the service as `plan --only` of the same addresses would.
+
+Belongs here: which addresses are known, and what has to be read for them. Not here: what is said of them
+(core/views/explaining.py).
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from functools import partial
+
+from msgspec import structs
+
+from reconciler.core.comparing.match import former_names
+from reconciler.core.declared.resolve import Resolved
+from reconciler.core.planning.select import Selection, check
+from reconciler.core.planning.select import known as selectable
+from reconciler.core.rules import Rules, rules_of
+from reconciler.core.suggest import did_you_mean
+from reconciler.core.views.explaining import Evidence, PlanView, explanations
+from reconciler.core.views.provenance import sources_of
+from reconciler.engine.context import Outside, ReadContext
+from reconciler.engine.opening import opened
+from reconciler.engine.planning import plan_afresh
+from reconciler.engine.resources import reading
+from reconciler.errors import UnknownAddress
+from reconciler.model.address import Address, parse_address
+from reconciler.model.plans import Consent, Explanation, Options
+from reconciler.model.settings import Settings
+from reconciler.model.snapshots import Desired, Scope
+from reconciler.store.aside import within
+from reconciler.store.database import Store
+
+_EXAMPLE = "write one as plans show it: contact/ops/jane-doe"
+_COMPARE = "compare it with the addresses that `reconciler list` shows"
+
+
+async def explained(
+    settings: Settings,
+    declared: Resolved,
+    outside: Outside,
+    texts: Sequence[str],
+    *,
+    selection: Selection,
+    offline: bool,
+) -> tuple[Explanation, ...]:
+    """Return the explanation of each address that `texts` write, once each, in their order.
+
+    Sends nothing but GET, and nothing at all where `offline`, or where no manifest speaks of what they are.
+    Raises UnknownAddress for what is no address, or neither declared nor recorded.
+    """
+    async with opened(settings, outside, create=False) as store:
+        looking = partial(_without_service, store, texts, declared, rules_of(settings), selection)
+        addresses, known = await within(outside.offload, looking, give_up=store.give_up)
+    asked = () if offline else tuple(one for one in addresses if _speaks_of(declared.desired, one))
+    found = {one.address: one for one in explanations([a for a in addresses if a not in asked], known)}
+    if asked:
+        part = _same_workspaces(declared.desired, asked)
+        async with reading(settings, part, outside) as context:
+            planned = await _planned(replace(context, desired=part), known, asked)
+        found |= {one.address: one for one in explanations(asked, planned)}
+    return tuple(found[one] for one in addresses)
+
+
+def _without_service(
+    store: Store, texts: Sequence[str], declared: Resolved, rules: Rules, selection: Selection
+) -> tuple[tuple[Address, ...], Evidence]:
+    """Return the addresses, and what manifests and store know of them. Raises UnknownAddress.
+
+    Of the store that is what is recorded where it is certain which workspace an alias means.
+    """
+    workspaces = store.workspaces()
+    stored = store.recorded(workspaces)
+    addresses = _known(texts, declared.desired, {*stored.entities, *store.addresses().values()})
+    check(selection, selectable(declared.desired, stored))
+    sources = {
+        one: sources_of(declared.declared[one], rules) for one in addresses if one in declared.declared
+    }
+    recorded_as = {*addresses, *_former(declared.desired, addresses)}
+    writes = store.last_writes(sorted(recorded_as), workspaces)
+    return addresses, Evidence(declared.desired, stored, rules, sources, writes, selection=selection)
+
+
+def _former(desired: Desired, addresses: Collection[Address]) -> Collection[Address]:
+    """Return the addresses under which these, or what they belong to, were recorded before a rename."""
+    entities = [desired.entities[one] for one in addresses if one in desired.entities]
+    return former_names(entities).values()
+
+
+def _known(texts: Sequence[str], desired: Desired, recorded: Collection[Address]) -> tuple[Address, ...]:
+    """Return the addresses once each. Raises UnknownAddress for the first that nobody knows."""
+    known = {*desired.entities, *desired.removed, *recorded}
+    found: dict[Address, None] = {}
+    for text in texts:
+        address = parse_address(text)
+        if address is None:
+            raise UnknownAddress(
+                f"{text!r} is not an address.",
+                next=did_you_mean("entity to look at", text, map(str, known), _EXAMPLE),
+            )
+        if address.base not in known:
+            what = f"{text} is neither declared nor recorded here."
+            raise UnknownAddress(
+                what, next=did_you_mean("entity to look at", text, map(str, known), _COMPARE)
+            )
+        found[address.base] = None
+    return tuple(found)
+
+
+def _speaks_of(desired: Desired, address: Address) -> bool:
+    """Whether a plan has something to say of an address: its kind is in scope, or it leaves."""
+    return Scope.of(address.above or address) in desired.scopes or address in desired.removed
+
+
+def _same_workspaces(desired: Desired, addresses: Collection[Address]) -> Desired:
+    """Return what is declared in the workspaces of these addresses; the others need not be looked up."""
+    names = {one.workspace for one in addresses}
+    return structs.replace(
+        desired,
+        entities={one: entity for one, entity in desired.entities.items() if one.workspace in names},
+        scopes=frozenset(scope for scope in desired.scopes if scope.workspace in names),
+        removed={one: place for one, place in desired.removed.items() if one.workspace in names},
+    )
+
+
+async def _planned(context: ReadContext, known: Evidence, addresses: Sequence[Address]) -> Evidence:
+    """Return the same with the plan of these addresses, and what it saw."""
+    only = tuple(map(str, addresses))
+    planned = await plan_afresh(context, Options(only=only), Consent())
+    seen = PlanView(planned.live, planned.plan, planned.verdict)
+    workspaces = planned.plan.target.workspaces
+    wanted = sorted({*addresses, *_former(planned.desired, addresses)})
+    writes = await context.ask(lambda store: store.last_writes(wanted, workspaces))
+    return structs.replace(
+        known, desired=planned.desired, recorded=planned.recorded, writes=writes, seen=seen
+    )

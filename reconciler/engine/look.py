@@ -1,0 +1,339 @@
+"""The look right before every write: is everything still as the plan saw it?
+
+A scan suggests, it never decides (planning rule R2). Only GET here. What a difference means for the
+change is said by `NotDone`; nothing is written.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from reconciler.core.comparing.carrying import unusable_secrets
+from reconciler.core.comparing.evidence import ListSays, Verdict, judge_absence
+from reconciler.core.comparing.identity import beside, may_be_same, search_texts
+from reconciler.core.comparing.match import same_identity
+from reconciler.core.comparing.normalize import live, masked
+from reconciler.core.comparing.reused import describe_reuse, find_reuse
+from reconciler.core.rules import Key
+from reconciler.core.text import trim_edges
+from reconciler.engine.session import NotDone, Session
+from reconciler.errors import NotFound, ServiceError, Unauthorized
+from reconciler.model.address import Address, parse_address
+from reconciler.model.documents import Fields
+from reconciler.model.kinds import KINDS, child_kinds
+from reconciler.model.plans import Change, Create, Delete, Update
+from reconciler.model.snapshots import Entity
+from reconciler.service.client import Found
+from reconciler.service.found import remote_id
+from reconciler.service.queries import Query
+
+PLAN_AGAIN = "plan again, and review what it shows"
+NOT_CARRIED = "E163"  # a secret that a look does not show
+names_max = 5  # names of fields in one sentence
+
+
+class Hit(Struct, frozen=True):
+    """A live entity that is the declared one, and the identity by which it is."""
+
+    found: Found
+    by: str
+
+
+def calls(run: Session, change: Change) -> int:
+    """How many calls the look before a change takes, as a rule: their turns are taken together."""
+    if not isinstance(change, Create) or KINDS[change.address.kind].parent:
+        return 1
+    return max(1, len(_keys(run, run.desired.entities[change.address])))
+
+
+def _keys(run: Session, entity: Entity) -> list[Key]:
+    return [key for key in run.rules.keys(entity.address.kind) if all(entity.fields.get(p) for p in key)]
+
+
+async def absent(run: Session, entity: Entity, parent_id: str) -> None:
+    """Return when nothing live is this entity; raise NotDone where something is."""
+    hits = await same(run, entity, parent_id)
+    if len(hits) == 1:
+        what = f"it exists now (id {hits[0].found.remote_id}, the same {hits[0].by}); nothing was sent."
+        raise NotDone("conflict", what, "plan again: what exists is adopted")
+    if hits:
+        ids = ", ".join(sorted(hit.found.remote_id for hit in hits))
+        what = f"{len(hits)} like it exist now (ids {ids}); nothing was sent."
+        raise NotDone("conflict", what, "leave one of them, then plan again")
+
+
+async def unchanged(run: Session, change: Update, parent_id: str) -> Found:
+    """Return the fresh entity, whose fields are what the plan saw wherever we change them."""
+    found = await fresh(run, change, parent_id)
+    if found is None:
+        raise conflict("it is not there any more; nothing was sent.")
+    kind = change.address.kind
+    now = shown(run, kind, found.body)
+    _check_same(run, change, found, "nothing was sent")
+    # A foreign mark means hands off, also one that came after the plan (rules X of docs/planning.md).
+    mark = trim_edges(str(now.get(run.rules.mark_of(kind), "")))
+    if mark and not mark.startswith(f"{run.rules.stack}/"):
+        raise conflict("it carries the mark of another owner now; nothing was sent.")
+    moved = [
+        field.path
+        for field in change.fields
+        if field.path not in KINDS[kind].write_only and now.get(field.path) != field.before
+    ]
+    if moved:
+        raise conflict(f"{names(moved)} changed since the plan; nothing was sent.")
+    if change.adopts and not same_identity(
+        run.desired.entities[change.address].fields, live(kind, found.body), run.rules.keys(kind)
+    ):
+        raise conflict("it is not the one any more that the plan was to adopt; nothing was sent.")
+    return found
+
+
+def check_secrets(run: Session, entity: Entity, change: Update, found: Found) -> None:
+    """Return where a PUT of what was found carries every secret that nobody declares. Raises NotDone."""
+    unusable = list(unusable_secrets(found.body, entity, change, run.shared_secrets))
+    if unusable:
+        what = " and ".join(f"{one.path} {one.why}" for one in unusable)
+        step = f"declare {unusable[0].path}, which every write then sends, or change it at the service"
+        raise NotDone(
+            "conflict", f"{what}, and a write would lose it [{NOT_CARRIED}]; nothing was sent.", step
+        )
+
+
+async def untouched(run: Session, change: Delete, parent_id: str) -> None:
+    """Return when the whole entity is what the plan saw, what goes with it included. Raises NotFound."""
+    found = await get(run, change.address, change.remote_id, parent_id)
+    _check_same(run, change, found, "nothing was deleted")
+    before, unknown = dict(change.before), KINDS[change.address.kind].readable_secrets
+    # A plan holds nothing of a secret that nobody declared, so that one is not compared.
+    now = {
+        path: value
+        for path, value in shown(run, change.address.kind, found.body).items()
+        if path in before or path not in unknown
+    }
+    # The whole of it, and not only what is ours: a person who edited it did not expect it to go.
+    if now != before:
+        moved = sorted(path for path in now.keys() | before if now.get(path) != before.get(path))
+        raise conflict(f"{names(moved)} changed since the plan; nothing was deleted.")
+    _no_new_child(run, change, found)
+    if change.keeps:
+        await _other_is_there(run, change, found, parent_id)
+
+
+def _check_same(run: Session, change: Update | Delete, found: Found, left: str) -> None:
+    """Return where a recorded id is still whose it was; else raise NotDone, for this entity alone (M9).
+
+    Also where the plan could not see it: a service that moves no time of change shows it to this look first.
+    """
+    address, record = change.address, run.records.get(change.address)
+    if record is None or record.remote_id != change.remote_id or str(address) in run.plan.options.confirmed:
+        return
+    entity, keys = run.desired.entities.get(address), run.rules.identity.of(address.kind)
+    reuse = find_reuse(
+        address,
+        record,
+        live(address.kind, found.body),
+        entity.fields if entity and isinstance(change, Update) else None,
+        keys=keys,
+        salt=run.context.store.salt,
+    )
+    if reuse is not None:
+        what, step = describe_reuse(address, change.remote_id, reuse, keys)
+        raise NotDone("conflict", f"{what}; {left}.", step)
+
+
+async def _other_is_there(run: Session, change: Delete, duplicate: Found, parent_id: str) -> None:
+    """Raise NotDone unless the entity that stays is live, and still the same by an identity."""
+    kind, stays = change.address.kind, f"the one that was to stay ({change.keeps})"
+    try:
+        kept = await get(run, change.address, change.keeps, parent_id)
+    except NotFound:
+        raise conflict(f"{stays} is not there any more; nothing was deleted.") from None
+    # Not by our mark: a copy may carry it too.
+    if not same_identity(live(kind, kept.body), live(kind, duplicate.body), run.rules.identity.of(kind)):
+        raise conflict(f"{stays} is now another entity; nothing was deleted.")
+
+
+def conflict(what: str) -> NotDone:
+    """Return what ends a change of something that is not as the plan saw it."""
+    return NotDone("conflict", what, PLAN_AGAIN)
+
+
+class Several(NotDone):
+    """More than one live entity is the declared one: no look can tell which of them a write of ours made."""
+
+
+class ContactGone(NotDone):
+    """The contact of a device is not there any more, and the device with it."""
+
+
+async def fresh(run: Session, change: Update | Delete, parent_id: str) -> Found | None:
+    """Return the whole live entity of a change, or None where it is gone."""
+    try:
+        return await get(run, change.address, change.remote_id, parent_id)
+    except NotFound:
+        return None
+
+
+async def get(run: Session, address: Address, one: str, parent_id: str) -> Found:
+    """Return a whole live entity. Raises NotFound."""
+    return await run.collection(address).get(one, workspace=run.workspace(address), parent=parent_id)
+
+
+async def absence(
+    run: Session, address: Address, one: str, parent_id: str, seen: Fields, *, twice: bool = False
+) -> Verdict:
+    """Return whether an entity that a look at its id did not find is gone, by what its list says (M8).
+
+    `seen` is what was last known of it: the list is searched by every identity of it, and read as a whole
+    where there is none. `twice`: it was not found a settle window ago either. Raises Unauthorized.
+    """
+    return judge_absence("absent", await _listed(run, address, one, parent_id, seen), twice=twice)
+
+
+async def _listed(run: Session, address: Address, one: str, parent_id: str, seen: Fields) -> ListSays:
+    """Return what the list says of an id: of a device, the document of its contact."""
+    collection, kind = run.collection(address), KINDS[address.kind]
+    workspace = run.workspace(address)
+    try:
+        if kind.parent:
+            rows = [await collection.list(workspace=workspace, parent=parent_id)]
+        else:
+            filters = _identities(run, address, seen) or [{}]
+            rows = [await collection.search(Query(each), workspace=workspace) for each in filters]
+    except Unauthorized:
+        raise
+    except NotFound:
+        # Without its contact there is no device; whether that one is gone is asked in the same way.
+        return await _listed_parent(run, address, parent_id) if kind.parent else "absent"
+    except ServiceError:
+        return "unread"
+    if any(found.remote_id == one for each in rows for found in each):
+        return "shows"
+    return "lacks" if all(each.complete for each in rows) else "unread"
+
+
+async def _listed_parent(run: Session, address: Address, parent_id: str) -> ListSays:
+    above = address.above
+    if above is None:
+        return "unread"
+    record = run.records.get(above)
+    seen = {**record.sent, **record.shown} if record else {}
+    said = await _listed(run, above, parent_id, "", seen)
+    # The contact is there, and its document was not: that says nothing of what belongs to it.
+    return "absent" if said == "shows" else said
+
+
+def _identities(run: Session, address: Address, seen: Fields) -> list[dict[str, str]]:
+    """Return a filter for every identity of an entity, as it was recorded and as it was seen."""
+    record = run.records.get(address)
+    looks = [seen, *((record.shown, record.sent) if record else ())]
+    keys = run.rules.identity.of(address.kind)
+    found = [
+        {path: str(look[path]).strip() for path in key}
+        for look in looks
+        for key in keys
+        if all(look.get(path) for path in key)
+    ]
+    return [one for at, one in enumerate(found) if one not in found[:at]]
+
+
+def shown(run: Session, kind: str, body: Mapping[str, Any]) -> Fields:
+    """Return a body in the form that the plan's values have."""
+    return masked(kind, live(kind, body), run.plan.salt)
+
+
+async def same(run: Session, entity: Entity, parent_id: str) -> tuple[Hit, ...]:
+    """Return every live entity that is this one by any of its identities, compared exactly.
+
+    Raises NotDone where it has no identity to be looked for by, or its contact is gone.
+    """
+    if KINDS[entity.address.kind].parent:
+        return await _same_child(run, entity, parent_id)
+    keys = _keys(run, entity)
+    if not keys:
+        what = "it has none of the fields by which it could be recognized; nothing was sent."
+        raise NotDone("failed", what, "declare an identity field, or name another one in the settings")
+    hits: dict[str, Hit] = {}
+    for key in keys:
+        # The search is the service's and may be loose: every hit is compared again, exactly.
+        for found in await search(run, entity.address, search_texts(key, entity.fields), key):
+            if found.remote_id not in hits:
+                hits |= {hit.found.remote_id: hit for hit in await _confirmed(run, entity, key, found)}
+    return tuple(hits.values())
+
+
+async def search(
+    run: Session, address: Address, filters: Mapping[str, str], key: Key = ()
+) -> tuple[Found, ...]:
+    """Return all rows whose fields contain these texts, with the fields of the filters, or of `key`.
+
+    Raises NotDone where some may have been missed.
+    """
+    # A row that does not show what it was found by would have to be looked at whole.
+    paths = (*(key or filters), *beside(key)) if KINDS[address.kind].brief else ()
+    plain = tuple(dict.fromkeys(path for path in paths if "." not in path))
+    query = Query(filters, plain)
+    rows = await run.collection(address).search(query, workspace=run.workspace(address))
+    if not rows.complete:
+        # A row that slid to another page may be the one: made anew, it would be there twice.
+        what = f"whether it exists cannot be told ({rows.trouble})."
+        raise NotDone("failed", what, "run it again when less is being written there")
+    return rows
+
+
+async def _confirmed(run: Session, entity: Entity, key: Key, row: Found) -> tuple[Hit, ...]:
+    """Return the row as a hit if it is the entity: one that does not tell by this key is looked at whole."""
+    keys = run.rules.keys(entity.address.kind)
+    fields = live(entity.address.kind, row.body)
+    by = same_identity(entity.fields, fields, keys)
+    if not by and may_be_same(key, entity.fields, fields):
+        try:
+            row = await get(run, entity.address, row.remote_id, "")
+        except NotFound:
+            # Made anew because one answer does not find her, she would be there twice.
+            what = (
+                f"whether it exists cannot be told: the list shows {row.remote_id}, and a look at it does not"
+            )
+            raise NotDone("conflict", f"{what}; nothing was sent.", PLAN_AGAIN) from None
+        by = same_identity(entity.fields, live(entity.address.kind, row.body), keys)
+    return (Hit(row, by),) if by else ()
+
+
+async def _same_child(run: Session, entity: Entity, parent_id: str) -> tuple[Hit, ...]:
+    """Return the same of what another entity has: all of them are read, no search finds one."""
+    kind = entity.address.kind
+    try:
+        rows = await run.collection(entity.address).list(
+            workspace=run.workspace(entity.address), parent=parent_id
+        )
+    except NotFound:
+        what = "its contact is not there any more; nothing was sent."
+        if entity.address.above and await _listed_parent(run, entity.address, parent_id) == "lacks":
+            raise ContactGone("conflict", what, PLAN_AGAIN) from None
+        what = "a look at its contact finds nothing, and its list does not say the same; nothing was sent."
+        raise NotDone("conflict", what, PLAN_AGAIN) from None
+    keys = run.rules.keys(kind)
+    hits = ((row, same_identity(entity.fields, live(kind, row.body), keys)) for row in rows)
+    return tuple(Hit(row, by) for row, by in hits if by)
+
+
+def _no_new_child(run: Session, change: Delete, found: Found) -> None:
+    """Raise NotDone where the contact has a device that the plan did not show going with it."""
+    recorded = (run.records.get(address) for address in map(parse_address, change.cascades) if address)
+    expected = set(change.cascades) | {record.remote_id for record in recorded if record}
+    for kind in child_kinds(change.address.kind):
+        rows = found.body.get(kind.rows_key)
+        for row in rows if isinstance(rows, list) else ():
+            # A plan names one that nobody declared by the first field of its headline.
+            if (
+                isinstance(row, dict)
+                and not {remote_id(row, kind.segment), row.get(kind.headline[0])} & expected
+            ):
+                raise conflict(f"it has a {kind.name} that the plan does not show; nothing was deleted.")
+
+
+def names(paths: list[str]) -> str:
+    """Return some names of fields as one phrase: values are people's, names are not."""
+    more = len(paths) - names_max
+    return ", ".join(paths[:names_max]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,257 @@
+"""What is seen after a write, and what that proves: success is what reads back (planning rule A3).
+
+    as it was sent                        taken, recorded
+    as it was before                      looked at once more after the settle window; then *not taken*
+    a new entity that is not the one sent  in doubt, never recorded; looked for by its own identity
+
+Only GET here. Judging the fields is core/comparing/taken.py.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from sys import intern
+from typing import Any
+
+from msgspec import Struct, structs
+
+from reconciler.core.comparing import taken
+from reconciler.core.comparing.carrying import lost_secrets
+from reconciler.core.comparing.created import MadeAs, is_older, judge_created
+from reconciler.core.comparing.normalize import instant, live, trusted
+from reconciler.core.comparing.observe import observed
+from reconciler.core.comparing.taken import Reading
+from reconciler.core.planning.records import proven, record_of
+from reconciler.engine import look
+from reconciler.engine.attempt import Attempt
+from reconciler.engine.session import Session
+from reconciler.errors import InDoubt, ServiceError
+from reconciler.model.documents import Fields
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import Change, Update
+from reconciler.model.runs import FieldResult
+from reconciler.model.snapshots import Entity, LiveEntity, RecordedEntity
+from reconciler.service.client import Found
+from reconciler.service.found import remote_id
+
+SHOWN_AGAIN = "reconciler plan shows it again; find out why the service does not take it"
+NOT_SHOWN_AGAIN = "E164"
+GIVE_AGAIN = "look at it in the service at once; declare the secret and apply, or let its owner set it again"
+
+
+class Proof(Struct, frozen=True):
+    """What a read-back proves: the record that it allows, and what it says of the fields.
+
+    `row` is what was read. `beside` names what others changed between the look and the read-back. `lost` are
+    the secrets that were carried over, and are not shown as they were.
+    """
+
+    record: RecordedEntity
+    reading: Reading
+    row: LiveEntity
+    beside: str = ""
+    lost: tuple[FieldResult, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether every field was taken, and every secret that was carried over is there still."""
+        return not (self.reading.refused or self.lost)
+
+    @property
+    def fields(self) -> tuple[FieldResult, ...]:
+        """The fields that read back otherwise than they were sent, by path."""
+        return tuple(sorted((*self.reading.refused, *self.reading.rewritten, *self.lost)))
+
+    def said(self) -> str:
+        """What a person should know of it, without any value."""
+        reading = self.reading
+        return joined(
+            not_taken(reading.refused), not_kept(self.lost), _rewritten(reading.rewritten), self.beside
+        )
+
+
+def joined(*said: str) -> str:
+    """Return these sentences as one text; empty ones are left out."""
+    return " ".join(filter(None, said))
+
+
+def not_taken(fields: Iterable[FieldResult]) -> str:
+    """Name the fields that the service did not take."""
+    paths = [field.path for field in fields]
+    return f"not taken by the service: {look.names(paths)}." if paths else ""
+
+
+def not_kept(fields: Iterable[FieldResult]) -> str:
+    """Name the secrets that a write has carried over, and that are not shown as they were before it."""
+    paths = [field.path for field in fields]
+    if not paths:
+        return ""
+    return (
+        f"{look.names(paths)} is not shown as it was before the write, and may be lost [{NOT_SHOWN_AGAIN}]."
+    )
+
+
+def secrets_lost(run: Session, change: Update, looked: Found | None, found: Found) -> tuple[FieldResult, ...]:
+    """Return the secrets that nobody declares and that a write has lost, with masks of their values.
+
+    None where no look of this run is known: nothing else remembers them.
+    """
+    if looked is None:
+        return ()
+    entity, kind = run.desired.entities[change.address], change.address.kind
+    before, after = look.shown(run, kind, looked.body), look.shown(run, kind, found.body)
+    paths = lost_secrets(looked.body, found.body, entity, change)
+    return tuple(FieldResult(path, before[path], after.get(path)) for path in paths)
+
+
+def _rewritten(fields: Iterable[FieldResult]) -> str:
+    paths = [field.path for field in fields]
+    return f"The service writes {look.names(paths)} in its own way." if paths else ""
+
+
+def of_create(run: Session, entity: Entity, row: LiveEntity) -> Proof:
+    """Return what a new entity proves: a declared field that it lacks was not taken."""
+    reading = taken.reading(row.kind, _to_be_seen(entity.fields), row.fields, before={}, salt=run.plan.salt)
+    row = _sharing(row, entity)
+    record = record_of(entity, row, salt=run.context.store.salt, created=True)
+    return Proof(_without(record, {field.path for field in reading.refused}), reading, row)
+
+
+def _sharing(row: LiveEntity, entity: Entity) -> LiveEntity:
+    """Return the row with the declared texts in the place of equal ones: it is kept until the run ends."""
+    ours = entity.fields
+    fields = {
+        intern(path): ours[path] if ours.get(path) == value else value for path, value in row.fields.items()
+    }
+    return structs.replace(row, fields=fields)
+
+
+def of_update(
+    run: Session, change: Update, looked: Found | None, found: Found, parent_id: str, *, at_once: bool = True
+) -> Proof:
+    """Return what an updated entity proves, as it was `found`; `looked` is what it was before the write.
+
+    Not read back `at_once`, another value than was sent may be anybody's: then nothing is learnt from it.
+    """
+    entity, known = run.desired.entities[change.address], run.records.get(change.address)
+    row = row_of_change(change, found, parent_id)
+    before = row_of_change(change, looked, parent_id) if looked else None
+    reading = taken.reading(
+        row.kind,
+        sent_fields(change, entity),
+        row.fields,
+        before=before.fields if before and at_once else None,
+        salt=run.plan.salt,
+        touched=before is None or _touched(before, row),
+    )
+    refused = {field.path for field in reading.refused}
+    record = record_of(entity, row, salt=run.context.store.salt, before=known)
+    # What somebody else wrote at the same time reads back too: it must not be claimed as sent by us.
+    kept = proven(record, known, taken=reading.taken, refused=refused)
+    lost = secrets_lost(run, change, looked, found)
+    beside = changed_meanwhile(looked, found, change, besides={field.path for field in lost})
+    return Proof(kept, reading, row, beside, lost)
+
+
+def sent_fields(change: Update, entity: Entity) -> Fields:
+    """Return the fields that an update writes, in clear; "" where it clears one."""
+    return {
+        field.path: str(field.after) if field.cause == "reactivated" else entity.fields.get(field.path, "")
+        for field in change.fields
+    }
+
+
+async def own(run: Session, attempt: Attempt, entity: Entity, made: Found) -> LiveEntity:
+    """Return the entity that a create has made, seen to be the one that was sent.
+
+    The answer is enough where it shows its own id, every identity and every field. Else it is read. It may
+    show its identity in another way, and nothing else (core/comparing/created.py).
+    Raises InDoubt where the service names or shows another one.
+    """
+    if why := run.id_conflict(entity.address, made.remote_id):
+        raise InDoubt(f"the answer to the create names an entity that {why} (id {made.remote_id}).")
+    # From now on no run sends it again without a person's word, unless nothing is there under this id.
+    attempt.named = made.remote_id
+    row = row_of_change(attempt.change, made, attempt.parent_id)
+    keys = run.rules.keys(row.kind)
+    named = remote_id(made.body, KINDS[row.kind].segment) == made.remote_id
+    found = taken.identity(row.kind, entity.fields, row.fields, keys)
+    passed_s = run.context.timing.monotonic() - attempt.began
+    if found == "other" and made_as(run, entity, row, within_s=passed_s) == "other":
+        # Not even read: what it shows is somebody else's answer, whichever id it names.
+        raise InDoubt(f"the answer to the create shows another entity (id {made.remote_id}).")
+    # One call less for each create of a service that answers with what it made.
+    if named and found == "same" and of_create(run, entity, row).complete:
+        return row
+    try:
+        read = await look.get(run, entity.address, made.remote_id, attempt.parent_id)
+    except ServiceError as error:
+        raise InDoubt(f"created, as the service says, but not read back: {error}", next=error.next) from None
+    row = row_of_change(attempt.change, read, attempt.parent_id)
+    passed_s = run.context.timing.monotonic() - attempt.began
+    if made_as(run, entity, row, within_s=passed_s) == "other":
+        raise InDoubt(f"the answer to the create names another entity (id {made.remote_id}).")
+    return row
+
+
+def made_as(run: Session, entity: Entity, row: LiveEntity, *, within_s: float) -> MadeAs:
+    """Return what a live entity is to a create that was sent at most `within_s` seconds ago."""
+    return judge_created(
+        row.kind,
+        entity.fields,
+        of_create(run, entity, row).reading,
+        row.fields,
+        keys=run.rules.keys(row.kind),
+        of_another=run.is_of_another(entity.address, row.fields),
+        old=is_older(row.modified, row.seen, within_s=within_s),
+    )
+
+
+def row_of_change(change: Change, found: Found, parent_id: str) -> LiveEntity:
+    """Return what the service shows of a change as a live entity."""
+    kind, workspace = change.address.kind, change.address.workspace
+    return observed(kind, workspace, found.remote_id, found.body, seen=found.date, parent_id=parent_id)
+
+
+def changed_meanwhile(
+    before: Found | None, after: Found, change: Change, *, besides: Collection[str] = ()
+) -> str:
+    """Name what changed between the look and the read-back, and was not changed by us; nested values too.
+
+    Without a look by this run nothing can be named. Fields `besides` are said elsewhere.
+    """
+    if before is None or not isinstance(change, Update):
+        return ""
+    kind = KINDS[change.address.kind]
+    ours = {*(field.path for field in change.fields), *besides}
+    one, other = live(kind.name, before.body), live(kind.name, after.body)
+    paths = {path for path in one.keys() | other if not _alike(kind.name, path, one, other)} - ours
+    known = kind.server_owned | set(kind.wire.values())
+    paths |= {key for key in _nested(before.body, after.body) if key not in known}
+    return f"changed at the same time, and not by us: {look.names(sorted(paths))}." if paths else ""
+
+
+def _alike(kind: str, path: str, one: Fields, other: Fields) -> bool:
+    return taken.same(kind, path, one.get(path, ""), other.get(path, ""))
+
+
+def _nested(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
+    """Return the keys whose values are nested and differ; flat values are compared in their normal form."""
+    keys = {key for key in one.keys() | other if one.get(key) != other.get(key)}
+    return {key for key in keys if isinstance(one.get(key) or other.get(key), (list, dict))}
+
+
+def _to_be_seen(fields: Fields) -> Fields:
+    """On something new there is nothing to clear."""
+    return {path: value for path, value in fields.items() if value != ""}
+
+
+def _touched(before: LiveEntity, after: LiveEntity) -> bool:
+    """Whether the service's time of change moved, or cannot tell."""
+    # It has whole seconds, so one of the very second of the look may stand for two changes.
+    settled = trusted(before.modified, before.seen)
+    return not settled or instant(settled) != instant(after.modified)
+
+
+def _without(record: RecordedEntity, paths: Collection[str]) -> RecordedEntity:
+    sent = {path: value for path, value in record.sent.items() if path not in paths}
+    shown = {path: value for path, value in record.shown.items() if path not in paths}
+    return structs.replace(record, sent=sent, shown=shown)

@@ -1,0 +1,195 @@
+"""What earlier runs left in doubt: waited out, looked for once, and settled. Nothing is sent but GET.
+
+    open intents -> none can land any more -> one look each -> found: recorded   (the plan had its way)
+                                                               absent: closed     (may be planned again)
+                                                               cannot be told: stays open, and says why
+
+An intent is open when its run was killed, or ended without an answer to it. Which of them are is
+decided in core/runs/recover.py; going on with what was never sent is the pipeline's.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import chain
+
+from msgspec import structs
+
+from reconciler.core.runs.recover import Unfinished, recover, wait_s
+from reconciler.core.runs.undo import desired_of
+from reconciler.engine import settle
+from reconciler.engine.context import RunContext
+from reconciler.engine.look import ContactGone, Several
+from reconciler.engine.session import RESUME, NotDone, Session
+from reconciler.engine.settle import SentWrite
+from reconciler.engine.unclaimed import Listings
+from reconciler.engine.workers import queues, together
+from reconciler.errors import LockHeld, ReconcilerError, StoreError, Unauthorized
+from reconciler.model.address import Address
+from reconciler.model.documents import Controls, Place
+from reconciler.model.plans import Change, Consent, Create, Delete, Options, Plan, Target, Update, action_of
+from reconciler.model.runs import Intent, Outcome
+from reconciler.model.snapshots import Desired, Entity, Recorded, RecordedEntity
+from reconciler.store.recorded import Batch
+
+# Stands for the runs that a doubtful store may have forgotten: nothing is known of them.
+_NOBODY = Unfinished("", "", "", None, Consent(), ())
+
+
+# An open intent, and what was to be sent; None where nothing that can be read says so.
+_Doubt = tuple[Intent, Change | None]
+
+
+async def settle_unfinished(
+    unfinished: Sequence[Unfinished],
+    context: RunContext,
+    target: Target,
+    *,
+    released: Collection[str] = (),
+) -> tuple[Outcome, ...]:
+    """Return what became of everything that these runs left in doubt: applied, or in doubt still.
+
+    `target` is where planning now would go: it stands in for a plan that cannot be read. `released` are the
+    addresses whose creates may be sent again by a person's word, whoever looks like them.
+    What was not carried out has no outcome here: it may be planned again. Oldest run first. Waits
+    until none of it can land any more, nor what a doubtful store may have forgotten; asked to stop, it
+    leaves the rest as it is. Everything it returns is durable. Raises LockHeld, StoreError, Unauthorized.
+    """
+    doubts = {one.run: recover(one).in_doubt for one in unfinished}
+    if not any(doubts.values()) and not context.store.doubtful:
+        return ()
+    runs = {one.run: await _session(one, context, target) for one in unfinished}
+    anybody = next(iter(runs.values()), None) or await _session(_NOBODY, context, target)
+    if not await _waited_out(anybody, tuple(chain.from_iterable(doubts.values()))):
+        return ()
+    outcomes: list[Outcome] = []
+    # Oldest first, each in full: what a later run did to the same entity is recorded over it.
+    for name, run in runs.items():
+        outcomes += await _settled(run, name, doubts[name], frozenset(released))
+    return tuple(outcomes)
+
+
+async def _waited_out(run: Session, intents: Iterable[Intent]) -> bool:
+    """Whether none of these can land any more, and we may still look. The lock's lease is renewed."""
+    context = run.context
+    # Counted from when the lock became ours: whoever held it before could send until then, and no longer.
+    locked_for_s = context.timing.monotonic() - context.locked_at
+    missing = bool(context.store.doubtful)
+    left_s = wait_s(intents, locked_for_s=locked_for_s, settle_s=context.limits.settle_s, missing=missing)
+    return await settle.waited(run, left_s)
+
+
+async def _settled(
+    run: Session, name: str, intents: Iterable[Intent], released: frozenset[str]
+) -> list[Outcome]:
+    changes = {change.address: change for change in run.plan.changes}
+    doubts = [(intent, _change(run, changes.get(intent.address), intent)) for intent in intents]
+    outcomes: dict[Address, Outcome | None] = {}
+    listings = Listings()  # nothing of all this can land any more: one list answers for each of them
+
+    async def look_at(queue: Iterator[_Doubt]) -> None:
+        for intent, change in queue:
+            free, named = str(intent.address) in released, intent.remote_id
+            sent = SentWrite(
+                _passed_s(run, intent),
+                named if intent.action == "create" else "",
+                released=free,
+                reach="list",
+                listings=listings,
+            )
+            outcomes[intent.address] = await _looked_at(run, name, intent, change, sent)
+
+    try:
+        await together(run, [look_at(queue) for queue in queues(run, doubts, run.may_look)])
+    finally:
+        await run.ledger.close()
+    seen = [outcomes.get(intent.address) for intent, _ in doubts]
+    return [outcome for outcome in seen if outcome is not None]
+
+
+async def _looked_at(
+    run: Session, name: str, intent: Intent, change: Change | None, sent: SentWrite
+) -> Outcome | None:
+    """Return what became of one intent, durably; None where it was not carried out."""
+    if intent.address.workspace not in run.ids:
+        return _open(intent, name, "its workspace is in no manifest any more.")
+    if change is None and intent.action == "create":
+        return _open(intent, name, "nothing that can be read says how to recognize it.", _DECLARE)
+    try:
+        landed = await settle.landed(run, change, intent.parent_id, sent) if change else None
+    except ContactGone:
+        landed = None  # without its contact there is no device
+    except Several as told:
+        # It has landed, or somebody else made both: what becomes of them is for a plan, which says ambiguous.
+        await run.ledger.after_call(Batch(absent=(intent.address,), left_by=name))
+        what = f"sent by run {name}, perhaps; {told.what}"
+        return Outcome(intent.address, intent.action, "conflict", what, told.next)
+    except NotDone as told:
+        return _open(intent, name, told.what, told.next)
+    except (LockHeld, StoreError, Unauthorized):
+        raise
+    except ReconcilerError as error:
+        return _open(intent, name, f"looking for it failed: {error}", error.next)
+    if landed is None:
+        # Durable before the plan is made: only an intent that is closed may be planned, and sent, again.
+        await run.ledger.after_call(Batch(absent=(intent.address,), left_by=name))
+        return None
+    # Record and end of the intent in one transaction: killed in between, it would be looked for once more.
+    await run.ledger.after_call(structs.replace(landed.batch, found=(intent.address,), left_by=name))
+    what = f"sent by run {name}, and not recorded then; {landed.what}"
+    return Outcome(intent.address, intent.action, "applied", what, remote_id=landed.remote_id)
+
+
+def _passed_s(run: Session, intent: Intent) -> float:
+    """Return how many seconds ago an intent was written down, by the clock of the store."""
+    return max(0.0, (run.context.now() - datetime.fromisoformat(intent.at)).total_seconds())
+
+
+_DECLARE = f"declare it again, then {RESUME}: by its manifest it can be looked for"
+
+
+def _open(intent: Intent, name: str, why: str, hint: str = "") -> Outcome:
+    what = f"sent by run {name}, perhaps; {why}"
+    return Outcome(intent.address, intent.action, "in doubt", what, hint or RESUME, intent.remote_id)
+
+
+async def _session(unfinished: Unfinished, context: RunContext, target: Target) -> Session:
+    """Return the session in which one earlier run is looked after: its plan, its salt, its workspaces."""
+    # A plan of another version cannot be read; its intents still say what was sent, and where.
+    nothing = Plan(target=target, options=Options(), manifest_digest="", salt="", changes=())
+    plan = unfinished.plan or nothing
+    recorded = await context.ask(lambda store: store.recorded(plan.target.workspaces))
+    records = dict(recorded.entities)
+    return Session(context, plan, _as_sent(plan, context.desired, records), records)
+
+
+def _change(run: Session, planned: Change | None, intent: Intent) -> Change | None:
+    """Return what an intent stands for: the plan's change, or what can be known without a plan."""
+    address = intent.address
+    if planned is not None and action_of(planned) == intent.action:
+        return planned
+    if intent.action == "delete":
+        return Delete(address, intent.remote_id, {}, intent.parent_id)
+    if intent.action == "create" and address in run.desired.entities:
+        return Create(address, "", run.desired.entities[address].fields)
+    return None
+
+
+def _as_sent(plan: Plan, desired: Desired, records: dict[Address, RecordedEntity]) -> Desired:
+    """Return what is declared, with everything that the plan was about to send as it was declared then."""
+    # The manifest may have changed since, and what was made looks as it did; what has left it is ours all
+    # the same. Secrets stand as masks, which nothing live is equal to: they are not claimed to be sent.
+    if plan.options.undo_of:
+        return desired_of(plan, Recorded(records))
+    entities = dict(desired.entities)
+    for change in plan.changes:
+        now = entities.get(change.address)
+        if isinstance(change, Create):
+            was = Entity(change.address, change.fields, Place("", 0), now.controls if now else Controls())
+            entities[change.address] = was
+        elif isinstance(change, Update) and now is None:
+            before = records.get(change.address)
+            after = {field.path: field.after for field in change.fields if field.after is not None}
+            controls = Controls(protect=before.protected if before else False)
+            fields = {**(before.sent if before else {}), **after}
+            entities[change.address] = Entity(change.address, fields, Place("", 0), controls)
+    return structs.replace(desired, entities=entities)

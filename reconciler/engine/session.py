@@ -1,0 +1,315 @@
+"""What the changes of one plan share: the run they belong to, known ids, what is in doubt, whether to go on.
+
+No call is made here.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from itertools import chain
+from sys import intern
+
+from msgspec import Struct, structs
+
+from reconciler.core.comparing.match import Index
+from reconciler.core.comparing.proofs import texts
+from reconciler.core.digests import stretch_secret
+from reconciler.core.planning.flapping import count_set_back
+from reconciler.core.planning.leaving import unmarking
+from reconciler.core.planning.moves import with_carried
+from reconciler.core.planning.records import traced
+from reconciler.core.rules import Rules
+from reconciler.engine.attempt import Attempt
+from reconciler.engine.context import RunContext, utc_text
+from reconciler.engine.ledger import Ledger
+from reconciler.engine.stop import Halt
+from reconciler.model.address import Address
+from reconciler.model.documents import Fields
+from reconciler.model.plans import Change, Create, Delete, FieldChange, Plan, Update, action_of
+from reconciler.model.runs import Intent, Outcome, Result
+from reconciler.model.snapshots import Desired, LiveEntity, RecordedEntity, Scope
+from reconciler.service.client import Collection
+from reconciler.store.lock import lease_s
+from reconciler.store.recorded import Batch
+
+RESUME = "reconciler resume"
+_tick_s = 0.01  # a sleep may end a little early, and then the deadline is not over yet
+GO_ON = f"{RESUME}   (goes on with what is left), or plan again"
+IN_DOUBT = f"{RESUME}: it waits, looks again, and sends nothing twice"
+
+
+class NotDone(Exception):
+    """The change ends so, and nothing was sent for it."""
+
+    def __init__(self, result: Result, what: str, next: str = "") -> None:  # noqa: A002 - the word that users read
+        super().__init__(what)
+        self.result = result
+        self.what = what
+        self.next = next
+
+
+class Doubt(Struct, frozen=True):
+    """A write that was sent and whose answer is unknown, or says what does not show.
+
+    `lost_at` is when its answer was given up, on the monotonic clock: one settle window later it can land no
+    more. `answered`: the service said that it is done.
+    """
+
+    attempt: Attempt
+    lost_at: float
+    what: str
+    answered: bool = False
+
+
+class _Owned(Struct, frozen=True):
+    """Fields by which somebody of ours is known."""
+
+    fields: Fields
+    address: Address
+
+
+def _seen(record: RecordedEntity) -> tuple[Fields, Fields]:
+    return record.sent, record.shown
+
+
+@dataclass(slots=True)
+class Session:
+    """One plan on its way, and what is known so far. `records` have the addresses of the plan."""
+
+    context: RunContext
+    plan: Plan
+    desired: Desired
+    records: dict[Address, RecordedEntity]
+    # kind, alias, remote id -> the address it is recorded or was made for; None: the plan saw it, not ours
+    known: dict[tuple[str, str, str], Address | None] = field(default_factory=dict)
+    # values of readable secrets that the plan saw at several of its entities: no such value is one's own
+    shared_secrets: frozenset[str] = frozenset()
+    shown: dict[Address, LiveEntity] = field(default_factory=dict)  # as the service showed it after our write
+    outcomes: dict[Address, Outcome] = field(default_factory=dict)
+    doubts: list[Doubt] = field(default_factory=list)
+    halted: Halt | None = None
+    ledger: Ledger = field(init=False)
+    rules: Rules = field(init=False)
+    ids: dict[str, str] = field(init=False)  # alias of a workspace -> the service's id
+    remote_ids: dict[Address, str] = field(init=False)  # of everything that the plan found
+    devices: dict[Address, tuple[Address, ...]] = field(init=False)  # contacts -> their recorded devices
+    adopting: frozenset[Address] = field(init=False)  # what the plan's updates adopt
+    updated: dict[Address, tuple[FieldChange, ...]] = field(init=False)  # the fields of its updates
+    moved_to: dict[Address, Address] = field(init=False)  # who is deleted -> who is made of the same identity
+    leaving: frozenset[Address] = field(init=False)  # what its updates only take our mark off
+    _owners: dict[Scope, Index[_Owned]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        context, workspaces = self.context, self.plan.target.workspaces
+        self.ledger = Ledger(context.store, context.lock, workspaces, offload=context.outside.offload)
+        self.rules = context.rules
+        self.ids = {workspace.alias: workspace.id for workspace in workspaces}
+        self.remote_ids = dict(_found(self.plan, self.records))
+        self.devices = _by_parent(self.records)
+        self.moved_to = {one.before: one.after for one in self.plan.moves or ()}
+        carried = {
+            one.address: with_carried(self.desired.entities[one.address], one)
+            for one in self.plan.changes
+            if isinstance(one, Create) and one.carried
+        }
+        if carried:
+            self.desired = structs.replace(self.desired, entities={**self.desired.entities, **carried})
+        updates = [one for one in self.plan.changes if isinstance(one, Update)]
+        self.updated = {one.address: one.fields for one in updates}
+        self.adopting = frozenset(one.address for one in updates if one.adopts)
+        self.leaving = unmarking(self.plan)
+
+    def keep(self, record: RecordedEntity, row: LiveEntity | None = None) -> Batch:
+        """Return what a write that is done leaves in the store, and remember `row`, what was seen of it."""
+        if row is not None:
+            self.shown[record.address] = row
+        if record.address in self.leaving:
+            return self._let_go(record.address, row)
+        if record.address in self.plan.gone:  # an undo ends our ownership
+            return Batch(forget=(record.address,))
+        adopted = self.plan.created_at if record.address in self.adopting else ""
+        before = self.records.get(record.address)
+        record = traced(record, before, adopted=adopted)
+        if before is not None and before.remote_id == record.remote_id:
+            changed = self.updated.get(record.address, ())
+            flaps = count_set_back(before.flaps, changed, self.plan.created_at)
+            record = structs.replace(record, flaps=flaps)
+        return Batch(remember=(record,))
+
+    def _let_go(self, address: Address, row: LiveEntity | None) -> Batch:
+        """Return what is kept of what loses our mark: nothing, once the mark is seen to be gone (X7)."""
+        mark = str(row.fields.get(self.rules.mark_of(address.kind), "")) if row is not None else ""
+        if row is None or mark.startswith(self.rules.mark_text("")):
+            return Batch()
+        known = tuple(one for one in (address, *self.devices.get(address, ())) if one in self.records)
+        return Batch(forget=known, left=known)
+
+    def id_conflict(self, address: Address, remote_id: str) -> str:
+        """Why what was just made for `address` cannot have this id; "" where it can."""
+        owner = self.known.get((address.kind, address.workspace, remote_id), address)
+        if owner == address:
+            return ""
+        return f"is {owner}" if owner else "was there before"
+
+    def is_named(self, address: Address) -> bool:
+        """Whether a create in doubt was answered with the id of what it has made."""
+        return any(one.attempt.change.address == address and one.attempt.named for one in self.doubts)
+
+    def is_of_another(self, address: Address, fields: Fields) -> bool:
+        """Whether an identity in these fields is that of another entity, declared or recorded."""
+        scope = Scope.of(address)
+        if scope not in self._owners:
+            looks = [_Owned(one.fields, one.address) for one in self.desired.entities.values()]
+            looks += [_Owned(fields, one.address) for one in self.records.values() for fields in _seen(one)]
+            keys = self.rules.identity.of(scope.kind)
+            here = (look for look in looks if Scope.of(look.address) == scope)
+            self._owners[scope] = Index(here, keys)
+        others = self._owners[scope].sharing(fields)
+        # A device is its contact's: another contact's may have the same name.
+        return any(one.address != address and one.address.above == address.above for one in others)
+
+    def claim(self, address: Address, remote_id: str) -> None:
+        """From now on the id belongs to this address: what was made is seen to be it."""
+        # The names of the kind and the workspace are one text each for all that a run makes.
+        self.known[intern(address.kind), intern(address.workspace), remote_id] = address
+
+    def collection(self, address: Address) -> Collection:
+        """The collection that an address belongs to."""
+        return self.context.client[address.kind]
+
+    def workspace(self, address: Address) -> str:
+        """The service's id of an address's workspace."""
+        return self.ids[address.workspace]
+
+    def parent_id(self, change: Change) -> str:
+        """The remote id of the contact a device belongs to, "" for every other kind.
+
+        Raises NotDone where the contact should have been made in this run, and was not (rule A6).
+        """
+        above = change.address.above
+        if above is None:
+            return ""
+        outcome = self.outcomes.get(above)
+        if outcome is None or outcome.action != "create":
+            planned = "" if isinstance(change, Create) else change.parent_id
+            found = planned or self.remote_ids.get(above, "")
+        elif outcome.written:
+            found = outcome.remote_id
+        else:  # in doubt too: it may exist or not, and a guessed id could be somebody else's
+            raise NotDone("skipped", f"its contact {above} was not created: {outcome.result}.", "plan again")
+        if not found:
+            raise NotDone("failed", f"its contact {above} is not known at the service.", "plan again")
+        return found
+
+    def check_moved(self, change: Change) -> None:
+        """Return where a delete may go. Raises NotDone where who moves was not made as planned (rule A5)."""
+        after = self.moved_to.get(change.address) if isinstance(change, Delete) else None
+        outcome = self.outcomes.get(after) if after else None
+        if outcome is not None and outcome.result != "applied":
+            what = f"it moves to {after}, which was not made as planned: {outcome.result}."
+            raise NotDone("skipped", what, "plan again")
+
+    def halt(self, halt: Halt) -> None:
+        """Begin nothing new. The first reason stays."""
+        self.halted = self.halted or halt
+
+    def over(self) -> Halt | None:
+        """Why nothing new may begin, or None. Asked before every effect, and makes no call."""
+        context, broken = self.context, self.ledger.broken
+        if broken is not None:
+            self.halt(Halt("store", str(broken), broken.next))
+        lost = context.service_lock.lost()
+        if lost:
+            self.halt(Halt("lock", lost, "let the other run end, then plan and apply again"))
+        if context.stop.asked:
+            self.halt(Halt("interrupted", "the run was asked to stop.", GO_ON))
+        if context.timing.monotonic() >= context.ends_at:
+            what = f"the run's deadline of {context.limits.deadline_s:g} s has passed."
+            self.halt(Halt("deadline", what, f"{GO_ON}; or raise service.limits.deadline_s"))
+        return self.halted
+
+    def may_look(self) -> bool:
+        """Whether what is in doubt may be looked for: what only keeps back new writes does not end that."""
+        halt = self.over()
+        return halt is None or halt.reason in {"fail-fast", "unconfirmed"}
+
+    async def stretch(self, address: Address) -> None:
+        """Compute beside the event loop what the record of a password takes: a look must not wait for it."""
+        entity, salt = self.desired.entities.get(address), self.context.store.salt
+        for text in texts(entity, salt) if entity else ():
+            await self.context.outside.offload(partial(stretch_secret, text, salt))
+
+    async def before_call(self, attempt: Attempt) -> None:
+        """No look and no write begins before this has returned. Raises NotDone, LockHeld, StoreError."""
+        attempt.at, attempt.began = self.context.now(), self.context.timing.monotonic()
+        self._check_not_over()
+        # For people: a process that is killed right after this may hold the lock until its lease is over,
+        # and what it sent may be under way for as long as a settle window. Nothing is decided by it.
+        intent = self.intent(attempt, lease_s + self.context.limits.settle_s)
+        # Before the look and not between look and write: the commit waits for the disk, and the look ages.
+        await self.ledger.before_call(intent)
+        self.check_may_send(attempt.began)  # writing it down may have taken a while
+
+    def check_may_send(self, began: float) -> None:
+        """Return where what was intended at `began`, on the monotonic clock, may be sent. Raises NotDone.
+
+        Not where so much time has passed that somebody else may hold the lock, and have looked. Half of a
+        lease: the other half is for the request, which is not sent when it is old either.
+        """
+        self._check_not_over()
+        passed_s = self.context.timing.monotonic() - began
+        if passed_s > lease_s / 2:
+            what = f"this machine stood still for {passed_s:.0f} s; nothing was sent."
+            raise NotDone("not attempted", what, GO_ON)
+
+    def _check_not_over(self) -> None:
+        halt = self.over()
+        if halt is not None:
+            raise NotDone("not attempted", halt.what, halt.next)
+
+    def intent(self, attempt: Attempt, seconds: float) -> Intent:
+        """Return the line of the journal that stands for a write which may be under way for so long."""
+        change = attempt.change
+        known = attempt.named if isinstance(change, Create) else change.remote_id
+        now = self.context.now()
+        # Whole seconds, rounded up: a time in the journal that is too early would be taken for the end.
+        until = now + timedelta(seconds=seconds, microseconds=999_999)
+        at = utc_text(attempt.at or now)
+        return Intent(change.address, action_of(change), at, utc_text(until), known, attempt.parent_id)
+
+    async def pause(self, seconds: float) -> None:
+        """Wait, but not past the moment in which the run is asked to stop, nor past its deadline."""
+        context = self.context
+        left_s = max(0.0, context.ends_at - context.timing.monotonic()) + _tick_s
+        await context.stop.unless_asked(context.timing.sleep(min(seconds, left_s)))
+
+
+def _found(plan: Plan, records: Mapping[Address, RecordedEntity]) -> Iterator[tuple[Address, str]]:
+    """Yield everything that the plan found with its remote id, recorded or not; later ones count."""
+    yield from ((address, record.remote_id) for address, record in records.items())
+    yield from ((one.address, one.remote_id) for one in plan.adoptions)
+    yield from ((one.address, one.remote_id) for one in plan.changes if isinstance(one, Update))
+
+
+def known_ids(
+    plan: Plan, records: Mapping[Address, RecordedEntity], live: Iterable[LiveEntity]
+) -> dict[tuple[str, str, str], Address | None]:
+    """Return every remote id that is recorded, planned for or live, and whose it is: nothing new has it."""
+    known: dict[tuple[str, str, str], Address | None] = {
+        (row.kind, row.workspace, row.remote_id): None for row in live
+    }
+    # Not by address: the duplicate that a plan deletes has the address of the one that stays.
+    deleted = ((one.address, one.remote_id) for one in plan.changes if isinstance(one, Delete))
+    for address, remote_id in chain(_found(plan, records), deleted):
+        known[address.kind, address.workspace, remote_id] = address
+    return known
+
+
+def _by_parent(records: Iterable[Address]) -> dict[Address, tuple[Address, ...]]:
+    """Return the recorded devices of every contact that has some."""
+    devices: dict[Address, tuple[Address, ...]] = {}
+    for address in records:
+        if address.above is not None:
+            devices[address.above] = (*devices.get(address.above, ()), address)
+    return devices

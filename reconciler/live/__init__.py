@@ -1,1 +1,0 @@
-"""What exists at the service, read in few calls (reading.py)."""

@@ -1,0 +1,126 @@
+"""JSON text to the builder: strict, with positions, and numbers kept as they were written.
+
+The same language as the YAML form. It has a scanner of its own because YAML parsers refuse some
+JSON (escaped surrogate pairs, long keys) and the standard library gives no positions.
+"""
+
+import re
+from bisect import bisect_right
+from json import JSONDecodeError
+from json.decoder import scanstring  # type: ignore[attr-defined]  # public since 3.0, absent from the stubs
+from typing import NoReturn
+
+from reconciler.core.text import strip_quoted_text
+from reconciler.parsing.build import Builder, Position
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+_LITERAL = re.compile(
+    r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![0-9A-Za-z_.+-])|true\b|false\b|null\b"
+)
+
+# What may come next, by what has just been read.
+_VALUE, _VALUE_OR_END, _KEY, _KEY_OR_END, _COLON, _COMMA_OR_END, _NOTHING = range(7)
+_WANTED = {
+    _VALUE: "a value",
+    _VALUE_OR_END: "a value or ]",
+    _KEY: "a key in double quotes",
+    _KEY_OR_END: "a key in double quotes or }",
+    _COLON: "a colon",
+    _COMMA_OR_END: "a comma or the closing bracket",
+    _NOTHING: "the end of the file",
+}
+
+
+def build_json(text: str, builder: Builder) -> None:
+    """Feed the one value of `text` to `builder`. Raises Stop where it cannot be read further."""
+    _Scanner(text, builder).run()
+
+
+class _Scanner:
+    def __init__(self, text: str, builder: Builder) -> None:
+        self.text = text
+        self.builder = builder
+        self.at = 0
+        self.closers: list[str] = []
+        self.lines = [0, *(found.end() for found in re.finditer(r"\n|\r\n?", text))]
+
+    def run(self) -> None:
+        wanted = _VALUE
+        self._space()
+        if self.at == len(self.text):
+            self.builder.nothing()
+        while True:
+            self._space()
+            if self.at == len(self.text):
+                if wanted != _NOTHING:
+                    self._fail(wanted)
+                return
+            wanted = self._step(wanted, self.text[self.at])
+
+    def _step(self, wanted: int, character: str) -> int:
+        if wanted in (_VALUE, _VALUE_OR_END) and character in "{[":
+            return self._begin(character)
+        if character == '"' and wanted in (_VALUE, _VALUE_OR_END, _KEY, _KEY_OR_END):
+            self._string()
+            return _COLON if wanted in (_KEY, _KEY_OR_END) else self._after()
+        if character == ":" and wanted == _COLON:
+            self.at += 1
+            return _VALUE
+        if character == "," and wanted == _COMMA_OR_END:
+            self.at += 1
+            return _KEY if self.closers[-1] == "}" else _VALUE
+        if wanted in (_VALUE_OR_END, _KEY_OR_END, _COMMA_OR_END) and character == self.closers[-1]:
+            self.at += 1
+            self.closers.pop()
+            self.builder.end()
+            return self._after()
+        if wanted not in (_VALUE, _VALUE_OR_END):
+            self._fail(wanted)
+        return self._literal(wanted)
+
+    def _begin(self, character: str) -> int:
+        self.builder.begin({} if character == "{" else [], *self._position())
+        self.closers.append("}" if character == "{" else "]")
+        self.at += 1
+        return _KEY_OR_END if character == "{" else _VALUE_OR_END
+
+    def _string(self) -> None:
+        position = self._position()
+        start = self.at
+        try:
+            text, self.at = scanstring(self.text, start + 1, True)
+        except JSONDecodeError as error:
+            self.at = min(error.pos, len(self.text))
+            self.builder.stop(
+                self._position(),
+                f"this is not JSON: {strip_quoted_text(error.msg)}.",
+                "check the quotes and escapes",
+                code="E101",
+            )
+        self.builder.scalar(text, *position, checked=len(text) == self.at - start - 2, quoted=True)
+
+    def _literal(self, wanted: int) -> int:
+        found = _LITERAL.match(self.text, self.at)
+        if found is None:
+            self._fail(wanted)
+        self.builder.scalar(found[0], *self._position(), null=found[0] == "null")
+        self.at = found.end()
+        return self._after()
+
+    def _after(self) -> int:
+        return _COMMA_OR_END if self.closers else _NOTHING
+
+    def _space(self) -> None:
+        found = _SPACE.match(self.text, self.at)
+        self.at = found.end() if found else self.at
+
+    def _position(self) -> Position:
+        line = bisect_right(self.lines, self.at)
+        return line, self.at - self.lines[line - 1] + 1
+
+    def _fail(self, wanted: int) -> NoReturn:
+        end = self.at == len(self.text)
+        seen = "the file ends" if end else "something else stands"  # it may be a secret without its quotes
+        what = f"this is not JSON: {seen} where {_WANTED[wanted]} is due."
+        hint = "JSON knows no comments, no trailing commas and no NaN"
+        self.builder.stop(self._position(), what, hint, code="E101")
