@@ -27,9 +27,9 @@ from reconciler.model.notices import Notice
 from reconciler.model.plans import Explanation, GuardReason, Options, Plan, Target
 from reconciler.model.runs import EXIT_CODE_WORDS, REPORT_VERSION, RUN_EVENTS, Running
 from reconciler.model.snapshots import ReadLimit
+from reconciler.report import explain, listing
 from reconciler.report.json import NOT_SHOWN, OF_THE_MOMENT, counts
-from reconciler.report.plan import explain, listing
-from reconciler.report.plan.hints import Lookalike
+from reconciler.report.phrases import Lookalike
 from reconciler.store.recorded import KindUnknown
 
 Schema = dict[str, Any]

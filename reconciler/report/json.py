@@ -1,11 +1,13 @@
 """Results as JSON text for other programs: the same bytes for the same value, never a secret.
 
-What may be long comes in pieces too, each of whole lines, so that nobody has to hold all of it. Every
-document has the head of envelope.py, and its escapes, so that looking at a report is as safe as reading it
-with a program. Not here: the plan file, which is `encode(plan, indent=2)` of model/encoding.py.
+Every document begins with `version`, `outcome` (a word) and `exit_code` (its number), paired as in
+docs/planning.md. Characters that act on a terminal are escapes, so looking at a document is as safe as
+reading it with a program. What may be long also comes in pieces of whole lines: it is never held as one.
+The plan file is no report: it is `encode(plan, indent=2)` of model/encoding.py.
 """
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import UNSET, structs
 
@@ -14,12 +16,58 @@ from reconciler.core.review.consents import list_agreements
 from reconciler.core.review.drifts import drifts, exit_code, not_applied_yet
 from reconciler.core.runs.recover import Standing
 from reconciler.errors import Problem
+from reconciler.model.encoding import encode_json_pieces
 from reconciler.model.notices import Notice
 from reconciler.model.plans import Plan, Verdict
-from reconciler.model.runs import REPORT_VERSION, Run
-from reconciler.report.envelope import json_pieces, report_json, report_pieces
-from reconciler.report.plan.hints import lookalike_values
+from reconciler.model.runs import EXIT_CODE_WORDS, REPORT_VERSION, Run
+from reconciler.report.escaping import escape_ci_commands_in_json, is_hidden
+from reconciler.report.phrases import lookalike_values
+from reconciler.report.review_document import Review
 from reconciler.report.runs.unfinished import standing_json
+
+
+def report_json(about: Mapping[str, object], exit_code: int = 0) -> str:
+    """Return `about` as JSON behind `version`, `outcome` and `exit_code`. It must hold no Secret."""
+    return "".join(report_pieces(about, exit_code))
+
+
+def report_pieces(about: Mapping[str, object], exit_code: int = 0) -> Iterator[str]:
+    """Yield the same in pieces, each of whole lines."""
+    head = {"version": REPORT_VERSION, "outcome": EXIT_CODE_WORDS[exit_code], "exit_code": exit_code}
+    return json_pieces({**head, **about})
+
+
+def json_text(value: object, *, indent: int = 2) -> str:
+    """Return any value as JSON, in which a character that acts on a terminal is an escape.
+
+    Indented lines with a newline at the end; with `indent` 0 one line without.
+    """
+    return "".join(json_pieces(value, indent=indent))
+
+
+def json_pieces(value: object, *, indent: int = 2) -> Iterator[str]:
+    """Yield the same in pieces; indented ones are of whole lines."""
+    return map(_escape_piece, encode_json_pieces(value, indent=indent))
+
+
+def _escape_piece(piece: bytes) -> str:
+    # Looking at each character by itself would take longer than all the rest.
+    return _not_ascii.sub(_escape, piece.decode())
+
+
+_not_ascii = re.compile("[^\n -~]")
+
+
+def _escape(found: re.Match[str]) -> str:
+    """JSON knows only escapes of 16 bits: a character beyond them takes two."""
+    if not is_hidden(found[0]):
+        return found[0]
+    units = found[0].encode("utf-16-be").hex()
+    return "".join("\\u" + units[at : at + 4] for at in range(0, len(units), 4))
+
+
+# --- Plans, runs, drift and problems ---------------------------------------------------------------
+
 
 OF_THE_MOMENT = frozenset({"unmanaged", "calls", "calls_avoided"})  # core/review/seal.py: not kept
 # Of a plan: with its salt the masks of secrets could be tried out; what `drift` lacks is no part of a plan.
@@ -119,3 +167,22 @@ def problems_json(problems: Sequence[Problem], code: int = 3, *, notices: Sequen
     """Return every problem of the input with its place, and the notices; exit code 0 without problems."""
     about = {"problems": tuple(problems), "notices": tuple(notices)}
     return report_json(about, code if problems else 0)
+
+
+# --- `--report json=FILE`: what `--format json` prints (schemas/output/, schemas/run.schema.json) ---
+
+
+def review_json(review: Review) -> str:
+    """Return the run where there was one, else the drift or the plan; values included."""
+    return "".join(review_json_pieces(review))
+
+
+def review_json_pieces(review: Review) -> Iterator[str]:
+    """Yield the same, in pieces of whole lines."""
+    if review.run is not None:
+        pieces = run_pieces(review.run)
+    elif review.command == "drift":
+        pieces = drift_pieces(review.plan)
+    else:
+        pieces = plan_pieces(review.plan, review.verdict, review.exit_code)
+    return map(escape_ci_commands_in_json, pieces)  # an order stands within one line

@@ -11,7 +11,7 @@ from unicodedata import category, east_asian_width
 from msgspec import Struct
 
 from reconciler.model.notices import Notice
-from reconciler.report.inert import inert
+from reconciler.report.escaping import escape_control
 
 Style = Literal["", "create", "update", "delete", "warn", "dim", "bold"]
 
@@ -44,9 +44,9 @@ _PIECES = re.compile(r" +|[^ ]+")
 
 
 def line(*parts: str | tuple[str, Style]) -> Line:
-    """Return one line of these parts: text, or text and its style. Every one of them passes `inert`."""
+    """Return one line of these parts: text, or text and its style. Each passes `escape_control`."""
     pairs: list[tuple[str, Style]] = [(part, "") if isinstance(part, str) else part for part in parts]
-    return tuple(Span(inert(text), style) for text, style in pairs if text)
+    return tuple(Span(escape_control(text), style) for text, style in pairs if text)
 
 
 def plain(lines: Sequence[Line]) -> str:
@@ -93,7 +93,7 @@ def width(text: str) -> int:
 
 def pad(text: str, columns: int) -> str:
     """Return `text`, inert, with spaces up to that many columns."""
-    text = inert(text)
+    text = escape_control(text)
     return text + " " * (columns - width(text))
 
 
@@ -162,3 +162,31 @@ def sentence(
     if next_step:
         lines.append(line(indent, "  next: ", next_step))
     return lines
+
+
+# --- Tables: a heading, rows in columns, and a line that counts them. No colour but that of the heading
+#
+# Not here: what stands in the cells (messages.py, contacts.py).
+
+
+cell_columns = 40  # columns of one cell of a table; ids and addresses fit, subjects are cut
+
+Cells = tuple[str, ...]
+
+
+def table(head: Cells, rows: Sequence[Cells], summary: str, *, last: int = cell_columns) -> tuple[Line, ...]:
+    """Return a table with a heading and a last line. The last column is cut at `last` (0: never)."""
+    shown = [
+        tuple(_cell(cell, last if at == len(head) - 1 else 0) for at, cell in enumerate(row)) for row in rows
+    ]
+    wide = [max(width(row[at]) for row in (head, *shown)) for at in range(len(head))]
+    lines = [line(("  ".join(pad(cell, wide[at]) for at, cell in enumerate(head)), "dim"))]
+    lines += [line("  ".join(pad(cell, wide[at]) for at, cell in enumerate(row)).rstrip()) for row in shown]
+    if not rows:
+        lines = []
+    return (*lines, *((line(summary),) if summary else ()))
+
+
+def _cell(text: str, columns: int) -> str:
+    shown = escape_control(text) or "-"
+    return cut(shown, columns) if columns else shown

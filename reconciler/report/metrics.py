@@ -1,8 +1,8 @@
-"""The numbers of a plan, of a drift and of a run: one table of metrics, whoever they are told to.
+"""The numbers of a plan, of a drift and of a run: one table of metrics, and its text for Prometheus.
 
 Numbers and words of ours alone: no address, no name of anybody, no value. Each is a gauge: a command ends,
 and what it counted does not go on. Every number that an alert needs is there also when it is zero: what is
-absent raises no alarm. Not here: how they are told (formats/prometheus.py).
+absent raises no alarm. Traces and metrics of a run use the same table.
 """
 
 from collections import Counter
@@ -14,7 +14,8 @@ from reconciler.core.review.drifts import drifts, not_applied_yet
 from reconciler.model.plans import ACTION_WORDS, SkipReason, action_of
 from reconciler.model.runs import Result
 from reconciler.model.snapshots import Scope
-from reconciler.report.plan.review import Review
+from reconciler.report.escaping import escape_control
+from reconciler.report.review_document import Review
 
 Labels = Mapping[str, str]
 Series = tuple[Labels, float]
@@ -124,3 +125,43 @@ METRICS: Mapping[str, tuple[str, Callable[[Review], Iterable[Series]]]] = {
     "run_seconds": ("How long the run took.", _took),
     "look_to_write_seconds": ("From the answer to a look until the write after it was sent.", _gap),
 }
+
+
+# --- A textfile of Prometheus, from which alerts are made --------------------------------------------
+#
+# A command ends before anybody could ask it, so node_exporter's textfile collector reads this file and tells
+# the numbers as its own.
+#
+# - Every series has the labels `stack` and `command`, so that files of several projects and commands may lie
+#   in one folder; the help of a metric is always the same, because the collector refuses two that differ.
+# - A command that fails before there is a plan writes no report, and the file of the last one stays: its time
+#   tells how old it is.
+#
+# Source: Prometheus, exposition formats, text format 0.0.4; node_exporter, textfile collector.
+
+
+_PREFIX = "reconciler_"
+_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+
+
+def prometheus(review: Review) -> str:
+    """Return the numbers of a plan, of a drift, and of the run where there was one: each metric a gauge."""
+    return prometheus_text(metrics_of(review))
+
+
+def prometheus_text(metrics: Iterable[Metric]) -> str:
+    """Return metrics as text."""
+    lines: list[str] = []
+    for name, told, series in metrics:
+        samples = [f"{_PREFIX}{name}{_labels(labels)} {_number(value)}" for labels, value in series]
+        lines += [f"# HELP {_PREFIX}{name} {told}", f"# TYPE {_PREFIX}{name} gauge", *samples]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _labels(labels: Labels) -> str:
+    parts = (f'{name}="{escape_control(value).translate(_ESCAPES)}"' for name, value in labels.items())
+    return "{" + ",".join(parts) + "}"
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else repr(value)

@@ -10,7 +10,7 @@ from reconciler.core.text import has_edges
 from reconciler.model.documents import Scalar
 from reconciler.model.kinds import KINDS
 from reconciler.model.plans import FieldChange
-from reconciler.report.inert import inert
+from reconciler.report.escaping import escape_control
 
 MASK = "secret:"  # how a masked secret starts (core/comparing/normalize.py)
 
@@ -41,8 +41,10 @@ def shown(kind: str, path: str, value: Scalar | None, *, limit: int = value_max)
     if is_digest(value) and path in KINDS[kind].write_only:
         return Shown(short_digest(value))
     if has_edges(value):
-        return Shown(inert(f'"{value}"', limit=limit))  # without quotes the difference would not show
-    return Shown(inert(value, limit=limit))
+        return Shown(
+            escape_control(f'"{value}"', limit=limit)
+        )  # without quotes the difference would not show
+    return Shown(escape_control(value, limit=limit))
 
 
 def pair(kind: str, field: FieldChange, *, limit: int = value_max) -> tuple[Shown, Shown]:

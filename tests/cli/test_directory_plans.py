@@ -9,7 +9,7 @@ import pytest
 from cli.hands import Project, Service, unguarded
 from directories.sql.sources import database, people
 
-from reconciler.report.formats.commonmark import prose
+from reconciler.report.markdown import prose
 
 DIRECTORIES = """\
 directories:

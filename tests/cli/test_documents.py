@@ -33,8 +33,7 @@ from reconciler.manifest.schema.schemas import is_published, names, published, r
 from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Plan, Verdict
 from reconciler.model.runs import EXIT_CODE_WORDS, AuditEntry, Running
-from reconciler.report.envelope import report_json
-from reconciler.report.json import drift_json, plan_json
+from reconciler.report.json import drift_json, plan_json, report_json
 from reconciler.report.runs.history import history_json
 from reconciler.sandbox.app import SandboxConfig, running
 from reconciler.service.profile import load_profile

@@ -74,7 +74,7 @@ def test_version_imports_next_to_nothing() -> None:
         "reconciler.cli.console.streams",
         "reconciler.errors",
         "reconciler.report",
-        "reconciler.report.inert",
+        "reconciler.report.escaping",
     }
 
 

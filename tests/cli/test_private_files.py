@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cli.hands import Project, Service
 
-from reconciler.report.formats.table import CHECKS, FORMATS, SHARED
+from reconciler.report.report_formats import CHECKS, FORMATS, SHARED
 
 PRIVATE = sorted(FORMATS.keys() - SHARED)
 WRITTEN = {

@@ -10,7 +10,7 @@ from cli.test_documents import mistakes
 from msgspec import structs
 
 from reconciler.files.planfile import read_plan, write_plan
-from reconciler.report.formats.table import FORMATS
+from reconciler.report.report_formats import FORMATS
 
 JANE = "contact/default/jane-doe"
 # Passes every look beforehand: only the longer name that the file has until it is whole is too long.

@@ -14,7 +14,7 @@ from reconciler.model.documents import Fields
 from reconciler.model.plans import Change, Create, Delete, Plan, Verdict
 from reconciler.report.json import plan_json
 from reconciler.report.lines import plain
-from reconciler.report.plan.text import plan_lines
+from reconciler.report.text import plan_lines
 
 PLACE = "manifests/ops.yaml:12"
 JANE: Fields = {

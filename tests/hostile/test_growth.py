@@ -29,7 +29,7 @@ from reconciler.manifest.signs import private_kind
 from reconciler.manifest.variables import Variables
 from reconciler.model.address import parse_address
 from reconciler.parsing.tree import read_tree
-from reconciler.report.inert import inert
+from reconciler.report.escaping import escape_control
 from reconciler.sandbox.refusals import Refusal
 from reconciler.sandbox.xml.forms import read_xml
 from reconciler.service import found
@@ -516,7 +516,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "a template": lambda text: compiled(text, ("a", "b")),
     "a slug": slugify,
     "a value in its normal form": lambda text: scalar_of("contact", "firstName", text),
-    "inert text": inert,
+    "inert text": escape_control,
     "words of the service": refusals.shown,
     "a nearest name": lambda text: find_nearest("field", text, [text[::-1], f"{text}x", "firstName"]),
     "an address of ours": parse_address,

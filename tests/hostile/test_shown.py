@@ -15,10 +15,10 @@ from reconciler.errors import Rejected
 from reconciler.model.address import contact_address
 from reconciler.model.plans import Create, FieldChange, Plan, Update, Verdict
 from reconciler.model.runs import Outcome
-from reconciler.report.inert import inert
+from reconciler.report.escaping import escape_control
 from reconciler.report.json import plan_json
 from reconciler.report.lines import Line
-from reconciler.report.plan.text import plain, plan_lines, run_lines
+from reconciler.report.text import plain, plan_lines, run_lines
 from reconciler.service.http.refusals import shown
 
 JANE = contact_address("ops", "jane-doe")
@@ -56,7 +56,7 @@ def said(case: Case, _folder: Path) -> str:
         coloured = coloured.replace(f"\x1b[{code}m", "")
     require_harmless(coloured)
     _require_whole(text)
-    safe = inert(text)
+    safe = escape_control(text)
     return f"shown: {safe}" if len(safe) < 300 else f"shown: {len(safe)} characters"
 
 

@@ -8,9 +8,9 @@ from laws.worlds import CANARY, World, worlds
 from reconciler.core.review.guard import guard
 from reconciler.model.plans import Consent, Delete
 from reconciler.model.settings import GuardLimits
-from reconciler.report.formats.markdown import markdown
-from reconciler.report.formats.table import FORMATS
-from reconciler.report.plan.review import Review
+from reconciler.report.markdown import markdown
+from reconciler.report.report_formats import FORMATS
+from reconciler.report.review_document import Review
 
 LAW = settings(max_examples=effort.count(small=20, full=50))
 

@@ -18,8 +18,7 @@ from reconciler.model.address import contact_address
 from reconciler.model.messaging.messages import Reply, Respondent
 from reconciler.model.plans import Create, Plan
 from reconciler.pipeline import validate
-from reconciler.report.envelope import report_json
-from reconciler.report.json import drift_json, plan_json, problems_json, run_json
+from reconciler.report.json import drift_json, plan_json, problems_json, report_json, run_json
 from reconciler.report.service.messages import reply_json
 from reconciler.settings.reading import read_settings
 from reconciler.version import __version__

@@ -11,14 +11,14 @@ from reconciler.core.review import drifts
 from reconciler.core.review.drifts import summarize_drift, with_missing_baseline
 from reconciler.model.plans import Options, Plan, Verdict
 from reconciler.model.settings import WorkspaceRef
-from reconciler.report.formats.html.page import html
-from reconciler.report.formats.junit import junit
-from reconciler.report.formats.markdown import markdown
-from reconciler.report.formats.prometheus import prometheus
-from reconciler.report.formats.sarif import sarif
+from reconciler.report.html.page import html
 from reconciler.report.json import drift_json
-from reconciler.report.plan.review import Review
-from reconciler.report.plan.text import drift_lines, plain
+from reconciler.report.junit import junit
+from reconciler.report.markdown import markdown
+from reconciler.report.metrics import prometheus
+from reconciler.report.review_document import Review
+from reconciler.report.sarif import sarif
+from reconciler.report.text import drift_lines, plain
 from reconciler.sandbox.app import SandboxConfig
 
 OPERATIONS = "4C8FE1A2B3D4E5F6"

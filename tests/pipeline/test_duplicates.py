@@ -16,8 +16,7 @@ from reconciler.core.review.drifts import drifts
 from reconciler.engine.opening import opened
 from reconciler.model.plans import Delete, Options
 from reconciler.report.json import drift_json, plan_json, run_json
-from reconciler.report.plan.drift import drift_lines
-from reconciler.report.plan.text import plain, plan_lines, run_lines
+from reconciler.report.text import drift_lines, plain, plan_lines, run_lines
 
 JANE = {"firstName": "Jane", "lastName": "Doe", "workEmailAddress1": "jane.doe@example.com"}
 TIM = {"firstName": "Tim", "workEmailAddress1": "tim.hart@example.com"}

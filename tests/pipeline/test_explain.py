@@ -22,9 +22,9 @@ from reconciler.errors import ManifestError, UnknownAddress
 from reconciler.model.address import Address
 from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Create, Delete, ExplainedField, Explanation, FieldSource, Update
-from reconciler.report.envelope import report_json
+from reconciler.report.explain import WHY, explain_lines, explain_values
+from reconciler.report.json import report_json
 from reconciler.report.lines import plain
-from reconciler.report.plan.explain import WHY, explain_lines, explain_values
 from reconciler.sandbox.app import SandboxConfig
 from reconciler.service.profile import load_profile
 

@@ -10,7 +10,7 @@ from world import World
 from reconciler.core.review.drifts import with_missing_baseline
 from reconciler.model.notices import Notice
 from reconciler.report.json import drift_json, plan_json
-from reconciler.report.plan.text import drift_lines, plain, plan_lines
+from reconciler.report.text import drift_lines, plain, plan_lines
 
 PERSON = {"firstName": "Kim", "workEmailAddress1": "kim@example.com", "workCountry": "Australia"}
 KIM = "contact/default/kim"

@@ -11,7 +11,7 @@ from reconciler.cli.verbs.reviewing.plan import exit_code
 from reconciler.errors import UnsafePlan
 from reconciler.model.plans import Consent, Delete
 from reconciler.model.settings import GuardLimits
-from reconciler.report.plan.text import plain, plan_lines
+from reconciler.report.text import plain, plan_lines
 from reconciler.service.queries import Query
 
 JANE = {"firstName": "Jane", "lastName": "Doe", "workEmailAddress1": "jane.doe@example.com"}

@@ -18,7 +18,7 @@ from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Create, Delete, Update
 from reconciler.model.settings import Identity
 from reconciler.model.snapshots import Scope
-from reconciler.report.plan.fields import create_lines
+from reconciler.report.text import create_lines
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 SALTS = Salts("store", "plan")

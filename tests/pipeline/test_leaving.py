@@ -16,7 +16,7 @@ from reconciler.engine.opening import opened
 from reconciler.errors import ManifestError, StalePlan
 from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Consent, Delete, Options, Update
-from reconciler.report.plan.text import plain, plan_lines
+from reconciler.report.text import plain, plan_lines
 from reconciler.service.profile import load_profile
 
 OWN = Path(__file__).parents[2] / "examples" / "own-kinds" / "profile.yaml"

@@ -26,9 +26,9 @@ from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Options
 from reconciler.model.runs import REPORT_VERSION
 from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, Scope
-from reconciler.report.envelope import report_json
+from reconciler.report.json import report_json
 from reconciler.report.lines import plain
-from reconciler.report.plan.listing import COLUMNS, cell, listing_csv, listing_lines, listing_values
+from reconciler.report.listing import COLUMNS, cell, listing_csv, listing_lines, listing_values
 from reconciler.sandbox.app import SandboxConfig
 from reconciler.sandbox.keeping.people import invented
 

@@ -12,13 +12,13 @@ from world import PHONE, World, actions
 from reconciler.model.address import contact_address
 from reconciler.model.plans import Consent, Move, Verdict
 from reconciler.model.settings import WorkspaceRef
-from reconciler.report.formats.html.page import html
-from reconciler.report.formats.junit import junit
-from reconciler.report.formats.markdown import markdown
-from reconciler.report.formats.sarif import sarif
+from reconciler.report.html.page import html
 from reconciler.report.json import plan_json
-from reconciler.report.plan.review import Review
-from reconciler.report.plan.text import plain, plan_lines
+from reconciler.report.junit import junit
+from reconciler.report.markdown import markdown
+from reconciler.report.review_document import Review
+from reconciler.report.sarif import sarif
+from reconciler.report.text import plain, plan_lines
 from reconciler.sandbox.app import SandboxConfig
 
 IDS = {"ops": "4C8FE1A2B3D4E5F6", "lab": "5D9FE1A2B3D4E5F7"}

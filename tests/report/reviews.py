@@ -20,7 +20,7 @@ from reconciler.model.plans import (
     Verdict,
 )
 from reconciler.model.runs import FieldResult, Outcome
-from reconciler.report.plan.review import Review
+from reconciler.report.review_document import Review
 
 SAFE = Verdict()
 APPLY = "reconciler apply plan.json"

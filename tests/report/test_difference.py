@@ -8,7 +8,7 @@ from report.strategies import calm, plans
 from reconciler.core.review.stale import stale_verdict
 from reconciler.model.plans import Plan
 from reconciler.report.lines import plain
-from reconciler.report.plan.difference import plan_difference
+from reconciler.report.plan_difference import plan_difference
 
 
 @calm

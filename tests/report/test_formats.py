@@ -11,9 +11,9 @@ from report import cases
 from report.reviews import ACTING, REVIEWS, acting, acting_run, many, reviews
 from report.strategies import calm
 
-from reconciler.report.formats.table import FORMATS
 from reconciler.report.json import drift_json, plan_json, run_json
-from reconciler.report.plan.review import Review
+from reconciler.report.report_formats import FORMATS
+from reconciler.report.review_document import Review
 
 GOLDEN = Path(__file__).parent / "golden_reviews"
 # By format. `text` and `json` have their golden files in golden/, `html` in its own tests.

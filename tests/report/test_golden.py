@@ -17,8 +17,8 @@ from reconciler.model.address import Address, contact_address
 from reconciler.model.plans import Verdict
 from reconciler.report.json import drift_json, plan_json, problems_json, run_json
 from reconciler.report.lines import Line, screen_columns, width
-from reconciler.report.plan.difference import plan_difference
-from reconciler.report.plan.text import drift_lines, plain, plan_lines, problem_lines, run_lines
+from reconciler.report.plan_difference import plan_difference
+from reconciler.report.text import drift_lines, plain, plan_lines, problem_lines, run_lines
 
 GOLDEN = Path(__file__).parent / "golden"
 SAFE = Verdict()

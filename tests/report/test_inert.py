@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report.strategies import calm
 
-from reconciler.report.inert import inert
+from reconciler.report.escaping import escape_control
 
 # What somebody could put into a name, and what we show instead.
 PAYLOADS: Mapping[str, tuple[str, str]] = {
@@ -113,8 +113,8 @@ HARMLESS = (
 @pytest.mark.parametrize(("text", "safe"), PAYLOADS.values(), ids=PAYLOADS.keys())
 def test_a_payload_is_shown_as_what_it_is(text: str, safe: str) -> None:
     """The reader sees that there is something, and what; the terminal sees letters."""
-    assert inert(text) == safe
-    assert inert(text).isprintable()
+    assert escape_control(text) == safe
+    assert escape_control(text).isprintable()
     tally.count("bad inputs", "texts on a terminal")
 
 
@@ -126,36 +126,36 @@ def test_there_are_sixty_named_payloads_at_least() -> None:
 @pytest.mark.parametrize("text", HARMLESS)
 def test_what_people_write_is_unchanged(text: str) -> None:
     """Names of all scripts have to be readable; escapes are for what acts or hides."""
-    assert inert(text) == text
+    assert escape_control(text) == text
 
 
 @pytest.mark.parametrize(
     "code", [*range(0x20), *range(0x7F, 0xA1), *range(0x2028, 0x202F), *range(0x2066, 0x2070)]
 )
 def test_every_control_and_direction_character_is_escaped(code: int) -> None:
-    assert inert(f"a{chr(code)}b").isascii()
+    assert escape_control(f"a{chr(code)}b").isascii()
 
 
 @calm
 @given(st.text(alphabet=st.characters(exclude_categories=()), max_size=60), st.integers(0, 30))
 def test_any_text_becomes_printable_and_stays_so(text: str, limit: int) -> None:
     """Printable, on one line, not longer than asked for, and the same when it passes twice."""
-    safe = inert(text, limit=limit)
+    safe = escape_control(text, limit=limit)
 
     assert safe.isprintable()
     assert safe.isascii() or safe.encode()
     assert not limit or len(safe) <= limit
-    assert inert(safe, limit=limit) == safe
+    assert escape_control(safe, limit=limit) == safe
 
 
 @calm
 @given(st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=126)))
 def test_printable_ascii_is_never_touched(text: str) -> None:
-    assert inert(text) == text
+    assert escape_control(text) == text
 
 
 def test_a_cut_text_ends_in_an_ellipsis() -> None:
     """A cut value must show that it was cut."""
-    assert inert("0123456789", limit=10) == "0123456789"
-    assert inert("0123456789a", limit=10) == "012345678…"
-    assert inert("\x1b" * 10, limit=10) == r"\x1b\x1b\…"
+    assert escape_control("0123456789", limit=10) == "0123456789"
+    assert escape_control("0123456789a", limit=10) == "012345678…"
+    assert escape_control("\x1b" * 10, limit=10) == r"\x1b\x1b\…"

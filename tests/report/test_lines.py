@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report.strategies import calm
 
-from reconciler.report.inert import inert
+from reconciler.report.escaping import escape_control
 from reconciler.report.lines import count, cut, flow, fold, line, pad, plain, screen_columns, width
 from reconciler.report.values import is_digest, short_digest, short_fingerprint, size
 
-inert_texts = st.text(max_size=40).map(inert)
+inert_texts = st.text(max_size=40).map(escape_control)
 
 
 @calm

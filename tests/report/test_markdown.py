@@ -13,10 +13,9 @@ from report.strategies import calm
 
 from reconciler.model.address import contact_address
 from reconciler.model.plans import Delete
-from reconciler.report.formats.commonmark import code
-from reconciler.report.formats.markdown import markdown, markdown_max
-from reconciler.report.inert import inert, without_orders
-from reconciler.report.plan.review import Review
+from reconciler.report.escaping import escape_ci_commands, escape_control
+from reconciler.report.markdown import code, markdown, markdown_max
+from reconciler.report.review_document import Review
 
 PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 BLOCKS = {"heading", "paragraph", "bullet_list", "list_item", "inline"}
@@ -64,7 +63,7 @@ def test_a_code_span_reads_as_the_text_that_it_was_made_of(text: str) -> None:
     """A fence that is too short, or a space that is taken off, would change a name."""
     (token,) = inlines(f"x {code(text)} y")[1:2]
 
-    assert token.content == without_orders(inert(text, limit=200))
+    assert token.content == escape_ci_commands(escape_control(text, limit=200))
 
 
 def test_the_sentence_that_matters_stands_first_and_deletes_come_next() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.cli.console.output import inert_json
-from reconciler.report.inert import inert, json_without_orders, without_orders
+from reconciler.report.escaping import escape_ci_commands, escape_ci_commands_in_json, escape_control
 
 
 def github(line: str) -> bool:
@@ -56,8 +56,8 @@ def test_no_order_in_a_text_is_obeyed(text: str) -> None:
     """A contact's name, a file's name or an error of the service would set variables of the next step."""
     assert obeyed(text)
 
-    assert obeyed(without_orders(text)) == []
-    assert obeyed(without_orders(inert(text))) == []
+    assert obeyed(escape_ci_commands(text)) == []
+    assert obeyed(escape_ci_commands(escape_control(text))) == []
 
 
 @pytest.mark.parametrize("text", ORDERS)
@@ -71,9 +71,9 @@ def test_no_order_in_json_is_obeyed_and_it_means_the_same(text: str) -> None:
 @given(st.text(st.sampled_from(" \t\n\r:#[]avso\\x\x85\u2028")))
 def test_nothing_that_is_printed_is_an_order(text: str) -> None:
     """Whatever stands before, between and after the characters of one."""
-    assert obeyed(without_orders(text)) == []
-    assert obeyed(json_without_orders(json.dumps([text]))) == []
-    assert json.loads(json_without_orders(json.dumps([text]))) == [text]
+    assert obeyed(escape_ci_commands(text)) == []
+    assert obeyed(escape_ci_commands_in_json(json.dumps([text]))) == []
+    assert json.loads(escape_ci_commands_in_json(json.dumps([text]))) == [text]
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,9 @@ def test_nothing_that_is_printed_is_an_order(text: str) -> None:
 )
 def test_what_is_no_order_is_shown_as_it_is(text: str) -> None:
     """Addresses, times and headings are read by people."""
-    assert without_orders(text) == text
+    assert escape_ci_commands(text) == text
 
 
 def test_an_order_is_still_readable() -> None:
-    assert without_orders("::error::Jane") == r"\x3a:error::Jane"
-    assert without_orders("##[error]Jane") == r"\x23#[error]Jane"
+    assert escape_ci_commands("::error::Jane") == r"\x3a:error::Jane"
+    assert escape_ci_commands("##[error]Jane") == r"\x23#[error]Jane"

@@ -15,10 +15,9 @@ from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.review.seal import sealed, sealed_pieces
 from reconciler.model.address import parse_address
 from reconciler.model.encoding import encode_json, encode_json_pieces
-from reconciler.report.envelope import json_pieces, json_text
-from reconciler.report.formats.table import FORMATS, IN_PIECES
-from reconciler.report.json import plan_pieces
-from reconciler.report.plan.review import Review
+from reconciler.report.json import json_pieces, json_text, plan_pieces
+from reconciler.report.report_formats import FORMATS, IN_PIECES
+from reconciler.report.review_document import Review
 
 
 class _Plain(Struct):

@@ -16,10 +16,10 @@ from report.strategies import calm
 from reconciler.errors import Problem
 from reconciler.model.plans import SkipReason
 from reconciler.model.runs import Result
-from reconciler.report.formats import checks
-from reconciler.report.formats.prometheus import prometheus
-from reconciler.report.inert import inert
-from reconciler.report.plan.review import Review
+from reconciler.report import validation
+from reconciler.report.escaping import escape_control
+from reconciler.report.metrics import prometheus
+from reconciler.report.review_document import Review
 
 LABEL = r'[a-z_]+="(?:[^"\\\n]|\\[\\"n])*"'
 SAMPLE = re.compile(
@@ -72,7 +72,7 @@ def test_the_collector_can_read_it(review: Review, stack: str) -> None:
     series = [(one.name, tuple(sorted(one.labels.items()))) for one in found]
     assert len(names) == len(set(names)), "the samples of a metric stand together"
     assert len(series) == len(set(series)), "no series is there twice"
-    assert {one.labels["stack"] for one in found} == {inert(stack)}
+    assert {one.labels["stack"] for one in found} == {escape_control(stack)}
     assert {one.labels["command"] for one in found} == {review.command}
 
 
@@ -114,9 +114,11 @@ def test_the_numbers_are_those_of_the_plan_and_of_the_run() -> None:
 
 
 def test_of_manifests_mistakes_and_warnings_are_counted() -> None:
-    found = checks.Validated((Problem("manifests/ops.yaml", 3, 1, "fristName is not a field.", code="E208"),))
+    found = validation.Validated(
+        (Problem("manifests/ops.yaml", 3, 1, "fristName is not a field.", code="E208"),)
+    )
 
-    assert [(one.name, one.value) for one in samples(checks.prometheus(found))] == [
+    assert [(one.name, one.value) for one in samples(validation.prometheus(found))] == [
         ("reconciler_mistakes", 1),
         ("reconciler_warnings", 0),
     ]

@@ -9,14 +9,11 @@ from msgspec import structs
 
 from reconciler.model.plans import Plan, Verdict
 from reconciler.model.snapshots import Read, Scope
-from reconciler.report.formats.html.sentences import headline as html_headline
-from reconciler.report.formats.html.sentences import sentences
-from reconciler.report.formats.said import headline
 from reconciler.report.json import drift_json, plan_json
-from reconciler.report.plan.drift import drift_lines
-from reconciler.report.plan.review import Review
-from reconciler.report.plan.text import plan_lines
-from reconciler.report.reads import as_far_as_read
+from reconciler.report.phrases import as_far_as_read, review_headline, sentences
+from reconciler.report.phrases import headline as html_headline
+from reconciler.report.review_document import Review
+from reconciler.report.text import drift_lines, plan_lines
 
 OPS = Scope("contact", "ops")
 FOLLOWED = Read(OPS, "feed", 3, 400, 8_000, complete=True, completed="2026-11-25T14:02:09+00:00")
@@ -37,7 +34,7 @@ def said(command: str, plan: Plan) -> dict[str, str]:
     lines = plan_lines(plan, verdict) if command == "plan" else drift_lines(plan)
     return {
         "text": "\n".join("".join(span.text for span in one) for one in lines),
-        "markdown": headline(review),
+        "markdown": review_headline(review),
         "html": " ".join((html_headline(found), *found.more)),
     }
 

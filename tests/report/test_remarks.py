@@ -23,16 +23,15 @@ from reconciler.model.documents import openable_file, sheet_file_name
 from reconciler.model.notices import Notice
 from reconciler.model.plans import GuardReason, Verdict
 from reconciler.model.runs import Outcome
-from reconciler.report.formats import checks
-from reconciler.report.formats.checks import Validated
-from reconciler.report.formats.github import github
-from reconciler.report.formats.gitlab import gitlab
-from reconciler.report.formats.junit import junit
-from reconciler.report.formats.remarks import RULES, at, remarks
-from reconciler.report.formats.sarif import sarif
-from reconciler.report.formats.table import CHECKS, FORMATS
-from reconciler.report.inert import inert
-from reconciler.report.plan.review import Review
+from reconciler.report import validation
+from reconciler.report.escaping import escape_control
+from reconciler.report.forge import github, gitlab
+from reconciler.report.junit import junit
+from reconciler.report.remarks import RULES, at, remarks
+from reconciler.report.report_formats import CHECKS, FORMATS
+from reconciler.report.review_document import Review
+from reconciler.report.sarif import sarif
+from reconciler.report.validation import Validated
 
 HOSTILE = pytest.mark.parametrize("review", [made(text) for text in ACTING for made in (acting, acting_run)])
 
@@ -200,7 +199,7 @@ def test_a_runner_reads_back_what_was_said(text: str) -> None:
     read = data.replace("%0D", "\r").replace("%0A", "\n").replace("%25", "%")
 
     assert properties == "file=a%2Cb%3Ac%25.yaml,line=3,title=notice"
-    assert read.replace("\\x23", "#") == f"contact/ops/x: {inert(text)}".replace("\\x23", "#")
+    assert read.replace("\\x23", "#") == f"contact/ops/x: {escape_control(text)}".replace("\\x23", "#")
 
 
 @calm
@@ -311,16 +310,16 @@ def test_mistakes_that_quote_hostile_text_change_no_structure(text: str) -> None
     )
     checked = Validated(problems, (Notice("value", text, text, text, "c.yaml:4"),))
 
-    assert_sarif(checks.sarif(checked))
-    assert_junit(checks.junit(checked))
-    assert_inert(checks.markdown(checked))
-    assert " ".join(inert(text).split()) in assert_closed(CHECKS["html"](checked)).text
-    issues = json.loads(checks.gitlab(checked))
+    assert_sarif(validation.sarif(checked))
+    assert_junit(validation.junit(checked))
+    assert_inert(validation.markdown(checked))
+    assert " ".join(escape_control(text).split()) in assert_closed(CHECKS["html"](checked)).text
+    issues = json.loads(validation.gitlab(checked))
     assert [set(one) for one in issues] == [
         {"description", "check_name", "fingerprint", "severity", "location"}
     ] * 3
     assert [one["location"]["lines"]["begin"] for one in issues] == [3, 1, 4]
-    assert all(re.match(r"::(error|warning) \w+=", line) for line in checks.github(checked).splitlines())
+    assert all(re.match(r"::(error|warning) \w+=", line) for line in validation.github(checked).splitlines())
     made = [render(checked) for render in CHECKS.values()]
     assert all(char == "\n" or char.isprintable() for each in made for char in each)
 
@@ -331,7 +330,7 @@ def test_code_scanning_groups_mistakes_by_their_code_and_explains_it() -> None:
     problems = tuple(Problem("ops.yaml", line, 5, slip, code="E201") for line in (3, 9))
     checked = Validated((*problems, Problem("b.yaml", 0, 0, "another thing.", code="E100")), ())
 
-    run = assert_sarif(checks.sarif(checked))["runs"][0]
+    run = assert_sarif(validation.sarif(checked))["runs"][0]
     rules = run["tool"]["driver"]["rules"]
 
     assert sorted(one["ruleId"] for one in run["results"]) == ["E100", "E201", "E201"]

@@ -13,7 +13,7 @@ from reconciler.model.kinds import KINDS
 from reconciler.model.notices import Notice
 from reconciler.model.plans import Cause, Create, Delete, FieldChange, Plan, Skip, Update, Verdict
 from reconciler.model.runs import Outcome, Run
-from reconciler.report.plan.text import Line, drift_lines, plain, plan_lines, problem_lines, run_lines
+from reconciler.report.text import Line, drift_lines, plain, plan_lines, problem_lines, run_lines
 
 SAFE = Verdict()
 

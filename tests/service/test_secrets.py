@@ -37,7 +37,7 @@ from service.support import (
 from reconciler.cli.console import output
 from reconciler.errors import ReconcilerError, ServiceError
 from reconciler.model.settings import Auth, Proxy, Secret, SendKey
-from reconciler.report.inert import inert, without_orders
+from reconciler.report.escaping import escape_ci_commands, escape_control
 from reconciler.report.lines import Line, line, plain, wrapped
 from reconciler.sandbox.app import running
 from reconciler.service.client import ServiceClient, open_client
@@ -213,13 +213,13 @@ SHOWN = "pw ##[x \u3164\u00e9::a\u0301\u0302\u0303\u0304\u0305 of-ours"
 
 def _printed(rendered: Sequence[Line]) -> str:
     """Rendered lines as a terminal of 40 columns gets them."""
-    return without_orders(plain(wrapped(rendered, 40)))
+    return escape_ci_commands(plain(wrapped(rendered, 40)))
 
 
 @pytest.mark.parametrize(
     "printed",
     [
-        lambda told: without_orders(inert(told)),
+        lambda told: escape_ci_commands(escape_control(told)),
         lambda told: output.inert_json(json.dumps(told, ensure_ascii=False)),
         lambda told: output.inert_json(json.dumps(told)),
         lambda told: _printed([line("a field with a name of some length: ", told)]),
@@ -247,9 +247,9 @@ def test_of_a_secret_in_a_value_that_is_cut_nothing_is_left(shown: int) -> None:
     credentials = Credentials(
         Auth(Secret("u"), Secret("canary-and-##[of]-a-password"), Secret("another-key"))
     )
-    told = inert("0" * 40 + "canary-and-##[of]-a-password", limit=41 + shown)
+    told = escape_control("0" * 40 + "canary-and-##[of]-a-password", limit=41 + shown)
 
-    assert credentials.conceal_anywhere(without_orders(told)) == "0" * 40 + hidden
+    assert credentials.conceal_anywhere(escape_ci_commands(told)) == "0" * 40 + hidden
 
 
 def test_a_secret_of_three_letters_does_not_tear_up_every_text() -> None:

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from reconciler.cli.console import output
 from reconciler.model.settings import Auth, Secret
-from reconciler.report.formats import github, junit, sarif
-from reconciler.report.formats.html.markup import text
-from reconciler.report.inert import inert, without_orders
+from reconciler.report import forge, junit, sarif
+from reconciler.report.escaping import escape_ci_commands, escape_control
+from reconciler.report.html.markup import text
 from reconciler.report.lines import line, plain, wrapped
 from reconciler.service.http import auth
 from reconciler.service.http.auth import Credentials, concealed_anywhere_min, hidden
@@ -32,7 +32,7 @@ def _in_base64(encode: Callable[[bytes], bytes], before: str, after: str = "") -
 
 
 def _on_screen(columns: int, before: str) -> Spell:
-    return lambda secret: without_orders(plain(wrapped([line(before, secret)], columns)))
+    return lambda secret: escape_ci_commands(plain(wrapped([line(before, secret)], columns)))
 
 
 SPELLINGS: Mapping[str, Spell] = {
@@ -58,12 +58,12 @@ SPELLINGS: Mapping[str, Spell] = {
     "JUnit": junit._text,
     "SARIF": lambda secret: json.dumps(sarif._message(secret), ensure_ascii=False)[1:-1],
     "SARIF, ASCII": lambda secret: json.dumps(sarif._message(secret))[1:-1],
-    "GitHub": github._property,
-    "text": lambda secret: without_orders(inert(secret)),
+    "GitHub": forge._property,
+    "text": lambda secret: escape_ci_commands(escape_control(secret)),
     "screen": _on_screen(40, "a field: "),
     "screen, narrow": _on_screen(9, "  "),
-    "cut": lambda secret: without_orders(inert(secret, limit=7)),
-    "cut late": lambda secret: without_orders(inert(secret, limit=14)),
+    "cut": lambda secret: escape_ci_commands(escape_control(secret, limit=7)),
+    "cut late": lambda secret: escape_ci_commands(escape_control(secret, limit=14)),
 }
 
 # Each has what some form writes otherwise, at its beginning and in it.

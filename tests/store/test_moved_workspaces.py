@@ -20,9 +20,9 @@ from reconciler.errors import InputError, LockHeld, Refused, SettingsError
 from reconciler.model.address import contact_address, device_address
 from reconciler.model.plans import Options
 from reconciler.model.settings import WorkspaceRef
-from reconciler.report.envelope import report_json
+from reconciler.report.json import report_json
 from reconciler.report.lines import plain
-from reconciler.report.plan.listing import listing_lines, listing_values, unread_lines
+from reconciler.report.listing import listing_lines, listing_values, unread_lines
 from reconciler.store.database import Store
 from reconciler.store.engines.schema import ENTITIES
 

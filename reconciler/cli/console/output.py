@@ -29,7 +29,12 @@ from reconciler.errors import (
     FileError,
     ReconcilerError,
 )
-from reconciler.report.inert import inert, is_hidden, json_without_orders, without_orders
+from reconciler.report.escaping import (
+    escape_ci_commands,
+    escape_ci_commands_in_json,
+    escape_control,
+    is_hidden,
+)
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -73,7 +78,7 @@ def inert_json(text: str) -> str:
 
 
 def _inert_json(text: str) -> str:
-    return json_without_orders(re.sub("[^\n -~]", _json_escape, text))
+    return escape_ci_commands_in_json(re.sub("[^\n -~]", _json_escape, text))
 
 
 def document(text: str) -> None:
@@ -153,7 +158,7 @@ def can_ask() -> bool:
 def confirm(question: str) -> bool:
     """Ask on stderr; only the word yes is yes. End of input is no; a signal is KeyboardInterrupt."""
     with _interruptible() as pipe:
-        _send(sys.stderr, without_orders(inert(question)) + " [yes/no] ")
+        _send(sys.stderr, escape_ci_commands(escape_control(question)) + " [yes/no] ")
         # A signal that comes right before a read, or to another thread, does not end the read. The octet that
         # it leaves in the pipe is there whenever it came.
         if sys.platform != "win32" and pipe in select.select([sys.stdin, pipe], [], [])[0]:
@@ -237,11 +242,11 @@ def _as_text(stream: TextIO, rendered: "Sequence[Line]", columns: int) -> str:
     if columns >= _columns_min:
         rendered = layout.wrapped(rendered, columns)
     coloured = wants_colour(stream, os.environ)
-    return without_orders(_terminal().coloured(stream, rendered) if coloured else layout.plain(rendered))
+    return escape_ci_commands(_terminal().coloured(stream, rendered) if coloured else layout.plain(rendered))
 
 
 def _inert_lines(text: str) -> str:
-    return without_orders("".join(f"{inert(line)}\n" for line in text.rstrip("\n").split("\n")))
+    return escape_ci_commands("".join(f"{escape_control(line)}\n" for line in text.rstrip("\n").split("\n")))
 
 
 def _json_escape(match: re.Match[str]) -> str:

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from reconciler import signals
 from reconciler.cli.console import streams
-from reconciler.report.inert import inert
+from reconciler.report.escaping import escape_control
 from reconciler.report.lines import Line
 
 # Style of a span -> rich's name for it. Red is kept for what goes away or went wrong.
@@ -65,8 +65,8 @@ class TerminalBars(streams.Bars):
             self._bars = self._started()
         if what not in self._tasks:
             self._tasks[what] = self._bars.add_task("", total=total)
-        shown = inert(what) if total is None else f"{inert(what)} {done:,}/{total:,}"
-        shown += f" ({inert(more)})" if more else ""
+        shown = escape_control(what) if total is None else f"{escape_control(what)} {done:,}/{total:,}"
+        shown += f" ({escape_control(more)})" if more else ""
         self._bars.update(self._tasks[what], description=shown, completed=done, total=total)
 
     def clear(self) -> None:

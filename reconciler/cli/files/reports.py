@@ -1,7 +1,7 @@
 """The files of `--report FORMAT=FILE`: checked before anything is done, written whole, and private.
 
-They hold names of people, as plans do, but for those of SHARED (report/formats/table.py). What stands in them
-is report/formats/; only asking and writing belong here.
+They hold names of people, as plans do, but for those of SHARED. What stands in them is
+report/report_formats.py; only asking and writing belong here.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from reconciler.cli.console.streams import hidden_pieces
 from reconciler.errors import FileError
 from reconciler.files.whole import check_place, fill_whole
 from reconciler.logbook import steps
-from reconciler.report.formats.table import SHARED
+from reconciler.report.report_formats import SHARED
 
 Subject = TypeVar("Subject")
 

@@ -12,7 +12,7 @@ from reconciler.cli.session import Signals, finish, settings_of
 from reconciler.core.workspaces import meant
 from reconciler.errors import InDoubt, SettingsError
 from reconciler.model.settings import Settings
-from reconciler.report.envelope import report_json
+from reconciler.report.json import report_json
 from reconciler.report.lines import Line
 from reconciler.service.client import Reader, ServiceClient, Timing, open_client, open_reader
 

@@ -1,7 +1,7 @@
 """What a person has agreed to with a plan: listed for whoever reviews it, compared with what is said later.
 
 Consent is given for one plan, and its file carries it. Each kind of it is one row of `_NUMBERS` or `_WORDS`.
-Not here: what is refused without it (guard.py), and how a report shows it (report/consents.py).
+Not here: what is refused without it (guard.py), and how a report shows it (report/phrases.py).
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,7 @@
 """Drift: what of a plan somebody else caused at the service, apart from what git wants.
 
 Belongs here: which parts of a plan are drift. Not here: finding it out, which planning did (docs/planning.md,
-D2), nor how it is shown (report/plan/drift.py).
+D2), nor how it is shown (report/text.py).
 """
 
 from collections.abc import Iterator, Mapping

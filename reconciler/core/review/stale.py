@@ -2,7 +2,7 @@
 
 Belongs here: what makes a plan stale, and which changes differ, in words without a value. Not here: the form
 that is compared (core/review/seal.py), nor the difference in full, which a terminal shows
-(report/plan/difference.py).
+(report/plan_difference.py).
 """
 
 from collections.abc import Mapping

@@ -2,7 +2,7 @@
 
 A create and a delete hold their fields. Of what is updated, adopted, recorded anew or left alone a plan has
 the address, and an address tells a reviewer little. Shown beside a plan and kept nowhere: no fingerprint, no
-plan file. Not here: how it looks (report/plan/text.py), and which outputs may hold it (docs/reports.md).
+plan file. Not here: how it looks (report/text.py), and which outputs may hold it (docs/reports.md).
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -6,7 +6,7 @@
     unmanaged  live, and neither declared nor ours (rule X4)
 
 Which live entity is which is asked of the same functions that plan it. Not here: reading (live/), how rows
-look (report/plan/listing.py).
+look (report/listing.py).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping

@@ -1,6 +1,6 @@
 """Why an address is written or left alone as a whole: what a plan says of it, sentence by sentence.
 
-Not here: single fields (explaining.py), and how a sentence looks (report/plan/explain.py).
+Not here: single fields (explaining.py), and how a sentence looks (report/explain.py).
 """
 
 from collections.abc import Iterator

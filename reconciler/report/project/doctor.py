@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from msgspec import structs
 
 from reconciler.model.notices import CheckResult, CheckState
-from reconciler.report.envelope import report_json
-from reconciler.report.inert import inert
+from reconciler.report.escaping import escape_control
+from reconciler.report.json import report_json
 from reconciler.report.lines import BLANK, Line, Style, count, line, pad, width
 
 _STATES: Mapping[CheckState, tuple[str, Style]] = {
@@ -29,7 +29,7 @@ def failed_lines(findings: Sequence[CheckResult]) -> tuple[Line, ...]:
 
 
 def _rows(findings: Sequence[CheckResult]) -> list[Line]:
-    wide = max((width(inert(one.name)) for one in findings), default=0)
+    wide = max((width(escape_control(one.name)) for one in findings), default=0)
     lines: list[Line] = []
     for one in findings:
         word, style = _STATES[one.state]

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from reconciler.model.address import Address
 from reconciler.model.runs import AuditEntry, Head, Running
-from reconciler.report.envelope import report_json
+from reconciler.report.json import report_json
 from reconciler.report.lines import ACTIONS, BLANK, Line, Style, count, fold, line, pad, sentence
 from reconciler.report.values import moment_text, short_fingerprint
 

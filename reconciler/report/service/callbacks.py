@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from reconciler.core.messaging.callback_edit import shown
 from reconciler.model.messaging.callback_edits import FieldEdit
 from reconciler.model.messaging.messages import Callback, CallbackCall
-from reconciler.report.lines import Line, count, line, pad, width
+from reconciler.report.lines import Line, count, line, pad, table, width
 from reconciler.report.service.messages import callback_values
-from reconciler.report.tables import table
 
 
 def callback_detail(callback: Callback) -> tuple[Line, ...]:

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from reconciler.model.documents import Scalar
 from reconciler.model.kinds import CONTACT
 from reconciler.model.messaging.contacts import ContactsFound
-from reconciler.report.lines import Line, count, line
-from reconciler.report.tables import table
+from reconciler.report.lines import Line, count, line, table
 
 
 def contact_lines(found: ContactsFound, columns: Sequence[str], workspace: str) -> tuple[Line, ...]:

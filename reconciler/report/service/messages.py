@@ -23,10 +23,9 @@ from reconciler.model.messaging.messages import (
 )
 from reconciler.model.plans import Workspace
 from reconciler.model.runs import REPORT_VERSION
-from reconciler.report.envelope import json_text
-from reconciler.report.inert import inert
-from reconciler.report.lines import BLANK, Line, Style, count, line, pad, width
-from reconciler.report.tables import table
+from reconciler.report.escaping import escape_control
+from reconciler.report.json import json_text
+from reconciler.report.lines import BLANK, Line, Style, count, line, pad, table, width
 
 
 def reply_json(reply: Reply, received_at: str, reply_id: str) -> str:
@@ -106,7 +105,7 @@ def detail_lines(detail: MessageDetail) -> tuple[Line, ...]:
         for key, value in detail.fields.items()
     }
     shown = {"id": detail.message_id, **fields}
-    wide = max(width(inert(key)) for key in shown)
+    wide = max(width(escape_control(key)) for key in shown)
     return tuple(line(pad(key, wide), "  ", value) for key, value in shown.items())
 
 

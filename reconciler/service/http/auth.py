@@ -259,7 +259,7 @@ _COLOUR = r"(?:\x1b\[[0-9;]*m)*"  # each word of a wrapped value has a colour of
 
 @lru_cache(1_000)  # each client asks for the same characters again, each several times
 def _printed_character(character: str) -> str:
-    """Return the pattern of one character as report/inert.py, JSON and a line break leave it."""
+    """Return the pattern of one character as report/escaping.py, JSON and a line break leave it."""
     if character == " ":
         return rf"{_COLOUR}(?: |\n{_COLOUR} *){_COLOUR}"
     units = character.encode("utf-16-be").hex()

@@ -5,7 +5,7 @@ from report.cases import EMPTY, JANE, LONG, MIXED, OLD_HAND, PARTIAL, REFUSED, W
 
 from reconciler.model.address import contact_address, device_address
 from reconciler.model.plans import Cause, Change, Create, Delete, FieldChange, Plan, Update, Verdict
-from reconciler.report.plan.review import Review
+from reconciler.report.review_document import Review
 
 _CAUSES: tuple[Cause, ...] = ("declared", "drifted", "both")
 _NOTE = "Hands over in writing at six, answers every call within ten minutes, and "

@@ -22,11 +22,11 @@ from report.strategies import calm
 from reconciler.errors import ManifestError, Problem
 from reconciler.model.address import contact_address, device_address
 from reconciler.model.plans import Create, Delete, FieldChange, Update, Verdict
-from reconciler.report.formats.checks import Validated
-from reconciler.report.formats.html import html, html_of_checks
-from reconciler.report.formats.html.difference import difference, piece_max
-from reconciler.report.inert import inert
-from reconciler.report.plan.review import Review
+from reconciler.report.escaping import escape_control
+from reconciler.report.html import html, html_of_checks
+from reconciler.report.html.difference import difference, piece_max
+from reconciler.report.review_document import Review
+from reconciler.report.validation import Validated
 
 # Every element that a report may have, and every attribute. None of them names an address or acts by itself.
 ELEMENTS = {
@@ -159,7 +159,7 @@ def test_text_that_tries_to_act_is_read_as_it_was_written(text: str) -> None:
     """Escaped once: not at all would let it act, and twice would show another name."""
     made, run = acting(text), acting_run(text)
     page = assert_closed(html(made))
-    shown = " ".join(inert(text).split())
+    shown = " ".join(escape_control(text).split())
 
     assert page.text.count(shown) >= 10
     assert shown in assert_closed(html(run)).text
@@ -174,7 +174,7 @@ def test_every_text_of_the_corpus_stays_text(case: Case) -> None:
 
 def _told(case: Case) -> str:
     assert_closed(html(acting(case.text)))
-    safe = inert(case.text)
+    safe = escape_control(case.text)
     assert " ".join(safe[:200].split()) in assert_closed(html(acting_run(case.text))).text
     return f"shown: {safe}" if len(safe) < 300 else f"shown: {len(safe)} characters"
 
@@ -267,7 +267,7 @@ def test_a_name_beside_an_address_is_text(text: str) -> None:
         made = structs.replace(REVIEWS[review], show_values=True, whom=lambda _one: text)
         page = assert_closed(html(made))
 
-        assert " ".join(inert(text).split()) in page.text
+        assert " ".join(escape_control(text).split()) in page.text
 
 
 def test_a_change_inside_a_long_value_is_marked_and_the_rest_stands_once() -> None:

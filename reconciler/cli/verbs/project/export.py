@@ -28,7 +28,7 @@ from reconciler.manifest.written.rosters import rostered
 from reconciler.model.kinds import KINDS
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired, Scope
-from reconciler.report.envelope import report_json
+from reconciler.report.json import report_json
 from reconciler.report.project.export import Summary, export_lines, export_values
 from reconciler.surroundings.checkout import is_ignored
 

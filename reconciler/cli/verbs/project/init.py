@@ -25,7 +25,7 @@ from reconciler.core.start import (
 )
 from reconciler.errors import InputError, SettingsError
 from reconciler.files.whole import check_place, make_folder, read_file, write_new
-from reconciler.report.inert import is_hidden
+from reconciler.report.escaping import is_hidden
 from reconciler.report.project.start import Begun, begun_lines, begun_values
 from reconciler.service.http.urls import base
 from reconciler.settings import trust

@@ -6,7 +6,7 @@ import os
 from reconciler.cli.console import output
 from reconciler.errors import InputError
 from reconciler.manifest.schema import schemas
-from reconciler.report.envelope import report_json
+from reconciler.report.json import report_json
 from reconciler.settings.reading import read_settings, working_folder
 
 

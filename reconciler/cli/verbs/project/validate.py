@@ -13,10 +13,10 @@ from reconciler.errors import DirectoryError, InputError, Problem
 from reconciler.model.address import Address
 from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Desired
-from reconciler.report.formats.checks import Validated, metrics_of
-from reconciler.report.formats.table import CHECKS
 from reconciler.report.json import problems_json
 from reconciler.report.lines import count, notice_lines
+from reconciler.report.report_formats import CHECKS
+from reconciler.report.validation import Validated, validation_metrics
 
 _warnings_shown_max = 1000  # as many as mistakes
 
@@ -48,7 +48,7 @@ def validate(
 
 
 def _write(asked: Reports[Validated], found: Validated) -> bool:
-    telemetry().measured(metrics_of(found))
+    telemetry().measured(validation_metrics(found))
     return asked.write(found)
 
 

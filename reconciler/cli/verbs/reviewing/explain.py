@@ -12,7 +12,7 @@ from reconciler.cli.session import finish, outside, settings_of
 from reconciler.cli.verbs.calling import show
 from reconciler.cli.verbs.reviewing.explain_code import explain_codes, is_code
 from reconciler.core.planning.select import Selection
-from reconciler.report.plan.explain import explain_lines, explain_values
+from reconciler.report.explain import explain_lines, explain_values
 
 
 class Topic(NamedTuple):

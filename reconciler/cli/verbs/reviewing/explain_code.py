@@ -7,7 +7,7 @@ from typing import Any
 from reconciler.cli.console import output
 from reconciler.errors import UnknownAddress
 from reconciler.model.codes import CODES, Code, find_codes_near
-from reconciler.report.envelope import report_json
+from reconciler.report.json import report_json
 from reconciler.report.lines import BLANK
 from reconciler.report.project.codes import code_lines, code_value
 

@@ -9,7 +9,7 @@ from reconciler.cli.session import finish, outside, settings_of
 from reconciler.cli.verbs.calling import show
 from reconciler.core.planning.select import Selection
 from reconciler.core.views.listing import Inventory, Listed
-from reconciler.report.plan.listing import listing_csv, listing_lines, listing_values, unread_lines
+from reconciler.report.listing import listing_csv, listing_lines, listing_values, unread_lines
 
 
 def list_(*, owned: bool, unmanaged: bool, drifted: bool, form: str, **given: Any) -> int:

@@ -25,12 +25,11 @@ from reconciler.files.planfile import write_plan
 from reconciler.model.address import Address
 from reconciler.model.plans import Consent, Options
 from reconciler.pipeline import Planned
-from reconciler.report.differences import difference_words
 from reconciler.report.json import drift_pieces, plan_pieces
 from reconciler.report.lines import notice_lines
-from reconciler.report.plan.drift import drift_lines
-from reconciler.report.plan.text import failure_lines, plan_lines
+from reconciler.report.phrases import difference_words
 from reconciler.report.runs.unfinished import running_lines, unfinished_lines
+from reconciler.report.text import drift_lines, failure_lines, plan_lines
 
 _FAILURES = {5, 7}  # exit codes of a plan that was made: somebody is ambiguous, the guard refuses
 

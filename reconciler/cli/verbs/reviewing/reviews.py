@@ -1,6 +1,6 @@
 """The reports that a command was asked for besides its own output, from options to files.
 
-Not here: how a report looks (report/formats/), and how a file is written (cli/files/reports.py).
+Not here: how a report looks (report/report_formats.py), and how a file is written (cli/files/reports.py).
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,9 +18,9 @@ from reconciler.model.plans import Options, Plan, Target, Verdict
 from reconciler.model.runs import Run
 from reconciler.model.settings import Settings
 from reconciler.pipeline import Planned
-from reconciler.report.formats.table import FORMATS, IN_PIECES
 from reconciler.report.metrics import metrics_of
-from reconciler.report.plan.review import Review
+from reconciler.report.report_formats import FORMATS, IN_PIECES
+from reconciler.report.review_document import Review
 from reconciler.service.http.urls import origin
 
 UNASKED: Mapping[str, Any] = {"reports": (), "show_values": False}  # of a command that has no --report

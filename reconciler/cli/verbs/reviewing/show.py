@@ -22,7 +22,7 @@ from reconciler.model.plans import Plan
 from reconciler.model.settings import GuardLimits, Settings
 from reconciler.model.snapshots import Live, Recorded
 from reconciler.report.json import plan_pieces
-from reconciler.report.plan.text import plan_lines
+from reconciler.report.text import plan_lines
 from reconciler.settings.reading import read_settings, working_folder
 
 

@@ -36,7 +36,7 @@ from reconciler.model.runs import Context, Run
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
 from reconciler.pipeline import Planned
-from reconciler.report.differences import difference_words
+from reconciler.report.phrases import difference_words
 from reconciler.surroundings.checkout import Checkout
 from reconciler.surroundings.context import UNCHECKED, in_ci
 

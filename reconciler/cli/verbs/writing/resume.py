@@ -10,7 +10,7 @@ from reconciler.cli.files.reports import with_reports
 from reconciler.cli.session import context_of, finish, outside, patient, settings_of
 from reconciler.cli.verbs.reviewing.reviews import Reviews
 from reconciler.cli.verbs.writing.screen import Resuming, report
-from reconciler.report.envelope import report_json
+from reconciler.report.json import report_json
 
 
 def resume(*, as_json: bool, events: str | None, **given: Any) -> int:

@@ -16,9 +16,9 @@ from reconciler.model.plans import Change, Plan, Verdict
 from reconciler.model.runs import Outcome, Run
 from reconciler.pipeline import Planned
 from reconciler.report.json import run_pieces
-from reconciler.report.plan.text import plan_lines, run_lines
 from reconciler.report.runs.runs import run_failure_lines
 from reconciler.report.runs.unfinished import beyond_lines, unfinished_lines
+from reconciler.report.text import plan_lines, run_lines
 
 
 class Screen:
@@ -86,7 +86,7 @@ class Screen:
 
     def stale(self, saved: Plan, planned: Planned) -> None:
         """Show what the saved plan does not say of the present (planning rule A1)."""
-        from reconciler.report.plan.difference import plan_difference  # noqa: PLC0415 - slow to load, seldom needed
+        from reconciler.report.plan_difference import plan_difference  # noqa: PLC0415 - slow to load, seldom needed
 
         if self._hears is not None:
             self._hears(planned)

@@ -30,7 +30,7 @@ from reconciler.model.kinds import CALLBACK
 from reconciler.model.messaging.messages import Message, Schedule, Sent
 from reconciler.model.settings import Settings
 from reconciler.pipeline import validate
-from reconciler.report.envelope import report_json
+from reconciler.report.json import report_json
 from reconciler.report.lines import count
 from reconciler.report.service.messages import (
     draft_lines,

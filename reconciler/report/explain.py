@@ -1,0 +1,247 @@
+"""Explanations of addresses: as lines, and as values for the JSON form.
+
+People's data, made inert; a secret stands as in a plan. Not here: what is explained
+(core/views/explaining.py).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import structs
+
+from reconciler.model.documents import Scalar
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import (
+    Cause,
+    Control,
+    DecidingFact,
+    ExplainedField,
+    Explanation,
+    FieldChange,
+    FieldReason,
+    FieldSource,
+)
+from reconciler.model.snapshots import UNKNOWN
+from reconciler.report.escaping import escape_control
+from reconciler.report.lines import BLANK, Line, Style, line, pad, sentence, width
+from reconciler.report.values import Shown, pair, shown
+
+_label = 10  # columns of the words before a place, an id or a value
+# Null in JSON where an entity has none.
+NULLABLE = ("planned", "place", "remote_id", "found_by", "recorded_as", "adopted")
+_path_max = 32  # columns; a longer path pushes its own row to the right and no other
+
+# Why a field is written or left, in the words of the plan and what they mean.
+WHY: Mapping[Cause | FieldReason, str] = {
+    "declared": "the manifest says so, and nobody else has changed it since the last apply",
+    "drifted": "somebody changed it at the service since the last apply; the manifest did not change",
+    "both": "the manifest has changed, and somebody changed it at the service as well",
+    "no longer declared": "we set it once, and the manifest does not declare it any more",
+    "unknown": "the service never shows it, and no record says what is there: it is sent once",
+    "duplicate": "a second one of ours is deleted",
+    "gone": "we made it, and it is not there any more: it is made again",
+    "reactivated": "asked for by meta.reactivate or --reactivate",
+    "undone": "set back to what it was before a run",
+    "forgotten": "our mark is taken off what is ours no longer",
+    "given back": "set back, and not ours afterwards",
+    "as declared": "live is as declared",
+    "as sent": "the service shows it in its own way since it was sent; sending it again changes nothing",
+    "not readable": "the service never shows it, and it is as it was sent last",
+    "not clearable": "the service keeps it when a write leaves it out, so it cannot be cleared",
+    "same offset": "the service shows the offset of a time zone alone, and it is that of the declared one",
+    "cleared": "no longer declared, and not there any more: there is nothing to clear",
+    "ignored": "`ignore` names it: sent when the entity is made, and not compared afterwards",
+    "disabled": "the service disabled it, and it stays so until somebody asks for it by name",
+    "taken over": "no longer declared, and somebody else has changed it since: left alone",
+    "not declared": "not declared, so it is not ours",
+    "not compared": "not compared: the entity is left alone as a whole",
+    "not read": "the service was not asked",
+}
+
+_STATES: Mapping[str, str] = {
+    "declared": "declared, not ours yet",
+    "owned": "owned",
+    "drifted": "owned, and changed by somebody else",
+    "removed": "leaves the manifests",
+    "outside": "recorded, and no manifest decides about it",
+}
+
+
+def explain_lines(found: Sequence[Explanation]) -> tuple[Line, ...]:
+    """Return everything about each address: what it is and why, where it is, then its fields."""
+    lines: list[Line] = []
+    for one in found:
+        lines += [*([BLANK] if lines else []), *_entity(one), BLANK, *_fields(one)]
+    return tuple(lines)
+
+
+def explain_values(found: Sequence[Explanation]) -> dict[str, Any]:
+    """Return the same for the JSON form; what an entity has not is null."""
+    values = [structs.asdict(one) for one in found]
+    return {
+        "explanations": [
+            {name: None if name in NULLABLE and not value else value for name, value in one.items()}
+            for one in values
+        ]
+    }
+
+
+def _entity(one: Explanation) -> Iterator[Line]:
+    planned = f"; an apply would {one.planned} it" if one.planned else ""
+    yield line((one.address, "bold"), "   ", (f"{_STATES[one.state]}{planned}", "dim"))
+    for said in one.said:
+        yield from _said(said)
+    if one.place:
+        yield _row("declared", one.place)
+    if one.own_kind:
+        yield _row("kind", f"{one.address.kind}, which the profile brings")
+    if one.remote_id:
+        yield _row("id", f"{one.remote_id}{_found_by(one)}")
+    if one.recorded:
+        yield _row("recorded", _recorded(one))
+    for control in one.controls:
+        yield _control(control)
+
+
+def _said(said: DecidingFact) -> list[Line]:
+    place = f" ({said.place})" if said.place else ""
+    quiet = said.word in {"unchanged", "update", "create", "adopt", "record", "rename", "removed", "not read"}
+    return sentence(
+        f"{said.word}: ", f"{said.what}{place}", said.next, style="" if quiet else "warn", indent="  "
+    )
+
+
+def _found_by(one: Explanation) -> str:
+    if not one.read:
+        return ", as recorded; not looked up"
+    return f", found by {one.found_by}" if one.found_by else ""
+
+
+def _recorded(one: Explanation) -> str:
+    parts = []
+    if one.last_write:
+        parts.append(f"last by run {one.last_write.run} at {one.last_write.at}")
+    if one.recorded_as:
+        parts.append(f"as {one.recorded_as}")
+    if one.adopted == UNKNOWN:
+        parts.append("whether it existed before us is not known")
+    elif one.adopted:
+        parts.append(f"adopted on {one.adopted[:10]}")
+    if one.protected:
+        parts.append("protected")
+    return ", ".join(parts) or "yes"
+
+
+def _control(control: Control) -> Line:
+    place = f"   {control.place}" if control.place else ""
+    return line("  ", (pad(control.name, _label), "dim"), "  ", control.value, (place, "dim"))
+
+
+def _row(label: str, text: str) -> Line:
+    return line("  ", (pad(label, _label), "dim"), "  ", text)
+
+
+def _fields(one: Explanation) -> list[Line]:
+    columns = min(max((width(escape_control(field.path)) for field in one.fields), default=0), _path_max)
+    return [each for field in one.fields for each in _field(one, field, columns)]
+
+
+def _field(one: Explanation, field: ExplainedField, columns: int) -> Iterator[Line]:
+    kind, path = one.address.kind, field.path
+    sign, style = _sign(one, field)
+    head = ((f"{sign} ", style), (pad(path, columns), style), "  ")
+    if one.planned == "delete":
+        yield line(*head, _text(kind, path, field.live))
+        return
+    source = _source(field.source) if field.source else ""
+    if _plain(one, field):
+        yield line(*head, _text(kind, path, field.desired), ("   " + source, "dim"))
+        return
+    yield line(*head, _becomes(kind, field), ("   " + field.reason, "dim"))
+    if field.reason == "not declared":
+        return
+    if one.read:
+        yield line("    ", (WHY[field.reason], "dim"))
+    if field.source is not None:
+        yield _value("declared", _text(kind, path, field.desired), source)
+    if one.read:
+        yield _value("live", _live(kind, field))
+    if one.recorded:
+        yield _value("recorded", _text(kind, path, field.sent), _shown_then(kind, field))
+
+
+def _sign(one: Explanation, field: ExplainedField) -> tuple[str, Style]:
+    if one.planned == "delete":
+        return "-", "delete"
+    if field.decision == "change":
+        return ("+", "create") if one.planned == "create" else ("~", "update")
+    quiet = field.decision == "none" or field.reason in ("not declared", "not read")
+    quiet = quiet or (field.reason == "ignored" and field.live == field.desired)
+    return (" ", "") if quiet else ("!", "warn")
+
+
+def _becomes(kind: str, field: ExplainedField) -> str:
+    """Return the value, or what it was and what it becomes, as a plan shows both."""
+    if field.decision != "change":
+        known = (field.live, field.desired, field.sent)
+        return _text(kind, field.path, next((value for value in known if value is not None), None))
+    if field.live is None and field.read and field.path not in KINDS[kind].write_only:
+        return _text(kind, field.path, field.after)
+    cause: Any = field.reason
+    before, after = pair(kind, FieldChange(field.path, field.live, field.after, cause), limit=0)
+    return f"{before.text}  →  {after.text}"
+
+
+def _plain(one: Explanation, field: ExplainedField) -> bool:
+    """Whether live and recorded say nothing that the declared value does not."""
+    if field.desired is None:
+        return False
+    if one.planned == "create":
+        return field.decision == "change" and field.sent in (None, field.desired)
+    secret = field.path in KINDS[one.address.kind].secret
+    alike = field.live == field.desired and (secret or field.sent in (None, field.desired))
+    return field.reason == "as declared" and alike
+
+
+def _live(kind: str, field: ExplainedField) -> str:
+    if field.read:
+        return _text(kind, field.path, field.live)
+    return "(never shown)" if field.path in KINDS[kind].write_only else "(not read)"
+
+
+def _shown_then(kind: str, field: ExplainedField) -> str:
+    if field.sent is None or field.shown in (None, field.sent):
+        return ""
+    return f"shown then as {_text(kind, field.path, field.shown)}"
+
+
+def _text(kind: str, path: str, value: Scalar | None) -> str:
+    found: Shown = shown(kind, path, value, limit=0)
+    return found.text
+
+
+def _value(label: str, text: str, about: str = "") -> Line:
+    return line("    ", (pad(label, _label), "dim"), text, ("   " + about if about else "", "dim"))
+
+
+def _source(source: FieldSource) -> str:
+    """Return where a value comes from, for people: a file and a line first, wherever there is one."""
+    match source.form:
+        case "mark":
+            return "the ownership mark, which the settings ask for"
+        case "cell":
+            columns = ", ".join(repr(title) for title in source.columns)
+            many = "column" if len(source.columns) == 1 else "columns"
+            about = f"{source.place}, {many} {columns}, by the template at {source.template}"
+        case "roster":
+            about = f"{source.place}, the same for every row of the roster"
+        case "defaults":
+            about = f"{source.place}, under `defaults:`"
+        case "entry":
+            about = str(source.place)
+    if source.variables:
+        many = "variable" if len(source.variables) == 1 else "variables"
+        about += f", filled in from the environment {many} {', '.join(source.variables)}"
+    if source.file:
+        about += f", content of {source.file}"
+    return f"{about}; goes before the default at {source.default}" if source.default else about

@@ -1,0 +1,95 @@
+"""Reports for the places where GitHub and GitLab show them beside the changed lines.
+
+GitHub: annotations of an Actions job (`cat FILE` in a step); the summary of the job is the Markdown report.
+Values are escaped as GitHub's own toolkit does it, so that a runner finds no command in them (source:
+actions/toolkit, packages/core/src/command.ts). GitLab: the widget of a merge request, and Code Quality.
+"""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from reconciler.model.documents import openable_file
+from reconciler.report.escaping import escape_ci_commands, escape_ci_commands_in_json, escape_control
+from reconciler.report.json import json_text
+from reconciler.report.lines import count
+from reconciler.report.remarks import Level, Remark, remarks
+from reconciler.report.review_document import Review
+
+# GitHub shows ten errors, ten warnings and ten notices of a step, and drops the others in silence.
+_annotations_max = 10
+
+_message_max = 1_000  # characters of one annotation
+
+_COMMANDS: dict[Level, str] = {"error": "error", "warning": "warning", "note": "notice"}
+_DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
+_PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
+
+
+def github(review: Review) -> str:
+    """Return a workflow command a line for what asks for attention: of each level ten, the last a count."""
+    return annotate_remarks(remarks(review))
+
+
+def annotate_remarks(found: Sequence[Remark]) -> str:
+    """Return remarks, the worst first, as workflow commands; a line of plain text where there are none."""
+    by_level = groupby(found, key=lambda one: one.level)
+    lines = [line for level, these in by_level for line in _of_level(level, [*these])]
+    return "".join(f"{line}\n" for line in lines or ["nothing asks for attention"])
+
+
+def _of_level(level: Level, found: Sequence[Remark]) -> list[str]:
+    if len(found) <= _annotations_max:
+        return [_command(level, one) for one in found]
+    shown = found[: _annotations_max - 1]
+    rest = Remark(found[0].rule, "", f"and {count(len(found) - len(shown), 'more remark')} of this level.")
+    return [_command(level, one) for one in (*shown, rest)]
+
+
+def _command(level: Level, found: Remark) -> str:
+    about = {"file": openable_file(found.file), "line": found.line, "col": found.column, "title": found.rule}
+    named = ",".join(f"{name}={_property(str(value))}" for name, value in about.items() if value)
+    said = escape_ci_commands(escape_control(found.said, limit=_message_max)).translate(_DATA)
+    return f"::{_COMMANDS[level]} {named}::{said}"
+
+
+def _property(text: str) -> str:
+    return escape_ci_commands(escape_control(text)).translate(_PROPERTY)
+
+
+# --- GitLab: the widget of a merge request counts what is created, updated and deleted --------------
+#
+# It is what `artifacts:reports:terraform` takes, a file with exactly these three keys, so it names nobody.
+# Mistakes in manifests have a place, and are Code Quality (`artifacts:reports:codequality`).
+# Source: GitLab, lib/gitlab/ci/parsers/terraform/tfplan.rb, and the documentation of Code Quality.
+
+
+_ACTIONS = ("create", "update", "delete")  # in this order: old versions compare the list of keys
+
+_SEVERITIES: dict[Level, str] = {"error": "critical", "warning": "minor", "note": "info"}
+
+
+def gitlab(review: Review) -> str:
+    """Return how many changes of each action there are; of a run, how many were applied."""
+    counts = {word: review.plan.count(word) for word in _ACTIONS}
+    if review.run is not None:
+        applied = [one.action for one in review.run.outcomes if one.result == "applied"]
+        counts = {word: applied.count(word) for word in _ACTIONS}
+    return "{" + ", ".join(f'"{word}": {number}' for word, number in counts.items()) + "}\n"
+
+
+def code_quality(found: Sequence[Remark]) -> str:
+    """Return remarks that have a file as GitLab's Code Quality report; none for an empty list."""
+    return escape_ci_commands_in_json(json_text([_issue(one) for one in found if one.file]))
+
+
+def _issue(found: Remark) -> dict[str, object]:
+    return {
+        "description": escape_control(found.said),
+        "check_name": found.rule,
+        "fingerprint": found.digest,
+        "severity": _SEVERITIES[found.level],
+        "location": {
+            "path": escape_control(openable_file(found.file)),
+            "lines": {"begin": max(found.line, 1)},
+        },
+    }

@@ -1,1 +1,0 @@
-"""A plan, its fields, its drift, and what explains or lists it."""

@@ -1,0 +1,208 @@
+"""What of a review asks for somebody's attention: for formats that list remarks, the worst first.
+
+Belongs here: which they are, and how grave. Not here: how a format shows them.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal
+
+from msgspec import Struct, structs
+
+from reconciler.core.review import stale
+from reconciler.core.review.consents import list_agreements
+from reconciler.core.review.drifts import drifts
+from reconciler.errors import Problem
+from reconciler.model.address import Address
+from reconciler.model.documents import Place, is_directory_row
+from reconciler.model.encoding import encode_json
+from reconciler.model.notices import Notice
+from reconciler.model.plans import UNCERTAIN, Delete, Plan
+from reconciler.model.runs import Result, Run
+from reconciler.report.phrases import (
+    AGREED_TITLE,
+    agreement_words,
+    drift_said,
+    is_revived,
+    notice_said,
+    skip_said,
+    with_below,
+)
+from reconciler.report.review_document import Review
+
+Level = Literal["error", "warning", "note"]
+
+# Every rule: how grave it is, and what it is about. A remark names one of them.
+RULES: Mapping[str, tuple[Level, str]] = {
+    "mistake": ("error", "A mistake in a manifest or in the settings."),
+    "refused": ("error", "The guard refuses the plan."),
+    "stale": ("error", "The plan is not that of now, so nothing of it is carried out."),
+    "in-doubt": ("error", "A write was sent, and its answer is not known."),
+    "failed": ("error", "A change was not made, or not as it was sent."),
+    "conflict": ("error", "A live entity is not as planned; nothing was written."),
+    "stopped": ("error", "The run ended early."),
+    "not-compared": ("error", "Nothing is recorded of a workspace, so drift compared nothing there."),
+    "ambiguous": ("error", "It is not certain which live entity is meant; none is acted on."),
+    "agreed": ("warning", "A person agreed to this with the plan, and for this plan alone."),
+    "delete": ("warning", "An entity is deleted."),
+    "reactivate": ("warning", "What the service disabled is enabled again, and charged."),
+    "drift": ("warning", "Somebody else changed the service since the last apply."),
+    "left-alone": ("warning", "Something was seen and is not acted on."),
+    "skipped": ("warning", "A change of the plan was not made."),
+    "not-attempted": ("warning", "A change of the plan was not made, because the run ended before it."),
+    "notice": ("warning", "Something that a person should know."),
+}
+
+_RESULTS: Mapping[Result, str] = {
+    "in doubt": "in-doubt",
+    "failed": "failed",
+    "conflict": "conflict",
+    "skipped": "skipped",
+    "not attempted": "not-attempted",
+}
+
+# What is said of a change of the plan; all else is about something beside the changes.
+OF_CHANGES = frozenset({"delete", "reactivate", *_RESULTS.values()})
+
+_PLACE = re.compile(r"(?P<file>.+?)(?::(?P<line>\d{1,9}))?(?::(?P<column>\d{1,9}))?", re.DOTALL)
+
+
+class Remark(Struct, frozen=True):
+    """One thing to look at, with its place.
+
+    `subject` is an address, or what else it is about; `what` is a sentence about it. `file` may be empty;
+    `line` and `column` count from 1, and 0 means that it is not known. `code` is that of a mistake, or "".
+    """
+
+    rule: str
+    subject: str
+    what: str
+    next: str = ""
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    code: str = ""
+
+    @property
+    def level(self) -> Level:
+        """How grave it is."""
+        return RULES[self.rule][0]
+
+    @property
+    def said(self) -> str:
+        """The subject, the sentence, and what to do."""
+        what = self.what or RULES[self.rule][1]  # no reader takes a message without text
+        about = f"{self.subject}: {what}" if self.subject else what
+        return f"{about}  next: {self.next}" if self.next else about
+
+    @property
+    def digest(self) -> str:
+        """The same for the same remark of two runs, whatever line it stands on now."""
+        return hashlib.sha256(encode_json((self.rule, self.subject, self.file, self.what))).hexdigest()
+
+
+def remarks(review: Review) -> tuple[Remark, ...]:
+    """Return everything that asks for attention, the worst first; ties in the order of the review."""
+    notices = review.plan.notices
+    if review.run is not None:
+        found = _of_run(review.run, _places(review.plan))
+    elif review.command == "drift":
+        found = _of_drift(review)
+        notices = tuple(one for one in notices if one.kind not in {"duplicate", "ambiguous"})
+    else:
+        found = _of_plan(review)
+    agreed = (
+        Remark("agreed", "", f"{AGREED_TITLE}: {agreement_words(one)}.")
+        for one in list_agreements(review.plan)
+    )
+    return ordered([*agreed, *found, *_of_notices(notices, values=review.show_values)])
+
+
+def remarks_of_check(problems: Sequence[Problem], notices: Sequence[Notice]) -> tuple[Remark, ...]:
+    """Return the mistakes and warnings of manifests: values included, for they stand in the same files."""
+    mistakes = [
+        Remark(
+            "mistake",
+            "",
+            one.what,
+            one.next,
+            one.file,
+            one.line,
+            one.column,
+            one.code,
+        )
+        for one in problems
+    ]
+    return ordered([*mistakes, *_of_notices(notices, values=True)])
+
+
+def ordered(found: Iterable[Remark]) -> tuple[Remark, ...]:
+    """Return remarks in the order of the rules."""
+    places = {rule: position for position, rule in enumerate(RULES)}
+    return tuple(sorted(map(_in_files, found), key=lambda one: places[one.rule]))
+
+
+def _in_files(found: Remark) -> Remark:
+    """Return a remark without a file that nobody can open: a row of a directory is what it is about then."""
+    if not is_directory_row(found.file):
+        return found
+    subject = found.subject or str(Place(found.file, found.line))
+    return structs.replace(found, subject=subject, file="", line=0, column=0)
+
+
+def at(place: str) -> tuple[str, int, int]:
+    """Return file, line and column of `manifests/ops.yaml:14:7`; 0 for what it does not say."""
+    found = _PLACE.fullmatch(place)
+    if found is None:
+        return "", 0, 0
+    return found["file"], int(found["line"] or 0), int(found["column"] or 0)
+
+
+def _of_plan(review: Review) -> Iterator[Remark]:
+    plan, values = review.plan, review.show_values
+    places = _places(plan)
+    for reason in review.verdict.reasons:
+        rule = "stale" if reason.rule == stale.RULE else "refused"
+        yield Remark(rule, "", reason.what, reason.next)
+    moves = {one.before: one.after for one in plan.moves or ()}
+    for change in plan.changes:
+        if isinstance(change, Delete):
+            why = f"moves to {moves[change.address]}" if change.address in moves else change.cause
+            yield Remark("delete", change.address, f"{why}; deleted{with_below([change])}.")
+        elif is_revived(change):
+            what = "is enabled again, and its pushes are charged."
+            yield Remark("reactivate", change.address, what, "", *at(change.place))
+    for skip in plan.skips:
+        rule = "ambiguous" if skip.reason in UNCERTAIN else "left-alone"
+        what = skip_said(skip, values=values)
+        yield Remark(rule, skip.address, what, skip.next, *at(places.get(skip.address, "")))
+
+
+def _of_run(run: Run, places: Mapping[Address, str]) -> Iterator[Remark]:
+    for one in run.outcomes:
+        if one.result in _RESULTS:
+            what = f"{one.action}, {one.result}" + (f": {one.what}" if one.what else ".")
+            yield Remark(_RESULTS[one.result], one.address, what, one.next, *at(places.get(one.address, "")))
+    if run.stopped:
+        yield Remark("stopped", "", run.stopped)
+
+
+def _of_drift(review: Review) -> Iterator[Remark]:
+    places = _places(review.plan)
+    for one in drifts(review.plan):
+        fields = ", ".join(field.path for field in one.fields)
+        said = [drift_said(one, values=review.show_values), f"changed: {fields}" if fields else ""]
+        what = "; ".join(filter(None, [one.cause, *said]))
+        yield Remark("drift", one.address, what, "", *at(places.get(one.address, "")))
+
+
+def _of_notices(notices: Sequence[Notice], *, values: bool) -> Iterator[Remark]:
+    for one in notices:
+        what, step = notice_said(one, values=values)
+        rule = "not-compared" if one.kind == "unapplied" else "notice"
+        yield Remark(rule, one.subject, what, step, *at(one.place))
+
+
+def _places(plan: Plan) -> Mapping[Address, str]:
+    return {one.address: one.place for one in plan.changes if not isinstance(one, Delete)}
