@@ -17,7 +17,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from reconciler.core.comparing.normalize import instant
+from reconciler.core.compare.normalize import parse_instant
 from reconciler.model.snapshots import Read, ReadLimit
 
 # Times of change have whole seconds, and the machines behind one address agree to about one more.
@@ -91,7 +91,7 @@ def read_limit(reads: Iterable[Read]) -> ReadLimit | None:
 
 def seconds(text: object) -> float | None:
     """Return the moment that an ISO 8601 text names as seconds since 1970, or None where it names none."""
-    moment = instant(text) if isinstance(text, str) else None
+    moment = parse_instant(text) if isinstance(text, str) else None
     return moment.timestamp() if moment else None
 
 

@@ -10,7 +10,7 @@ answers everybody, so every contact is compared here again.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from reconciler.core.comparing import normalize
+from reconciler.core.compare import normalize
 from reconciler.core.suggest import find_nearest
 from reconciler.core.text import fold_case, normalize_unicode
 from reconciler.errors import InputError, Problem
@@ -75,7 +75,7 @@ def checked(
         if field in filters:
             what = f"{given} is given twice."
             problems.append(Problem(_FILTER, 0, 0, what, "give each field once", code="E100"))
-        filters[field] = str(normalize.scalar_of(CONTACT.name, field, text))
+        filters[field] = str(normalize.normalize_value(CONTACT.name, field, text))
     columns = tuple(dict.fromkeys((*ALWAYS, *(name(one, "--field") for one in query.shown))))
     sort = tuple(dict.fromkeys(name(one, "--sort") for one in query.sort))
     # All at once: a service ignores a filter that it does not know, and answers everybody.
@@ -127,7 +127,7 @@ def _wants(query: ContactQuery, prefix: str) -> bool:
 def values(body: Mapping[str, Any]) -> dict[str, Scalar]:
     """Return what a contact's body says, flat and normalized; nothing that is write-only."""
     read_only = {key: value for key in READ_ONLY if isinstance(value := body.get(key), str) and value}
-    return {**normalize.live(CONTACT.name, body), **read_only}
+    return {**normalize.flatten_body(CONTACT.name, body), **read_only}
 
 
 def tells(bodies: Sequence[Mapping[str, Any]], query: ContactQuery) -> bool:

@@ -5,18 +5,27 @@ Not here: how one change ended (applying/endings.py), the exit code (applying/ex
 
 from contextlib import suppress
 from functools import partial
-
-from msgspec import UNSET, structs
-
-from reconciler.core.comparing.proofs import needed, proofs
-from reconciler.core.planning.duplicates import ambiguous, seen
+from msgspec import UNSET
+from msgspec import structs
+from reconciler.core.planning.duplicates import ambiguous
+from reconciler.core.planning.duplicates import seen
 from reconciler.engine.context import RunContext
 from reconciler.engine.exit_codes import with_notices
 from reconciler.engine.planning import Planned
 from reconciler.errors import StoreError
-from reconciler.model.plans import Options, Plan, Workspace
-from reconciler.model.runs import ROWS_OF, Head, Run
+from reconciler.model.plans import Options
+from reconciler.model.plans import Plan
+from reconciler.model.plans import Workspace
+from reconciler.model.runs import ROWS_OF
+from reconciler.model.runs import Head
+from reconciler.model.runs import Run
 from reconciler.store.database import Store
+from reconciler.core.compare.password_digests import declares_passwords
+from reconciler.core.compare.password_digests import prove_digests
+
+
+
+
 
 
 async def end(context: RunContext, planned: Planned, run: Run) -> Run:
@@ -65,9 +74,9 @@ async def _prove(context: RunContext, planned: Planned) -> None:
     StoreError.
     """
     workspaces, desired = planned.plan.target.workspaces, planned.desired.entities
-    if context.stop.asked or not needed(desired):
+    if context.stop.asked or not declares_passwords(desired):
         return
     recorded = await context.ask(lambda store: store.recorded(workspaces))
-    found = {**recorded.proofs, **await context.outside.offload(partial(proofs, desired, recorded))}
+    found = {**recorded.proofs, **await context.outside.offload(partial(prove_digests, desired, recorded))}
     if found != recorded.proofs:
         await context.ask(lambda store: store.prove(found, workspaces))

@@ -6,27 +6,43 @@ change is said by `NotDone`; nothing is written.
 
 from collections.abc import Mapping
 from typing import Any
-
 from msgspec import Struct
-
-from reconciler.core.comparing.carrying import unusable_secrets
-from reconciler.core.comparing.evidence import ListSays, Verdict, judge_absence
-from reconciler.core.comparing.identity import beside, may_be_same, search_texts
-from reconciler.core.comparing.match import same_identity
-from reconciler.core.comparing.normalize import live, masked
-from reconciler.core.comparing.reused import describe_reuse, find_reuse
 from reconciler.core.rules import Key
 from reconciler.core.text import trim_edges
-from reconciler.engine.session import NotDone, Session
-from reconciler.errors import NotFound, ServiceError, Unauthorized
-from reconciler.model.address import Address, parse_address
+from reconciler.engine.session import NotDone
+from reconciler.engine.session import Session
+from reconciler.errors import NotFound
+from reconciler.errors import ServiceError
+from reconciler.errors import Unauthorized
+from reconciler.model.address import Address
+from reconciler.model.address import parse_address
 from reconciler.model.documents import Fields
-from reconciler.model.kinds import KINDS, child_kinds
-from reconciler.model.plans import Change, Create, Delete, Update
+from reconciler.model.kinds import KINDS
+from reconciler.model.kinds import child_kinds
+from reconciler.model.plans import Change
+from reconciler.model.plans import Create
+from reconciler.model.plans import Delete
+from reconciler.model.plans import Update
 from reconciler.model.snapshots import Entity
 from reconciler.service.client import Found
 from reconciler.service.found import remote_id
 from reconciler.service.queries import Query
+from reconciler.core.compare.bodies import find_unusable_secrets
+from reconciler.core.compare.evidence import ListSays
+from reconciler.core.compare.evidence import Verdict
+from reconciler.core.compare.evidence import describe_reuse
+from reconciler.core.compare.evidence import find_reuse
+from reconciler.core.compare.evidence import judge_absence
+from reconciler.core.compare.identity import fields_beside
+from reconciler.core.compare.identity import may_be_same
+from reconciler.core.compare.identity import search_texts
+from reconciler.core.compare.match import shared_identity
+from reconciler.core.compare.normalize import flatten_body
+from reconciler.core.compare.normalize import redact_for_plan
+
+
+
+
 
 PLAN_AGAIN = "plan again, and review what it shows"
 NOT_CARRIED = "E163"  # a secret that a look does not show
@@ -82,8 +98,8 @@ async def unchanged(run: Session, change: Update, parent_id: str) -> Found:
     ]
     if moved:
         raise conflict(f"{names(moved)} changed since the plan; nothing was sent.")
-    if change.adopts and not same_identity(
-        run.desired.entities[change.address].fields, live(kind, found.body), run.rules.keys(kind)
+    if change.adopts and not shared_identity(
+        run.desired.entities[change.address].fields, flatten_body(kind, found.body), run.rules.keys(kind)
     ):
         raise conflict("it is not the one any more that the plan was to adopt; nothing was sent.")
     return found
@@ -91,7 +107,7 @@ async def unchanged(run: Session, change: Update, parent_id: str) -> Found:
 
 def check_secrets(run: Session, entity: Entity, change: Update, found: Found) -> None:
     """Return where a PUT of what was found carries every secret that nobody declares. Raises NotDone."""
-    unusable = list(unusable_secrets(found.body, entity, change, run.shared_secrets))
+    unusable = list(find_unusable_secrets(found.body, entity, change, run.shared_secrets))
     if unusable:
         what = " and ".join(f"{one.path} {one.why}" for one in unusable)
         step = f"declare {unusable[0].path}, which every write then sends, or change it at the service"
@@ -132,7 +148,7 @@ def _check_same(run: Session, change: Update | Delete, found: Found, left: str) 
     reuse = find_reuse(
         address,
         record,
-        live(address.kind, found.body),
+        flatten_body(address.kind, found.body),
         entity.fields if entity and isinstance(change, Update) else None,
         keys=keys,
         salt=run.context.store.salt,
@@ -150,7 +166,9 @@ async def _other_is_there(run: Session, change: Delete, duplicate: Found, parent
     except NotFound:
         raise conflict(f"{stays} is not there any more; nothing was deleted.") from None
     # Not by our mark: a copy may carry it too.
-    if not same_identity(live(kind, kept.body), live(kind, duplicate.body), run.rules.identity.of(kind)):
+    if not shared_identity(
+        flatten_body(kind, kept.body), flatten_body(kind, duplicate.body), run.rules.identity.of(kind)
+    ):
         raise conflict(f"{stays} is now another entity; nothing was deleted.")
 
 
@@ -240,7 +258,7 @@ def _identities(run: Session, address: Address, seen: Fields) -> list[dict[str, 
 
 def shown(run: Session, kind: str, body: Mapping[str, Any]) -> Fields:
     """Return a body in the form that the plan's values have."""
-    return masked(kind, live(kind, body), run.plan.salt)
+    return redact_for_plan(kind, flatten_body(kind, body), run.plan.salt)
 
 
 async def same(run: Session, entity: Entity, parent_id: str) -> tuple[Hit, ...]:
@@ -271,7 +289,7 @@ async def search(
     Raises NotDone where some may have been missed.
     """
     # A row that does not show what it was found by would have to be looked at whole.
-    paths = (*(key or filters), *beside(key)) if KINDS[address.kind].brief else ()
+    paths = (*(key or filters), *fields_beside(key)) if KINDS[address.kind].brief else ()
     plain = tuple(dict.fromkeys(path for path in paths if "." not in path))
     query = Query(filters, plain)
     rows = await run.collection(address).search(query, workspace=run.workspace(address))
@@ -285,8 +303,8 @@ async def search(
 async def _confirmed(run: Session, entity: Entity, key: Key, row: Found) -> tuple[Hit, ...]:
     """Return the row as a hit if it is the entity: one that does not tell by this key is looked at whole."""
     keys = run.rules.keys(entity.address.kind)
-    fields = live(entity.address.kind, row.body)
-    by = same_identity(entity.fields, fields, keys)
+    fields = flatten_body(entity.address.kind, row.body)
+    by = shared_identity(entity.fields, fields, keys)
     if not by and may_be_same(key, entity.fields, fields):
         try:
             row = await get(run, entity.address, row.remote_id, "")
@@ -296,7 +314,7 @@ async def _confirmed(run: Session, entity: Entity, key: Key, row: Found) -> tupl
                 f"whether it exists cannot be told: the list shows {row.remote_id}, and a look at it does not"
             )
             raise NotDone("conflict", f"{what}; nothing was sent.", PLAN_AGAIN) from None
-        by = same_identity(entity.fields, live(entity.address.kind, row.body), keys)
+        by = shared_identity(entity.fields, flatten_body(entity.address.kind, row.body), keys)
     return (Hit(row, by),) if by else ()
 
 
@@ -314,7 +332,7 @@ async def _same_child(run: Session, entity: Entity, parent_id: str) -> tuple[Hit
         what = "a look at its contact finds nothing, and its list does not say the same; nothing was sent."
         raise NotDone("conflict", what, PLAN_AGAIN) from None
     keys = run.rules.keys(kind)
-    hits = ((row, same_identity(entity.fields, live(kind, row.body), keys)) for row in rows)
+    hits = ((row, shared_identity(entity.fields, flatten_body(kind, row.body), keys)) for row in rows)
     return tuple(Hit(row, by) for row, by in hits if by)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct, structs
 
-from reconciler.core.comparing.observe import observed
+from reconciler.core.compare.normalize import observe_entity
 from reconciler.core.runs import ticket
 from reconciler.engine.progress import reached
 from reconciler.engine.rows import inside, list_fields, shown_in, together
@@ -115,7 +115,7 @@ class _Reading:
     def _entities(self, found: Found) -> Iterable[LiveEntity]:
         yield self._entity(found)
         for kind, one in inside(self._kind, found):
-            yield observed(
+            yield observe_entity(
                 kind.name,
                 self._scope.workspace,
                 one.remote_id,
@@ -125,4 +125,6 @@ class _Reading:
             )
 
     def _entity(self, found: Found) -> LiveEntity:
-        return observed(self._scope.kind, self._scope.workspace, found.remote_id, found.body, seen=found.date)
+        return observe_entity(
+            self._scope.kind, self._scope.workspace, found.remote_id, found.body, seen=found.date
+        )

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from reconciler.core.comparing.diff import paths
-from reconciler.core.comparing.identity import beside
+from reconciler.core.compare.diff import paths_to_read
+from reconciler.core.compare.identity import fields_beside
 from reconciler.core.rules import Rules
 from reconciler.model.address import Address
 from reconciler.model.kinds import KINDS
@@ -39,9 +39,9 @@ class Wanted(Struct, frozen=True):
     def paths(self) -> frozenset[str]:
         """Every path that a match or a comparison may look at."""
         keys = self.rules.keys(self.scope.kind)
-        identities = {path for key in keys for path in (*key, *beside(key))}
+        identities = {path for key in keys for path in (*key, *fields_beside(key))}
         records = {str(address): record for address, record in self.records.items()}
-        return paths(self.entities.values(), records) | identities | self._shown
+        return paths_to_read(self.entities.values(), records) | identities | self._shown
 
     @property
     def _shown(self) -> frozenset[str]:

@@ -4,33 +4,47 @@
     as it was before                      looked at once more after the settle window; then *not taken*
     a new entity that is not the one sent  in doubt, never recorded; looked for by its own identity
 
-Only GET here. Judging the fields is core/comparing/taken.py.
+Only GET here. Judging the fields is core/compare/readback.py.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Mapping
 from sys import intern
 from typing import Any
-
-from msgspec import Struct, structs
-
-from reconciler.core.comparing import taken
-from reconciler.core.comparing.carrying import lost_secrets
-from reconciler.core.comparing.created import MadeAs, is_older, judge_created
-from reconciler.core.comparing.normalize import instant, live, trusted
-from reconciler.core.comparing.observe import observed
-from reconciler.core.comparing.taken import Reading
-from reconciler.core.planning.records import proven, record_of
+from msgspec import Struct
+from msgspec import structs
+from reconciler.core.planning.records import proven
+from reconciler.core.planning.records import record_of
 from reconciler.engine import look
 from reconciler.engine.attempt import Attempt
 from reconciler.engine.session import Session
-from reconciler.errors import InDoubt, ServiceError
+from reconciler.errors import InDoubt
+from reconciler.errors import ServiceError
 from reconciler.model.documents import Fields
 from reconciler.model.kinds import KINDS
-from reconciler.model.plans import Change, Update
+from reconciler.model.plans import Change
+from reconciler.model.plans import Update
 from reconciler.model.runs import FieldResult
-from reconciler.model.snapshots import Entity, LiveEntity, RecordedEntity
+from reconciler.model.snapshots import Entity
+from reconciler.model.snapshots import LiveEntity
+from reconciler.model.snapshots import RecordedEntity
 from reconciler.service.client import Found
 from reconciler.service.found import remote_id
+from reconciler.core.compare import readback
+from reconciler.core.compare.bodies import find_lost_secrets
+from reconciler.core.compare.normalize import flatten_body
+from reconciler.core.compare.normalize import observe_entity
+from reconciler.core.compare.normalize import parse_instant
+from reconciler.core.compare.normalize import reliable_modified
+from reconciler.core.compare.readback import MadeAs
+from reconciler.core.compare.readback import ReadBack
+from reconciler.core.compare.readback import is_older_than_request
+from reconciler.core.compare.readback import judge_created
+
+
+
+
 
 SHOWN_AGAIN = "reconciler plan shows it again; find out why the service does not take it"
 NOT_SHOWN_AGAIN = "E164"
@@ -45,7 +59,7 @@ class Proof(Struct, frozen=True):
     """
 
     record: RecordedEntity
-    reading: Reading
+    reading: ReadBack
     row: LiveEntity
     beside: str = ""
     lost: tuple[FieldResult, ...] = ()
@@ -98,7 +112,7 @@ def secrets_lost(run: Session, change: Update, looked: Found | None, found: Foun
         return ()
     entity, kind = run.desired.entities[change.address], change.address.kind
     before, after = look.shown(run, kind, looked.body), look.shown(run, kind, found.body)
-    paths = lost_secrets(looked.body, found.body, entity, change)
+    paths = find_lost_secrets(looked.body, found.body, entity, change)
     return tuple(FieldResult(path, before[path], after.get(path)) for path in paths)
 
 
@@ -109,7 +123,9 @@ def _rewritten(fields: Iterable[FieldResult]) -> str:
 
 def of_create(run: Session, entity: Entity, row: LiveEntity) -> Proof:
     """Return what a new entity proves: a declared field that it lacks was not taken."""
-    reading = taken.reading(row.kind, _to_be_seen(entity.fields), row.fields, before={}, salt=run.plan.salt)
+    reading = readback.judge_read_back(
+        row.kind, _to_be_seen(entity.fields), row.fields, before={}, salt=run.plan.salt
+    )
     row = _sharing(row, entity)
     record = record_of(entity, row, salt=run.context.store.salt, created=True)
     return Proof(_without(record, {field.path for field in reading.refused}), reading, row)
@@ -134,7 +150,7 @@ def of_update(
     entity, known = run.desired.entities[change.address], run.records.get(change.address)
     row = row_of_change(change, found, parent_id)
     before = row_of_change(change, looked, parent_id) if looked else None
-    reading = taken.reading(
+    reading = readback.judge_read_back(
         row.kind,
         sent_fields(change, entity),
         row.fields,
@@ -163,7 +179,7 @@ async def own(run: Session, attempt: Attempt, entity: Entity, made: Found) -> Li
     """Return the entity that a create has made, seen to be the one that was sent.
 
     The answer is enough where it shows its own id, every identity and every field. Else it is read. It may
-    show its identity in another way, and nothing else (core/comparing/created.py).
+    show its identity in another way, and nothing else (core/compare/readback.py).
     Raises InDoubt where the service names or shows another one.
     """
     if why := run.id_conflict(entity.address, made.remote_id):
@@ -173,7 +189,7 @@ async def own(run: Session, attempt: Attempt, entity: Entity, made: Found) -> Li
     row = row_of_change(attempt.change, made, attempt.parent_id)
     keys = run.rules.keys(row.kind)
     named = remote_id(made.body, KINDS[row.kind].segment) == made.remote_id
-    found = taken.identity(row.kind, entity.fields, row.fields, keys)
+    found = readback.judge_identity(row.kind, entity.fields, row.fields, keys)
     passed_s = run.context.timing.monotonic() - attempt.began
     if found == "other" and made_as(run, entity, row, within_s=passed_s) == "other":
         # Not even read: what it shows is somebody else's answer, whichever id it names.
@@ -201,14 +217,14 @@ def made_as(run: Session, entity: Entity, row: LiveEntity, *, within_s: float) -
         row.fields,
         keys=run.rules.keys(row.kind),
         of_another=run.is_of_another(entity.address, row.fields),
-        old=is_older(row.modified, row.seen, within_s=within_s),
+        old=is_older_than_request(row.modified, row.seen, within_s=within_s),
     )
 
 
 def row_of_change(change: Change, found: Found, parent_id: str) -> LiveEntity:
     """Return what the service shows of a change as a live entity."""
     kind, workspace = change.address.kind, change.address.workspace
-    return observed(kind, workspace, found.remote_id, found.body, seen=found.date, parent_id=parent_id)
+    return observe_entity(kind, workspace, found.remote_id, found.body, seen=found.date, parent_id=parent_id)
 
 
 def changed_meanwhile(
@@ -222,7 +238,7 @@ def changed_meanwhile(
         return ""
     kind = KINDS[change.address.kind]
     ours = {*(field.path for field in change.fields), *besides}
-    one, other = live(kind.name, before.body), live(kind.name, after.body)
+    one, other = flatten_body(kind.name, before.body), flatten_body(kind.name, after.body)
     paths = {path for path in one.keys() | other if not _alike(kind.name, path, one, other)} - ours
     known = kind.server_owned | set(kind.wire.values())
     paths |= {key for key in _nested(before.body, after.body) if key not in known}
@@ -230,7 +246,7 @@ def changed_meanwhile(
 
 
 def _alike(kind: str, path: str, one: Fields, other: Fields) -> bool:
-    return taken.same(kind, path, one.get(path, ""), other.get(path, ""))
+    return readback.reads_back_as(kind, path, one.get(path, ""), other.get(path, ""))
 
 
 def _nested(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
@@ -247,8 +263,8 @@ def _to_be_seen(fields: Fields) -> Fields:
 def _touched(before: LiveEntity, after: LiveEntity) -> bool:
     """Whether the service's time of change moved, or cannot tell."""
     # It has whole seconds, so one of the very second of the look may stand for two changes.
-    settled = trusted(before.modified, before.seen)
-    return not settled or instant(settled) != instant(after.modified)
+    settled = reliable_modified(before.modified, before.seen)
+    return not settled or parse_instant(settled) != parse_instant(after.modified)
 
 
 def _without(record: RecordedEntity, paths: Collection[str]) -> RecordedEntity:

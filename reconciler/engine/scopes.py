@@ -12,11 +12,11 @@ from http import HTTPStatus
 
 from msgspec import Struct, structs
 
-from reconciler.core.comparing import normalize
-from reconciler.core.comparing.evidence import MissedLook, is_wrong_service, judge_absence
-from reconciler.core.comparing.identity import identity_digests, search_texts
-from reconciler.core.comparing.match import Index
-from reconciler.core.comparing.observe import observed
+from reconciler.core.compare import normalize
+from reconciler.core.compare.evidence import MissedLook, is_wrong_service, judge_absence
+from reconciler.core.compare.identity import identity_digests, search_texts
+from reconciler.core.compare.match import IdentityIndex
+from reconciler.core.compare.normalize import observe_entity
 from reconciler.core.rules import Key
 from reconciler.core.runs import ticket
 from reconciler.engine.following import Asked, Following, Lists
@@ -83,8 +83,8 @@ class ScopeReader:
     # Each of these holds every entity, and few reads need more than one of them.
 
     @cached_property
-    def _declared(self) -> Index[Entity]:
-        return Index(self.wanted.entities.values(), self.keys)
+    def _declared(self) -> IdentityIndex[Entity]:
+        return IdentityIndex(self.wanted.entities.values(), self.keys)
 
     @cached_property
     def _sought(self) -> list[_Look]:
@@ -92,12 +92,12 @@ class ScopeReader:
         return looks + [_Look(entity.fields) for entity in self.wanted.entities.values()]
 
     @cached_property
-    def _ours(self) -> Index[_Look]:
-        return Index(self._sought, self.keys)
+    def _ours(self) -> IdentityIndex[_Look]:
+        return IdentityIndex(self._sought, self.keys)
 
     @cached_property
-    def _namesakes(self) -> Index[_Look]:
-        return Index(self._sought, (self.kind.listing.alike,) if self.kind.listing.alike else ())
+    def _namesakes(self) -> IdentityIndex[_Look]:
+        return IdentityIndex(self._sought, (self.kind.listing.alike,) if self.kind.listing.alike else ())
 
     async def read(self) -> ScopeRead:
         """Return the rows that matter, what belongs to them included; the others; how they were read.
@@ -423,7 +423,9 @@ class ScopeReader:
         if needs <= (row.known or frozenset()):
             return [row]
         # Not touched since we looked: what it showed then is what it shows now.
-        same = record.modified and normalize.instant(record.modified) == normalize.instant(row.modified)
+        same = record.modified and normalize.parse_instant(record.modified) == normalize.parse_instant(
+            row.modified
+        )
         if same and needs <= record.sent.keys():
             return [structs.replace(row, fields=record.shown, known=frozenset(record.sent))]
         return None
@@ -435,7 +437,7 @@ class ScopeReader:
         return self.kind.tickets and ticket.reserved(found.body.get("name"))
 
     def _entity(self, found: Found) -> LiveEntity:
-        return observed(
+        return observe_entity(
             self.kind.name, self.wanted.scope.workspace, found.remote_id, found.body, seen=found.date
         )
 
@@ -447,7 +449,7 @@ class ScopeReader:
         return [
             self._entity(found),
             *(
-                observed(
+                observe_entity(
                     kind.name, workspace, one.remote_id, one.body, seen=found.date, parent_id=found.remote_id
                 )
                 for kind, one in inside(self.kind, found)

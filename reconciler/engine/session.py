@@ -3,17 +3,17 @@
 No call is made here.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field
 from datetime import timedelta
 from functools import partial
 from itertools import chain
 from sys import intern
-
-from msgspec import Struct, structs
-
-from reconciler.core.comparing.match import Index
-from reconciler.core.comparing.proofs import texts
+from msgspec import Struct
+from msgspec import structs
 from reconciler.core.digests import stretch_secret
 from reconciler.core.planning.flapping import count_set_back
 from reconciler.core.planning.leaving import unmarking
@@ -21,17 +21,35 @@ from reconciler.core.planning.moves import with_carried
 from reconciler.core.planning.records import traced
 from reconciler.core.rules import Rules
 from reconciler.engine.attempt import Attempt
-from reconciler.engine.context import RunContext, utc_text
+from reconciler.engine.context import RunContext
+from reconciler.engine.context import utc_text
 from reconciler.engine.ledger import Ledger
 from reconciler.engine.stop import Halt
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
-from reconciler.model.plans import Change, Create, Delete, FieldChange, Plan, Update, action_of
-from reconciler.model.runs import Intent, Outcome, Result
-from reconciler.model.snapshots import Desired, LiveEntity, RecordedEntity, Scope
+from reconciler.model.plans import Change
+from reconciler.model.plans import Create
+from reconciler.model.plans import Delete
+from reconciler.model.plans import FieldChange
+from reconciler.model.plans import Plan
+from reconciler.model.plans import Update
+from reconciler.model.plans import action_of
+from reconciler.model.runs import Intent
+from reconciler.model.runs import Outcome
+from reconciler.model.runs import Result
+from reconciler.model.snapshots import Desired
+from reconciler.model.snapshots import LiveEntity
+from reconciler.model.snapshots import RecordedEntity
+from reconciler.model.snapshots import Scope
 from reconciler.service.client import Collection
 from reconciler.store.lock import lease_s
 from reconciler.store.recorded import Batch
+from reconciler.core.compare.match import IdentityIndex
+from reconciler.core.compare.password_digests import digest_texts
+
+
+
+
 
 RESUME = "reconciler resume"
 _tick_s = 0.01  # a sleep may end a little early, and then the deadline is not over yet
@@ -98,7 +116,7 @@ class Session:
     updated: dict[Address, tuple[FieldChange, ...]] = field(init=False)  # the fields of its updates
     moved_to: dict[Address, Address] = field(init=False)  # who is deleted -> who is made of the same identity
     leaving: frozenset[Address] = field(init=False)  # what its updates only take our mark off
-    _owners: dict[Scope, Index[_Owned]] = field(default_factory=dict)
+    _owners: dict[Scope, IdentityIndex[_Owned]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         context, workspaces = self.context, self.plan.target.workspaces
@@ -164,7 +182,7 @@ class Session:
             looks += [_Owned(fields, one.address) for one in self.records.values() for fields in _seen(one)]
             keys = self.rules.identity.of(scope.kind)
             here = (look for look in looks if Scope.of(look.address) == scope)
-            self._owners[scope] = Index(here, keys)
+            self._owners[scope] = IdentityIndex(here, keys)
         others = self._owners[scope].sharing(fields)
         # A device is its contact's: another contact's may have the same name.
         return any(one.address != address and one.address.above == address.above for one in others)
@@ -237,7 +255,7 @@ class Session:
     async def stretch(self, address: Address) -> None:
         """Compute beside the event loop what the record of a password takes: a look must not wait for it."""
         entity, salt = self.desired.entities.get(address), self.context.store.salt
-        for text in texts(entity, salt) if entity else ():
+        for text in digest_texts(entity, salt) if entity else ():
             await self.context.outside.offload(partial(stretch_secret, text, salt))
 
     async def before_call(self, attempt: Attempt) -> None:

@@ -3,32 +3,43 @@
     by its names    a search, where the lists of a kind tell what two of the same share
     by its list     what is as recent as the create, where the list comes in order of change; else all of it
 
-Only GET here. Whether somebody may be it is judged in core/comparing/created.py; what follows is settle.py's.
+Only GET here. Whether somebody may be it is judged in core/compare/readback.py; what follows is settle.py's.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
+from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from dataclasses import field
 from math import ceil
 from typing import Literal
-
-from reconciler.core.comparing.created import is_older, may_be_made
-from reconciler.core.comparing.match import same_identity
-from reconciler.core.comparing.normalize import instant, live
-from reconciler.core.comparing.observe import observed
 from reconciler.core.runs import ticket
 from reconciler.engine import look
-from reconciler.engine.session import NotDone, Session
-from reconciler.errors import Malformed, NotFound, Rejected
+from reconciler.engine.session import NotDone
+from reconciler.engine.session import Session
+from reconciler.errors import Malformed
+from reconciler.errors import NotFound
+from reconciler.errors import Rejected
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import KINDS
-from reconciler.model.snapshots import Entity, LiveEntity, Scope
+from reconciler.model.snapshots import Entity
+from reconciler.model.snapshots import LiveEntity
+from reconciler.model.snapshots import Scope
 from reconciler.service.client import Found
 from reconciler.service.found import Page
 from reconciler.service.profile import load_profile
 from reconciler.service.queries import Query
+from reconciler.core.compare.match import shared_identity
+from reconciler.core.compare.normalize import flatten_body
+from reconciler.core.compare.normalize import observe_entity
+from reconciler.core.compare.normalize import parse_instant
+from reconciler.core.compare.readback import is_older_than_request
+from reconciler.core.compare.readback import may_have_created
+
+
+
 
 # Seconds that a clock may have been set by since a create was sent.
 clock_margin_s = 3600.0
@@ -79,7 +90,9 @@ async def _named_alike(run: Session, entity: Entity, parent_id: str, *, within_s
     filters = {path: str(entity.fields[path]).strip() for path in kind.listing.alike}
     rows = await look.search(run, entity.address, filters)
     alike = [
-        row for row in rows if same_identity(entity.fields, live(kind.name, row.body), (kind.listing.alike,))
+        row
+        for row in rows
+        if shared_identity(entity.fields, flatten_body(kind.name, row.body), (kind.listing.alike,))
     ]
     return await _possible(run, entity, parent_id, alike, within_s=within_s)
 
@@ -112,15 +125,15 @@ async def _possible(
 
 
 def _may_be(run: Session, entity: Entity, row: LiveEntity, *, within_s: float) -> bool:
-    if is_older(row.modified, row.seen, within_s=within_s):
+    if is_older_than_request(row.modified, row.seen, within_s=within_s):
         return False
-    return may_be_made(
+    return may_have_created(
         row.kind,
         entity.fields,
         row.fields,
         keys=run.rules.keys(row.kind),
         salt=run.plan.salt,
-        fresh=instant(row.modified) is not None,
+        fresh=parse_instant(row.modified) is not None,
     )
 
 
@@ -135,7 +148,7 @@ def _undeclared(run: Session, address: Address, rows: Sequence[LiveEntity]) -> l
         if other in run.records or other == address or Scope.of(other) != Scope.of(address):
             continue
         if other.above == address.above:
-            hits = [row.remote_id for row in rows if same_identity(one.fields, row.fields, keys)]
+            hits = [row.remote_id for row in rows if shared_identity(one.fields, row.fields, keys)]
             hers.update(hits if len(hits) == 1 else ())
     return [row for row in rows if row.remote_id not in hers]
 
@@ -143,11 +156,11 @@ def _undeclared(run: Session, address: Address, rows: Sequence[LiveEntity]) -> l
 def is_declared_now(run: Session, row: LiveEntity, address: Address) -> bool:
     """Whether somebody has written the identity that is shown into the manifest since a create was sent."""
     now = run.context.desired.entities.get(address)
-    return now is not None and bool(same_identity(now.fields, row.fields, run.rules.keys(row.kind)))
+    return now is not None and bool(shared_identity(now.fields, row.fields, run.rules.keys(row.kind)))
 
 
 def _observed(address: Address, row: Found, parent_id: str) -> LiveEntity:
-    return observed(
+    return observe_entity(
         address.kind, address.workspace, row.remote_id, row.body, seen=row.date, parent_id=parent_id
     )
 
@@ -217,12 +230,12 @@ async def _recent(pages: AsyncIterator[Page], kind: Kind, back_s: float) -> tupl
         _check_whole(page.trouble)
         for row in page.rows:
             changed = str(row.body.get(kind.listing.changed) or "")
-            now = instant(changed)
+            now = parse_instant(changed)
             # A row without a time, or newer than the one before it: this is not the order that was asked for.
             ordered = ordered and now is not None and (before is None or now <= before)
             before = now
             rows.append(row)
-        if ordered and rows and is_older(changed, rows[-1].date, within_s=back_s):
+        if ordered and rows and is_older_than_request(changed, rows[-1].date, within_s=back_s):
             break
     return tuple(rows)
 

@@ -10,7 +10,7 @@ Every change of the plan ends in exactly one outcome, whatever happens (planning
 from collections.abc import Callable, Iterable, Iterator
 
 from reconciler.core.calls import summarize_gaps
-from reconciler.core.comparing.carrying import values_of_several
+from reconciler.core.compare.bodies import find_shared_secrets
 from reconciler.core.planning.order import waves
 from reconciler.engine.context import RunContext, utc_text
 from reconciler.engine.endings import noted
@@ -55,7 +55,10 @@ async def apply(
     # The store knows them by their new names already (rule M6): a kill from here on must find them so.
     records = {plan.renames.get(address, address): record for address, record in recorded.entities.items()}
     rows = list(live)
-    known, alike = known_ids(plan, records, rows), values_of_several(rows) if _updates(plan) else frozenset()
+    known, alike = (
+        known_ids(plan, records, rows),
+        find_shared_secrets(rows) if _updates(plan) else frozenset(),
+    )
     run = Session(context, plan, desired, records, known, alike)
     carrying = _Carrying(run, on_outcome)
     try:

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from reconciler.core.comparing.normalize import is_flag
+from reconciler.core.compare.normalize import is_flag
 from reconciler.manifest.entries import Entry, Steps, by_plural, entries, kind_at
 from reconciler.manifest.places import Places
 from reconciler.manifest.prune import ANY

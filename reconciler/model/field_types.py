@@ -3,12 +3,12 @@
 A cell names a behaviour. The layer that has the behaviour keeps a table from its names to functions, made by
 `require_rows`, so that a name without a function, or a function without a name, ends every command at once:
 
-    shape       how a value becomes flat paths, and how one of them is set: core/comparing/normalize.py,
-                core/comparing/merge.py, and the tables of `FieldShape` in live/ and manifest/
-    normal      the form in which equal means equal: core/comparing/normalize.py
-    same        which other spelling reads back as what was sent: core/comparing/taken.py
+    shape       how a value becomes flat paths, and how one of them is set: core/compare/normalize.py,
+                core/compare/bodies.py, and the tables of `FieldShape` in live/ and manifest/
+    normal      the form in which equal means equal: core/compare/normalize.py
+    same        which other spelling reads back as what was sent: core/compare/readback.py
     key         the form in which two values are one identity, and what a search for one asks for:
-                core/comparing/identity.py
+                core/compare/identity.py
     lookalike   what may tell that two entities are one: core/review/lookalikes.py
     check       what judges a declared value: core/declared/values/check.py
     xml         what its element holds: service/xml/forms.py
@@ -19,9 +19,14 @@ docs/adding-a-field-type.md adds one, step by step.
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeVar, get_args
-
+from typing import Any
+from typing import Literal
+from typing import TypeVar
+from typing import get_args
 from msgspec import Struct
+
+
+
 
 # The types that a field of a profile's kind may have.
 OwnType = Literal["text", "flag", "number", "email", "phone", "country", "zone", "group"]

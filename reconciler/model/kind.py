@@ -219,7 +219,7 @@ class Kind(Struct, frozen=True, dict=True):
 
     @cached_property
     def memory(self) -> dict[str, Any]:
-        """What core/comparing/normalize.py has looked up in these columns, by path."""
+        """What core/compare/normalize.py has looked up in these columns, by path."""
         return {}
 
     @cached_property

@@ -213,7 +213,7 @@ class ElsewhereRecords(Struct, frozen=True):
     ids: Mapping[Address, str]
 
 
-# By the workspace's alias and the number of a part: see core/comparing/proofs.py.
+# By the workspace's alias and the number of a part: see core/compare/password_digests.py.
 Proofs = Mapping[tuple[str, int], str]
 
 

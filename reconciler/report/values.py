@@ -12,7 +12,7 @@ from reconciler.model.kinds import KINDS
 from reconciler.model.plans import FieldChange
 from reconciler.report.escaping import escape_control
 
-MASK = "secret:"  # how a masked secret starts (core/comparing/normalize.py)
+MASK = "secret:"  # how a masked secret starts (core/compare/normalize.py)
 
 value_max = 60  # characters of a value that is shown without --full
 

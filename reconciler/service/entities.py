@@ -2,7 +2,7 @@
 
 Belongs here: which call each of these is. Not here: opening a client (client.py), the shapes of answers
 (shapes.py), carrying a call out (http/transport.py), walking pages (paging.py), choosing among matches
-(core/comparing/match.py).
+(core/compare/match.py).
 
 A `workspace` is the service's id; "" is the default workspace, and only a caller who means it passes "".
 Bodies are plain JSON dicts. Source: docs/service.md.
@@ -13,7 +13,7 @@ from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from typing import Any
 
-from reconciler.core.comparing.normalize import secrets_of
+from reconciler.core.compare.normalize import secrets_in_body
 from reconciler.errors import ServiceError, SettingsError
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import KINDS
@@ -186,7 +186,7 @@ class Collection(ReadCollection):
         try:
             yield
         except ServiceError as error:
-            withhold(error, secrets_of(self.kind, body))
+            withhold(error, secrets_in_body(self.kind, body))
             raise
 
     def _encoded(self, body: Mapping[str, Any]) -> bytes:

@@ -1,4 +1,4 @@
-"""Proofs that passwords are those last sent: rows in, values out. What they prove: core/comparing/proofs.py.
+"""Proofs that passwords are those last sent: rows in, values out. See core/compare/password_digests.py.
 
 A row that is missing or damaged is compared with nothing, and costs the plan time. So there is no seal, and
 nothing here raises CorruptRecord.

@@ -5,24 +5,37 @@ Belongs here: the reads. Not here: whom a recipient means (core/messaging/recipi
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
-
-from msgspec import Struct, structs
-
-from reconciler.core.comparing.match import Matches, Recognized, former_names, match
-from reconciler.core.comparing.observe import observed
-from reconciler.core.messaging.recipients import keys, unreached
-from reconciler.engine.context import Outside, ReadContext
+from collections.abc import Mapping
+from collections.abc import Sequence
+from msgspec import Struct
+from msgspec import structs
+from reconciler.core.messaging.recipients import keys
+from reconciler.core.messaging.recipients import unreached
+from reconciler.engine.context import Outside
+from reconciler.engine.context import ReadContext
 from reconciler.engine.opening import opened
 from reconciler.engine.reading import read_live
 from reconciler.engine.targets import target_of
-from reconciler.errors import InputError, NotFound
+from reconciler.errors import InputError
+from reconciler.errors import NotFound
 from reconciler.model.address import Address
 from reconciler.model.documents import Place
 from reconciler.model.plans import Workspace
 from reconciler.model.settings import Settings
-from reconciler.model.snapshots import Desired, LiveEntity, Recorded, Scope
+from reconciler.model.snapshots import Desired
+from reconciler.model.snapshots import LiveEntity
+from reconciler.model.snapshots import Recorded
+from reconciler.model.snapshots import Scope
 from reconciler.service.client import Reader
+from reconciler.core.compare.match import Matches
+from reconciler.core.compare.match import Recognized
+from reconciler.core.compare.match import former_names
+from reconciler.core.compare.match import match_entities
+from reconciler.core.compare.normalize import observe_entity
+
+
+
+
 
 
 class Person(Struct, frozen=True):
@@ -91,7 +104,7 @@ async def _matches(context: ReadContext, workspaces: tuple[Workspace, ...]) -> M
     )
     entities = tuple(wanted.entities.values())
     (scope,) = wanted.scopes
-    return match(entities, live.entities[scope], records, keys=rules.keys("contact"), former=former)
+    return match_entities(entities, live.entities[scope], records, keys=rules.keys("contact"), former=former)
 
 
 Look = tuple[str, LiveEntity] | None  # the MRI, and everything else
@@ -103,7 +116,7 @@ async def _look(reader: Reader, hit: Recognized, workspace: str) -> Look:
     except NotFound:
         return None
     mri = found.body.get("mri")
-    entity = observed("contact", hit.live.workspace, found.remote_id, found.body)
+    entity = observe_entity("contact", hit.live.workspace, found.remote_id, found.body)
     return (mri if isinstance(mri, str) else ""), entity
 
 

@@ -5,8 +5,8 @@ Every person is invented. Fields come as a mapping (`{"custom.employeeId": "1042
 
 from collections.abc import Iterable, Mapping
 
-from reconciler.core.comparing.diff import Salts
-from reconciler.core.comparing.normalize import declared, remembered
+from reconciler.core.compare.diff import Salts
+from reconciler.core.compare.normalize import digest_for_store, normalize_fields
 from reconciler.core.planning.plan import make_plan
 from reconciler.core.planning.scopes import Moment
 from reconciler.core.rules import Rules
@@ -155,8 +155,8 @@ def record(
 ) -> RecordedEntity:
     """Return what is remembered of an address: `sent`, and `shown` (the same, unless given)."""
     address = at(where)
-    values = remembered(address.kind, declared(address.kind, {**(sent or {}), **named}), salt)
-    looks = values if shown is None else remembered(address.kind, shown, salt)
+    values = digest_for_store(address.kind, normalize_fields(address.kind, {**(sent or {}), **named}), salt)
+    looks = values if shown is None else digest_for_store(address.kind, shown, salt)
     return RecordedEntity(address, remote_id, parent, values, looks, modified, protected)
 
 

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from core.build import PHONE, at, device, phone
 
-from reconciler.core.comparing.carrying import (
+from reconciler.core.compare.bodies import (
     MASKS,
-    lost_secrets,
-    unusable_secrets,
-    values_of_several,
-    why_no_secret,
+    find_lost_secrets,
+    find_shared_secrets,
+    find_unusable_secrets,
+    make_update_body,
+    why_not_secret,
 )
-from reconciler.core.comparing.merge import update_body
 from reconciler.model.address import Address
 from reconciler.model.documents import Controls, Place
 from reconciler.model.kind import Kind
@@ -40,7 +40,7 @@ def renamed(entity: Entity, *paths: str) -> Update:
 
 def why_not(body: dict[str, Any], entity: Entity | None = None) -> list[str]:
     entity = entity or undeclared(deviceName="New")
-    return [one.why for one in unusable_secrets(body, entity, renamed(entity))]
+    return [one.why for one in find_unusable_secrets(body, entity, renamed(entity))]
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def why_not(body: dict[str, Any], entity: Entity | None = None) -> list[str]:
 )
 def test_what_may_be_a_token_is_carried(value: str) -> None:
     """A false alarm would leave a device alone that nothing is wrong with."""
-    assert why_no_secret(value) == ""
+    assert why_not_secret(value) == ""
     assert why_not({**BODY, "pushToken": value}) == []
 
 
@@ -105,7 +105,7 @@ def test_what_may_be_a_token_is_carried(value: str) -> None:
 )
 def test_what_stands_for_a_token_is_never_sent(value: str) -> None:
     """Sent back, it would be the token, and nobody would be reached by that phone again."""
-    assert why_no_secret(value)
+    assert why_not_secret(value)
     assert len(why_not({**BODY, "pushToken": value})) == 1
 
 
@@ -150,10 +150,10 @@ def test_a_value_that_several_people_show_is_no_ones_token() -> None:
     others = [phone(f"F{at}", f"E{at}", pushToken=f"{TOKEN}{at}") for at in range(4)]
     entity = undeclared(deviceName="New")
 
-    assert values_of_several([*two, *same_person]) == frozenset()
-    assert values_of_several([*two, third]) == {TOKEN}
-    assert values_of_several([*two, third, *others]) == frozenset(), "a phone that three people share"
-    (unusable,) = unusable_secrets(BODY, entity, renamed(entity), frozenset({TOKEN}))
+    assert find_shared_secrets([*two, *same_person]) == frozenset()
+    assert find_shared_secrets([*two, third]) == {TOKEN}
+    assert find_shared_secrets([*two, third, *others]) == frozenset(), "a phone that three people share"
+    (unusable,) = find_unusable_secrets(BODY, entity, renamed(entity), frozenset({TOKEN}))
     assert (unusable.path, unusable.why) == ("pushToken", "is the same for several of them")
 
 
@@ -161,7 +161,7 @@ def test_a_put_carries_the_token_that_was_just_read() -> None:
     """To the character: the device stays reachable."""
     entity = undeclared(deviceName="New")
 
-    body = update_body(BODY, entity, renamed(entity))
+    body = make_update_body(BODY, entity, renamed(entity))
 
     assert (body["pushToken"], body["deviceName"]) == (TOKEN, "New")
 
@@ -172,21 +172,21 @@ def test_a_declared_token_stands_in_for_a_mask(shown: object) -> None:
     entity = device("ops/jane/phone", deviceName="New", pushToken=TOKEN)
 
     assert why_not({**BODY, "pushToken": shown}, entity) == []
-    assert update_body({**BODY, "pushToken": shown}, entity, renamed(entity))["pushToken"] == TOKEN
+    assert make_update_body({**BODY, "pushToken": shown}, entity, renamed(entity))["pushToken"] == TOKEN
 
 
 def test_a_declared_token_does_not_overwrite_what_a_look_shows() -> None:
     """What a plan did not show is not written: somebody has set another one since."""
     entity = device("ops/jane/phone", deviceName="New", pushToken="old-token-of-jane")
 
-    assert update_body(BODY, entity, renamed(entity))["pushToken"] == TOKEN
+    assert make_update_body(BODY, entity, renamed(entity))["pushToken"] == TOKEN
 
 
 def test_an_ignored_token_is_carried_and_never_stands_in() -> None:
     """meta.ignore leaves it to whoever sets it, and an undo has digests there."""
     entity = device("ops/jane/phone", controls=Controls(ignore=frozenset({"pushToken"})), deviceName="New")
 
-    assert update_body(BODY, entity, renamed(entity))["pushToken"] == TOKEN
+    assert make_update_body(BODY, entity, renamed(entity))["pushToken"] == TOKEN
     assert why_not({**BODY, "pushToken": "****"}, entity) == ["is shorter than a secret can be"]
 
 
@@ -195,15 +195,15 @@ def test_a_token_that_is_not_shown_as_it_was_is_lost(after: object) -> None:
     """The read-back is the only witness: nothing keeps the token."""
     entity = undeclared(deviceName="New")
 
-    assert lost_secrets(BODY, {**BODY, "pushToken": after}, entity, renamed(entity)) == ("pushToken",)
-    assert lost_secrets(BODY, BODY, entity, renamed(entity)) == ()
+    assert find_lost_secrets(BODY, {**BODY, "pushToken": after}, entity, renamed(entity)) == ("pushToken",)
+    assert find_lost_secrets(BODY, BODY, entity, renamed(entity)) == ()
 
 
 def test_a_token_that_is_changed_is_judged_by_its_own_read_back() -> None:
     """It is in the change, so it is declared."""
     entity = device("ops/jane/phone", pushToken="new-token-of-jane")
 
-    assert lost_secrets(BODY, {**BODY, "pushToken": "x"}, entity, renamed(entity, "pushToken")) == ()
+    assert find_lost_secrets(BODY, {**BODY, "pushToken": "x"}, entity, renamed(entity, "pushToken")) == ()
     assert at("device/ops/jane/phone") == entity.address
 
 
@@ -248,13 +248,13 @@ def test_a_secret_of_a_group_is_carried_with_all_that_stands_there(gate: Kind) -
     entity = of_gate(**{"door.side": "right", "password": "declared"})
     change = renamed(entity, "door.side")
 
-    body = update_body(GATE, entity, change)
+    body = make_update_body(GATE, entity, change)
 
     assert body["door"] == {"side": "right", "code": TOKEN, "colour": "red"}
     assert body["hook"] == "invented-hook-0001"
-    assert list(unusable_secrets(GATE, entity, change)) == []
+    assert list(find_unusable_secrets(GATE, entity, change)) == []
     gone = {**GATE, "door": {"side": "right"}}
-    assert lost_secrets(GATE, gone, entity, change) == ("door.code",)
+    assert find_lost_secrets(GATE, gone, entity, change) == ("door.code",)
     assert gate.name == "gate"
 
 
@@ -274,7 +274,7 @@ def test_a_secret_that_is_not_needed_may_not_be_there(
     """Nothing is lost of what is not set; a mask in its place is a loss all the same."""
     entity = of_gate(**{"door.side": "right"})
 
-    found = [one.path for one in unusable_secrets(body, entity, renamed(entity, "door.side"))]
+    found = [one.path for one in find_unusable_secrets(body, entity, renamed(entity, "door.side"))]
 
     assert found == paths
     assert gate.name == "gate"

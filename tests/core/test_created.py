@@ -4,9 +4,13 @@ from typing import Any
 
 import pytest
 
-from reconciler.core.comparing.created import is_older, judge_created, may_be_made
-from reconciler.core.comparing.normalize import masked
-from reconciler.core.comparing.taken import reading
+from reconciler.core.compare.normalize import redact_for_plan
+from reconciler.core.compare.readback import (
+    is_older_than_request,
+    judge_created,
+    judge_read_back,
+    may_have_created,
+)
 from reconciler.model.documents import Fields
 
 MAIL = (("workEmailAddress1",),)
@@ -20,7 +24,7 @@ THEIRS = "p9@example.com"
 
 
 def judged(shown: Fields, *, of_another: bool = False, old: bool = False, sent: Fields = SENT) -> str:
-    said = reading("contact", sent, shown, before={}, salt="salt")
+    said = judge_read_back("contact", sent, shown, before={}, salt="salt")
     return judge_created("contact", sent, said, shown, keys=MAIL, of_another=of_another, old=old)
 
 
@@ -79,7 +83,7 @@ def test_a_hidden_identity_is_taken_for_it_where_nothing_differs() -> None:
 )
 def test_what_is_older_than_the_request_was_there_before(modified: str, seen: str, *, old: bool) -> None:
     """Both times are the service's own: no clock of this machine is in it."""
-    assert is_older(modified, seen, within_s=5.0) == old
+    assert is_older_than_request(modified, seen, within_s=5.0) == old
 
 
 DEVICE = (("appId", "deviceName"),)
@@ -97,7 +101,7 @@ FILE: Fields = {"name": "staff.csv", "scope": "private", "mimeType": "text/csv",
 def may_be(
     shown: Fields, *, sent: Fields = SENT, kind: str = "contact", keys: Any = MAIL, fresh: bool = True
 ) -> bool:
-    return may_be_made(kind, sent, shown, keys=keys, salt="salt", fresh=fresh)
+    return may_have_created(kind, sent, shown, keys=keys, salt="salt", fresh=fresh)
 
 
 @pytest.mark.parametrize("fresh", [True, False])
@@ -150,7 +154,7 @@ def test_where_the_identity_is_all_that_was_sent_nothing_is_known() -> None:
     assert not may_be({"workEmailAddress1": "p9@example.net"}, sent=alone)
 
 
-@pytest.mark.parametrize("token", ["token-of-jane", masked("device", PHONE, "salt")["pushToken"]])
+@pytest.mark.parametrize("token", ["token-of-jane", redact_for_plan("device", PHONE, "salt")["pushToken"]])
 def test_a_device_under_another_name_is_known_by_its_token(token: str) -> None:
     """Also after a kill, where a plan holds the token as a digest."""
     sent = {**PHONE, "pushToken": token}

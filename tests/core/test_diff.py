@@ -18,9 +18,9 @@ from core.build import (
     row,
 )
 
-from reconciler.core.comparing import normalize
-from reconciler.core.comparing.diff import Difference, as_recorded, diff, paths
-from reconciler.core.comparing.normalize import WITHHELD, mask
+from reconciler.core.compare import normalize
+from reconciler.core.compare.diff import Difference, diff_entity, paths_to_read, unchanged_since_apply
+from reconciler.core.compare.normalize import WITHHELD, mask_secret
 from reconciler.core.planning.records import to_keep
 from reconciler.model.documents import Controls
 from reconciler.model.plans import FieldChange
@@ -56,7 +56,7 @@ def expected(d: str | None, sent: str | None, shown: str, now: str) -> str:
 def compare(
     entity: Entity, there: LiveEntity, known: RecordedEntity | None = None, *, reactivate: bool = False
 ) -> Difference:
-    return diff(entity, there, known, salts=SALTS, reactivate=reactivate)
+    return diff_entity(entity, there, known, salts=SALTS, reactivate=reactivate)
 
 
 def word(result: Difference) -> str:
@@ -244,7 +244,9 @@ def test_a_device_that_the_manifest_disables_is_not_reactivated() -> None:
 )
 def test_spellings_of_the_status_make_no_change(declared_as: str, shown_as: str) -> None:
     """D4, D5: a needless PUT would reset the service's failure counter."""
-    there = row("device", "ops", "D1", normalize.live("device", {**PHONE, "status": shown_as}), parent="A1")
+    there = row(
+        "device", "ops", "D1", normalize.flatten_body("device", {**PHONE, "status": shown_as}), parent="A1"
+    )
 
     assert compare(device("ops/jane/phone", status=declared_as), there) == Difference()
 
@@ -266,7 +268,7 @@ def test_a_changed_push_token_is_shown_only_as_masks_under_the_salt_of_the_plan(
 
     (change,) = compare(device("ops/jane/phone", pushToken="new-canary"), there, known).fields
 
-    before, after = mask("old-canary", PLAN_SALT), mask("new-canary", PLAN_SALT)
+    before, after = mask_secret("old-canary", PLAN_SALT), mask_secret("new-canary", PLAN_SALT)
     assert change == FieldChange("pushToken", before, after, "declared")
     assert compare(device("ops/jane/phone", pushToken="old-canary"), there, known) == Difference()
 
@@ -327,7 +329,7 @@ def test_nothing_is_to_do_only_where_the_rules_find_nothing(field: str) -> None:
             shown={} if sent is None else {field: shown},
             protected=known_protected,
         )
-        if as_recorded(entity, there, known):
+        if unchanged_since_apply(entity, there, known):
             glances += 1
             assert compare(entity, there, known) == Difference()
             assert not [*to_keep(entity, there, known, STORE_SALT)]
@@ -342,17 +344,17 @@ def test_what_the_service_disabled_is_no_glance() -> None:
     known = record("device/ops/jane/pixel", "D1", {**PHONE, "status": "ACTIVE"}, shown={"status": "DISABLED"})
     there = row("device", "ops", "D1", {**PHONE, "status": "DISABLED"})
 
-    assert not as_recorded(entity, there, known)
-    assert not as_recorded(entity, there, known, reactivate=True)
+    assert not unchanged_since_apply(entity, there, known)
+    assert not unchanged_since_apply(entity, there, known, reactivate=True)
 
 
 def test_what_a_difference_will_look_at_is_told_before_it_is_read() -> None:
     """A list that brings less than this would make unread fields look empty."""
     known = record("contact/ops/jane", "A1", jobTitle="Clerk")
 
-    assert paths([contact("ops/jane", firstName="Jane")], {"x": known}) == {"firstName", "jobTitle"}
+    assert paths_to_read([contact("ops/jane", firstName="Jane")], {"x": known}) == {"firstName", "jobTitle"}
 
 
 def test_another_salt_of_the_store_is_another_digest() -> None:
     """The digests of two stores cannot be compared by whoever holds both."""
-    assert mask("token", STORE_SALT) != mask("token", PLAN_SALT)
+    assert mask_secret("token", STORE_SALT) != mask_secret("token", PLAN_SALT)

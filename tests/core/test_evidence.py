@@ -5,7 +5,7 @@ from typing import get_args
 
 import pytest
 
-from reconciler.core.comparing.evidence import (
+from reconciler.core.compare.evidence import (
     ABSENCE,
     ListSays,
     MissedLook,

@@ -8,7 +8,7 @@ import pytest
 import tally
 from core.identity_table import COUNTRIES, DOMAINS, LETTERS, NEAR, near_miss, one_spelling, spellings
 
-from reconciler.core.comparing.identity import (
+from reconciler.core.compare.identity import (
     appearance_of,
     email_key,
     identity_key,
@@ -16,9 +16,9 @@ from reconciler.core.comparing.identity import (
     identity_text,
     looks_like,
     may_be_same,
+    number_key,
     search_texts,
 )
-from reconciler.core.comparing.phone_numbers import number_key
 from reconciler.core.text import fold_case
 from reconciler.model.documents import Scalar
 from reconciler.model.kinds import CONTACT

@@ -4,7 +4,7 @@ import unicodedata
 
 from core.build import MARKED, at, contact, device, person, phone, record, recorded
 
-from reconciler.core.comparing.match import Index, Matches, Recognized, match, same_identity
+from reconciler.core.compare.match import IdentityIndex, Matches, Recognized, match_entities, shared_identity
 from reconciler.model.address import Address
 from reconciler.model.snapshots import Entity, LiveEntity, RecordedEntity
 
@@ -20,7 +20,7 @@ def matches(
     keys: tuple[tuple[str, ...], ...] = MAIL,
     former: dict[Address, Address] | None = None,
 ) -> Matches:
-    return match(entities, rows, recorded(*records).entities, keys=keys, former=former or {})
+    return match_entities(entities, rows, recorded(*records).entities, keys=keys, former=former or {})
 
 
 def ids(result: Matches) -> dict[Address, str]:
@@ -232,11 +232,11 @@ def test_same_identity_names_the_fields_by_which_two_are_the_same() -> None:
     """The exact lookup before a create uses the same rule as the plan."""
     fields = {"custom.employeeId": "1", "workEmailAddress1": "JANE@example.com"}
 
-    assert same_identity(fields, {"workEmailAddress1": "jane@example.com"}, STAFF) == "workEmailAddress1"
-    assert same_identity(fields, {"custom.employeeId": "1"}, STAFF) == "custom.employeeId"
-    assert same_identity(fields, {"custom.employeeId": "11"}, STAFF) == ""
-    assert same_identity({}, {}, STAFF) == ""
-    assert same_identity(
+    assert shared_identity(fields, {"workEmailAddress1": "jane@example.com"}, STAFF) == "workEmailAddress1"
+    assert shared_identity(fields, {"custom.employeeId": "1"}, STAFF) == "custom.employeeId"
+    assert shared_identity(fields, {"custom.employeeId": "11"}, STAFF) == ""
+    assert shared_identity({}, {}, STAFF) == ""
+    assert shared_identity(
         dict(phone("D1", "A1").fields), phone("D2", "A1").fields, (("appId", "deviceName"),)
     ) == ("appId+deviceName")
 
@@ -245,7 +245,7 @@ def test_an_index_answers_with_the_first_identity_that_anybody_shares() -> None:
     """M2: a weaker identity is asked only where the stronger one finds nobody."""
     one = person("A1", {"custom.employeeId": "1"}, workEmailAddress1="a@example.com")
     two = person("B2", workEmailAddress1="b@example.com")
-    index = Index([one, two], STAFF)
+    index = IdentityIndex([one, two], STAFF)
 
     assert index.candidates({"custom.employeeId": "1", "workEmailAddress1": "b@example.com"}) == (
         "custom.employeeId",

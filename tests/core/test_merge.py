@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from core.build import PHONE, at, contact, device, resource
 
-from reconciler.core.comparing.merge import create_body, update_body
+from reconciler.core.compare.bodies import make_create_body, make_update_body
 from reconciler.model.documents import Controls
 from reconciler.model.plans import FieldChange, Update
 from reconciler.model.snapshots import Entity
@@ -39,7 +39,7 @@ SERVER_OWNED = ("id", "type", "mri", "lastModifiedTime", "locations", "link", "d
 def updated(entity: Entity, *paths: str, fresh: dict[str, Any] | None = None) -> dict[str, Any]:
     """The body of an update that changes these paths."""
     changes = tuple(FieldChange(path, None, None, "declared") for path in paths)
-    return update_body(
+    return make_update_body(
         FRESH if fresh is None else fresh, entity, Update(entity.address, "f:1", "A1", changes)
     )
 
@@ -59,7 +59,7 @@ def test_a_create_sends_what_is_declared_in_the_form_of_the_service() -> None:
         password="hush",
     )
 
-    assert create_body(entity) == {
+    assert make_create_body(entity) == {
         "firstName": " Jane",
         "status": "Active",
         "password": "hush",
@@ -70,7 +70,7 @@ def test_a_create_sends_what_is_declared_in_the_form_of_the_service() -> None:
 
 def test_a_resource_is_sent_with_its_payload_in_base64() -> None:
     """The digest stays with us."""
-    body = create_body(resource("ops/staff", b"a,b\n"))
+    body = make_create_body(resource("ops/staff", b"a,b\n"))
 
     assert body == {
         "name": "staff.csv",
@@ -207,7 +207,7 @@ def test_a_reactivation_sends_the_active_status(entity: Entity) -> None:
         (FieldChange("status", "DISABLED", "ACTIVE", "reactivated"),),
     )
 
-    assert update_body({**PHONE, "status": "DISABLED"}, entity, change)["status"] == "ACTIVE"
+    assert make_update_body({**PHONE, "status": "DISABLED"}, entity, change)["status"] == "ACTIVE"
 
 
 def test_a_secret_is_sent_in_clear_though_the_change_holds_a_mask() -> None:

@@ -4,16 +4,16 @@ import unicodedata
 
 import pytest
 
-from reconciler.core.comparing.identity import identity_key
-from reconciler.core.comparing.normalize import (
-    custom_name,
-    declared,
-    instant,
-    live,
-    mask,
-    masked,
-    scalar_of,
-    trusted,
+from reconciler.core.compare.identity import identity_key
+from reconciler.core.compare.normalize import (
+    custom_field_name,
+    flatten_body,
+    mask_secret,
+    normalize_fields,
+    normalize_value,
+    parse_instant,
+    redact_for_plan,
+    reliable_modified,
 )
 from reconciler.core.text import marks_max, normalize_unicode
 from reconciler.model.kinds import KINDS
@@ -51,7 +51,7 @@ WIRE_CONTACT = {
 
 def test_a_contact_of_the_service_becomes_flat_fields() -> None:
     """D1: set-valued fields by channel and by name; server-owned and empty fields are not compared."""
-    assert live("contact", WIRE_CONTACT) == {
+    assert flatten_body("contact", WIRE_CONTACT) == {
         "firstName": "Jane",
         "lastName": "Doe",
         "status": "A",
@@ -72,7 +72,7 @@ def test_the_order_of_a_list_says_nothing(key: str) -> None:
     rows = WIRE_CONTACT[key]
     assert isinstance(rows, list)
 
-    assert live("contact", {**WIRE_CONTACT, key: rows[::-1]}) == live("contact", WIRE_CONTACT)
+    assert flatten_body("contact", {**WIRE_CONTACT, key: rows[::-1]}) == flatten_body("contact", WIRE_CONTACT)
 
 
 def test_a_bare_object_is_a_list_of_one() -> None:
@@ -82,7 +82,7 @@ def test_a_bare_object_is_a_list_of_one() -> None:
         "customFields": {"fieldName": "employeeId", "fieldValue": "1"},
     }
 
-    assert live("contact", body) == {
+    assert flatten_body("contact", body) == {
         "messagingOptions.sms.primary": "WorkMobilePhone1",
         "custom.employeeId": "1",
     }
@@ -93,7 +93,7 @@ def test_a_custom_field_may_come_as_a_number_or_a_truth(value: object, text: obj
     """A manifest holds text: what was taken for nothing, or for another thing, would be written again."""
     body = {"customFields": [{"searchKey": "custom_id", "fieldValue": value}]}
 
-    assert live("contact", body).get("custom.id") == text
+    assert flatten_body("contact", body).get("custom.id") == text
 
 
 @pytest.mark.parametrize(
@@ -108,12 +108,12 @@ def test_a_custom_field_may_come_as_a_number_or_a_truth(value: object, text: obj
 )
 def test_shapes_that_say_nothing_are_no_fields(body: dict[str, object]) -> None:
     """Live data of any shape is data, never a crash."""
-    assert live("contact", body) == {}
+    assert flatten_body("contact", body) == {}
 
 
 def test_an_unknown_scalar_is_kept_and_a_number_is_text() -> None:
     """A deployment may have fields that the settings name and the schema does not."""
-    assert live("contact", {"favouriteColour": "blue", "floor": 7, "vip": True}) == {
+    assert flatten_body("contact", {"favouriteColour": "blue", "floor": 7, "vip": True}) == {
         "favouriteColour": "blue",
         "floor": "7",
         "vip": "true",
@@ -122,15 +122,15 @@ def test_an_unknown_scalar_is_kept_and_a_number_is_text() -> None:
 
 def test_write_only_fields_of_an_answer_are_not_compared() -> None:
     """D3: what is never shown reliably is compared by its record."""
-    assert live("contact", {"password": "hush", "secretAnswer": "Rex"}) == {}
-    assert live("resource", {"name": "a.csv", "content": "x", "url": "https://cdn.example.com/a"}) == {
-        "name": "a.csv"
-    }
+    assert flatten_body("contact", {"password": "hush", "secretAnswer": "Rex"}) == {}
+    assert flatten_body(
+        "resource", {"name": "a.csv", "content": "x", "url": "https://cdn.example.com/a"}
+    ) == {"name": "a.csv"}
 
 
 def test_declared_keeps_the_empty_value() -> None:
     """S2: absent is not ours, and "" is a wish of its own."""
-    assert declared("contact", {"jobTitle": "", "firstName": " Jane "}) == {
+    assert normalize_fields("contact", {"jobTitle": "", "firstName": " Jane "}) == {
         "jobTitle": "",
         "firstName": "Jane",
     }
@@ -139,27 +139,27 @@ def test_declared_keeps_the_empty_value() -> None:
 @pytest.mark.parametrize("spelling", ["Active", "ACTIVE", "active", "A", "a", " active "])
 def test_spellings_of_an_active_device_are_equal(spelling: str) -> None:
     """D4: Active, ACTIVE, active, A."""
-    assert scalar_of("device", "status", spelling) == "ACTIVE"
-    assert scalar_of("contact", "status", spelling) == "A"
+    assert normalize_value("device", "status", spelling) == "ACTIVE"
+    assert normalize_value("contact", "status", spelling) == "A"
 
 
 @pytest.mark.parametrize("spelling", ["Disabled", "DISABLED", "disabled", "D", "d"])
 def test_spellings_of_a_disabled_device_are_equal(spelling: str) -> None:
     """D4: the same for the other state."""
-    assert scalar_of("device", "status", spelling) == "DISABLED"
-    assert scalar_of("contact", "status", spelling) == "D"
+    assert normalize_value("device", "status", spelling) == "DISABLED"
+    assert normalize_value("contact", "status", spelling) == "D"
 
 
 def test_a_status_that_nobody_has_heard_of_stays_as_it_is() -> None:
     """A fold is a table of known spellings, not a guess."""
-    assert scalar_of("device", "status", "Paused") == "Paused"
+    assert normalize_value("device", "status", "Paused") == "Paused"
 
 
 @pytest.mark.parametrize("path", ["firstName", "custom.status", "statusText"])
 def test_only_the_status_itself_is_folded(path: str) -> None:
     """A person may be called A."""
-    assert scalar_of("contact", path, "A") == "A"
-    assert scalar_of("contact", path, "active") == "active"
+    assert normalize_value("contact", path, "A") == "A"
+    assert normalize_value("contact", path, "active") == "active"
 
 
 @pytest.mark.parametrize(
@@ -167,8 +167,8 @@ def test_only_the_status_itself_is_folded(path: str) -> None:
 )
 def test_enabled_is_a_truth_however_it_is_written(text: str, value: object) -> None:
     """Samples send the string, recorded answers hold the boolean."""
-    assert scalar_of("contact", "messagingOptions.sms.enabled", text) == value
-    assert scalar_of("contact", "custom.enabled", text) == text
+    assert normalize_value("contact", "messagingOptions.sms.enabled", text) == value
+    assert normalize_value("contact", "custom.enabled", text) == text
 
 
 def test_unicode_forms_of_one_text_are_equal() -> None:
@@ -176,12 +176,14 @@ def test_unicode_forms_of_one_text_are_equal() -> None:
     composed, split = "Zoë", unicodedata.normalize("NFD", "Zoë")
 
     assert composed != split
-    assert scalar_of("contact", "firstName", split) == scalar_of("contact", "firstName", f" {composed}\u00a0")
+    assert normalize_value("contact", "firstName", split) == normalize_value(
+        "contact", "firstName", f" {composed}\u00a0"
+    )
 
 
 def test_letter_case_of_a_name_is_a_difference() -> None:
     """Normal form is for what the service treats as equal, and for nothing else."""
-    assert scalar_of("contact", "firstName", "jane") != scalar_of("contact", "firstName", "Jane")
+    assert normalize_value("contact", "firstName", "jane") != normalize_value("contact", "firstName", "Jane")
 
 
 def test_identity_is_compared_after_one_key_function() -> None:
@@ -196,27 +198,29 @@ def test_identity_is_compared_after_one_key_function() -> None:
 @pytest.mark.parametrize("value", ["token", "secret:token", "secret:0123456789abcdef", "ünï"])
 def test_a_mask_hides_every_secret(value: str) -> None:
     """Also one that happens to look like a mask."""
-    hidden = mask(value, "salt")
+    hidden = mask_secret(value, "salt")
 
     assert isinstance(hidden, str)
     assert hidden.startswith("secret:")
     assert value not in hidden
-    assert hidden == mask(value, "salt") != mask(value, "other salt")
+    assert hidden == mask_secret(value, "salt") != mask_secret(value, "other salt")
 
 
 def test_a_mask_of_nothing_is_nothing() -> None:
     """S2: clearing a secret is no secret."""
-    assert mask("", "salt") == ""
+    assert mask_secret("", "salt") == ""
 
 
 def test_only_secret_fields_are_masked() -> None:
     """A plan that hides everything cannot be reviewed."""
     fields = {"pushToken": "t", "deviceName": "Phone"}
 
-    hidden = masked("device", fields, "salt")
+    hidden = redact_for_plan("device", fields, "salt")
 
-    assert hidden == {"pushToken": mask("t", "salt"), "deviceName": "Phone"}
-    assert all(masked(kind, {path: "x"}, "s")[path] != "x" for kind in KINDS for path in KINDS[kind].secret)
+    assert hidden == {"pushToken": mask_secret("t", "salt"), "deviceName": "Phone"}
+    assert all(
+        redact_for_plan(kind, {path: "x"}, "s")[path] != "x" for kind in KINDS for path in KINDS[kind].secret
+    )
 
 
 @pytest.mark.parametrize(
@@ -236,20 +240,20 @@ def test_a_time_of_change_is_relied_upon_only_when_it_was_two_seconds_old(
     modified: str, seen: str, *, kept: bool
 ) -> None:
     """The service counts whole seconds: an edit in the same second leaves the same time behind."""
-    assert trusted(modified, seen) == (modified if kept else "")
+    assert reliable_modified(modified, seen) == (modified if kept else "")
 
 
 def test_a_moment_without_a_zone_names_no_moment() -> None:
     """Two clocks cannot be compared by guessing where they hang."""
-    assert instant("2026-03-01T12:00:00") is None
-    assert instant("2026-03-01T12:00:00Z") == instant("2026-03-01T23:00:00+11:00")
+    assert parse_instant("2026-03-01T12:00:00") is None
+    assert parse_instant("2026-03-01T12:00:00Z") == parse_instant("2026-03-01T23:00:00+11:00")
 
 
 def test_a_custom_field_is_known_by_its_search_key_first() -> None:
     """The display name may be changed by the vendor; the key is what searches use."""
-    assert custom_name({"fieldName": "Employee ID", "searchKey": "custom_employeeId"}) == "employeeId"
-    assert custom_name({"fieldName": "employeeId", "searchKey": "other"}) == "employeeId"
-    assert custom_name({}) == ""
+    assert custom_field_name({"fieldName": "Employee ID", "searchKey": "custom_employeeId"}) == "employeeId"
+    assert custom_field_name({"fieldName": "employeeId", "searchKey": "other"}) == "employeeId"
+    assert custom_field_name({}) == ""
 
 
 def test_a_text_with_too_many_marks_on_a_letter_stays_as_it_is() -> None:

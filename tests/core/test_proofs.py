@@ -10,8 +10,8 @@ from hypothesis import strategies as some
 from msgspec import structs
 
 from reconciler.core import digests
-from reconciler.core.comparing import proofs
-from reconciler.core.comparing.normalize import slow_mask
+from reconciler.core.compare import password_digests
+from reconciler.core.compare.normalize import mask_password
 from reconciler.model.documents import Controls
 from reconciler.model.plans import Update
 from reconciler.model.snapshots import Desired, Recorded
@@ -41,7 +41,9 @@ def left(words: Words) -> Recorded:
 def after_a_run(words: Words) -> Recorded:
     """The same with its proofs, as a new process finds it."""
     found = left(words)
-    found = structs.replace(found, proofs=proofs.proofs(wanted(words).entities, found, parts=2))
+    found = structs.replace(
+        found, proofs=password_digests.prove_digests(wanted(words).entities, found, parts=2)
+    )
     digests.forget_stretched()
     return found
 
@@ -50,9 +52,9 @@ def learnt(want: Desired, known: Recorded, *names: str) -> int:
     """How many calls of scrypt it takes to know what a plan asks for, of these people or of all."""
     asked = [at(f"contact/ops/{name}") for name in names] or want.entities
     before = digests.compute_scrypt.cache_info().misses
-    for key, part in proofs.partition(want.entities, known, asked, parts=2).items():
+    for key, part in password_digests.partition_digests(want.entities, known, asked, parts=2).items():
         if part.asked:
-            proofs.learn(part, known.proofs.get(key, ""), STORE_SALT)
+            password_digests.learn_digests(part, known.proofs.get(key, ""), STORE_SALT)
     return digests.compute_scrypt.cache_info().misses - before
 
 
@@ -65,7 +67,7 @@ def changed(words: Words, known: Recorded) -> set[str]:
 
 def part_of(want: Desired, known: Recorded, name: str) -> tuple[str, int]:
     """Which part the password of one person is in."""
-    found = proofs.partition(want.entities, known, [at(f"contact/ops/{name}")], parts=2)
+    found = password_digests.partition_digests(want.entities, known, [at(f"contact/ops/{name}")], parts=2)
     return next(key for key, part in found.items() if part.asked)
 
 
@@ -87,7 +89,7 @@ def test_where_one_changed_only_those_of_its_part_are_compared_by_themselves() -
     words = {**WORDS, "p003": "another word"}
     known = after_a_run(WORDS)
     key = part_of(wanted(words), known, "p003")
-    beside = len(proofs.partition(wanted(words).entities, known, parts=2)[key].pairs)
+    beside = len(password_digests.partition_digests(wanted(words).entities, known, parts=2)[key].pairs)
 
     calls = learnt(wanted(words), known)
 
@@ -142,8 +144,8 @@ def test_the_plan_is_the_same_with_any_proofs(
     """Those of these values, of others, damaged ones or none: only the time that it takes is another."""
     known = left(kept)
     there = live(*(live_person(name) for name in kept))
-    own = proofs.proofs(wanted(kept).entities, known, parts=2)
-    others = proofs.proofs(wanted(other).entities, left(other), parts=2)
+    own = password_digests.prove_digests(wanted(kept).entities, known, parts=2)
+    others = password_digests.prove_digests(wanted(other).entities, left(other), parts=2)
     plain = planned(wanted(now), there, known)
 
     for some_proofs in ({}, own, others, {("ops", part): text for part, text in wrong.items()}):
@@ -157,7 +159,7 @@ def test_a_proof_is_made_only_where_every_digest_is_known_to_be_right() -> None:
     known = left(WORDS)
     want = wanted({**WORDS, "p003": "not taken"})
 
-    made = proofs.proofs(want.entities, known, parts=2)
+    made = password_digests.prove_digests(want.entities, known, parts=2)
 
     assert set(made) == {("ops", 0), ("ops", 1)} - {part_of(want, known, "p003")}
 
@@ -167,7 +169,7 @@ def test_nothing_is_proved_that_nobody_computed() -> None:
     known = after_a_run(WORDS)
     learnt(wanted(WORDS), known, "p003")
 
-    assert proofs.proofs(wanted(WORDS).entities, known, parts=2) == {}
+    assert password_digests.prove_digests(wanted(WORDS).entities, known, parts=2) == {}
 
 
 def test_each_try_at_a_proof_takes_a_call_of_scrypt_under_the_salt_of_the_store() -> None:
@@ -185,4 +187,4 @@ def test_each_try_at_a_proof_takes_a_call_of_scrypt_under_the_salt_of_the_store(
     assert len(made) == 5
     assert digests.compute_scrypt.cache_info().misses == 5
     assert digests.prove_pairs(reversed(pairs), "salt") in made
-    assert all(slow_mask("text 0", "salt") != one for one in made)
+    assert all(mask_password("text 0", "salt") != one for one in made)

@@ -15,7 +15,7 @@ from core.build import (
 )
 from msgspec import structs
 
-from reconciler.core.comparing.normalize import mask, slow_mask
+from reconciler.core.compare.normalize import mask_password, mask_secret
 from reconciler.core.planning.records import proven, record_of, refreshed
 from reconciler.model.documents import Controls
 from reconciler.model.snapshots import Live, Recorded
@@ -165,7 +165,7 @@ def test_secrets_are_remembered_only_as_digests_under_the_salt_of_the_store() ->
 
     kept = record_of(device("ops/jane/phone", pushToken="canary-token"), row_, salt=STORE_SALT)
 
-    assert kept.sent["pushToken"] == kept.shown["pushToken"] == mask("canary-token", STORE_SALT)
+    assert kept.sent["pushToken"] == kept.shown["pushToken"] == mask_secret("canary-token", STORE_SALT)
     assert "canary-token" not in repr(kept)
 
 
@@ -189,7 +189,7 @@ def test_a_value_that_the_service_does_not_show_is_remembered_as_not_shown() -> 
     """A cleared field that stays, or one that is never shown, must not look like drift."""
     kept = record_of(contact("ops/jane", jobTitle="", password="hush"), person("A1"), salt=STORE_SALT)
 
-    assert kept.sent == {"jobTitle": "", "password": slow_mask("hush", STORE_SALT)}
+    assert kept.sent == {"jobTitle": "", "password": mask_password("hush", STORE_SALT)}
     assert kept.shown == {}
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.core.comparing.reused import judge_reuse
+from reconciler.core.compare.evidence import judge_reuse
 
 MAIL = (("workEmailAddress1",),)
 JANE: Mapping[str, str | bool] = {

@@ -10,7 +10,12 @@ from core.build import person as live_person
 from engine.bench import Bench, person
 
 from reconciler.core import digests
-from reconciler.core.comparing.normalize import WITHHELD, digest, slow_mask, veiled
+from reconciler.core.compare.normalize import (
+    WITHHELD,
+    digest_value_for_store,
+    mask_password,
+    redact_value_for_plan,
+)
 from reconciler.core.review.seal import sealed
 from reconciler.model.encoding import encode_json
 from reconciler.model.kinds import KINDS
@@ -73,14 +78,14 @@ def test_the_digest_in_the_store_is_scrypt_over_eight_mebibytes() -> None:
         inner.encode(), salt=b"reconciler secret salt", n=2**13, r=8, p=1, maxmem=2**25, dklen=16
     )
 
-    assert slow_mask("correct horse", "salt") == f"secret:scrypt:{slow.hex()}"
+    assert mask_password("correct horse", "salt") == f"secret:scrypt:{slow.hex()}"
     assert 128 * digests.cost * digests.block >= 8 * 1024 * 1024
 
 
 def test_stores_have_digests_of_their_own() -> None:
     """Words that were tried against one store say nothing about another."""
-    assert slow_mask("correct horse", "one") != slow_mask("correct horse", "two")
-    assert slow_mask("", "one") == ""
+    assert mask_password("correct horse", "one") != mask_password("correct horse", "two")
+    assert mask_password("", "one") == ""
 
 
 def test_no_quick_digest_of_a_password_reaches_the_disk(tmp_path: Path) -> None:
@@ -92,7 +97,7 @@ def test_no_quick_digest_of_a_password_reaches_the_disk(tmp_path: Path) -> None:
     salt = bench.recorded().salt
     kept = b"".join(file.read_bytes() for file in tmp_path.iterdir())
     for word in ("correct horse", "Rex"):
-        assert str(slow_mask(word, salt)).encode() in kept
+        assert str(mask_password(word, salt)).encode() in kept
         for key in (salt, *(f"token-{number}" for number in range(9))):  # salts of plans
             for quick in (
                 hmac.new(key.encode(), word.encode(), "sha256").hexdigest(),
@@ -108,5 +113,5 @@ def test_every_write_only_secret_of_every_kind_is_kept_slowly_and_left_out_of_pl
 
     assert {("contact", "password"), ("contact", "secretAnswer")} <= guessable
     for kind, path in guessable:
-        assert digest(kind, path, "Rex", "salt") == slow_mask("Rex", "salt")
-        assert veiled(kind, path, "Rex", "salt") == WITHHELD
+        assert digest_value_for_store(kind, path, "Rex", "salt") == mask_password("Rex", "salt")
+        assert redact_value_for_plan(kind, path, "Rex", "salt") == WITHHELD

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.core.comparing.taken import identity, reading, same
+from reconciler.core.compare.readback import judge_identity, judge_read_back, reads_back_as
 from reconciler.model.documents import Scalar
 from reconciler.model.settings import Identity
 
@@ -21,7 +21,7 @@ ENABLED = "messagingOptions.sms.enabled"
 )
 def test_another_spelling_of_what_was_sent_is_taken(path: str, sent: Scalar, shown: Scalar) -> None:
     """Such a value would be sent again and again."""
-    assert same("contact", path, sent, shown)
+    assert reads_back_as("contact", path, sent, shown)
 
 
 @pytest.mark.parametrize(
@@ -40,13 +40,15 @@ def test_another_spelling_of_what_was_sent_is_taken(path: str, sent: Scalar, sho
 )
 def test_another_value_is_not_what_was_sent(path: str, sent: Scalar, shown: Scalar) -> None:
     """A number with one other digit calls somebody else."""
-    assert not same("contact", path, sent, shown)
+    assert not reads_back_as("contact", path, sent, shown)
 
 
 @pytest.mark.parametrize("before", [{}, {"workSuburb": "Fitzroy"}])
 def test_no_value_is_a_way_of_writing_none(before: dict[str, Scalar]) -> None:
     """Somebody else wrote it right after us: once learnt, it would stand there for ever, in silence."""
-    found = reading("contact", {"workSuburb": ""}, {"workSuburb": "by hand"}, before=before, salt="salt")
+    found = judge_read_back(
+        "contact", {"workSuburb": ""}, {"workSuburb": "by hand"}, before=before, salt="salt"
+    )
 
     assert found.taken == frozenset()
     assert found.rewritten == ()
@@ -56,7 +58,7 @@ def test_no_value_is_a_way_of_writing_none(before: dict[str, Scalar]) -> None:
 @pytest.mark.parametrize("before", [{}, {"workSuburb": "Fitzroy"}])
 def test_an_absent_value_is_no_way_of_writing_one(before: dict[str, Scalar]) -> None:
     """The number that nobody can see is the call that is lost."""
-    found = reading("contact", {"workSuburb": "Carlton"}, {}, before=before, salt="salt")
+    found = judge_read_back("contact", {"workSuburb": "Carlton"}, {}, before=before, salt="salt")
 
     assert found.rewritten == ()
     assert [(one.path, one.sent, one.shown) for one in found.refused] == [("workSuburb", "Carlton", None)]
@@ -77,7 +79,7 @@ def test_the_value_of_before_in_another_spelling_is_not_taken(
     path: str, before: Scalar, sent: Scalar, shown: Scalar
 ) -> None:
     """Learnt as a way of writing the new number, the old one would be called for ever."""
-    found = reading("contact", {path: sent}, {path: shown}, before={path: before}, salt="salt")
+    found = judge_read_back("contact", {path: sent}, {path: shown}, before={path: before}, salt="salt")
 
     assert found.rewritten == ()
     assert [(one.path, one.sent, one.shown) for one in found.refused] == [(path, sent, shown)]
@@ -86,7 +88,7 @@ def test_the_value_of_before_in_another_spelling_is_not_taken(
 @pytest.mark.parametrize("before", [True, False])
 def test_a_cleared_flag_that_shows_false_is_taken(before: bool) -> None:  # noqa: FBT001 - the flag itself
     """A channel that keeps another option has the flag, whatever was sent: not taken for ever otherwise."""
-    found = reading("contact", {ENABLED: ""}, {ENABLED: False}, before={ENABLED: before}, salt="salt")
+    found = judge_read_back("contact", {ENABLED: ""}, {ENABLED: False}, before={ENABLED: before}, salt="salt")
 
     assert found.taken == {ENABLED}
     assert found.refused == ()
@@ -106,7 +108,7 @@ def test_one_identity_that_differs_is_another_entity(shown: dict[str, Scalar], f
     """A mark, an e-mail address: each was sent, so each has to be shown before the entity is ours."""
     sent = {"workEmailAddress1": "jane@example.com", "custom.id": "7"}
 
-    assert identity("contact", sent, shown, (("custom.id",), ("workEmailAddress1",))) == found
+    assert judge_identity("contact", sent, shown, (("custom.id",), ("workEmailAddress1",))) == found
 
 
 def test_what_cannot_be_read_is_taken_only_beside_something_that_was() -> None:
@@ -114,8 +116,8 @@ def test_what_cannot_be_read_is_taken_only_beside_something_that_was() -> None:
     sent = {"password": "secret", "jobTitle": "Engineer"}
     before = {"jobTitle": "Clerk"}
 
-    taken = reading("contact", sent, {"jobTitle": "Engineer"}, before=before, salt="salt")
-    ignored = reading("contact", sent, {"jobTitle": "Clerk"}, before=before, salt="salt")
+    taken = judge_read_back("contact", sent, {"jobTitle": "Engineer"}, before=before, salt="salt")
+    ignored = judge_read_back("contact", sent, {"jobTitle": "Clerk"}, before=before, salt="salt")
 
     assert taken.taken == {"password", "jobTitle"}
     assert ignored.taken == frozenset()
@@ -137,5 +139,5 @@ def test_an_identity_in_the_spelling_of_the_service_is_the_entity_that_was_sent(
     """Taken for somebody else, it would stay in doubt, and the next apply would make her again."""
     keys = Identity({"contacts": (path,)}).of("contact")
 
-    assert identity("contact", {path: sent, "workCountry": "Australia"}, {path: shown}, keys) == "same"
-    assert identity("contact", {path: sent}, {path: f"7{shown}"}, keys) == "other"
+    assert judge_identity("contact", {path: sent, "workCountry": "Australia"}, {path: shown}, keys) == "same"
+    assert judge_identity("contact", {path: sent}, {path: f"7{shown}"}, keys) == "other"

@@ -7,8 +7,8 @@ import pytest
 from core.build import MOMENT, NOW, PHONE, STORE_SALT, TARGET, at, person, phone, record, recorded, row
 from msgspec import structs
 
-from reconciler.core.comparing.merge import update_body
-from reconciler.core.comparing.normalize import mask
+from reconciler.core.compare.bodies import make_update_body
+from reconciler.core.compare.normalize import mask_secret
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.planning.records import record_of
 from reconciler.core.planning.scopes import Moment
@@ -83,7 +83,7 @@ def test_a_secret_in_what_will_be_deleted_is_masked_under_the_undos_own_salt() -
     (change,) = made.changes
     assert isinstance(change, Delete)
     assert change.parent_id == "J9"
-    assert change.before["pushToken"] == mask(PHONE["pushToken"], UNDO.salt)
+    assert change.before["pushToken"] == mask_secret(PHONE["pushToken"], UNDO.salt)
 
 
 def test_what_was_updated_gets_back_what_changed_and_nothing_else() -> None:
@@ -357,7 +357,7 @@ def test_setting_back_keeps_the_rest_of_the_record_and_the_body() -> None:
     assert isinstance(change, Update)
 
     entity = desired_of(made, known).entities[address]
-    body = update_body({**PHONE, "deviceName": "Pixel", "extra": "kept"}, entity, change)
+    body = make_update_body({**PHONE, "deviceName": "Pixel", "extra": "kept"}, entity, change)
     after = record_of(entity, phone("D1", "J9"), salt=STORE_SALT, before=known.entities[address])
 
     assert body == {**PHONE, "deviceName": "Phone", "extra": "kept"}
@@ -372,7 +372,7 @@ def test_a_field_that_is_given_back_leaves_the_record() -> None:
     assert isinstance(change, Update)
 
     entity = desired_of(made, recorded(now)).entities[ADA]
-    body = update_body({"firstName": "Adah", "department": "Night"}, entity, change)
+    body = make_update_body({"firstName": "Adah", "department": "Night"}, entity, change)
     shown = person("A1", firstName="Ada", jobTitle="Analyst", department="Night")
     after = record_of(entity, shown, salt=STORE_SALT, before=now)
 

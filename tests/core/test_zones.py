@@ -2,13 +2,19 @@
 
 import pytest
 from msgspec import structs
-
-from reconciler.core.comparing import zones
-from reconciler.core.comparing.diff import Salts, diff
 from reconciler.model.address import contact_address
 from reconciler.model.documents import Place
-from reconciler.model.geography import zone_names, zone_offsets
-from reconciler.model.snapshots import Entity, LiveEntity, RecordedEntity
+from reconciler.model.geography import zone_names
+from reconciler.model.geography import zone_offsets
+from reconciler.model.snapshots import Entity
+from reconciler.model.snapshots import LiveEntity
+from reconciler.model.snapshots import RecordedEntity
+from reconciler.core.compare import normalize
+from reconciler.core.compare.diff import Salts
+from reconciler.core.compare.diff import diff_entity
+
+
+
 
 JANE = Entity(contact_address("ops", "jane"), {"timezone": "Australia/Melbourne"}, Place("ops.yaml"))
 SHOWN = LiveEntity("contact", "ops", "1", {"timezone": "+10"})
@@ -38,7 +44,7 @@ def test_every_zone_of_the_database_has_offsets() -> None:
     assert [name for name in zone_names() if not 1 <= len(zone_offsets(name)) <= 3] == []
 
 
-@pytest.mark.parametrize(("shown", "name"), zones.NAMES.items())
+@pytest.mark.parametrize(("shown", "name"), normalize.FIXED_OFFSET_ZONES.items())
 def test_a_zone_that_is_written_back_has_its_offset_all_year(shown: str, name: str) -> None:
     """Else the service might show another number for it in summer."""
     assert zone_offsets(name) == (shown,)
@@ -46,7 +52,7 @@ def test_a_zone_that_is_written_back_has_its_offset_all_year(shown: str, name: s
 
 def test_a_name_and_its_offset_are_the_same_where_nothing_is_recorded() -> None:
     """After a lost store every contact would be written once, to change nothing (rule D5)."""
-    assert diff(JANE, SHOWN, None, salts=Salts("", "")).fields == ()
+    assert diff_entity(JANE, SHOWN, None, salts=Salts("", "")).fields == ()
 
 
 @pytest.mark.parametrize("shown", ["0", "+9", "+10:30", "", "-10"])
@@ -54,7 +60,7 @@ def test_another_offset_is_a_change(shown: str) -> None:
     """Only what the name can mean is the same."""
     live = structs.replace(SHOWN, fields={"timezone": shown} if shown else {})
 
-    assert [field.path for field in diff(JANE, live, None, salts=Salts("", "")).fields] == ["timezone"]
+    assert [field.path for field in diff_entity(JANE, live, None, salts=Salts("", "")).fields] == ["timezone"]
 
 
 def test_another_name_with_the_same_offset_is_a_change_of_what_we_sent() -> None:
@@ -62,15 +68,17 @@ def test_another_name_with_the_same_offset_is_a_change_of_what_we_sent() -> None
     sent = {"timezone": "Australia/Brisbane"}
     record = RecordedEntity(JANE.address, "1", sent=sent, shown={"timezone": "+10"})
 
-    assert [field.cause for field in diff(JANE, SHOWN, record, salts=Salts("", "")).fields] == ["declared"]
+    assert [field.cause for field in diff_entity(JANE, SHOWN, record, salts=Salts("", "")).fields] == [
+        "declared"
+    ]
 
 
 def test_the_name_that_we_sent_is_written_back() -> None:
     """The service may keep more of it than it shows."""
     record = RecordedEntity(JANE.address, "1", sent=dict(JANE.fields), shown={"timezone": "+10"})
 
-    assert zones.writable("+10", JANE, record) == "Australia/Melbourne"
-    assert zones.writable("+11", JANE, record) == "Australia/Melbourne"
-    assert zones.writable("+11", JANE, None) == "Australia/Melbourne"
-    assert zones.writable("+9", JANE, record) == "Asia/Tokyo"
-    assert zones.writable("Mars/Olympus", JANE, None) == "Mars/Olympus"
+    assert normalize.zone_to_write("+10", JANE, record) == "Australia/Melbourne"
+    assert normalize.zone_to_write("+11", JANE, record) == "Australia/Melbourne"
+    assert normalize.zone_to_write("+11", JANE, None) == "Australia/Melbourne"
+    assert normalize.zone_to_write("+9", JANE, record) == "Asia/Tokyo"
+    assert normalize.zone_to_write("Mars/Olympus", JANE, None) == "Mars/Olympus"

@@ -14,7 +14,7 @@ from msgspec import structs
 from wire import Fault, Rule, Send, Wire
 
 from reconciler.aside import aside
-from reconciler.core.comparing.merge import create_body
+from reconciler.core.compare.bodies import make_create_body
 from reconciler.core.planning.plan import make_plan
 from reconciler.core.planning.records import refreshed
 from reconciler.core.planning.scopes import Moment
@@ -329,4 +329,4 @@ async def edit(client: ServiceClient, email: str, **fields: Any) -> None:
 
 
 async def jane_is_made(client: ServiceClient) -> None:
-    await client.contacts.create(create_body(person()), workspace="AB12")
+    await client.contacts.create(make_create_body(person()), workspace="AB12")

@@ -1,12 +1,27 @@
+
 from pathlib import Path
 from typing import Any
-
-from engine.bench import JANE, SAM, Bench, edit, entity, jane_is_made, only, person, phone, results, upload
-from wire import Rule, answered, edited, shown_without
-
-from reconciler.core.comparing.merge import create_body
+from engine.bench import JANE
+from engine.bench import SAM
+from engine.bench import Bench
+from engine.bench import edit
+from engine.bench import entity
+from engine.bench import jane_is_made
+from engine.bench import only
+from engine.bench import person
+from engine.bench import phone
+from engine.bench import results
+from engine.bench import upload
+from wire import Rule
+from wire import answered
+from wire import edited
+from wire import shown_without
 from reconciler.model.address import device_address
 from reconciler.service.client import ServiceClient
+from reconciler.core.compare.bodies import make_create_body
+
+
+
 
 
 async def jane_is_edited(client: ServiceClient) -> None:
@@ -20,7 +35,7 @@ async def all_are_gone(client: ServiceClient) -> None:
 
 async def jane_gets_a_tablet(client: ServiceClient) -> None:
     rows = await client.contacts.list(workspace="AB12")
-    body = create_body(phone(name="tablet"))
+    body = make_create_body(phone(name="tablet"))
     await client.devices.create(body, workspace="AB12", parent=rows[0].remote_id)
 
 
@@ -66,7 +81,7 @@ def test_a_search_that_answers_more_than_asked_for_finds_nobody_else(tmp_path: P
     bench = Bench(tmp_path)
 
     async def a_longer_name(client: ServiceClient) -> None:
-        body = {**create_body(person()), "workEmailAddress1": "mary-jane@example.com.au"}
+        body = {**make_create_body(person()), "workEmailAddress1": "mary-jane@example.com.au"}
         await client.contacts.create(body, workspace="AB12")
 
     run = bench.apply(person(), meanwhile=a_longer_name)
@@ -78,7 +93,7 @@ def test_case_makes_no_second_person(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
 
     async def in_capitals(client: ServiceClient) -> None:
-        body = {**create_body(person()), "workEmailAddress1": "JANE@example.com"}
+        body = {**make_create_body(person()), "workEmailAddress1": "JANE@example.com"}
         await client.contacts.create(body, workspace="AB12")
 
     assert only(bench.apply(person(), meanwhile=in_capitals)).result == "conflict"
@@ -187,7 +202,9 @@ def test_our_mark_finds_a_contact_whose_address_was_changed(tmp_path: Path) -> N
     bench = Bench(tmp_path, mark="managedBy")
 
     async def marked(client: ServiceClient) -> None:
-        body = create_body(person(custom__managedBy="default/jane", workEmailAddress1="j.doe@example.com"))
+        body = make_create_body(
+            person(custom__managedBy="default/jane", workEmailAddress1="j.doe@example.com")
+        )
         await client.contacts.create(body, workspace="AB12")
 
     run = bench.apply(person(custom__managedBy="default/jane"), meanwhile=marked)
@@ -271,7 +288,7 @@ def test_a_search_that_may_have_missed_rows_decides_nothing(tmp_path: Path) -> N
 
     async def a_crowd(client: ServiceClient) -> None:
         for number in range(25):
-            body = {**create_body(person()), "workEmailAddress1": f"{number}.jane@example.com"}
+            body = {**make_create_body(person()), "workEmailAddress1": f"{number}.jane@example.com"}
             await client.contacts.create(body, workspace="AB12")
 
     def one_more(body: dict[str, Any]) -> None:

@@ -6,17 +6,29 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
 import httpx2
 import pytest
-from engine.bench import SAM, ZOE, Bench, Shows, edit, only, person, phone, results
+from engine.bench import SAM
+from engine.bench import ZOE
+from engine.bench import Bench
+from engine.bench import Shows
+from engine.bench import edit
+from engine.bench import only
+from engine.bench import person
+from engine.bench import phone
+from engine.bench import results
 from msgspec import structs
-from wire import Rule, edited, lost_after
-
-from reconciler.core.comparing.merge import create_body
+from wire import Rule
+from wire import edited
+from wire import lost_after
 from reconciler.model.encoding import encode_json
 from reconciler.model.snapshots import Entity
 from reconciler.service.client import ServiceClient
+from reconciler.core.compare.bodies import make_create_body
+
+
+
+
 
 CANARY = "live-token-canary-0001"
 SHOWN = ("shown", "masked", "omitted")
@@ -38,7 +50,7 @@ def with_phones(folder: Path, *names: str, shows: Shows = "shown") -> Bench:
         async with bench.client() as client:
             (jane,) = await client.contacts.list(workspace="AB12")
             for name in names or ("pixel",):
-                body = create_body(phone(name=name, pushToken=f"{CANARY}-{name}"))
+                body = make_create_body(phone(name=name, pushToken=f"{CANARY}-{name}"))
                 await client["device"].create(body, workspace="AB12", parent=jane.remote_id)
 
     asyncio.run(make())
@@ -225,7 +237,7 @@ def test_one_value_for_everybody_is_nobodys_token(tmp_path: Path) -> None:
     async def make() -> None:
         async with bench.client() as client:
             for row in await client.contacts.list(workspace="AB12"):
-                body = create_body(phone(pushToken="the-token-of-them-all"))
+                body = make_create_body(phone(pushToken="the-token-of-them-all"))
                 await client["device"].create(body, workspace="AB12", parent=row.remote_id)
 
     asyncio.run(make())

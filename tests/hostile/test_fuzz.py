@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from service.test_media import HOSTILE
 
 from reconciler.core import calls
-from reconciler.core.comparing import normalize
+from reconciler.core.compare import normalize
 from reconciler.errors import InputError, Malformed, SettingsError
 from reconciler.manifest.rosters.delimited import read_table
 from reconciler.manifest.schema.check import check
@@ -120,11 +120,11 @@ def _manifest(data: bytes, name: str) -> None:
 def _page(data: bytes, form: media.Form) -> None:
     with suppress(media.BadBody):
         document = media.decode(data, "contact", form)
-        normalize.live("contact", document)
+        normalize.flatten_body("contact", document)
         with suppress(media.BadBody):
             for row in read_page(document, List("contacts", 0, PROFILE)).rows:
                 assert urls.ID.fullmatch(row.remote_id)
-                normalize.live("contact", row.body)
+                normalize.flatten_body("contact", row.body)
         assert media.decode(media.encode(document)) == document
     media.told(data)
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from hostile import corpora
 from hostile.corpora import Case
 
-from reconciler.core.comparing.identity import identity_key
-from reconciler.core.comparing.normalize import scalar_of
+from reconciler.core.compare.identity import identity_key
+from reconciler.core.compare.normalize import normalize_value
 from reconciler.core.text import slugify
 from reconciler.model.address import ENTITY_NAME
 from reconciler.model.kinds import CONTACT
@@ -36,8 +36,8 @@ def said_pair(case: Case, _folder: Path) -> str:
 def said_fold(case: Case, _folder: Path) -> str:
     """The normal form of a declared value, which is its own normal form."""
     kind, path, value = case.raw
-    found = scalar_of(kind, path, value)
-    assert scalar_of(kind, path, found) == found
+    found = normalize_value(kind, path, value)
+    assert normalize_value(kind, path, found) == found
     return f"value: {found!a}"
 
 

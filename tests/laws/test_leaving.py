@@ -8,7 +8,7 @@ from laws.test_planning import made
 from laws.worlds import World, worlds
 from msgspec import structs
 
-from reconciler.core.comparing.match import former_names
+from reconciler.core.compare.match import former_names
 from reconciler.core.planning.leaving import unmarking
 from reconciler.model.address import Address
 from reconciler.model.documents import Place

@@ -21,11 +21,11 @@ from laws.worlds import (
 )
 from msgspec import structs
 
-from reconciler.core.comparing import normalize
-from reconciler.core.comparing.diff import diff
-from reconciler.core.comparing.match import match
-from reconciler.core.comparing.merge import create_body, update_body
-from reconciler.core.comparing.observe import observed
+from reconciler.core.compare import normalize
+from reconciler.core.compare.bodies import make_create_body, make_update_body
+from reconciler.core.compare.diff import diff_entity
+from reconciler.core.compare.match import match_entities
+from reconciler.core.compare.normalize import observe_entity
 from reconciler.core.planning.fingerprint import fingerprint, manifest_digest
 from reconciler.core.planning.plan import make_plan
 from reconciler.core.planning.records import record_of
@@ -97,9 +97,9 @@ def test_planning_against_what_is_already_there_gives_nothing(
     ids = {address: f"A{number}" for number, address in enumerate(sorted(declared))}
     for address, entity in declared.items():
         parent = ids[address.above] if address.above else ""
-        body = {"devices": [], **create_body(entity)}
+        body = {"devices": [], **make_create_body(entity)}
         rows[ids[address]] = Row(address.kind, address.workspace, parent, body)
-        seen = observed(address.kind, address.workspace, ids[address], body, parent_id=parent)
+        seen = observe_entity(address.kind, address.workspace, ids[address], body, parent_id=parent)
         if is_recorded:
             records[address] = record_of(entity, seen, salt=STORE_SALT, created=True)
     scopes = frozenset(Scope(one.kind, one.workspace) for one in declared if one.kind != "device")
@@ -174,7 +174,7 @@ def test_only_what_is_recorded_or_marked_is_deleted_and_nothing_protected(
             continue
         row = world.rows[change.remote_id]
         holders = [one for one in world.records.values() if one.remote_id == change.remote_id]
-        fields = normalize.live(row.kind, row.body)
+        fields = normalize.flatten_body(row.kind, row.body)
         mark = str(fields.get(world.rules.mark_path, "")) if row.kind == "contact" else ""
         assert holders or mark.startswith(f"{world.rules.stack}/")
         assert not mark or mark.startswith(f"{world.rules.stack}/")
@@ -231,7 +231,7 @@ def test_a_match_gives_no_live_entity_twice_and_never_acts_on_ambiguity(world: W
         ]
         records = {a: r for a, r in world.records.items() if Scope(a.kind, a.workspace) == scope}
         rows = world.live.entities.get(scope, ())
-        result = match(found, rows, records, keys=world.rules.keys(scope.kind), former={})
+        result = match_entities(found, rows, records, keys=world.rules.keys(scope.kind), former={})
         ids = Counter(hit.live.remote_id for hit in result.found.values())
         doubled = {one for one, count in ids.items() if count > 1}
 
@@ -333,7 +333,7 @@ def _entity(kind: str, fields: dict[str, Scalar]) -> Entity:
 
 
 def _seen(kind: str, body: dict[str, Any]) -> LiveEntity:
-    return observed(kind, "ops", "A1", body)
+    return observe_entity(kind, "ops", "A1", body)
 
 
 kinds = st.sampled_from(sorted(fields_of))
@@ -345,9 +345,9 @@ def test_what_a_create_sends_reads_back_as_what_was_declared(data: st.DataObject
     """Every path that can be written and read; "" is nothing to send."""
     fields = as_resolved(data.draw(fields_of[kind]))
 
-    shown = normalize.live(kind, create_body(_entity(kind, fields)))
+    shown = normalize.flatten_body(kind, make_create_body(_entity(kind, fields)))
 
-    wanted = normalize.declared(kind, fields)
+    wanted = normalize.normalize_fields(kind, fields)
     assert shown == {
         path: value for path, value in wanted.items() if value != "" and path not in KINDS[kind].write_only
     }
@@ -360,27 +360,27 @@ def test_an_update_brings_what_is_declared_and_keeps_what_is_not(
 ) -> None:
     """Laws 1 and 9: after its own write nothing is left to do, and no other field has moved."""
     old = data.draw(fields_of[kind])
-    fresh = {**answered(kind, create_body(_entity(kind, old)), {}), **unknown, "id": "A1"}
+    fresh = {**answered(kind, make_create_body(_entity(kind, old)), {}), **unknown, "id": "A1"}
     entity = _entity(kind, data.draw(fields_of[kind]))
     past = data.draw(st.none() | fields_of[kind])
     known = None
     if past is not None:
         once = _entity(kind, past)
-        shown = _seen(kind, answered(kind, create_body(once), {}))
+        shown = _seen(kind, answered(kind, make_create_body(once), {}))
         known = record_of(once, shown, salt=STORE_SALT, created=True)
-    result = diff(entity, _seen(kind, fresh), known, salts=SALTS, reactivate=data.draw(st.booleans()))
+    result = diff_entity(entity, _seen(kind, fresh), known, salts=SALTS, reactivate=data.draw(st.booleans()))
     change = Update(entity.address, "f:1", "A1", result.fields)
 
-    body = answered(kind, update_body(fresh, entity, change, known), fresh)
+    body = answered(kind, make_update_body(fresh, entity, change, known), fresh)
 
     assert {key: body.get(key) for key in unknown} == unknown
-    before, after = normalize.live(kind, fresh), normalize.live(kind, body)
+    before, after = normalize.flatten_body(kind, fresh), normalize.flatten_body(kind, body)
     touched = {one.path for one in result.fields}
     assert {p: v for p, v in after.items() if p not in touched} == {
         p: v for p, v in before.items() if p not in touched
     }
     kept = record_of(entity, _seen(kind, body), salt=STORE_SALT, created=True)
-    assert diff(entity, _seen(kind, body), kept, salts=SALTS).fields == ()
+    assert diff_entity(entity, _seen(kind, body), kept, salts=SALTS).fields == ()
 
 
 @LAW

@@ -9,8 +9,8 @@ from laws.test_planning import made
 from laws.worlds import CANARY, World, worlds
 from msgspec import structs
 
-from reconciler.core.comparing.identity import identity_of
-from reconciler.core.comparing.normalize import SECRET
+from reconciler.core.compare.identity import identity_of
+from reconciler.core.compare.normalize import SECRET
 from reconciler.model.address import Address
 from reconciler.model.encoding import encode_json
 from reconciler.model.kinds import KINDS

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from laws.test_convergence import manifests, populate, strangers
 from world import World
 
-from reconciler.core.comparing.normalize import live
+from reconciler.core.compare.normalize import flatten_body
 from reconciler.errors import StalePlan
 from reconciler.model.plans import Plan
 from reconciler.model.runs import Run
@@ -34,12 +34,14 @@ def state(world: World) -> Bodies:
         found: Bodies = {}
         for row in await client.contacts.list():
             contact = (await client.contacts.get(row.remote_id)).body
-            found[f"contact {contact['workEmailAddress1']} {row.remote_id}"] = live("contact", contact)
+            found[f"contact {contact['workEmailAddress1']} {row.remote_id}"] = flatten_body(
+                "contact", contact
+            )
             for device in await client.devices.list(parent=row.remote_id):
-                shown = live("device", device.body)
+                shown = flatten_body("device", device.body)
                 found[f"device {row.remote_id} {shown['deviceName']} {shown['appId']}"] = shown
         for row in await client.resources.list():
-            found[f"resource {row.remote_id}"] = live("resource", row.body)
+            found[f"resource {row.remote_id}"] = flatten_body("resource", row.body)
         return found
 
     done: Bodies = world.behind_our_back(read)

@@ -13,8 +13,8 @@ from core.build import MARK, MARKED, MOMENT, RULES, STACK, STORE_SALT, TARGET, a
 from hypothesis import strategies as st
 from msgspec import structs
 
-from reconciler.core.comparing.merge import create_body, update_body
-from reconciler.core.comparing.observe import observed
+from reconciler.core.compare.bodies import make_create_body, make_update_body
+from reconciler.core.compare.normalize import observe_entity
 from reconciler.core.declared.crosscheck import Declared, DeclaredEntities, renames, unique
 from reconciler.core.planning.leaving import forgotten_at_once
 from reconciler.core.planning.plan import make_plan
@@ -102,7 +102,7 @@ class World:
     def live(self) -> Live:
         scopes: dict[Scope, list[LiveEntity]] = {}
         for remote_id, row in self.rows.items():
-            seen = observed(row.kind, row.workspace, remote_id, row.body, parent_id=row.parent)
+            seen = observe_entity(row.kind, row.workspace, remote_id, row.body, parent_id=row.parent)
             scopes.setdefault(Scope(row.kind, row.workspace), []).append(seen)
         return Live({scope: tuple(rows) for scope, rows in scopes.items()})
 
@@ -152,10 +152,10 @@ class World:
             else:
                 remote_id = change.remote_id
                 there = self.rows[remote_id]
-                body = update_body(there.body, entity, change, self.records.get(change.address))
+                body = make_update_body(there.body, entity, change, self.records.get(change.address))
                 there.body = answered(there.kind, body, there.body)
             row = self.rows[remote_id]
-            seen = observed(row.kind, row.workspace, remote_id, row.body, parent_id=row.parent)
+            seen = observe_entity(row.kind, row.workspace, remote_id, row.body, parent_id=row.parent)
             before = self.records.get(change.address)
             self.records[change.address] = record_of(
                 entity, seen, salt=STORE_SALT, before=before, created=created
@@ -165,14 +165,14 @@ class World:
         self.made += 1
         address, remote_id = entity.address, f"N{self.made}"
         parent = self.records[address.above].remote_id if address.above else ""
-        body = answered(address.kind, create_body(entity), {})
+        body = answered(address.kind, make_create_body(entity), {})
         self.rows[remote_id] = Row(address.kind, address.workspace, parent, body)
         return remote_id
 
     def _unmark(self, change: Update) -> None:
         entity = Entity(change.address, {field.path: "" for field in change.fields}, Place(""))
         there = self.rows[change.remote_id]
-        there.body = answered(there.kind, update_body(there.body, entity, change), there.body)
+        there.body = answered(there.kind, make_update_body(there.body, entity, change), there.body)
         for address in [one for one in self.records if change.address in (one, one.above)]:
             del self.records[address]
 
@@ -251,11 +251,11 @@ def service(draw: st.DrawFn) -> dict[str, Row]:
         if draw(st.booleans()):
             fields[f"custom.{MARK}"] = draw(st.sampled_from([f"others/{NAMES[0]}", f"{STACK}/eve", ""]))
         stand_in = Entity(at("contact/ops/x"), fields, Place(""))
-        body = answered("contact", create_body(stand_in), {})
+        body = answered("contact", make_create_body(stand_in), {})
         rows[f"C{number}"] = Row("contact", workspace, "", {**body, "department": "Night"})
         for device in range(draw(st.integers(0, 2))):
             stand_in = Entity(at("device/ops/x/y"), draw(device_fields()), Place(""))
-            body = answered("device", create_body(stand_in), {})
+            body = answered("device", make_create_body(stand_in), {})
             rows[f"C{number}D{device}"] = Row("device", workspace, f"C{number}", {**body, "badge": 3})
     if draw(st.booleans()):
         body = {
@@ -285,7 +285,7 @@ def history(draw: st.DrawFn, rows: dict[str, Row]) -> dict[Address, RecordedEnti
             text = f"resource/{row.workspace}/staff"
         fields = draw(device_fields() if row.kind == "device" else contact_fields(name, marked=False))
         entity = Entity(at(text), {} if row.kind == "resource" else fields, Place(""))
-        seen = observed(row.kind, row.workspace, remote_id, row.body, parent_id=row.parent)
+        seen = observe_entity(row.kind, row.workspace, remote_id, row.body, parent_id=row.parent)
         kept = record_of(entity, seen, salt=STORE_SALT, created=True)
         records.setdefault(entity.address, structs.replace(kept, protected=draw(st.booleans())))
     for name in draw(st.sets(st.sampled_from(NAMES), max_size=2)):

@@ -3,13 +3,17 @@
 import json
 from pathlib import Path
 from typing import Any
-
 import pytest
-from wire import Rule, edited
+from wire import Rule
+from wire import edited
 from world import World
-
-from reconciler.core.comparing.taken import reading, same
 from reconciler.model.plans import Update
+from reconciler.core.compare.readback import judge_read_back
+from reconciler.core.compare.readback import reads_back_as
+
+
+
+
 
 JANE: dict[str, Any] = {"firstName": "Jane", "workEmailAddress1": "jane@example.com", "jobTitle": "Nurse"}
 
@@ -149,8 +153,10 @@ def test_a_password_with_a_blank_is_sent_and_compared_with_it(tmp_path: Path) ->
 @pytest.mark.parametrize("before", ["", "Nurse ", "Porter"])
 def test_blanks_around_what_was_sent_are_a_way_of_writing_it(sent: str, shown: str, before: str) -> None:
     """Refused, the value would be sent with each apply."""
-    found = reading("contact", {"jobTitle": sent}, {"jobTitle": shown}, before={"jobTitle": before}, salt="s")
+    found = judge_read_back(
+        "contact", {"jobTitle": sent}, {"jobTitle": shown}, before={"jobTitle": before}, salt="s"
+    )
 
     assert [one.path for one in found.rewritten] == ["jobTitle"]
     assert found.taken == {"jobTitle"}
-    assert not same("contact", "jobTitle", sent, shown)
+    assert not reads_back_as("contact", "jobTitle", sent, shown)

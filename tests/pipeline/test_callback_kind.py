@@ -12,7 +12,7 @@ from pipeline.test_resume import gone_on
 from wire import Send
 from world import World, actions
 
-from reconciler.core.comparing.normalize import live
+from reconciler.core.compare.normalize import flatten_body
 from reconciler.errors import ManifestError, UnsafePlan
 from reconciler.model.plans import Consent, Update
 from reconciler.model.settings import WorkspaceRef
@@ -153,8 +153,8 @@ def test_what_the_service_leaves_out_means_what_it_does_then() -> None:
     plain = {"name": "on-call", "url": ON_CALL["url"]}
     presumed = {"contentType": "json", "removeHTML": "disabled", "retriesEnabled": False}
 
-    shown = live("callback", plain)
-    half = live("callback", {**plain, "callbacks": {"reply": "enabled"}})
+    shown = flatten_body("callback", plain)
+    half = flatten_body("callback", {**plain, "callbacks": {"reply": "enabled"}})
 
     both = {"events.reply": "enabled", "events.undeliverable": "enabled"}
     assert shown == {**plain, **presumed, **both}

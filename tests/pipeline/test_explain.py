@@ -13,7 +13,7 @@ from world import World
 
 from reconciler import pipeline
 from reconciler.cli.verbs.service.sandbox_rows import rows_of
-from reconciler.core.comparing.normalize import WITHHELD
+from reconciler.core.compare.normalize import WITHHELD
 from reconciler.core.planning.select import Selection
 from reconciler.core.views.explaining import Evidence, PlanView, explanations
 from reconciler.core.views.listing import planned_words

@@ -23,8 +23,7 @@ import msgspec
 import pytest
 from msgspec import Struct
 
-from reconciler.core.comparing.normalize import declared, masked
-from reconciler.core.comparing.observe import observed
+from reconciler.core.compare.normalize import normalize_fields, observe_entity, redact_for_plan
 from reconciler.core.declared.resolve import Resolved, resolve
 from reconciler.core.planning.plan import make_plan
 from reconciler.core.planning.scopes import Moment
@@ -189,12 +188,12 @@ def _live(workspaces: dict[str, dict[str, list[Body]]], rules: Case) -> Live:
         for plural, rows_ in kinds.items():
             kind = plural.removesuffix("s")
             bodies = [whole(plural, row) for row in rows_]
-            rows = [observed(kind, workspace, body["id"], body) for body in bodies]
+            rows = [observe_entity(kind, workspace, body["id"], body) for body in bodies]
             entities[Scope(kind, workspace)] = tuple(rows)
             devices = [(body["id"], device) for body in bodies for device in body.get("devices", [])]
             if kind == "contact":
                 entities[Scope("device", workspace)] = tuple(
-                    observed("device", workspace, device["id"], device, parent_id=parent)
+                    observe_entity("device", workspace, device["id"], device, parent_id=parent)
                     for parent, device in devices
                 )
     reads = [
@@ -243,8 +242,8 @@ def _recorded(history: History) -> Recorded:
     entities = {}
     for text, past in history.entities.items():
         address = _address(text)
-        sent = masked(address.kind, declared(address.kind, past.sent), STORE_SALT)
-        shown = sent if past.shown is None else masked(address.kind, past.shown, STORE_SALT)
+        sent = redact_for_plan(address.kind, normalize_fields(address.kind, past.sent), STORE_SALT)
+        shown = sent if past.shown is None else redact_for_plan(address.kind, past.shown, STORE_SALT)
         entities[address] = RecordedEntity(
             address,
             past.remote_id,

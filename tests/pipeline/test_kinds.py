@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from reconciler.core.comparing.diff import Salts
-from reconciler.core.comparing.normalize import declared, live, masked
+from reconciler.core.compare.diff import Salts
+from reconciler.core.compare.normalize import flatten_body, normalize_fields, redact_for_plan
 from reconciler.core.planning.order import wave
 from reconciler.core.planning.select import Selection
 from reconciler.manifest.load import load
@@ -113,7 +113,7 @@ def test_a_sentence_names_a_scope_by_the_plural(kind: Kind) -> None:
 @ROWS
 def test_a_create_shows_the_headline_first_and_no_secret(kind: Kind) -> None:
     fields = {path: str(value) for path, value in kind.example.items() if not isinstance(value, dict)}
-    change = Create(place_of(kind), "ops.yaml:1", masked(kind.name, fields, SALTS.plan))
+    change = Create(place_of(kind), "ops.yaml:1", redact_for_plan(kind.name, fields, SALTS.plan))
 
     lines = create_lines(change, full=False, sizes={}, contents={})
     text = "\n".join("".join(span.text for span in line) for line in lines)
@@ -133,7 +133,7 @@ def test_what_is_read_back_of_every_field_has_the_name_of_the_manifest(kind: Kin
         holder = body.setdefault(kind.wire.get(group, group), {}) if group else body
         holder[key if group else one.wire or one.name] = one.example or "x"
 
-    shown = live(kind.name, body)
+    shown = flatten_body(kind.name, body)
 
     wanted = {one.name: one.example or "x" for one in plain if not (one.server_owned or one.write_only)}
-    assert shown == declared(kind.name, wanted)
+    assert shown == normalize_fields(kind.name, wanted)

@@ -5,14 +5,17 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
-
+from typing import Any
+from typing import TypeVar
 import pytest
 from world import World
-
 from reconciler.core import digests
-from reconciler.core.comparing import proofs
 from reconciler.model.plans import Options
+from reconciler.core.compare import password_digests
+
+
+
+
 
 T = TypeVar("T")
 COUNT = 16
@@ -58,7 +61,7 @@ def in_the_store(world: World, statement: str) -> list[tuple[object, ...]]:
 def parts(world: World) -> int:
     """How many parts there are, some of several values."""
     planned = world.plan()
-    found = proofs.partition(planned.desired.entities, planned.recorded)
+    found = password_digests.partition_digests(planned.desired.entities, planned.recorded)
     assert planned.plan.changes == ()
     assert sum(len(part.pairs) for part in found.values()) == 2 * COUNT
     assert len(found) < 2 * COUNT - 3

@@ -25,7 +25,7 @@ import sys
 from pathlib import Path
 from world import World
 
-from reconciler.core.comparing.taken import same
+from reconciler.core.compare.readback import same
 from reconciler.errors import ManifestError
 
 for form in ("json", "xml"):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2] / "reconciler"
 ALLOWED = {
-    "core/comparing/identity.py": "what only looks the same is for warnings, and decides nothing",
+    "core/compare/identity.py": "what only looks the same is for warnings, and decides nothing",
     "core/exporting/export.py": "new names: file systems and shells fold as they like, so more is taken",
     "manifest/formatted/writer.py": "words of YAML: one more is quoted",
     "manifest/written/files.py": "names of files: a file system may fold them, so more is taken",
@@ -32,4 +32,4 @@ def test_compatibility_forms_are_for_warnings_and_new_names() -> None:
         if re.search(r"NFK[CD]", path.read_text("utf-8"))
     }
 
-    assert found == {"core/comparing/identity.py", "core/text.py"}
+    assert found == {"core/compare/identity.py", "core/text.py"}

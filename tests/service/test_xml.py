@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 from service.support import ID, Wire, answer, failure, sandbox, service, with_client
 
-from reconciler.core.comparing.merge import update_body
+from reconciler.core.compare.bodies import make_update_body
 from reconciler.errors import Rejected
 from reconciler.model.address import Address
 from reconciler.model.documents import Place
@@ -355,7 +355,7 @@ def test_what_nobody_has_heard_of_survives_a_read_and_a_write(seed: int) -> None
     read = media.decode(before, "contact", "xml")
     entity = Entity(Address("contact/ops/jane"), {"jobTitle": "Engineer"}, Place("a.yaml", 1, 1))
     change = FieldChange("jobTitle", None, "Engineer", "declared")
-    body = update_body(read, entity, Update(entity.address, "", ID, (change,)))
+    body = make_update_body(read, entity, Update(entity.address, "", ID, (change,)))
     after = xmltext.parse(media.encode(body, "contact", "xml"))
 
     root.parts.append(_leaf("jobTitle", "Engineer"))

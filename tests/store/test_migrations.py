@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_u
 from store.support import JANE, ORIGIN, SAM, WORKSPACES, as_somebody_without_rights, store_at
 from waiting import patience_s
 
-from reconciler.core.comparing.normalize import mask, slow_mask
+from reconciler.core.compare.normalize import mask_password, mask_secret
 from reconciler.errors import StoreError
 from reconciler.model.address import Address
 from reconciler.model.plans import Update
@@ -321,13 +321,13 @@ def test_the_fast_digest_of_a_password_becomes_a_slow_one(old: str) -> None:
     """Millions of words a second can be tried against the fast one; the declared password still fits."""
     with connected(old) as connection:
         salt = connection.execute(text("SELECT value FROM meta WHERE key = 'salt'")).scalar_one()
-        sent = {"password": mask("correct horse", salt), "secretAnswer": "", "jobTitle": "Engineer"}
+        sent = {"password": mask_secret("correct horse", salt), "secretAnswer": "", "jobTitle": "Engineer"}
         connection.execute(text("UPDATE entities SET sent = :sent, shown = '{}'"), {"sent": json.dumps(sent)})
 
     with store_at(old) as store:
         kept = store.recorded(WORKSPACES).entities[JANE]
 
-    assert kept.sent["password"] == slow_mask("correct horse", salt)
+    assert kept.sent["password"] == mask_password("correct horse", salt)
     assert kept.sent["secretAnswer"] == ""
 
 
@@ -337,7 +337,7 @@ def test_nothing_of_a_fast_digest_stays_in_the_file(tmp_path: Path, *, create: b
     path = tmp_path / "old.db"
     url = f"sqlite:///{path}"
     make_version_1(url)
-    digests = [mask(word, "the-old-salt") for word in ("correct horse", "battery staple")]
+    digests = [mask_secret(word, "the-old-salt") for word in ("correct horse", "battery staple")]
     insert = "INSERT INTO plans_used VALUES (:salt, :run, '')"
     with connected(url) as connection:
         connection.execute(text("PRAGMA secure_delete = OFF"))  # as most builds of SQLite are
@@ -350,7 +350,7 @@ def test_nothing_of_a_fast_digest_stays_in_the_file(tmp_path: Path, *, create: b
 
     with store_at(url, create=create) as store:
         assert store.recorded(WORKSPACES).entities[JANE].sent == {
-            "password": slow_mask("correct horse", "the-old-salt")
+            "password": mask_password("correct horse", "the-old-salt")
         }
     for file in tmp_path.iterdir():
         assert not any(str(one).encode() in file.read_bytes() for one in digests), file.name

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
-from reconciler.core.comparing.diff import ignored
-from reconciler.core.comparing.identity import appearance_of, identity_key, identity_of, similarity
+from reconciler.core.compare.diff import is_ignored_path
+from reconciler.core.compare.identity import appearance_of, identity_key, identity_of, similarity_notice
 from reconciler.core.rules import Key, Rules
 from reconciler.core.runs.ticket import PREFIX, reserved
 from reconciler.core.suggest import did_you_mean
@@ -115,13 +115,16 @@ def identified(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
     keys = {kind: rules.identity.of(kind) for kind in KINDS}
     for one in group.values():
         kind, fields = one.document.kind, one.entity.fields
-        if any(all(fields.get(path) and not ignored(one.entity, path) for path in key) for key in keys[kind]):
+        if any(
+            all(fields.get(path) and not is_ignored_path(one.entity, path) for path in key)
+            for key in keys[kind]
+        ):
             continue
         needed = [path for key in keys[kind] for path in key]
         if any(one.document.unsure(path) and path not in one.entity.unset_paths for path in needed):
             continue  # said already
         unset = one.entity.unset_paths
-        hidden = [p for p in needed if (fields.get(p) or p in unset) and ignored(one.entity, p)]
+        hidden = [p for p in needed if (fields.get(p) or p in unset) and is_ignored_path(one.entity, p)]
         if hidden:
             what = f"meta.ignore names {hidden[0]}, by which the {kind} is recognized."
             hint = "take it out of `ignore`: an edit there would make a second one"
@@ -199,7 +202,7 @@ def warn_of_similar(group: DeclaredEntities, rules: Rules) -> Iterator[Notice]:
                 continue
             if identity_of(key, first.entity.fields) != identity_of(key, entity.fields):
                 other = f"{first.entity.address}, {first.place(key[0])}"
-                yield similarity(entity.address, key, other, one.place(key[0]))
+                yield similarity_notice(entity.address, key, other, one.place(key[0]))
 
 
 def device_limit(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from reconciler.core.comparing import zones
-from reconciler.core.comparing.carrying import why_no_secret
-from reconciler.core.comparing.identity import identity_key, identity_of
-from reconciler.core.comparing.match import Index, former_names, match
+from reconciler.core.compare import normalize
+from reconciler.core.compare.bodies import why_not_secret
+from reconciler.core.compare.identity import identity_key, identity_of
+from reconciler.core.compare.match import IdentityIndex, former_names, match_entities
 from reconciler.core.rules import Key, Rules
 from reconciler.core.text import slugify, trim_edges
 from reconciler.model import address
@@ -225,7 +225,7 @@ class _Work:
         """Return the rows that are to be exported, with their names."""
         entities, records = self._entities[scope, parent], self._records[scope, parent]
         keys = self._rules.keys(scope.kind)
-        matches = match(entities, rows, records, keys=keys, former=former_names(entities))
+        matches = match_entities(entities, rows, records, keys=keys, former=former_names(entities))
         there = {hit.live.remote_id: one for one, hit in matches.found.items()}
         self._there.update(there)
         self.declared += len(there)
@@ -252,7 +252,7 @@ class _Work:
     ) -> None:
         """Tell what belongs to a declared entity and is not declared: its file is left as it is."""
         entities, keys = self._entities[scope, above.name], self._rules.keys(scope.kind)
-        matches = match(
+        matches = match_entities(
             entities, rows, self._records[scope, above.name], keys=keys, former=former_names(entities)
         )
         there = {hit.live.remote_id for hit in matches.found.values()}
@@ -271,7 +271,7 @@ class _Work:
         for row in rows:
             for value in _identities(row.fields, keys):
                 times[value] += 1
-        declared = Index(entities, keys)
+        declared = IdentityIndex(entities, keys)
         fresh = []
         for row in rows:
             if not any(_identities(row.fields, identities)):
@@ -328,12 +328,16 @@ class _Work:
             if not self._wishes.with_secrets:
                 return "", ""
             # What stands for it is no value of a variable: sent, it would be the secret from then on.
-            return ("masked", "") if why_no_secret(value) else ("", value)
+            return ("masked", "") if why_not_secret(value) else ("", value)
         known = path in self._wishes.known[kind.name] or kind.type_of(path).shape == "custom"
         if not known or head in kind.server_owned:
             return "unknown", ""
         if path in kind.zones:
-            fits = bool(self._wishes.zone) and path == zones.PATH and zones.shows(self._wishes.zone, value)
+            fits = (
+                bool(self._wishes.zone)
+                and path == normalize.ZONE_PATH
+                and normalize.zone_has_offset(self._wishes.zone, value)
+            )
             return ("", self._wishes.zone) if fits else ("zone", "")
         return "", value
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from reconciler.core.comparing.identity import identity_text
+from reconciler.core.compare.identity import identity_text
 from reconciler.core.exporting.export import Left, subject_of
 from reconciler.core.rules import Rules
 from reconciler.model.kind import Kind

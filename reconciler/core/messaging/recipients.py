@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from reconciler.core.comparing.identity import email_key, identity_text
+from reconciler.core.compare.identity import email_key, identity_text
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import Problem, Refused
 from reconciler.model import address

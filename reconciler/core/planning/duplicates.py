@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, structs
 
-from reconciler.core.comparing.match import Index, Matches, Recognized, same_identity
-from reconciler.core.comparing.normalize import masked
+from reconciler.core.compare.match import IdentityIndex, Matches, Recognized, shared_identity
+from reconciler.core.compare.normalize import redact_for_plan
 from reconciler.core.planning.parts import ScopePlan
 from reconciler.core.planning.scopes import Group, Matched, Shared
 from reconciler.core.planning.secrets_needed import without_undeclared_secrets
@@ -111,7 +111,7 @@ def _pairs(across: Shared, at: Matched) -> Iterator[list[tuple[_Ours, LiveEntity
     unheld = {row.remote_id: row for row in at.group.rows if row.remote_id not in held}
     if not unheld:
         return
-    free = Index(unheld.values(), across.rules.identity.of(at.group.scope.kind))
+    free = IdentityIndex(unheld.values(), across.rules.identity.of(at.group.scope.kind))
     pairs: dict[str, list[tuple[_Ours, LiveEntity]]] = {}
     for ours in _ours(at):
         shared = {row.remote_id: row for look in ours.looks for row in free.sharing(look)}
@@ -139,7 +139,7 @@ def _is_duplicate(across: Shared, group: Group, ours: _Ours, row: LiveEntity) ->
     if entity is None or not _may_delete(across, entity) or across.foreign_mark(ours.row):
         return False
     kept = ours.record is not None or across.rules.adopt
-    alike = all(same_identity(look, row.fields, keys) for look in ours.looks)
+    alike = all(shared_identity(look, row.fields, keys) for look in ours.looks)
     return kept and alike and _deletable(across, group, row, entity, ours.record)
 
 
@@ -175,20 +175,20 @@ def _known_whole(group: Group, row: LiveEntity) -> bool:
 
 def _recognized_by(across: Shared, fields: Fields, row: LiveEntity) -> str:
     """Return how a row is recognized; our mark alone is not enough: a copied contact carries it, too."""
-    by = same_identity(fields, row.fields, across.rules.identity.of(row.kind))
+    by = shared_identity(fields, row.fields, across.rules.identity.of(row.kind))
     return across.rules.mark_path if by and row.fields.get(across.rules.mark_path) else by
 
 
 def _delete(across: Shared, ours: _Ours, row: LiveEntity) -> Delete:
     seen = without_undeclared_secrets(row.kind, row.fields, ours.record)
-    before = masked(row.kind, seen, across.salts.plan)
+    before = redact_for_plan(row.kind, seen, across.salts.plan)
     address = ours.address.duplicate(row.remote_id)
     return Delete(address, row.remote_id, before, row.parent_id, cause="duplicate", keeps=ours.row.remote_id)
 
 
 def _notice(across: Shared, ours: _Ours, row: LiveEntity) -> Notice:
     keys = across.rules.identity.of(row.kind)
-    shared = next(filter(None, (same_identity(look, row.fields, keys) for look in ours.looks)), "")
+    shared = next(filter(None, (shared_identity(look, row.fields, keys) for look in ours.looks)), "")
     mark = across.foreign_mark(row)
     owner = f", and the mark of another owner ({mark})" if mark else ""
     what = (

@@ -1,13 +1,19 @@
 """Digests: is what was approved still what would be done?"""
 
 import hashlib
-
-from msgspec import UNSET, structs
-
-from reconciler.core.comparing.normalize import declared, masked
+from msgspec import UNSET
+from msgspec import structs
 from reconciler.model.encoding import encode_json_pieces
-from reconciler.model.plans import Change, Delete, Plan
+from reconciler.model.plans import Change
+from reconciler.model.plans import Delete
+from reconciler.model.plans import Plan
 from reconciler.model.snapshots import Desired
+from reconciler.core.compare.normalize import normalize_fields
+from reconciler.core.compare.normalize import redact_for_plan
+
+
+
+
 
 
 def manifest_digest(desired: Desired, salt: str) -> str:
@@ -19,7 +25,7 @@ def manifest_digest(desired: Desired, salt: str) -> str:
     # nobody may try words on it.
     entities = {
         address: (
-            masked(address.kind, declared(address.kind, entity.fields), salt),
+            redact_for_plan(address.kind, normalize_fields(address.kind, entity.fields), salt),
             entity.controls,
             entity.devices_in_scope,
         )

@@ -10,7 +10,7 @@ counts: nobody can see from one store who writes. Pure; the counts are kept by s
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 
-from reconciler.core.comparing.normalize import instant
+from reconciler.core.compare.normalize import parse_instant
 from reconciler.core.planning.parts import ScopePlan
 from reconciler.model.address import Address
 from reconciler.model.notices import Notice
@@ -93,5 +93,5 @@ def _sentence(path: str, flap: Flap, *, again: bool) -> str:
 
 
 def _lately(flap: Flap, now: str) -> bool:
-    last, moment = instant(flap.last), instant(now)
+    last, moment = parse_instant(flap.last), parse_instant(now)
     return last is None or moment is None or moment - last <= timedelta(days=told_days)

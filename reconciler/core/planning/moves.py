@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import UNSET, UnsetType, structs
 
-from reconciler.core.comparing.identity import identity_of
-from reconciler.core.comparing.normalize import SECRET
+from reconciler.core.compare.identity import identity_of
+from reconciler.core.compare.normalize import SECRET
 from reconciler.core.rules import Key, Rules
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields

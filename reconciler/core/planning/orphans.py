@@ -7,7 +7,7 @@ certain is left alone and said.
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from reconciler.core.comparing.normalize import masked
+from reconciler.core.compare.normalize import redact_for_plan
 from reconciler.core.planning.leaving import leave
 from reconciler.core.planning.parts import NOTHING, ScopePlan
 from reconciler.core.planning.scopes import Group, Matched, Shared
@@ -106,7 +106,7 @@ def _orphan(
         return ScopePlan(skips=(Skip(address, "protected", what, step),))
     assert row.known is None, f"{address}: to be deleted and not read whole"  # noqa: S101 - our own mistake
     seen = without_undeclared_secrets(address.kind, row.fields, record if of_record else None)
-    before = masked(address.kind, seen, across.salts.plan)
+    before = redact_for_plan(address.kind, seen, across.salts.plan)
     # Only a mark tells that it is ours: nobody wrote down whether it existed before us (X6).
     adopted = records[address].adopted if address in records else UNKNOWN
     cascades = _cascade(at, row, records)

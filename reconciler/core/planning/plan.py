@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from msgspec import structs
 
-from reconciler.core.comparing.diff import as_recorded, diff
-from reconciler.core.comparing.match import Recognized, former_names, match
-from reconciler.core.comparing.normalize import declared, masked
+from reconciler.core.compare.diff import diff_entity, unchanged_since_apply
+from reconciler.core.compare.match import Recognized, former_names, match_entities
+from reconciler.core.compare.normalize import normalize_fields, redact_for_plan
 from reconciler.core.planning.duplicates import duplicates, keep_oldest
 from reconciler.core.planning.finish import finished
 from reconciler.core.planning.leaving import outside_leaving, unknown_names
@@ -102,7 +102,7 @@ def matched(across: Shared, group: Group) -> Matched:
     entities = tuple(group.entities.values())
     former = former_names(entities)
     keys = across.rules.keys(group.scope.kind)
-    matches = match(entities, group.rows, group.records, keys=keys, former=former)
+    matches = match_entities(entities, group.rows, group.records, keys=keys, former=former)
     matches = keep_oldest(across, group, matches)
     held = {hit.live.remote_id for hit in matches.found.values()}
     held.update(record.remote_id for record in group.records.values())
@@ -120,7 +120,7 @@ def _as_recorded(across: Shared, at: Matched, entity: Entity) -> bool:
     if _why_not(across, at, entity, hit):
         return False
     reactivate = str(address) in across.options.reactivate
-    return as_recorded(entity, hit.live, record, reactivate=reactivate)
+    return unchanged_since_apply(entity, hit.live, record, reactivate=reactivate)
 
 
 def _declared(across: Shared, at: Matched, entity: Entity) -> Iterator[ScopePlan]:
@@ -186,7 +186,7 @@ def _found(across: Shared, at: Matched, entity: Entity, hit: Recognized) -> Scop
     address, row = entity.address, hit.live
     record = at.group.records.get(hit.record) if hit.record else None
     reactivate = str(address) in across.options.reactivate
-    result = diff(entity, row, record, salts=across.salts, reactivate=reactivate)
+    result = diff_entity(entity, row, record, salts=across.salts, reactivate=reactivate)
     part = ScopePlan(skips=result.skips, renames=_renamed(at, address, hit))
     if result.fields and (why := why_not_written(entity)):
         return structs.replace(part, skips=(*part.skips, why))
@@ -211,8 +211,8 @@ def _absent(across: Shared, at: Matched, entity: Entity) -> ScopePlan:
     if why := why_not_created(entity, recorded=recorded):
         return structs.replace(part, skips=(why,))
     # On something new, "" has nothing to clear, and is not sent: docs/planning.md, S, "Ours".
-    wanted = {path: v for path, v in declared(address.kind, entity.fields).items() if v != ""}
-    fields = masked(address.kind, wanted, across.salts.plan)
+    wanted = {path: v for path, v in normalize_fields(address.kind, entity.fields).items() if v != ""}
+    fields = redact_for_plan(address.kind, wanted, across.salts.plan)
     create = Create(address, str(entity.place), fields, "gone" if recorded else "declared")
     return structs.replace(part, changes=(create,))
 

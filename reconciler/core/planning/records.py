@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterator
 
 from msgspec import structs
 
-from reconciler.core.comparing.diff import ignored
-from reconciler.core.comparing.normalize import declared, remembered, trusted
-from reconciler.core.comparing.taken import same
+from reconciler.core.compare.diff import is_ignored_path
+from reconciler.core.compare.normalize import digest_for_store, normalize_fields, reliable_modified
+from reconciler.core.compare.readback import reads_back_as
 from reconciler.core.planning.select import Selection
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields, Scalar
@@ -26,12 +26,12 @@ def record_of(
     # Used on create and left to whoever changes it: a later record must not claim that we sent it, or what
     # stands there would be drift (D2).
     spared = entity.controls.ignore and not created
-    left = [path for path in entity.fields if ignored(entity, path)] if spared else []
+    left = [path for path in entity.fields if is_ignored_path(entity, path)] if spared else []
     fields = (
         {path: value for path, value in entity.fields.items() if path not in left} if left else entity.fields
     )
-    sent = dict(remembered(kind, declared(kind, fields), salt))
-    live = remembered(kind, row.fields, salt)
+    sent = dict(digest_for_store(kind, normalize_fields(kind, fields), salt))
+    live = digest_for_store(kind, row.fields, salt)
     shown = {path: live[path] for path in sent if path in live}
     for path in left:
         if before and path in before.sent:
@@ -40,7 +40,7 @@ def record_of(
     for path in entity.unowned_paths:
         sent.pop(path, None)
         shown.pop(path, None)
-    modified, protected = trusted(row.modified, row.seen), entity.controls.protect
+    modified, protected = reliable_modified(row.modified, row.seen), entity.controls.protect
     return RecordedEntity(entity.address, row.remote_id, row.parent_id, sent, shown, modified, protected)
 
 
@@ -76,8 +76,8 @@ def proven(
     """Return a record that claims as sent only what was `taken`, or what the service shows just so.
 
     What it shows otherwise, and did not show so before, somebody else has written: the next plan has to
-    see it. `taken` are paths that were written and read back (core/comparing/taken.py): there the service may
-    write a value in its own way. `refused` paths keep what `before` says of them.
+    see it. `taken` are paths that were written and read back (core/compare/readback.py): there the service
+    may write a value in its own way. `refused` paths keep what `before` says of them.
     """
     kind = record.address.kind
     old = before.sent if before else {}
@@ -86,7 +86,7 @@ def proven(
         path: value
         for path, value in record.sent.items()
         if path in taken
-        or same(kind, path, value, record.shown.get(path, ""))
+        or reads_back_as(kind, path, value, record.shown.get(path, ""))
         # Known already as the service's way to write this value.
         or (old.get(path) == value and shown_before.get(path) == record.shown.get(path))
     }

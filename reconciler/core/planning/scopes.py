@@ -11,10 +11,10 @@ from typing import TypeVar
 
 from msgspec import Struct, structs
 
-from reconciler.core.comparing.diff import Salts
-from reconciler.core.comparing.identity import identity_key
-from reconciler.core.comparing.match import Matches
-from reconciler.core.comparing.normalize import mask
+from reconciler.core.compare.diff import Salts
+from reconciler.core.compare.identity import identity_key
+from reconciler.core.compare.match import Matches
+from reconciler.core.compare.normalize import mask_secret
 from reconciler.core.planning.select import Selection
 from reconciler.core.rules import Rules
 from reconciler.core.text import trim_edges
@@ -202,5 +202,5 @@ def _tokens(desired: Desired, salt: str) -> dict[object, Address]:
     for address in sorted(desired.entities):
         token = desired.entities[address].fields.get("pushToken", "")
         if address.kind == "device" and token:
-            found.setdefault(mask(identity_key("pushToken", token), salt), address)
+            found.setdefault(mask_secret(identity_key("pushToken", token), salt), address)
     return found

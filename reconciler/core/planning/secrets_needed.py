@@ -4,14 +4,14 @@
     who or what would move, and lose it           neither made anew nor deleted where it is (E161)
     a write without a secret under meta.ignore    left alone, where its variable is not set (E165)
 
-What exists is managed without: core/comparing/carrying.py.
+What exists is managed without: core/compare/bodies.py.
 """
 
 from collections.abc import Iterator
 
 from msgspec import structs
 
-from reconciler.core.comparing.identity import identity_of
+from reconciler.core.compare.identity import identity_of
 from reconciler.core.planning.parts import ScopePlan
 from reconciler.core.rules import Rules
 from reconciler.model.address import Address

@@ -12,7 +12,7 @@ from itertools import takewhile
 
 from msgspec import Struct, structs
 
-from reconciler.core.comparing.match import former_names
+from reconciler.core.compare.match import former_names
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import UnknownAddress
 from reconciler.model.address import Address

@@ -5,7 +5,7 @@
 
 from collections.abc import Collection, Iterator, Mapping
 
-from reconciler.core.comparing.identity import appearance_of, identity_of, similarity
+from reconciler.core.compare.identity import appearance_of, identity_of, similarity_notice
 from reconciler.core.planning.parts import ScopePlan
 from reconciler.core.planning.scopes import Matched, Shared
 from reconciler.core.rules import Key
@@ -36,4 +36,4 @@ def warn_of_similar_live(across: Shared, at: Matched, creates: Collection[Create
 def _warned(at: Matched, create: Create, key: Key, row: LiveEntity) -> ScopePlan:
     other = f"the live {row.kind} of the id {row.remote_id}"
     place = at.group.entities[create.address].place
-    return ScopePlan(notices=(similarity(create.address, key, other, place),))
+    return ScopePlan(notices=(similarity_notice(create.address, key, other, place),))

@@ -1,11 +1,11 @@
 """Who is left alone because it is not certain who it is: an id is contradicted, or has become somebody else.
 
-Rules M8 and M9 of docs/planning.md. Evidence is judged in core/comparing/evidence.py and reused.py; here is
+Rules M8 and M9 of docs/planning.md. Evidence is judged in core/compare/evidence.py and reused.py; here is
 which entity it is about, and what a person can do.
 """
 
-from reconciler.core.comparing.match import Recognized, same_identity
-from reconciler.core.comparing.reused import describe_reuse, find_reuse
+from reconciler.core.compare.evidence import describe_reuse, find_reuse
+from reconciler.core.compare.match import Recognized, shared_identity
 from reconciler.core.planning.scopes import Group, Matched, Shared
 from reconciler.model.address import Address
 from reconciler.model.plans import Skip
@@ -35,7 +35,7 @@ def contradicted(across: Shared, at: Matched, entity: Entity, hit: Recognized | 
         return skip_of(address, found)
     # Not recorded, and a list shows somebody with its identity whom a look does not: never made once more.
     keys = across.rules.keys(address.kind)
-    alike = [one for _, one in sorted(doubtful.items()) if same_identity(entity.fields, one.fields, keys)]
+    alike = [one for _, one in sorted(doubtful.items()) if shared_identity(entity.fields, one.fields, keys)]
     return skip_of(address, alike[0]) if alike and hit is None else None
 
 

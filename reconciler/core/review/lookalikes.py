@@ -11,8 +11,8 @@ every change is looked at once, however many there are.
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 
-from reconciler.core.comparing.identity import email_key
-from reconciler.core.comparing.normalize import WITHHELD
+from reconciler.core.compare.identity import email_key
+from reconciler.core.compare.normalize import WITHHELD
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
 from reconciler.model.field_types import LookalikeRule, require_rows

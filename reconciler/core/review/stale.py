@@ -11,7 +11,7 @@ from typing import Any, assert_never
 
 from msgspec import Struct, structs
 
-from reconciler.core.comparing.normalize import SECRET, instant
+from reconciler.core.compare.normalize import SECRET, parse_instant
 from reconciler.core.review.seal import shown_by
 from reconciler.model.address import Address
 from reconciler.model.plans import Change, Create, Delete, GuardReason, Plan, Update, Verdict, action_of
@@ -71,7 +71,7 @@ def expired(saved: Plan, now: datetime, *, hours: float) -> str:
     The file's own end counts, and so does the age that the settings allow: a later end that somebody
     writes into the file prolongs nothing.
     """
-    made, until = instant(saved.created_at), instant(saved.expires_at)
+    made, until = parse_instant(saved.created_at), parse_instant(saved.expires_at)
     if made is None or until is None:
         return "the plan does not say when it was made and until when it holds."
     # A date proves nothing (docs/security.md): only what no honest clock could have written is refused.

@@ -21,8 +21,8 @@ from typing import assert_never
 
 from msgspec import UNSET, Struct, UnsetType, structs
 
-from reconciler.core.comparing import zones
-from reconciler.core.comparing.normalize import masked
+from reconciler.core.compare import normalize
+from reconciler.core.compare.normalize import redact_for_plan
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.planning.order import ordered
 from reconciler.core.planning.parts import ScopePlan, merge
@@ -164,7 +164,7 @@ def _uncreate(change: Create, row: LiveEntity | None, salt: str) -> ScopePlan:
     if row is None:
         what = "was created and not read back, so a change of it could not be noticed."
         return ScopePlan(skips=(_left(change.address, what, "take it out of the manifests, and apply"),))
-    before = masked(row.kind, row.fields, salt)
+    before = redact_for_plan(row.kind, row.fields, salt)
     return ScopePlan((Delete(change.address, row.remote_id, before, row.parent_id, cause="undone"),))
 
 
@@ -239,13 +239,13 @@ def _writable(path: str, was: Scalar, record: RecordedEntity | None) -> Scalar |
     """Return what to send so that the service shows `was` again; None where nothing is known to do it.
 
     What we sent when it showed that; else the value itself. A time zone is shown as an offset and is
-    written by name (core/comparing/zones.py).
+    written by name (core/compare/normalize.py).
     """
     if record is not None and path in record.sent and record.shown.get(path) == was:
         return record.sent[path]
-    if path == zones.PATH:
+    if path == normalize.ZONE_PATH:
         text = str(was)
-        return zones.NAMES.get(text, None if text[:1] in "+-0123456789" else text)
+        return normalize.FIXED_OFFSET_ZONES.get(text, None if text[:1] in "+-0123456789" else text)
     return was
 
 

@@ -12,9 +12,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from reconciler.core.comparing.diff import Unchanged, compared, ignored
-from reconciler.core.comparing.match import former_names
-from reconciler.core.comparing.normalize import WITHHELD, declared, veiled
+from reconciler.core.compare.diff import Unchanged, compare_fields, is_ignored_path
+from reconciler.core.compare.match import former_names
+from reconciler.core.compare.normalize import WITHHELD, normalize_fields, redact_value_for_plan
 from reconciler.core.planning.plan import matched, old_name
 from reconciler.core.planning.scopes import Matched, Shared, devices_of, shared, split
 from reconciler.core.planning.select import Selection
@@ -239,7 +239,7 @@ def _fields(
     """Yield every field that is declared, live or recorded, by path."""
     salt = across.salts.plan if across else ""
     kind, entity, record, row = one.address.kind, one.entity, one.record, one.row
-    want = declared(kind, entity.fields) if entity else {}
+    want = normalize_fields(kind, entity.fields) if entity else {}
     live: Fields = row.fields if row else {}
     sent: Fields = record.sent if record else {}
     shown: Fields = record.shown if record else {}
@@ -280,7 +280,7 @@ def _why(known: Evidence, across: Shared, one: _Found) -> dict[str, _Why]:
     found = {path: _Why("change", each.cause, each.after) for path, each in written.items()}
     if one.entity is None or one.row is None or _left_alone(known.seen.plan, one.address):
         return found
-    for path, judged in compared(one.entity, one.row, one.record, salts=across.salts):
+    for path, judged in compare_fields(one.entity, one.row, one.record, salts=across.salts):
         if not isinstance(judged, FieldChange):
             found.setdefault(path, _judged(judged))
     return found
@@ -303,7 +303,7 @@ def _otherwise(one: _Found, path: str, *, read: bool) -> _Why:
         return _Why("unknown", "not read")
     if one.entity is None:
         return _Why("left", "not declared")
-    if ignored(one.entity, path):
+    if is_ignored_path(one.entity, path):
         return _Why("left", "ignored")
     if path in one.entity.fields:
         # Of something new, "" has nothing to clear; of what is left alone nobody knows.
@@ -320,7 +320,7 @@ def _otherwise(one: _Found, path: str, *, read: bool) -> _Why:
 def _plan_value(kind: str, path: str, value: Scalar | None, salt: str) -> Scalar | None:
     """Return a value as a plan shows it. Without a plan no digest of a secret is made at all."""
     if value is None or salt:
-        return value if value is None else veiled(kind, path, value, salt)
+        return value if value is None else redact_value_for_plan(kind, path, value, salt)
     return WITHHELD if value and path in KINDS[kind].secret else value
 
 

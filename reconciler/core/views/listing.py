@@ -14,7 +14,7 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from reconciler.core.comparing.match import Recognized
+from reconciler.core.compare.match import Recognized
 from reconciler.core.planning.plan import matched, old_name
 from reconciler.core.planning.scopes import Matched, devices_of, shared, split
 from reconciler.core.planning.select import Selection, check, concerns, known

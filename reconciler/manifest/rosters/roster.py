@@ -8,7 +8,7 @@ and "" there clears the field for every row.
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from reconciler.core.comparing.normalize import is_flag
+from reconciler.core.compare.normalize import is_flag
 from reconciler.core.text import is_blank, slugify, trim_edges
 from reconciler.errors import Problem
 from reconciler.manifest.flatten import control_places, controls

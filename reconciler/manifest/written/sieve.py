@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from reconciler.core.comparing.phone_numbers import number_key
+from reconciler.core.compare.identity import number_key
 from reconciler.core.declared.resolve import resolve
 from reconciler.core.exporting.export import Exported, Left
 from reconciler.core.rules import Rules

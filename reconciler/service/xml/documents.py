@@ -24,7 +24,7 @@ from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
-from reconciler.core.comparing.normalize import instant
+from reconciler.core.compare.normalize import parse_instant
 from reconciler.core.text import fold_case
 from reconciler.service.answers import OTHER_SERVICE, BadBody
 from reconciler.service.xml.fill import EPOCH, NIL, OURS, fill, key_of
@@ -246,7 +246,7 @@ def _typed(text: str, key: str, shape: Shape) -> str | int | float | bool:
 
 def _milliseconds(text: str) -> str | int:
     """An instant as the number that the JSON form has; any other text as it stands."""
-    moment = instant(text.strip())
+    moment = parse_instant(text.strip())
     # What is finer than milliseconds has no form in JSON, and stays the text that it is.
     if moment is None or moment.microsecond % 1000:
         return text

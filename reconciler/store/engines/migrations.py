@@ -29,8 +29,8 @@ from sqlalchemy import (
     text,
 )
 
-from reconciler.core.comparing.normalize import SECRET
-from reconciler.core.comparing.taken import same
+from reconciler.core.compare.normalize import SECRET
+from reconciler.core.compare.readback import reads_back_as
 from reconciler.core.digests import stretch_secret
 from reconciler.model.kinds import KINDS
 from reconciler.store.engines import schema, sealed
@@ -202,7 +202,7 @@ def _taken(address: str, sent_text: str, shown_text: str) -> tuple[_Fields, _Fie
     wrong = {
         path
         for path, value in sent.items()
-        if path not in kind.write_only and not same(kind.name, path, value, shown.get(path, ""))
+        if path not in kind.write_only and not reads_back_as(kind.name, path, value, shown.get(path, ""))
     }
     if not wrong:
         return None

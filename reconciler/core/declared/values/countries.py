@@ -1,6 +1,6 @@
 """Which country a text names: an ISO 3166-1 code of two letters, or a name in English."""
 
-from reconciler.core.comparing.phone_numbers import region_of_country
+from reconciler.core.compare.identity import region_of_country
 from reconciler.core.declared.values.finding import Finding
 from reconciler.core.suggest import did_you_mean
 from reconciler.model.geography import COUNTRY_NAMES

@@ -2,7 +2,7 @@
 
 import re
 
-from reconciler.core.comparing.zones import NAMES
+from reconciler.core.compare.normalize import FIXED_OFFSET_ZONES
 from reconciler.core.declared.values.finding import Finding
 from reconciler.core.suggest import did_you_mean
 from reconciler.core.text import fold_case
@@ -28,7 +28,7 @@ def check(text: str) -> Finding | None:
     if found:
         sign, hours, minutes = found.groups()
         shown = f"{sign}{hours}" + (f":{minutes}" if minutes and minutes != "00" else "")
-        name = NAMES.get(shown, "")
+        name = FIXED_OFFSET_ZONES.get(shown, "")
         guess = f"{name} has this offset all year" if name else ""
         hint = "write the name of a zone, such as Australia/Melbourne"
         return Finding(

@@ -12,17 +12,147 @@ only *looks* the same has one `looks_like`, which is for warnings and decides no
 import hashlib
 import hmac
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from collections.abc import Mapping
 from functools import lru_cache
-
-from reconciler.core.comparing.phone_numbers import last_digits, number_key, region_of_country
 from reconciler.core.rules import Key
-from reconciler.core.text import fold_case, normalize_unicode, trim_edges
+from reconciler.core.text import fold_case
+from reconciler.core.text import normalize_unicode
+from reconciler.core.text import trim_edges
 from reconciler.model.address import Address
-from reconciler.model.documents import Fields, Place, Scalar
-from reconciler.model.field_types import IdentityKey, require_rows
+from reconciler.model.documents import Fields
+from reconciler.model.documents import Place
+from reconciler.model.documents import Scalar
+from reconciler.model.field_types import IdentityKey
+from reconciler.model.field_types import require_rows
 from reconciler.model.kind import IdentityPath
 from reconciler.model.notices import Notice
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+from reconciler.model.geography.countries import CODES
+
+
+
+
+if TYPE_CHECKING:
+    from phonenumbers import PhoneNumber
+
+
+# --- Phone numbers: one text for one number, however it is written --------------------------------
+#
+#     +61 491 570 156, 0491 570 156 and 61491570156 in Australia      +61491570156
+#     0491 570 156, and no country is known                           0491570156
+#     what is no number: letters, two numbers, nothing                ""
+#
+# A number with a plus is the same everywhere. One without is read in its country, with the area code that
+# stands in a field of its own; where that is no number there and more than ten digits begin with a country
+# code, as if a plus stood before it. An extension belongs to the number. By the numbering plans of the
+# library `phonenumbers`; nothing is sent, and no value is replaced.
+
+
+# A plus, perhaps in brackets with the country code; digits and what people put between them; an extension.
+_PARTED = re.compile(
+    r"[ (]*(\+?)([0-9 ().\-/]*[0-9][0-9 ().\-/]*)(?:(?:;ext=|ext\.?|extension|x|#)\s*([0-9]+))?",
+    re.IGNORECASE,
+)
+_NOT_A_DIGIT = re.compile(r"[^0-9]")
+_length_max = 60  # characters; no number is longer, and the library takes its time over long ones
+# Digits from which on a number without a plus may begin with its country code. Fewer may be a national one:
+# 6561234567 is one in Singapore with a plus before it, and one in the United States without.
+_international_digits = 11
+_SIGNS = {"\uff0b": "+", "\uff08": "(", "\uff09": ")", "\uff0e": ".", "\uff0f": "/", "\u2212": "-"}
+
+
+def region_of_country(text: str) -> str:
+    """Return the two-letter code of a country, or "" where the text names none that we know."""
+    return CODES.get(fold_case(normalize_unicode("NFC", text)).strip(), "")
+
+
+def number_key(text: str, *, area: str = "", region: str = "") -> str:
+    """Return the one text of a phone number; "" where this is no number.
+
+    `area` is the area code that stands in a field of its own, `region` the code of the country in which a
+    national number is read, "" where nobody says.
+    """
+    if len(text) > _length_max:
+        return ""
+    found = _PARTED.fullmatch(_ascii_signs(text).strip())
+    if found is None:
+        return ""
+    plus, digits, extension = found[1], _NOT_A_DIGIT.sub("", found[2]), found[3] or ""
+    end = f"x{extension}" if extension else ""
+    if plus:
+        number = _parse_possible(f"+{digits}", "")
+        return f"{_international_form(number) if number else f'+{digits}'}{end}"
+    before = _NOT_A_DIGIT.sub("", _ascii_signs(area)) if not area.strip().startswith("+") else ""
+    numbers = list(_possible_numbers(before, digits, region))
+    number = next(filter(_is_assigned, numbers), numbers[0] if numbers else None)
+    return f"{_international_form(number) if number else before + digits}{end}"
+
+
+def last_digits(text: str) -> str:
+    """Return the last two digits of a number, without its extension; "" where there are none."""
+    found = _PARTED.fullmatch(text.strip()) if len(text) <= _length_max else None
+    return _NOT_A_DIGIT.sub("", found[2] if found else text)[-2:]
+
+
+def _possible_numbers(area: str, digits: str, region: str) -> Iterator["PhoneNumber"]:
+    """Yield the numbers that digits without a plus may be, the likeliest first."""
+    long = len(digits) >= _international_digits and digits[0] != "0"
+    abroad = _parse_possible(f"+{digits}", "") if long else None
+    if region and abroad is not None and abroad.country_code == _country_code_of(region):
+        yield abroad  # German numbers may have so many digits that this one would be a national one as well
+    for one in dict.fromkeys((area + digits, digits)) if region else ():
+        number = _parse_possible(one, region)
+        if number is not None:
+            yield number
+    if abroad is not None:
+        yield abroad
+
+
+def _parse_possible(text: str, region: str) -> "PhoneNumber | None":
+    """Return the number of which a text has as many digits as its country uses."""
+    import phonenumbers  # noqa: PLC0415 - 20 ms and 5 MB, where a phone number is an identity
+
+    try:
+        number = phonenumbers.parse(text, region or None)
+    except phonenumbers.NumberParseException:
+        return None
+    reason = phonenumbers.is_possible_number_with_reason(number)
+    return number if reason == phonenumbers.ValidationResult.IS_POSSIBLE else None
+
+
+def _country_code_of(region: str) -> int:
+    import phonenumbers  # noqa: PLC0415 - as above
+
+    return phonenumbers.country_code_for_region(region)
+
+
+def _is_assigned(number: "PhoneNumber") -> bool:
+    import phonenumbers  # noqa: PLC0415 - as above
+
+    return phonenumbers.is_valid_number(number)
+
+
+def _international_form(number: "PhoneNumber") -> str:
+    import phonenumbers  # noqa: PLC0415 - as above
+
+    return f"+{number.country_code}{phonenumbers.national_significant_number(number)}"
+
+
+def _ascii_signs(text: str) -> str:
+    """Return the text with the digits and signs of every script as ASCII has them: the same digits."""
+    return text if text.isascii() else "".join(map(_ascii_sign, text))
+
+
+def _ascii_sign(sign: str) -> str:
+    digit = unicodedata.decimal(sign, None)
+    if digit is not None:
+        return str(digit)
+    kind = unicodedata.category(sign)
+    return _SIGNS.get(sign) or {"Zs": " ", "Pd": "-", "Cf": ""}.get(kind, sign)
+
 
 _seen_max = 320  # characters of an address; a longer text is compared as it is
 _told_digits = 6  # at the end of a phone number, which no country code and no trunk prefix reaches
@@ -48,6 +178,9 @@ _ALIKE: Mapping[int, str] = {
     **dict.fromkeys([0x3002, 0x2024], "."),
     **dict.fromkeys([*range(0x2010, 0x2016), 0x2212], "-"),
 }
+
+
+# --- Identities -----------------------------------------------------------------------------------
 
 
 def identity_of(key: Key, fields: Fields) -> tuple[str, ...] | None:
@@ -83,7 +216,7 @@ def identity_text(path: str, fields: Fields) -> str:
     return _KEYS[_key_of(path)](path, str(value), fields) if value != "" else ""
 
 
-def beside(key: Key) -> tuple[str, ...]:
+def fields_beside(key: Key) -> tuple[str, ...]:
     """Return the other fields that the values of a key are read with."""
     return tuple(one for path in key if isinstance(path, IdentityPath) for one in path.beside)
 
@@ -99,7 +232,7 @@ def _key_of(path: str) -> IdentityKey:
     return "email" if "EmailAddress" in path else "text"  # of which nobody said whose it is: by its name
 
 
-def _text(_path: str, value: str, _fields: Fields) -> str:
+def _text_key(_path: str, value: str, _fields: Fields) -> str:
     return trim_edges(value if value.isascii() else normalize_unicode("NFC", value))
 
 
@@ -113,10 +246,10 @@ def email_key(value: str) -> str:
     else:
         text = trim_edges(normalize_unicode("NFC", text))
     local, at, domain = text.rpartition("@")
-    return f"{_small(local)}{at}{_domain_key(domain) if at else _small(domain)}"
+    return f"{_fold_mail_case(local)}{at}{_domain_key(domain) if at else _fold_mail_case(domain)}"
 
 
-def _small(text: str) -> str:
+def _fold_mail_case(text: str) -> str:
     # Small letters may have a composed form where the capital has none: J̌ and ǰ.
     return normalize_unicode("NFC", fold_case(text))
 
@@ -151,18 +284,19 @@ def _label_key(label: str) -> str:
         return small
 
 
-def _phone(path: str, value: str, fields: Fields) -> str:
+def _phone_key(path: str, value: str, fields: Fields) -> str:
     area, region = "", ""
     if isinstance(path, IdentityPath):
         area = str(fields.get(path.area, "")) if path.area else ""
         named = next((text for one in path.countries if (text := str(fields.get(one, "")))), "")
         region = region_of_country(named) if named else path.region
-    return number_key(value, area=area, region=region) or _text(path, value, fields)
+    return number_key(value, area=area, region=region) or _text_key(path, value, fields)
 
 
 # The form in which two values are one identity, by the type of their field.
 _KEYS: Mapping[IdentityKey, Callable[[str, str, Fields], str]] = require_rows(
-    IdentityKey, {"text": _text, "email": lambda _path, value, _fields: email_key(value), "phone": _phone}
+    IdentityKey,
+    {"text": _text_key, "email": lambda _path, value, _fields: email_key(value), "phone": _phone_key},
 )
 
 
@@ -180,7 +314,7 @@ def looks_like(path: str, fields: Fields) -> str:
         return text.lower()
     if key == "email" and "xn--" in text:
         local, _, domain = text.rpartition("@")
-        text = f"{local}@{_shown_domain(domain)}"
+        text = f"{local}@{_decode_domain(domain)}"
     if len(text) > _seen_max:
         return text
     # Folded twice: what a compatibility form stands for may have a case of its own, and the other way round.
@@ -195,7 +329,7 @@ def appearance_of(key: Key, fields: Fields) -> tuple[str, ...] | None:
     return values if all(values) else None
 
 
-def similarity(subject: Address, key: Key, other: str, place: Place) -> Notice:
+def similarity_notice(subject: Address, key: Key, other: str, place: Place) -> Notice:
     """Return the warning that an identity only looks like that of `other`, which is another entity."""
     verb = "looks" if len(key) == 1 else "look"
     what = f"{' and '.join(key)} {verb} like that of {other}, and is another one; both stay apart."
@@ -204,7 +338,7 @@ def similarity(subject: Address, key: Key, other: str, place: Place) -> Notice:
 
 
 @lru_cache(_DOMAINS_KEPT)
-def _shown_domain(domain: str) -> str:
+def _decode_domain(domain: str) -> str:
     import idna  # noqa: PLC0415 - 10 ms, for domains that are not ASCII
 
     try:
@@ -217,15 +351,15 @@ def may_be_same(key: Key, fields: Fields, shown: Fields) -> bool:
     """Whether a row that does not show all that this key is read with may be the entity, once seen whole."""
     if any(path not in shown for path in key if fields.get(path)):
         return True
-    around = beside(key)
+    around = fields_beside(key)
     if not around or any(path in shown for path in around):
         return False
     # A number is shown, and no country: elsewhere it is another number, with the same digits at its end.
-    ends = [[_digits(str(known[path]))[-_told_digits:] for path in key] for known in (fields, shown)]
+    ends = [[_decimal_digits(str(known[path]))[-_told_digits:] for path in key] for known in (fields, shown)]
     return ends[0] == ends[1]
 
 
-def _digits(text: str) -> str:
+def _decimal_digits(text: str) -> str:
     return "".join(filter(str.isdecimal, text))
 
 

@@ -6,7 +6,7 @@
 
 The digest of each value decides, as without this module. A proof only says that digests are known to belong
 to these values, so one that is missing, old or damaged costs time and nothing else. Not here: scrypt itself
-(stretch.py), where proofs are kept (store/proofs.py).
+(core/digests.py), where proofs are kept (store/proofs.py).
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -15,9 +15,9 @@ from zlib import crc32
 from msgspec import Struct
 
 from reconciler.core import digests
-from reconciler.core.comparing.diff import ignored
-from reconciler.core.comparing.match import former_names
-from reconciler.core.comparing.normalize import SLOW, mask, scalar_of
+from reconciler.core.compare.diff import is_ignored_path
+from reconciler.core.compare.match import former_names
+from reconciler.core.compare.normalize import SLOW, mask_secret, normalize_value
 from reconciler.model.address import Address
 from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Entity, Proofs, Recorded
@@ -27,20 +27,20 @@ from reconciler.model.snapshots import Entity, Proofs, Recorded
 parts_per_workspace = 100
 
 
-class Part(Struct, frozen=True):
+class DigestPart(Struct, frozen=True):
     """Some values: every pair of a text and the digits recorded for it, and the texts to be compared now."""
 
     pairs: tuple[tuple[str, str], ...]
     asked: frozenset[str]
 
 
-def partition(
+def partition_digests(
     entities: Mapping[Address, Entity],
     recorded: Recorded,
     asked: Collection[Address] = (),
     *,
     parts: int = parts_per_workspace,
-) -> dict[tuple[str, int], Part]:
+) -> dict[tuple[str, int], DigestPart]:
     """Return by workspace and number everything declared that is recorded as a slow digest.
 
     A digest decides about its number, so a value stays in its part for as long as nobody changes it.
@@ -48,7 +48,7 @@ def partition(
     """
     pairs: dict[tuple[str, int], set[tuple[str, str]]] = {}
     wanted: dict[tuple[str, int], set[str]] = {}
-    for address, text, digits in _values(entities, recorded):
+    for address, text, digits in _recorded_digests(entities, recorded):
         # crc32 deals evenly and is the same in every process, as `hash` is not; nothing secret hangs on it.
         key = address.workspace, crc32(digits.encode()) % parts
         pairs.setdefault(key, set()).add((text, digits))
@@ -56,12 +56,12 @@ def partition(
             wanted.setdefault(key, set()).add(text)
     nothing = set[str]()
     return {
-        key: Part(tuple(sorted(found)), frozenset(wanted.get(key, nothing)))
+        key: DigestPart(tuple(sorted(found)), frozenset(wanted.get(key, nothing)))
         for key, found in sorted(pairs.items())
     }
 
 
-def learn(part: Part, proof: str, salt: str) -> None:
+def learn_digests(part: DigestPart, proof: str, salt: str) -> None:
     """Know the slow digests of what is asked for in a part: by its proof where it fits, else one by one."""
     # For one value a proof costs as much as the digest itself (`--only`), so it is not looked at.
     if len(part.asked) > 1 and proof and digests.prove_pairs(part.pairs, salt) == proof:
@@ -71,7 +71,7 @@ def learn(part: Part, proof: str, salt: str) -> None:
             digests.stretch_secret(text, salt)
 
 
-def proofs(
+def prove_digests(
     entities: Mapping[Address, Entity], recorded: Recorded, *, parts: int = parts_per_workspace
 ) -> Proofs:
     """Return the proof of every part all of whose digests are known to be right; others are left out.
@@ -83,40 +83,42 @@ def proofs(
     # had been sent (tests/core/test_proofs.py).
     return {
         key: digests.prove_pairs(part.pairs, salt)
-        for key, part in partition(entities, recorded, parts=parts).items()
+        for key, part in partition_digests(entities, recorded, parts=parts).items()
         if len(part.pairs) > 1
         and all(digests.find_stretched(text, salt) == digits for text, digits in part.pairs)
     }
 
 
-def needed(entities: Mapping[Address, Entity]) -> bool:
+def declares_passwords(entities: Mapping[Address, Entity]) -> bool:
     """Whether a secret that people choose is declared at all."""
     return any(KINDS[address.kind].guessable & entity.fields.keys() for address, entity in entities.items())
 
 
-def texts(entity: Entity, salt: str) -> tuple[str, ...]:
+def digest_texts(entity: Entity, salt: str) -> tuple[str, ...]:
     """Return what the slow digests of an entity's secrets are made of, for those that people choose."""
-    return tuple(text for _, text in _texts(entity, salt))
+    return tuple(text for _, text in _guessable_texts(entity, salt))
 
 
-def _values(entities: Mapping[Address, Entity], recorded: Recorded) -> Iterator[tuple[Address, str, str]]:
+def _recorded_digests(
+    entities: Mapping[Address, Entity], recorded: Recorded
+) -> Iterator[tuple[Address, str, str]]:
     former = former_names(entities.values())
     for address, entity in entities.items():
         # Under the former name too (M6), or all of a renamed roster would be compared one by one.
         record = recorded.entities.get(address) or recorded.entities.get(former.get(address, address))
         if record is None:
             continue
-        for path, text in _texts(entity, recorded.salt):
+        for path, text in _guessable_texts(entity, recorded.salt):
             known = record.sent.get(path)
             # What `meta.ignore` names is used on create alone: people change a first password, and whoever
             # declares it cannot know the new one.
-            if isinstance(known, str) and known.startswith(SLOW) and not ignored(entity, path):
+            if isinstance(known, str) and known.startswith(SLOW) and not is_ignored_path(entity, path):
                 yield address, text, known.removeprefix(SLOW)
 
 
-def _texts(entity: Entity, salt: str) -> Iterator[tuple[str, str]]:
+def _guessable_texts(entity: Entity, salt: str) -> Iterator[tuple[str, str]]:
     kind = KINDS[entity.address.kind]
     for path in sorted(kind.guessable.intersection(entity.fields)):
-        value = scalar_of(kind.name, path, entity.fields[path])
+        value = normalize_value(kind.name, path, entity.fields[path])
         if value:
-            yield path, str(mask(value, salt))
+            yield path, str(mask_secret(value, salt))

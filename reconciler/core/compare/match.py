@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
-from reconciler.core.comparing.identity import identity_of
+from reconciler.core.compare.identity import identity_of
 from reconciler.core.rules import Key
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
@@ -43,7 +43,7 @@ class Matches(Struct, frozen=True, gc=False):
     contested: tuple[tuple[Address, ...], ...]
 
 
-def match(
+def match_entities(
     entities: Sequence[Entity],
     live: Sequence[LiveEntity],
     records: Mapping[Address, RecordedEntity],
@@ -58,10 +58,10 @@ def match(
     """
     # A page walk may show one row twice: that is one entity, and no ambiguity.
     by_id = {row.remote_id: row for row in live}
-    found = dict(_by_record(entities, by_id, records, former))
+    found = dict(_match_by_record(entities, by_id, records, former))
     unfound = [one for one in entities if one.address not in found]
     # Mostly everybody is found by a record, and nobody's identity has to be looked at.
-    index = Index(by_id.values() if unfound else (), keys)
+    index = IdentityIndex(by_id.values() if unfound else (), keys)
     open_ = {one.address: index.candidates(one.fields) for one in unfound}
     # Rule M3: reported, never resolved by taking the first.
     ambiguous = {
@@ -80,10 +80,10 @@ def match(
             found[address] = Recognized(row, by, owner.get(row.remote_id))
         else:
             claimed[address] = holder
-    return Matches(found, ambiguous, claimed, _contested(found))
+    return Matches(found, ambiguous, claimed, _find_contested(found))
 
 
-def _by_record(
+def _match_by_record(
     entities: Iterable[Entity],
     by_id: Mapping[str, LiveEntity],
     records: Mapping[Address, RecordedEntity],
@@ -106,7 +106,7 @@ def former_names(entities: Iterable[Entity]) -> dict[Address, Address]:
     }
 
 
-def same_identity(fields: Fields, live_fields: Fields, keys: tuple[Key, ...]) -> str:
+def shared_identity(fields: Fields, live_fields: Fields, keys: tuple[Key, ...]) -> str:
     """Return the first identity by which the two are the same (its paths joined by `+`), or ""."""
     for key in keys:
         value = identity_of(key, fields)
@@ -115,7 +115,7 @@ def same_identity(fields: Fields, live_fields: Fields, keys: tuple[Key, ...]) ->
     return ""
 
 
-class Known(Protocol):
+class HasFields(Protocol):
     """Anything with flat fields: a live entity, or a declared one."""
 
     @property
@@ -124,10 +124,10 @@ class Known(Protocol):
         ...
 
 
-K = TypeVar("K", bound=Known)
+K = TypeVar("K", bound=HasFields)
 
 
-class Index(Generic[K]):
+class IdentityIndex(Generic[K]):
     """Entities by identity: built once, asked for every entity of the other side."""
 
     def __init__(self, entities: Iterable[K], keys: tuple[Key, ...]) -> None:
@@ -153,7 +153,7 @@ class Index(Generic[K]):
         ]
 
 
-def _contested(found: Mapping[Address, Recognized]) -> tuple[tuple[Address, ...], ...]:
+def _find_contested(found: Mapping[Address, Recognized]) -> tuple[tuple[Address, ...], ...]:
     groups: dict[str, list[Address]] = defaultdict(list)
     for address, hit in found.items():
         groups[hit.live.remote_id].append(address)

@@ -5,9 +5,14 @@ from typing import Literal
 
 from msgspec import Struct
 
-from reconciler.core.comparing import zones
-from reconciler.core.comparing.normalize import declared, digest, remembered, veiled
-from reconciler.core.comparing.taken import cleared
+from reconciler.core.compare import normalize
+from reconciler.core.compare.normalize import (
+    digest_for_store,
+    digest_value_for_store,
+    normalize_fields,
+    redact_value_for_plan,
+)
+from reconciler.core.compare.readback import is_flag_cleared
 from reconciler.core.text import trim_edges
 from reconciler.model.documents import Fields, Scalar
 from reconciler.model.kind import Kind
@@ -42,7 +47,7 @@ Unchanged = Literal[
 Judgement = FieldChange | Skip | Unchanged
 
 
-def diff(
+def diff_entity(
     desired: Entity,
     live: LiveEntity,
     recorded: RecordedEntity | None,
@@ -56,7 +61,7 @@ def diff(
     salt; the result holds them as digests under the plan's.
     """
     changes, skips = [], []
-    for _, found in compared(desired, live, recorded, salts=salts, reactivate=reactivate):
+    for _, found in compare_fields(desired, live, recorded, salts=salts, reactivate=reactivate):
         if isinstance(found, FieldChange):
             changes.append(found)
         elif isinstance(found, Skip):
@@ -64,19 +69,19 @@ def diff(
     return Difference(tuple(sorted(changes, key=lambda change: change.path)), tuple(skips))
 
 
-def as_recorded(
+def unchanged_since_apply(
     desired: Entity, live: LiveEntity, recorded: RecordedEntity, *, reactivate: bool = False
 ) -> bool:
     """Whether it is certain at a glance that nothing is to be written of an entity, nor to be recorded.
 
     What is declared was sent, and every field is live as declared, or as it was shown then. Where this is
-    false `diff` decides, and `records.to_keep`; where it is true both find nothing.
+    false `diff_entity` decides, and `records.to_keep`; where it is true both find nothing.
     """
     kind, controls = KINDS[desired.address.kind], desired.controls
     # Nearly everything in nearly every plan. What needs a digest, or a rule of its own, is not decided here.
     if controls.ignore or controls.reactivate or reactivate or desired.unowned_paths:
         return False
-    want = declared(kind.name, desired.fields)
+    want = normalize_fields(kind.name, desired.fields)
     if want != recorded.sent or controls.protect != recorded.protected or not kind.veiled.isdisjoint(want):
         return False
     shows, shown = live.fields, recorded.shown
@@ -87,7 +92,7 @@ def as_recorded(
     )
 
 
-def compared(
+def compare_fields(
     desired: Entity,
     live: LiveEntity,
     recorded: RecordedEntity | None,
@@ -99,8 +104,8 @@ def compared(
     kind = KINDS[desired.address.kind]
     want = {
         path: value
-        for path, value in declared(kind.name, desired.fields).items()
-        if not ignored(desired, path)
+        for path, value in normalize_fields(kind.name, desired.fields).items()
+        if not is_ignored_path(desired, path)
     }
     reactivate, revives = reactivate or desired.controls.reactivate, kind.revives
     for path, (off, on) in revives.items():
@@ -109,11 +114,11 @@ def compared(
     state = _Comparison(kind, live.fields, recorded, salts)
     for path, value in sorted(want.items()):
         if path in revives:
-            yield path, _status(desired, state, (path, value), revives[path], reactivate=reactivate)
+            yield path, _decide_status(desired, state, (path, value), revives[path], reactivate=reactivate)
         else:
             yield path, state.field(path, value)
-    for path in _undeclared(desired, kind, recorded):
-        yield path, _withdrawn(desired, state, path)
+    for path in _withdrawn_paths(desired, kind, recorded):
+        yield path, _decide_withdrawn(desired, state, path)
 
 
 class _Comparison:
@@ -126,7 +131,7 @@ class _Comparison:
         self.sent: Fields = recorded.sent if recorded else {}
         self.shown: Fields = recorded.shown if recorded else {}
         # The record never holds a secret in clear; live values are brought to its form to compare.
-        self.live_masked = remembered(kind.name, live, salts.store)
+        self.live_masked = digest_for_store(kind.name, live, salts.store)
 
     def drifted(self, path: str) -> bool:
         """Whether the live value is not the one that the service last showed us: blanks at its edges aside.
@@ -136,8 +141,10 @@ class _Comparison:
         if self.same_as_shown(path) or self._same_zone_as_shown(path):
             return False
         # Older records hold what was shown without them (tests/core/test_diff.py): nobody has touched those.
-        now = digest(self.kind.name, path, _bare(self.live.get(path, "")), self.salts.store)
-        return now != _bare(self.shown.get(path, ""))
+        now = digest_value_for_store(
+            self.kind.name, path, _trim_value(self.live.get(path, "")), self.salts.store
+        )
+        return now != _trim_value(self.shown.get(path, ""))
 
     def same_as_shown(self, path: str) -> bool:
         """Whether the live value is, to the character, the one that the service last showed us."""
@@ -150,7 +157,7 @@ class _Comparison:
 
     @staticmethod
     def _same_zone(path: str, zone: Scalar, seen: Fields) -> bool:
-        return path == zones.PATH and zones.shows(zone, seen.get(path, ""))
+        return path == normalize.ZONE_PATH and normalize.zone_has_offset(zone, seen.get(path, ""))
 
     def field(self, path: str, value: Scalar) -> FieldChange | Unchanged:
         """Decide one declared field (rule D2; D3 for what cannot be read back)."""
@@ -193,22 +200,22 @@ class _Comparison:
         sent = self.sent[path]
         if not sent or not value:  # "" stands for itself, and needs no digest of the other one
             return sent == value
-        return sent == digest(self.kind.name, path, value, self.salts.store)
+        return sent == digest_value_for_store(self.kind.name, path, value, self.salts.store)
 
     def _change(self, path: str, value: Scalar | None, cause: Cause) -> FieldChange:
         before = self.live.get(path)
         if path in self.kind.secret:
             kind, salt = self.kind.name, self.salts.plan
-            before = before if before is None else veiled(kind, path, before, salt)
-            value = value if value is None else veiled(kind, path, value, salt)
+            before = before if before is None else redact_value_for_plan(kind, path, before, salt)
+            value = value if value is None else redact_value_for_plan(kind, path, value, salt)
         return FieldChange(path, before, None if value == "" else value, cause)
 
 
-def _bare(value: Scalar) -> Scalar:
+def _trim_value(value: Scalar) -> Scalar:
     return value if isinstance(value, bool) else trim_edges(value)
 
 
-def _status(
+def _decide_status(
     desired: Entity,
     state: _Comparison,
     wanted: tuple[str, Scalar],
@@ -232,7 +239,7 @@ def _status(
     )
 
 
-def _undeclared(desired: Entity, kind: Kind, recorded: RecordedEntity | None) -> Iterator[str]:
+def _withdrawn_paths(desired: Entity, kind: Kind, recorded: RecordedEntity | None) -> Iterator[str]:
     """Yield what we once sent, that the manifest does not speak of any more and that can be cleared."""
     for path in sorted(recorded.sent if recorded else ()):
         # None of them can be cleared: a sticky field stays when a PUT leaves it out, and of one that is never
@@ -241,15 +248,15 @@ def _undeclared(desired: Entity, kind: Kind, recorded: RecordedEntity | None) ->
         if (
             path not in desired.fields
             and path not in kind.sticky | kind.write_only | kind.readable_secrets
-            and not ignored(desired, path)
+            and not is_ignored_path(desired, path)
         ):
             yield path
 
 
-def _withdrawn(desired: Entity, state: _Comparison, path: str) -> Judgement:
+def _decide_withdrawn(desired: Entity, state: _Comparison, path: str) -> Judgement:
     # Gone already, or a flag that shows false because its channel keeps another option: clearing that again
     # and again would never end (D5).
-    if path not in state.live or cleared(state.kind.name, path, "", state.live[path]):
+    if path not in state.live or is_flag_cleared(state.kind.name, path, "", state.live[path]):
         return "cleared"
     if not state.drifted(path):
         return state.clear(path)
@@ -261,7 +268,7 @@ def _withdrawn(desired: Entity, state: _Comparison, path: str) -> Judgement:
     )
 
 
-def ignored(desired: Entity, path: str) -> bool:
+def is_ignored_path(desired: Entity, path: str) -> bool:
     """Whether `meta.ignore` names the path, or what it belongs to."""
     if not desired.controls.ignore:
         return False
@@ -269,8 +276,8 @@ def ignored(desired: Entity, path: str) -> bool:
     return any(path == other or path.startswith(f"{other}.") for other in desired.controls.ignore)
 
 
-def paths(desired: Iterable[Entity], recorded: Mapping[str, RecordedEntity]) -> frozenset[str]:
-    """Return every path that `diff` will look at for these entities: what a read has to bring."""
+def paths_to_read(desired: Iterable[Entity], recorded: Mapping[str, RecordedEntity]) -> frozenset[str]:
+    """Return every path that `diff_entity` will look at for these entities: what a read has to bring."""
     # A list that brings less than this makes unread fields look empty, and the plan would fill them.
     wanted = {path for entity in desired for path in entity.fields}
     return frozenset(wanted.union(*(record.sent for record in recorded.values())))
