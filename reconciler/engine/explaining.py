@@ -4,43 +4,31 @@ Belongs here: which addresses are known, and what has to be read for them. Not h
 (core/views/explaining.py).
 """
 
-from collections.abc import Collection
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
+
 from msgspec import structs
+
+from reconciler.core.compare.match import former_names
 from reconciler.core.declared.resolve import Resolved
-from reconciler.core.planning.select import Selection
-from reconciler.core.planning.select import check
+from reconciler.core.planning.select import Selection, check
 from reconciler.core.planning.select import known as selectable
-from reconciler.core.rules import Rules
-from reconciler.core.rules import rules_of
+from reconciler.core.rules import Rules, rules_of
 from reconciler.core.suggest import did_you_mean
-from reconciler.core.views.explaining import Evidence
-from reconciler.core.views.explaining import PlanView
-from reconciler.core.views.explaining import explanations
+from reconciler.core.views.explaining import Evidence, PlanView, explanations
 from reconciler.core.views.provenance import sources_of
-from reconciler.engine.context import Outside
-from reconciler.engine.context import ReadContext
+from reconciler.engine.context import Outside, ReadContext
 from reconciler.engine.opening import opened
 from reconciler.engine.planning import plan_afresh
 from reconciler.engine.resources import reading
 from reconciler.errors import UnknownAddress
-from reconciler.model.address import Address
-from reconciler.model.address import parse_address
-from reconciler.model.plans import Consent
-from reconciler.model.plans import Explanation
-from reconciler.model.plans import Options
+from reconciler.model.address import Address, parse_address
+from reconciler.model.plans import Consent, Explanation, Options
 from reconciler.model.settings import Settings
-from reconciler.model.snapshots import Desired
-from reconciler.model.snapshots import Scope
+from reconciler.model.snapshots import Desired, Scope
 from reconciler.store.aside import within
 from reconciler.store.database import Store
-from reconciler.core.compare.match import former_names
-
-
-
-
 
 _EXAMPLE = "write one as plans show it: contact/ops/jane-doe"
 _COMPARE = "compare it with the addresses that `reconciler list` shows"

@@ -5,27 +5,18 @@ Not here: how one change ended (applying/endings.py), the exit code (applying/ex
 
 from contextlib import suppress
 from functools import partial
-from msgspec import UNSET
-from msgspec import structs
-from reconciler.core.planning.duplicates import ambiguous
-from reconciler.core.planning.duplicates import seen
+
+from msgspec import UNSET, structs
+
+from reconciler.core.compare.password_digests import declares_passwords, prove_digests
+from reconciler.core.planning.duplicates import ambiguous, seen
 from reconciler.engine.context import RunContext
 from reconciler.engine.exit_codes import with_notices
 from reconciler.engine.planning import Planned
 from reconciler.errors import StoreError
-from reconciler.model.plans import Options
-from reconciler.model.plans import Plan
-from reconciler.model.plans import Workspace
-from reconciler.model.runs import ROWS_OF
-from reconciler.model.runs import Head
-from reconciler.model.runs import Run
+from reconciler.model.plans import Options, Plan, Workspace
+from reconciler.model.runs import ROWS_OF, Head, Run
 from reconciler.store.database import Store
-from reconciler.core.compare.password_digests import declares_passwords
-from reconciler.core.compare.password_digests import prove_digests
-
-
-
-
 
 
 async def end(context: RunContext, planned: Planned, run: Run) -> Run:

@@ -6,43 +6,26 @@ change is said by `NotDone`; nothing is written.
 
 from collections.abc import Mapping
 from typing import Any
+
 from msgspec import Struct
+
+from reconciler.core.compare.bodies import find_unusable_secrets
+from reconciler.core.compare.evidence import ListSays, Verdict, describe_reuse, find_reuse, judge_absence
+from reconciler.core.compare.identity import fields_beside, may_be_same, search_texts
+from reconciler.core.compare.match import shared_identity
+from reconciler.core.compare.normalize import flatten_body, redact_for_plan
 from reconciler.core.rules import Key
 from reconciler.core.text import trim_edges
-from reconciler.engine.session import NotDone
-from reconciler.engine.session import Session
-from reconciler.errors import NotFound
-from reconciler.errors import ServiceError
-from reconciler.errors import Unauthorized
-from reconciler.model.address import Address
-from reconciler.model.address import parse_address
+from reconciler.engine.session import NotDone, Session
+from reconciler.errors import NotFound, ServiceError, Unauthorized
+from reconciler.model.address import Address, parse_address
 from reconciler.model.documents import Fields
-from reconciler.model.kinds import KINDS
-from reconciler.model.kinds import child_kinds
-from reconciler.model.plans import Change
-from reconciler.model.plans import Create
-from reconciler.model.plans import Delete
-from reconciler.model.plans import Update
+from reconciler.model.kinds import KINDS, child_kinds
+from reconciler.model.plans import Change, Create, Delete, Update
 from reconciler.model.snapshots import Entity
 from reconciler.service.client import Found
 from reconciler.service.found import remote_id
 from reconciler.service.queries import Query
-from reconciler.core.compare.bodies import find_unusable_secrets
-from reconciler.core.compare.evidence import ListSays
-from reconciler.core.compare.evidence import Verdict
-from reconciler.core.compare.evidence import describe_reuse
-from reconciler.core.compare.evidence import find_reuse
-from reconciler.core.compare.evidence import judge_absence
-from reconciler.core.compare.identity import fields_beside
-from reconciler.core.compare.identity import may_be_same
-from reconciler.core.compare.identity import search_texts
-from reconciler.core.compare.match import shared_identity
-from reconciler.core.compare.normalize import flatten_body
-from reconciler.core.compare.normalize import redact_for_plan
-
-
-
-
 
 PLAN_AGAIN = "plan again, and review what it shows"
 NOT_CARRIED = "E163"  # a secret that a look does not show

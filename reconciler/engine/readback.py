@@ -7,44 +7,28 @@
 Only GET here. Judging the fields is core/compare/readback.py.
 """
 
-from collections.abc import Collection
-from collections.abc import Iterable
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from sys import intern
 from typing import Any
-from msgspec import Struct
-from msgspec import structs
-from reconciler.core.planning.records import proven
-from reconciler.core.planning.records import record_of
+
+from msgspec import Struct, structs
+
+from reconciler.core.compare import readback
+from reconciler.core.compare.bodies import find_lost_secrets
+from reconciler.core.compare.normalize import flatten_body, observe_entity, parse_instant, reliable_modified
+from reconciler.core.compare.readback import FieldReadings, MadeAs, is_older_than_request, judge_created
+from reconciler.core.planning.records import proven, record_of
 from reconciler.engine import look
 from reconciler.engine.attempt import Attempt
 from reconciler.engine.session import Session
-from reconciler.errors import InDoubt
-from reconciler.errors import ServiceError
+from reconciler.errors import InDoubt, ServiceError
 from reconciler.model.documents import Fields
 from reconciler.model.kinds import KINDS
-from reconciler.model.plans import Change
-from reconciler.model.plans import Update
+from reconciler.model.plans import Change, Update
 from reconciler.model.runs import FieldResult
-from reconciler.model.snapshots import Entity
-from reconciler.model.snapshots import LiveEntity
-from reconciler.model.snapshots import RecordedEntity
+from reconciler.model.snapshots import Entity, LiveEntity, RecordedEntity
 from reconciler.service.client import Found
 from reconciler.service.found import remote_id
-from reconciler.core.compare import readback
-from reconciler.core.compare.bodies import find_lost_secrets
-from reconciler.core.compare.normalize import flatten_body
-from reconciler.core.compare.normalize import observe_entity
-from reconciler.core.compare.normalize import parse_instant
-from reconciler.core.compare.normalize import reliable_modified
-from reconciler.core.compare.readback import MadeAs
-from reconciler.core.compare.readback import ReadBack
-from reconciler.core.compare.readback import is_older_than_request
-from reconciler.core.compare.readback import judge_created
-
-
-
-
 
 SHOWN_AGAIN = "reconciler plan shows it again; find out why the service does not take it"
 NOT_SHOWN_AGAIN = "E164"
@@ -59,7 +43,7 @@ class Proof(Struct, frozen=True):
     """
 
     record: RecordedEntity
-    reading: ReadBack
+    reading: FieldReadings
     row: LiveEntity
     beside: str = ""
     lost: tuple[FieldResult, ...] = ()

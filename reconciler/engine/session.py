@@ -3,17 +3,17 @@
 No call is made here.
 """
 
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from dataclasses import dataclass
-from dataclasses import field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from itertools import chain
 from sys import intern
-from msgspec import Struct
-from msgspec import structs
+
+from msgspec import Struct, structs
+
+from reconciler.core.compare.match import IdentityIndex
+from reconciler.core.compare.password_digests import digest_texts
 from reconciler.core.digests import stretch_secret
 from reconciler.core.planning.flapping import count_set_back
 from reconciler.core.planning.leaving import unmarking
@@ -21,35 +21,17 @@ from reconciler.core.planning.moves import with_carried
 from reconciler.core.planning.records import traced
 from reconciler.core.rules import Rules
 from reconciler.engine.attempt import Attempt
-from reconciler.engine.context import RunContext
-from reconciler.engine.context import utc_text
+from reconciler.engine.context import RunContext, utc_text
 from reconciler.engine.ledger import Ledger
 from reconciler.engine.stop import Halt
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
-from reconciler.model.plans import Change
-from reconciler.model.plans import Create
-from reconciler.model.plans import Delete
-from reconciler.model.plans import FieldChange
-from reconciler.model.plans import Plan
-from reconciler.model.plans import Update
-from reconciler.model.plans import action_of
-from reconciler.model.runs import Intent
-from reconciler.model.runs import Outcome
-from reconciler.model.runs import Result
-from reconciler.model.snapshots import Desired
-from reconciler.model.snapshots import LiveEntity
-from reconciler.model.snapshots import RecordedEntity
-from reconciler.model.snapshots import Scope
+from reconciler.model.plans import Change, Create, Delete, FieldChange, Plan, Update, action_of
+from reconciler.model.runs import Intent, Outcome, Result
+from reconciler.model.snapshots import Desired, LiveEntity, RecordedEntity, Scope
 from reconciler.service.client import Collection
 from reconciler.store.lock import lease_s
 from reconciler.store.recorded import Batch
-from reconciler.core.compare.match import IdentityIndex
-from reconciler.core.compare.password_digests import digest_texts
-
-
-
-
 
 RESUME = "reconciler resume"
 _tick_s = 0.01  # a sleep may end a little early, and then the deadline is not over yet

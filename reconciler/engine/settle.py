@@ -7,51 +7,27 @@ land is waited out first, looked for once, and adopted or left in doubt. Only GE
 import asyncio
 from collections.abc import Iterator
 from typing import assert_never
-from msgspec import Struct
-from msgspec import structs
-from reconciler.core.planning.records import proven
-from reconciler.core.planning.records import record_of
-from reconciler.engine import look
-from reconciler.engine import readback
-from reconciler.engine.readback import GIVE_AGAIN
-from reconciler.engine.readback import SHOWN_AGAIN
-from reconciler.engine.readback import joined
-from reconciler.engine.readback import not_kept
-from reconciler.engine.readback import not_taken
-from reconciler.engine.readback import row_of_change
-from reconciler.engine.session import IN_DOUBT
-from reconciler.engine.session import Doubt
-from reconciler.engine.session import NotDone
-from reconciler.engine.session import Session
-from reconciler.engine.unclaimed import Listings
-from reconciler.engine.unclaimed import Reach
-from reconciler.engine.unclaimed import find_unclaimed
-from reconciler.engine.unclaimed import is_declared_now
-from reconciler.engine.workers import queues
-from reconciler.engine.workers import together
-from reconciler.errors import NotFound
-from reconciler.errors import ReconcilerError
+
+from msgspec import Struct, structs
+
+from reconciler.core.compare.identity import identity_digests
+from reconciler.core.compare.readback import reads_back_as
+from reconciler.core.planning.records import proven, record_of
+from reconciler.engine import look, readback
+from reconciler.engine.readback import GIVE_AGAIN, SHOWN_AGAIN, joined, not_kept, not_taken, row_of_change
+from reconciler.engine.session import IN_DOUBT, Doubt, NotDone, Session
+from reconciler.engine.unclaimed import Listings, Reach, find_unclaimed, is_declared_now
+from reconciler.engine.workers import queues, together
+from reconciler.errors import NotFound, ReconcilerError
 from reconciler.logbook import steps
 from reconciler.model.address import Address
 from reconciler.model.kinds import KINDS
-from reconciler.model.plans import Change
-from reconciler.model.plans import Create
-from reconciler.model.plans import Delete
-from reconciler.model.plans import Update
-from reconciler.model.plans import action_of
-from reconciler.model.runs import FieldResult
-from reconciler.model.runs import Outcome
-from reconciler.model.runs import Result
+from reconciler.model.plans import Change, Create, Delete, Update, action_of
+from reconciler.model.runs import FieldResult, Outcome, Result
 from reconciler.model.snapshots import LiveEntity
 from reconciler.service.client import Found
 from reconciler.spans import span
 from reconciler.store.recorded import Batch
-from reconciler.core.compare.identity import identity_digests
-from reconciler.core.compare.readback import reads_back_as
-
-
-
-
 
 # How long to wait between two looks at the lock. Seconds: well within its lease.
 slice_s = 60.0

@@ -7,39 +7,27 @@ Only GET here. Whether somebody may be it is judged in core/compare/readback.py;
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import ceil
 from typing import Literal
+
+from reconciler.core.compare.match import shared_identity
+from reconciler.core.compare.normalize import flatten_body, observe_entity, parse_instant
+from reconciler.core.compare.readback import is_older_than_request, may_have_created
 from reconciler.core.runs import ticket
 from reconciler.engine import look
-from reconciler.engine.session import NotDone
-from reconciler.engine.session import Session
-from reconciler.errors import Malformed
-from reconciler.errors import NotFound
-from reconciler.errors import Rejected
+from reconciler.engine.session import NotDone, Session
+from reconciler.errors import Malformed, NotFound, Rejected
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import KINDS
-from reconciler.model.snapshots import Entity
-from reconciler.model.snapshots import LiveEntity
-from reconciler.model.snapshots import Scope
+from reconciler.model.snapshots import Entity, LiveEntity, Scope
 from reconciler.service.client import Found
 from reconciler.service.found import Page
 from reconciler.service.profile import load_profile
 from reconciler.service.queries import Query
-from reconciler.core.compare.match import shared_identity
-from reconciler.core.compare.normalize import flatten_body
-from reconciler.core.compare.normalize import observe_entity
-from reconciler.core.compare.normalize import parse_instant
-from reconciler.core.compare.readback import is_older_than_request
-from reconciler.core.compare.readback import may_have_created
-
-
-
 
 # Seconds that a clock may have been set by since a create was sent.
 clock_margin_s = 3600.0

@@ -12,43 +12,23 @@ What becomes of several changes, and of those in doubt, is elsewhere.
 import asyncio
 from http import HTTPStatus
 from typing import assert_never
+
 from msgspec import structs
-from reconciler.core.calls import retry_wait_s
-from reconciler.core.calls import tries_max
-from reconciler.engine import look
-from reconciler.engine import readback
-from reconciler.engine import settle
+
+from reconciler.core.calls import retry_wait_s, tries_max
+from reconciler.core.compare.bodies import make_create_body, make_update_body
+from reconciler.core.compare.evidence import Verdict
+from reconciler.engine import look, readback, settle
 from reconciler.engine.attempt import Attempt
-from reconciler.engine.endings import answered
-from reconciler.engine.endings import cut_off
-from reconciler.engine.endings import failed
-from reconciler.engine.endings import mistaken
-from reconciler.engine.endings import not_done
-from reconciler.engine.readback import GIVE_AGAIN
-from reconciler.engine.readback import SHOWN_AGAIN
-from reconciler.engine.readback import Proof
-from reconciler.engine.session import NotDone
-from reconciler.engine.session import Session
-from reconciler.errors import NotFound
-from reconciler.errors import NotSent
-from reconciler.errors import ReconcilerError
-from reconciler.errors import ServiceError
-from reconciler.errors import Throttled
+from reconciler.engine.endings import answered, cut_off, failed, mistaken, not_done
+from reconciler.engine.readback import GIVE_AGAIN, SHOWN_AGAIN, Proof
+from reconciler.engine.session import NotDone, Session
+from reconciler.errors import NotFound, NotSent, ReconcilerError, ServiceError, Throttled
 from reconciler.logbook import steps
-from reconciler.model.plans import Change
-from reconciler.model.plans import Create
-from reconciler.model.plans import Delete
-from reconciler.model.plans import Update
+from reconciler.model.plans import Change, Create, Delete, Update
 from reconciler.model.runs import Outcome
 from reconciler.service.client import LookAgain
 from reconciler.store.recorded import Batch
-from reconciler.core.compare.bodies import make_create_body
-from reconciler.core.compare.bodies import make_update_body
-from reconciler.core.compare.evidence import Verdict
-
-
-
-
 
 looks_max = 8  # of one write whose looks were too old; then nothing is sent
 UNSEEN = "a look at its id finds nothing, and its list does not say the same"

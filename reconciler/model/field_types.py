@@ -19,14 +19,9 @@ docs/adding-a-field-type.md adds one, step by step.
 """
 
 from collections.abc import Mapping
-from typing import Any
-from typing import Literal
-from typing import TypeVar
-from typing import get_args
+from typing import Any, Literal, TypeVar, get_args
+
 from msgspec import Struct
-
-
-
 
 # The types that a field of a profile's kind may have.
 OwnType = Literal["text", "flag", "number", "email", "phone", "country", "zone", "group"]

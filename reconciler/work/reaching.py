@@ -5,37 +5,24 @@ Belongs here: the reads. Not here: whom a recipient means (core/messaging/recipi
 """
 
 import asyncio
-from collections.abc import Mapping
-from collections.abc import Sequence
-from msgspec import Struct
-from msgspec import structs
-from reconciler.core.messaging.recipients import keys
-from reconciler.core.messaging.recipients import unreached
-from reconciler.engine.context import Outside
-from reconciler.engine.context import ReadContext
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct, structs
+
+from reconciler.core.compare.match import Matches, Recognized, former_names, match_entities
+from reconciler.core.compare.normalize import observe_entity
+from reconciler.core.messaging.recipients import keys, unreached
+from reconciler.engine.context import Outside, ReadContext
 from reconciler.engine.opening import opened
 from reconciler.engine.reading import read_live
 from reconciler.engine.targets import target_of
-from reconciler.errors import InputError
-from reconciler.errors import NotFound
+from reconciler.errors import InputError, NotFound
 from reconciler.model.address import Address
 from reconciler.model.documents import Place
 from reconciler.model.plans import Workspace
 from reconciler.model.settings import Settings
-from reconciler.model.snapshots import Desired
-from reconciler.model.snapshots import LiveEntity
-from reconciler.model.snapshots import Recorded
-from reconciler.model.snapshots import Scope
+from reconciler.model.snapshots import Desired, LiveEntity, Recorded, Scope
 from reconciler.service.client import Reader
-from reconciler.core.compare.match import Matches
-from reconciler.core.compare.match import Recognized
-from reconciler.core.compare.match import former_names
-from reconciler.core.compare.match import match_entities
-from reconciler.core.compare.normalize import observe_entity
-
-
-
-
 
 
 class Person(Struct, frozen=True):

@@ -2,19 +2,13 @@
 
 import pytest
 from msgspec import structs
+
+from reconciler.core.compare import normalize
+from reconciler.core.compare.diff import Salts, diff_entity
 from reconciler.model.address import contact_address
 from reconciler.model.documents import Place
-from reconciler.model.geography import zone_names
-from reconciler.model.geography import zone_offsets
-from reconciler.model.snapshots import Entity
-from reconciler.model.snapshots import LiveEntity
-from reconciler.model.snapshots import RecordedEntity
-from reconciler.core.compare import normalize
-from reconciler.core.compare.diff import Salts
-from reconciler.core.compare.diff import diff_entity
-
-
-
+from reconciler.model.geography import zone_names, zone_offsets
+from reconciler.model.snapshots import Entity, LiveEntity, RecordedEntity
 
 JANE = Entity(contact_address("ops", "jane"), {"timezone": "Australia/Melbourne"}, Place("ops.yaml"))
 SHOWN = LiveEntity("contact", "ops", "1", {"timezone": "+10"})

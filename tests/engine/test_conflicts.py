@@ -1,27 +1,12 @@
-
 from pathlib import Path
 from typing import Any
-from engine.bench import JANE
-from engine.bench import SAM
-from engine.bench import Bench
-from engine.bench import edit
-from engine.bench import entity
-from engine.bench import jane_is_made
-from engine.bench import only
-from engine.bench import person
-from engine.bench import phone
-from engine.bench import results
-from engine.bench import upload
-from wire import Rule
-from wire import answered
-from wire import edited
-from wire import shown_without
+
+from engine.bench import JANE, SAM, Bench, edit, entity, jane_is_made, only, person, phone, results, upload
+from wire import Rule, answered, edited, shown_without
+
+from reconciler.core.compare.bodies import make_create_body
 from reconciler.model.address import device_address
 from reconciler.service.client import ServiceClient
-from reconciler.core.compare.bodies import make_create_body
-
-
-
 
 
 async def jane_is_edited(client: ServiceClient) -> None:

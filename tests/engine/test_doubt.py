@@ -1,34 +1,27 @@
-
 import asyncio
 from pathlib import Path
+
 import httpx2
 import pytest
-from engine.bench import JANE
-from engine.bench import SAM
-from engine.bench import Bench
-from engine.bench import edit
-from engine.bench import jane_is_made
-from engine.bench import lands_late
-from engine.bench import only
-from engine.bench import person
-from engine.bench import phone
-from engine.bench import results
-from engine.bench import upload
-from wire import Rule
-from wire import Send
-from wire import answered
-from wire import lost_after
-from wire import lost_before
-from reconciler.core.calls import retry_burst
-from reconciler.core.calls import retry_share
-from reconciler.core.calls import tries_max
-from reconciler.model.address import contact_address
-from reconciler.model.address import device_address
-from reconciler.service.http.timing import Timing
+from engine.bench import (
+    JANE,
+    SAM,
+    Bench,
+    edit,
+    jane_is_made,
+    lands_late,
+    only,
+    person,
+    phone,
+    results,
+    upload,
+)
+from wire import Rule, Send, answered, lost_after, lost_before
+
+from reconciler.core.calls import retry_burst, retry_share, tries_max
 from reconciler.core.compare.bodies import make_create_body
-
-
-
+from reconciler.model.address import contact_address, device_address
+from reconciler.service.http.timing import Timing
 
 PIXEL = device_address("ops", "jane", "pixel")
 

@@ -3,32 +3,18 @@
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
 import httpx2
 import pytest
-from engine.bench import JANE
-from engine.bench import SAM
-from engine.bench import Bench
-from engine.bench import jane_is_made
-from engine.bench import nap
-from engine.bench import person
-from engine.bench import phone
-from engine.bench import results
-from engine.bench import upload
-from wire import Fault
-from wire import Rule
-from wire import Send
-from wire import answered
-from wire import edited
+from engine.bench import JANE, SAM, Bench, jane_is_made, nap, person, phone, results, upload
+from wire import Fault, Rule, Send, answered, edited
 from world import World
+
+from reconciler.core.compare.bodies import make_create_body
 from reconciler.model.address import contact_address
 from reconciler.model.runs import Run
 from reconciler.service.client import ServiceClient
 from reconciler.service.http.timing import Timing
-from reconciler.core.compare.bodies import make_create_body
-
-
-
-
 
 CROWD = [
     person(contact_address("ops", f"p{n:02}"), workEmailAddress1=f"p{n:02}@example.com", firstName=f"P{n}")

@@ -2,45 +2,29 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
-from typing import Literal
+from typing import Any, Literal
+
 import httpx2
 import pytest
-from engine.bench import JANE
-from engine.bench import SAM
-from engine.bench import ZOE
-from engine.bench import Bench
-from engine.bench import edit
-from engine.bench import only
-from engine.bench import person
-from engine.bench import phone
-from engine.bench import results
-from engine.bench import upload
-from engine.liars import accepted
-from engine.liars import answering_ok
-from engine.liars import answering_with
-from engine.liars import bodiless
-from engine.liars import ignoring
-from engine.liars import one_id
-from engine.liars import swapped
-from engine.liars import with_location
-from engine.liars import writing
-from engine.liars import yes
-from wire import Rule
-from wire import Send
-from wire import answered
-from wire import edited
-from wire import lost_after
-from reconciler.model.address import contact_address
-from reconciler.model.address import device_address
-from reconciler.model.runs import FieldResult
-from reconciler.model.runs import Outcome
-from reconciler.service.client import ServiceClient
+from engine.bench import JANE, SAM, ZOE, Bench, edit, only, person, phone, results, upload
+from engine.liars import (
+    accepted,
+    answering_ok,
+    answering_with,
+    bodiless,
+    ignoring,
+    one_id,
+    swapped,
+    with_location,
+    writing,
+    yes,
+)
+from wire import Rule, Send, answered, edited, lost_after
+
 from reconciler.core.compare.bodies import make_create_body
-
-
-
-
+from reconciler.model.address import contact_address, device_address
+from reconciler.model.runs import FieldResult, Outcome
+from reconciler.service.client import ServiceClient
 
 OLD, NEW = "+61491570156", "+61491570157"
 PIXEL = device_address("ops", "jane", "pixel")

@@ -6,29 +6,17 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
 import httpx2
 import pytest
-from engine.bench import SAM
-from engine.bench import ZOE
-from engine.bench import Bench
-from engine.bench import Shows
-from engine.bench import edit
-from engine.bench import only
-from engine.bench import person
-from engine.bench import phone
-from engine.bench import results
+from engine.bench import SAM, ZOE, Bench, Shows, edit, only, person, phone, results
 from msgspec import structs
-from wire import Rule
-from wire import edited
-from wire import lost_after
+from wire import Rule, edited, lost_after
+
+from reconciler.core.compare.bodies import make_create_body
 from reconciler.model.encoding import encode_json
 from reconciler.model.snapshots import Entity
 from reconciler.service.client import ServiceClient
-from reconciler.core.compare.bodies import make_create_body
-
-
-
-
 
 CANARY = "live-token-canary-0001"
 SHOWN = ("shown", "masked", "omitted")

@@ -4,28 +4,23 @@ A shape that a limit refuses when it grows is no evidence, so the sizes stay bel
 have tests of their own.
 """
 
-from collections.abc import Callable
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+
 import pytest
-from growth import RATIO_MAX
-from growth import ratio
-from manifest.spreadsheets import error
-from manifest.spreadsheets import formula
-from manifest.spreadsheets import package
-from manifest.spreadsheets import sheet
-from manifest.spreadsheets import spreadsheet
+from growth import RATIO_MAX, ratio
+from manifest.spreadsheets import error, formula, package, sheet, spreadsheet
 from service.support import service
+
 from reconciler.core.calls import parse_retry_after_s
+from reconciler.core.compare.normalize import flatten_body, normalize_value, parse_instant
 from reconciler.core.declared.resolve import resolve
 from reconciler.core.rules import Rules
 from reconciler.core.runs import ticket
 from reconciler.core.suggest import find_nearest
 from reconciler.core.text import slugify
-from reconciler.errors import Malformed
-from reconciler.errors import ReconcilerError
-from reconciler.errors import SettingsError
+from reconciler.errors import Malformed, ReconcilerError, SettingsError
 from reconciler.manifest.files import Unreadable
 from reconciler.manifest.load import load
 from reconciler.manifest.rosters.reading import read_roster
@@ -38,27 +33,13 @@ from reconciler.report.escaping import escape_control
 from reconciler.sandbox.refusals import Refusal
 from reconciler.sandbox.xml.forms import read_xml
 from reconciler.service import found
-from reconciler.service.answers import Answer
-from reconciler.service.answers import BadBody
-from reconciler.service.answers import Call
-from reconciler.service.http import caches
-from reconciler.service.http import media
-from reconciler.service.http import refusals
-from reconciler.service.http import urls
+from reconciler.service.answers import Answer, BadBody, Call
+from reconciler.service.http import caches, media, refusals, urls
 from reconciler.service.http.auth import Credentials
 from reconciler.service.messaging import message_shapes
 from reconciler.service.messaging.replies import parse_reply
-from reconciler.service.paging import List
-from reconciler.service.paging import read_page
-from reconciler.service.profile import load_profile
-from reconciler.service.profile import parse_profile
-from reconciler.core.compare.normalize import flatten_body
-from reconciler.core.compare.normalize import normalize_value
-from reconciler.core.compare.normalize import parse_instant
-
-
-
-
+from reconciler.service.paging import List, read_page
+from reconciler.service.profile import load_profile, parse_profile
 
 HEAD = "version: 1\nworkspace: ops\ncontacts:\n"
 ROSTER = """

@@ -3,17 +3,13 @@
 import json
 from pathlib import Path
 from typing import Any
+
 import pytest
-from wire import Rule
-from wire import edited
+from wire import Rule, edited
 from world import World
+
+from reconciler.core.compare.readback import judge_read_back, reads_back_as
 from reconciler.model.plans import Update
-from reconciler.core.compare.readback import judge_read_back
-from reconciler.core.compare.readback import reads_back_as
-
-
-
-
 
 JANE: dict[str, Any] = {"firstName": "Jane", "workEmailAddress1": "jane@example.com", "jobTitle": "Nurse"}
 

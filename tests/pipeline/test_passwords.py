@@ -5,17 +5,14 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-from typing import TypeVar
+from typing import Any, TypeVar
+
 import pytest
 from world import World
+
 from reconciler.core import digests
-from reconciler.model.plans import Options
 from reconciler.core.compare import password_digests
-
-
-
-
+from reconciler.model.plans import Options
 
 T = TypeVar("T")
 COUNT = 16

@@ -17,12 +17,11 @@ from reconciler.core.compare.diff import is_ignored_path
 from reconciler.core.compare.normalize import SECRET, custom_field_name, flatten_body, list_objects
 from reconciler.core.text import fold_case
 from reconciler.model.documents import Fields, Scalar
-from reconciler.model.entities import Entity
-from reconciler.model.kind.kind import Kind
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.kind.types import Shape, complete
-from reconciler.model.plan.changes import FieldChange, Update
-from reconciler.model.snapshots import LiveEntity, RecordedEntity
+from reconciler.model.field_types import FieldShape, require_rows
+from reconciler.model.kind import Kind
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import FieldChange, Update
+from reconciler.model.snapshots import Entity, LiveEntity, RecordedEntity
 
 # --- Secrets that nobody declares and a PUT has to carry ------------------------------------------
 #
@@ -331,8 +330,8 @@ def _replace_value(_now: object, _below: str, value: Scalar) -> Scalar:
 
 
 # How one path of a field is set within what the service has of it, by the shape of the field.
-_SETTERS: Mapping[Shape, Callable[[object, str, Scalar], list[Body] | Body | Scalar]] = complete(
-    Shape,
+_SETTERS: Mapping[FieldShape, Callable[[object, str, Scalar], list[Body] | Body | Scalar]] = require_rows(
+    FieldShape,
     {
         "scalar": _replace_value,
         "content": _replace_value,

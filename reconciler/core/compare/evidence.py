@@ -11,7 +11,7 @@ from reconciler.core.compare.readback import reads_back_as
 from reconciler.core.rules import Key
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
-from reconciler.model.kind.kinds import KINDS
+from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import RecordedEntity
 
 # --- Is an entity gone? What a look at its id and the list that holds it say together -------------

@@ -11,29 +11,20 @@ only *looks* the same has one `looks_like`, which is for warnings and decides no
 
 import hashlib
 import hmac
+import re
 import unicodedata
-from collections.abc import Callable
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
+from typing import TYPE_CHECKING
+
 from reconciler.core.rules import Key
-from reconciler.core.text import fold_case
-from reconciler.core.text import normalize_unicode
-from reconciler.core.text import trim_edges
+from reconciler.core.text import fold_case, normalize_unicode, trim_edges
 from reconciler.model.address import Address
-from reconciler.model.documents import Fields
-from reconciler.model.documents import Place
-from reconciler.model.documents import Scalar
-from reconciler.model.field_types import IdentityKey
-from reconciler.model.field_types import require_rows
+from reconciler.model.documents import Fields, Place, Scalar
+from reconciler.model.field_types import IdentityKey, require_rows
+from reconciler.model.geography import COUNTRY_CODES
 from reconciler.model.kind import IdentityPath
 from reconciler.model.notices import Notice
-import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-from reconciler.model.geography.countries import CODES
-
-
-
 
 if TYPE_CHECKING:
     from phonenumbers import PhoneNumber
@@ -66,7 +57,7 @@ _SIGNS = {"\uff0b": "+", "\uff08": "(", "\uff09": ")", "\uff0e": ".", "\uff0f": 
 
 def region_of_country(text: str) -> str:
     """Return the two-letter code of a country, or "" where the text names none that we know."""
-    return CODES.get(fold_case(normalize_unicode("NFC", text)).strip(), "")
+    return COUNTRY_CODES.get(fold_case(normalize_unicode("NFC", text)).strip(), "")
 
 
 def number_key(text: str, *, area: str = "", region: str = "") -> str:

@@ -7,34 +7,21 @@ service's side; on ours it means "clear it" and is kept.
 
 import hashlib
 import hmac
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from datetime import datetime
-from datetime import timedelta
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import chain
 from sys import intern
 from typing import Any
+
 from reconciler.core.digests import stretch_secret
-from reconciler.core.text import fold_case
-from reconciler.core.text import normalize_unicode
-from reconciler.core.text import trim_edges
-from reconciler.model.documents import Fields
-from reconciler.model.documents import Scalar
-from reconciler.model.field_types import FieldShape
-from reconciler.model.field_types import NormalForm
-from reconciler.model.field_types import require_rows
+from reconciler.core.text import fold_case, normalize_unicode, trim_edges
+from reconciler.model.documents import Fields, Scalar
+from reconciler.model.field_types import FieldShape, NormalForm, require_rows
+from reconciler.model.geography import zone_offsets
 from reconciler.model.kind import Kind
-from reconciler.model.kinds import KINDS
-from reconciler.model.entities import Entity
-from reconciler.model.geography.zones import offsets
-from reconciler.model.kind.kinds import children
-from reconciler.model.snapshots import LiveEntity
-from reconciler.model.snapshots import RecordedEntity
-
-
-
+from reconciler.model.kinds import KINDS, child_kinds
+from reconciler.model.snapshots import Entity, LiveEntity, RecordedEntity
 
 SECRET = "secret:"  # noqa: S105 - the prefix that says "masked", not a secret
 SLOW = f"{SECRET}scrypt:"
@@ -217,7 +204,7 @@ _FLAG_PARTS: Mapping[FieldShape, str] = require_rows(
 
 
 def redact_for_plan(kind: str, fields: Fields, salt: str) -> Fields:
-    """Return the fields as a plan may hold them (see `redact_value_for_plan`); without a secret, the same ones."""
+    """Return the fields as a plan may hold them; those without a secret are returned as they are."""
     secret = KINDS[kind].secret
     if secret.isdisjoint(fields):
         return fields
@@ -443,7 +430,7 @@ def zone_to_write(shown: Scalar, entity: Entity, before: RecordedEntity | None) 
 def zone_has_offset(declared: Scalar, shown: Scalar) -> bool:
     """Whether the service may show `shown` for the declared name: an offset that it has in a year."""
     # Any offset of the year: nobody says whether the one of today or that of winter is shown.
-    return str(shown) in offsets(str(declared))
+    return str(shown) in zone_offsets(str(declared))
 
 
 # --- A body of the service -> LiveEntity ----------------------------------------------------------
@@ -469,5 +456,5 @@ def observe_entity(
         seen=seen,
         # A body without the list says nothing of devices. Read as "none", each would seem gone and be made
         # again.
-        devices_known=any(isinstance(body.get(child.rows_key), list) for child in children(kind)),
+        devices_known=any(isinstance(body.get(child.rows_key), list) for child in child_kinds(kind)),
     )

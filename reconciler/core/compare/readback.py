@@ -28,10 +28,10 @@ from reconciler.core.compare.normalize import (
 from reconciler.core.rules import Key
 from reconciler.core.text import fold_case, has_edges, trim_edges
 from reconciler.model.documents import Fields, Scalar
-from reconciler.model.kind.kind import PHONE_NAME, IdentityPath
-from reconciler.model.kind.kinds import KINDS
-from reconciler.model.kind.types import Same, complete
-from reconciler.model.run.outcomes import FieldResult
+from reconciler.model.field_types import ReadBack, require_rows
+from reconciler.model.kind import PHONE_NAME, IdentityPath
+from reconciler.model.kinds import KINDS
+from reconciler.model.runs import FieldResult
 
 _PHONE = re.compile(r"(\+?)([0-9 ().\-/]*[0-9][0-9 ().\-/]*)", re.ASCII)
 _NOT_A_DIGIT = re.compile(r"[^0-9]", re.ASCII)
@@ -41,7 +41,7 @@ _NOT_A_DIGIT = re.compile(r"[^0-9]", re.ASCII)
 _international_digits = 11
 
 
-class ReadBack(Struct, frozen=True):
+class FieldReadings(Struct, frozen=True):
     """What a read-back says of the fields that were sent.
 
     `taken` are the paths that a record may claim: shown as sent, rewritten, or never readable.
@@ -61,7 +61,7 @@ def judge_read_back(
     before: Fields | None,
     salt: str,
     touched: bool = True,
-) -> ReadBack:
+) -> FieldReadings:
     """Judge each field of `sent` ("": to be cleared) by what the service shows now.
 
     `before` is what it showed right before the write ({}: the entity is new). None: too long ago to tell who
@@ -89,7 +89,7 @@ def judge_read_back(
         taken |= hidden
     elif hidden:
         refused += tuple(_unseen_result(kind, path, sent[path], salt) for path in sorted(hidden))
-    return ReadBack(frozenset(taken), tuple(sorted(refused)), tuple(sorted(rewritten)))
+    return FieldReadings(frozenset(taken), tuple(sorted(refused)), tuple(sorted(rewritten)))
 
 
 def reads_back_as(kind: str, path: str, sent: Scalar, shown: Scalar) -> bool:
@@ -203,8 +203,8 @@ def _same_phone(sent: str, shown: str) -> bool:
 
 
 # Whether two values are spellings of one, by the type of their field.
-_SAME: Mapping[Same, Callable[[str, str, str], bool]] = complete(
-    Same,
+_SAME: Mapping[ReadBack, Callable[[str, str, str], bool]] = require_rows(
+    ReadBack,
     {
         "identity": lambda path, sent, shown: identity_key(path, sent) == identity_key(path, shown),
         "phone": lambda _path, sent, shown: _same_phone(sent, shown),
@@ -238,7 +238,7 @@ _slack_s = 2.0
 def judge_created(
     kind: str,
     sent: Fields,
-    reading: ReadBack,
+    reading: FieldReadings,
     shown: Fields,
     *,
     keys: tuple[Key, ...],

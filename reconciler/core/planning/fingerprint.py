@@ -1,19 +1,13 @@
 """Digests: is what was approved still what would be done?"""
 
 import hashlib
-from msgspec import UNSET
-from msgspec import structs
+
+from msgspec import UNSET, structs
+
+from reconciler.core.compare.normalize import normalize_fields, redact_for_plan
 from reconciler.model.encoding import encode_json_pieces
-from reconciler.model.plans import Change
-from reconciler.model.plans import Delete
-from reconciler.model.plans import Plan
+from reconciler.model.plans import Change, Delete, Plan
 from reconciler.model.snapshots import Desired
-from reconciler.core.compare.normalize import normalize_fields
-from reconciler.core.compare.normalize import redact_for_plan
-
-
-
-
 
 
 def manifest_digest(desired: Desired, salt: str) -> str:
