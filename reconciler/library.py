@@ -21,12 +21,12 @@ from reconciler.core.review.exit import exit_code
 from reconciler.core.runs.recover import Standing, Unfinished
 from reconciler.engine.stop import StopFlag
 from reconciler.errors import InputError, Refused, plainly
-from reconciler.manifest.kept.keys import state_folder
-from reconciler.manifest.kept.loading import Declaration
+from reconciler.manifest.cache import Declaration
 from reconciler.model.plans import Change, Consent, Options, Plan, Verdict
 from reconciler.model.runs import Outcome, Run
 from reconciler.model.settings import Settings
 from reconciler.pipeline import Outside, Planned
+from reconciler.private_cache import find_state_folder
 from reconciler.report.json import plan_json
 from reconciler.settings.reading import read_settings
 from reconciler.surroundings.checkout import inputs_of, read_checkout
@@ -253,7 +253,7 @@ def _read(project: Project) -> tuple[Settings, Declaration, Outside]:
     root = Path(settings.root)
     checkout = read_checkout(root.resolve(), inputs_of(settings, declared.inputs))
     context = partial(read_context, project.variables, root, random=secrets.token_hex, checkout=checkout)
-    outside = Outside.real(context, unattended=True, state=state_folder(project.variables))
+    outside = Outside.real(context, unattended=True, state=find_state_folder(project.variables))
     return settings, declared, outside
 
 

@@ -42,7 +42,7 @@ from reconciler.engine.stop import StopFlag
 from reconciler.engine.undoing import make_undo
 from reconciler.errors import DirectoryError, ManifestError, Problem, StalePlan
 from reconciler.logbook import steps, stopwatch
-from reconciler.manifest.kept.loading import Declaration, ManifestCache, load_from
+from reconciler.manifest.cache import Declaration, ManifestCache, load_project
 from reconciler.manifest.sources import is_without_manifests
 from reconciler.model.address import Address
 from reconciler.model.plans import Consent, Explanation, Options, Plan
@@ -133,7 +133,7 @@ def resolved(
     bring_kinds(settings.service.profile)
     took = stopwatch()
     with without_collector():
-        loaded = load_from(settings, environ, directories=directories)
+        loaded = load_project(settings, environ, directories=directories)
         found = structs.replace(resolve(loaded.manifests, rules_of(settings)), inputs=loaded.files)
     unset = () if all_values else loaded.unset
     problems = {*loaded.problems, *found.problems} - {one.problem for one in unset}

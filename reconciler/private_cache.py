@@ -11,8 +11,9 @@ import hashlib
 import hmac
 import os
 import re
+import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -140,3 +141,44 @@ def find_cache_fault(root: Path) -> tuple[str, str] | None:
 
 def _list_file_name(name: str) -> str:
     return f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.list"
+
+
+# --- The key of the account that seals cached manifests, in its home and never in a project ---------
+#
+# A project's folder comes and goes: a CI server restores it from what another job left, a colleague sends it,
+# a backup holds it. Whoever wrote such a folder must not decide what reviewed manifests mean, so what proves
+# an entry is not in there. Nothing else is sealed with this key, and whoever can read it is this account, or
+# root.
+
+
+CACHE_KEY_NAME = "cache.key"
+_KEY_BYTES = 32
+_KEY_FOLDER = "reconciler"
+
+
+def read_cache_key(
+    environ: Mapping[str, str], *, make: bool, chance: Callable[[int], bytes] = secrets.token_bytes
+) -> bytes | None:
+    """Return the key of this account, made where `make` says so; None where there is none."""
+    state = find_state_folder(environ)
+    if state is None:
+        return None
+    folder = Folder(state, (_KEY_FOLDER,))
+    found = folder.read(CACHE_KEY_NAME, bytes_max=_KEY_BYTES)
+    if found is None and make:
+        try:
+            state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError:
+            return None
+        folder.write(CACHE_KEY_NAME, [chance(_KEY_BYTES)], once=True)
+        found = folder.read(CACHE_KEY_NAME, bytes_max=_KEY_BYTES)
+    return found if found is not None and len(found) == _KEY_BYTES else None
+
+
+def find_state_folder(environ: Mapping[str, str]) -> Path | None:
+    """Return the folder for what programs keep between runs, by the XDG base directory specification."""
+    for name, below in (("XDG_STATE_HOME", ()), ("HOME", (".local", "state"))):
+        path = Path(environ.get(name, ""))
+        if path.is_absolute() and "\0" not in str(path):
+            return path.joinpath(*below)
+    return None

@@ -7,11 +7,16 @@ Run it after changing a row of either, or a value that a command prints.
 import json
 from pathlib import Path
 from typing import Any
+from reconciler.cli.result_schemas import documents
+from reconciler.cli.result_schemas import event_lines
+from reconciler.cli.result_schemas import log_lines
+from reconciler.schema.shipped import bundle_schema
+from reconciler.schema.shipped import fill_in_kinds
+from reconciler.schema.shipped import is_published_schema
+from reconciler.schema.shipped import unbundle_schema
 
-from reconciler.cli.result_schemas import documents, event_lines, log_lines
-from reconciler.manifest.schema.parts import with_kinds
-from reconciler.manifest.schema.published import compound, single
-from reconciler.manifest.schema.schemas import is_published
+
+
 
 FOLDER = Path(__file__).parents[1] / "schemas"
 
@@ -22,7 +27,7 @@ def main() -> None:
     for name, schema in schemas.items():
         path = FOLDER / f"{name}.schema.json"
         path.parent.mkdir(exist_ok=True)
-        whole = compound(name, schemas.__getitem__) if is_published(name) else schema
+        whole = bundle_schema(name, schemas.__getitem__) if is_published_schema(name) else schema
         if not path.exists() or json.loads(path.read_text(encoding="utf-8")) != whole:
             path.write_text(_text(whole), encoding="utf-8")
 
@@ -31,9 +36,10 @@ def _by_hand() -> dict[str, dict[str, Any]]:
     """Return the schemas that people edit, with what follows from the kinds, by their names."""
     found = {path.name.removesuffix(".schema.json"): path for path in sorted(FOLDER.glob("*.schema.json"))}
     written = {
-        name: single(name, json.loads(path.read_text(encoding="utf-8"))) for name, path in found.items()
+        name: unbundle_schema(name, json.loads(path.read_text(encoding="utf-8")))
+        for name, path in found.items()
     }
-    return {name: with_kinds(name, schema) for name, schema in written.items()}
+    return {name: fill_in_kinds(name, schema) for name, schema in written.items()}
 
 
 def _text(schema: dict[str, Any]) -> str:

@@ -14,12 +14,12 @@ import click
 from click.shell_completion import CompletionItem
 
 from reconciler.errors import ReconcilerError
-from reconciler.manifest.entries import entries, sections
-from reconciler.manifest.schema import schemas
-from reconciler.manifest.sources import ManifestFile, find, read
+from reconciler.manifest.entries import iterate_entries, top_level_kinds
+from reconciler.manifest.sources import ManifestFile, find_manifests, read_manifest
 from reconciler.model import address
 from reconciler.model.codes import CODES
 from reconciler.parsing.tree import read_tree
+from reconciler.schema import shipped
 from reconciler.settings.reading import read_settings, working_folder
 from reconciler.settings.sources import read_layers
 
@@ -50,7 +50,7 @@ def workspaces(ctx: click.Context, _parameter: click.Parameter, incomplete: str)
 
 def schema_names(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Return the names of the shipped schemas."""
-    return _words(schemas.names(), incomplete)
+    return _words(shipped.list_schema_names(), incomplete)
 
 
 def addresses(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -88,22 +88,22 @@ def _declared(ctx: click.Context) -> Iterator[str]:
         service=False,
     ).settings
     root = Path(settings.root)
-    found, _ = find([Path(one) for one in settings.manifests], root.resolve())
+    found, _ = find_manifests([Path(one) for one in settings.manifests], root.resolve())
     if sum(one.path.stat().st_size for one in found) <= _BYTES_MAX:
         for one in found:
             yield from _in_file(one)
 
 
 def _in_file(file: ManifestFile) -> Iterator[str]:
-    data = read(file)
+    data = read_manifest(file)
     tree = read_tree(data, file.name) if isinstance(data, bytes) else None
     # What has mistakes may have another shape; `validate` says which.
     if tree is None or tree.problems or not isinstance(workspace := tree.value.get("workspace"), str):
         return
-    for kind in sections().values():
+    for kind in top_level_kinds().values():
         section = tree.value.get(kind.plural, {})
         if isinstance(section, dict) and all(isinstance(body, dict) for body in section.values()):
-            for one in entries(tree.value, kind):
+            for one in iterate_entries(tree.value, kind):
                 yield address.make_address(one.kind.name, workspace, one.name, parent=one.parent)
 
 

@@ -25,12 +25,11 @@ from reconciler.engine.stop import StopFlag
 from reconciler.errors import Interrupted, SettingsError, plainly
 from reconciler.extras import is_installed
 from reconciler.logbook import steps
-from reconciler.manifest.kept.keys import state_folder
 from reconciler.model.documents import InputFile
 from reconciler.model.runs import Context
 from reconciler.model.settings import Settings
 from reconciler.pipeline import Outside
-from reconciler.private_cache import STATE_FOLDER, find_cache_fault
+from reconciler.private_cache import STATE_FOLDER, find_cache_fault, find_state_folder
 from reconciler.service.http.auth import Concealed, Credentials
 from reconciler.service.http.urls import origin
 from reconciler.settings.reading import ReadSettings, read_settings, working_folder
@@ -149,7 +148,7 @@ def outside(settings: Settings, context: Context | None = None) -> Outside:
     return Outside.real(
         lambda: context or context_of(settings),
         unattended=not output.can_ask(),
-        state=state_folder(os.environ),
+        state=find_state_folder(os.environ),
     )
 
 

@@ -6,21 +6,34 @@ exported (core/exporting/export.py), the text of files (manifest/written/), writ
 """
 
 import asyncio
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
+from collections.abc import Iterable
 from functools import partial
-
-from msgspec import Struct, structs
-
-from reconciler.core.exporting.export import Export, Exported, Left, Wishes, export
-from reconciler.core.exporting.recognizing import Advice, identity_advice
+from msgspec import Struct
+from msgspec import structs
+from reconciler.core.exporting.export import Export
+from reconciler.core.exporting.export import Exported
+from reconciler.core.exporting.export import Left
+from reconciler.core.exporting.export import Wishes
+from reconciler.core.exporting.export import export
+from reconciler.core.exporting.recognizing import Advice
+from reconciler.core.exporting.recognizing import identity_advice
 from reconciler.engine.context import ReadContext
-from reconciler.engine.read_all import Whole, read_everything
+from reconciler.engine.read_all import Whole
+from reconciler.engine.read_all import read_everything
 from reconciler.engine.targets import target_of
-from reconciler.manifest.ignores import known_fields
-from reconciler.manifest.load import extras_of
 from reconciler.manifest.written.sieve import sieved
-from reconciler.model.kinds import KINDS, child_kinds
-from reconciler.model.snapshots import Desired, LiveEntity, Scope
+from reconciler.model.kinds import KINDS
+from reconciler.model.kinds import child_kinds
+from reconciler.model.snapshots import Desired
+from reconciler.model.snapshots import LiveEntity
+from reconciler.model.snapshots import Scope
+from reconciler.manifest.flatten import list_known_fields
+from reconciler.manifest.load import extend_contact_schemas
+
+
+
+
 
 
 class ExportWishes(Struct, frozen=True):
@@ -59,14 +72,14 @@ async def exported(context: ReadContext, scopes: Collection[Scope], wishes: Expo
         read = partial(read_everything, look=wishes.look, concurrency=context.limits.concurrency)
         tasks = [group.create_task(read(context.client, one, ids[one.workspace])) for one in ordered]
     wholes = dict(zip(ordered, (task.result() for task in tasks), strict=True))
-    extras = extras_of(context.settings.contact_fields)
+    extras = extend_contact_schemas(context.settings.contact_fields)
     live = _by_scope(wholes.items())
     made = export(
         live,
         context.desired,
         recorded,
         context.rules,
-        Wishes(wishes.zone, known_fields(extras), wishes.secrets),
+        Wishes(wishes.zone, list_known_fields(extras), wishes.secrets),
     )
     result = _sieved(context, made, ordered, wholes, extras)
     return structs.replace(result, advice=identity_advice(live, made.left, context.rules))

@@ -5,26 +5,103 @@ on, not applied: that is `core/declared/resolve.py`.
 """
 
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Any
-
 from msgspec import UNSET
-
 from reconciler.core.compare.normalize import is_flag
-from reconciler.manifest.entries import Entry, Steps, by_plural, entries, kind_at
-from reconciler.manifest.places import Places
-from reconciler.manifest.prune import ANY
-from reconciler.model.documents import Content, Controls, Document, Fields, Place, Scalar
+from reconciler.manifest.entries import Steps
+from reconciler.model.documents import Content
+from reconciler.model.documents import Controls
+from reconciler.model.documents import Document
+from reconciler.model.documents import Fields
+from reconciler.model.documents import Place
+from reconciler.model.documents import Scalar
 from reconciler.model.kind import Kind
-from reconciler.model.kinds import CONTACT, cache_by_kinds, child_kinds
+from reconciler.model.kinds import CONTACT
+from reconciler.model.kinds import cache_by_kinds
+from reconciler.model.kinds import child_kinds
 from reconciler.parsing.tree import Tree
+from collections.abc import Callable
+from collections.abc import Sequence
+from reconciler.core.suggest import did_you_mean
+from reconciler.errors import Problem
+from reconciler.manifest.entries import ANY_KEY
+from reconciler.manifest.entries import ManifestEntry
+from reconciler.manifest.entries import find_kind_at
+from reconciler.manifest.entries import iterate_entries
+from reconciler.manifest.entries import kinds_by_plural
+from reconciler.manifest.entries import name_entry
+from reconciler.manifest.entries import top_level_kinds
+from reconciler.model.field_types import FieldShape
+from reconciler.model.field_types import require_rows
+from reconciler.model.kinds import KINDS
+from reconciler.parsing.build import unpack_place
+from reconciler.parsing.display import show_value
+from reconciler.schema.shipped import ExtraFields
+from reconciler.schema.shipped import definition_name
+from reconciler.schema.shipped import read_schema
+
+
+
+
+
+# --- Places of fields, one integer each -------------------------------------------------------------
+#
+# A hundred thousand entries have a million fields; a Place for each would cost more than the fields.
+
+
+class RowPlaces(Mapping[str, Place]):
+    """The place of each field of a row of a roster. `cells`, by path, are the same for many rows."""
+
+    __slots__ = ("_cells", "_file", "_row")
+
+    def __init__(self, file: str, row: int, cells: Mapping[str, int]) -> None:
+        self._file = file
+        self._row = row
+        self._cells = cells
+
+    def __getitem__(self, path: str) -> Place:
+        return Place(self._file, self._row, self._cells[path])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._cells)
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
+
+class FieldPlaces(Mapping[str, Place]):
+    """The place of each path, made when it is asked for. `packed` are line << 32 | column."""
+
+    __slots__ = ("_file", "_packed", "_paths")
+
+    def __init__(self, file: str, paths: tuple[str, ...], packed: Sequence[int]) -> None:
+        self._file = file
+        self._paths = paths
+        self._packed = packed
+
+    def __getitem__(self, path: str) -> Place:
+        try:
+            return unpack_place(self._file, self._packed[self._paths.index(path)])
+        except ValueError:
+            raise KeyError(path) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._paths)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+
+# --- Entries ----------------------------------------------------------------------------------------
 
 _NOTHING: frozenset[str] = frozenset()
 _NO_CONTROLS = Controls()
 
 
 @cache_by_kinds
-def _aside(name: str) -> frozenset[str]:
+def _non_field_keys(name: str) -> frozenset[str]:
     """Return the keys of an entry that are no fields of it."""
     return frozenset({"meta", *(child.plural for child in child_kinds(name))})
 
@@ -38,14 +115,14 @@ class Flattener:
 
     def __init__(self, tree: Tree, unread: frozenset[Steps] = frozenset(), *, again: bool = False) -> None:
         self._tree = tree
-        self._unread = _by_entry(unread)
+        self._unread = _group_by_entry(unread)
         self._again = again
         self._shapes: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._joined: dict[tuple[str, str], str] = {}
 
     def documents(self, kind: Kind, payloads: Payloads) -> Iterator[Document]:
         """Yield every entry of a kind, each followed by those that belong to it."""
-        for one in entries(self._tree.value, kind):
+        for one in iterate_entries(self._tree.value, kind):
             content = payloads.get(one.path)
             lost = self._lost(one.kind.plural, *one.path[1::2])
             if content is None and one.kind.content in one.body:
@@ -74,14 +151,14 @@ class Flattener:
         found: dict[str, Mapping[str, Place]] = {}
         for kind, body in self._defaults():
             _, paths, packed = self._fields(kind, body)
-            found[kind.name] = Places(self._tree.file, paths, packed)
+            found[kind.name] = FieldPlaces(self._tree.file, paths, packed)
         return found
 
     def _defaults(self) -> Iterator[tuple[Kind, dict[str, Any]]]:
         section: dict[str, Any] = self._tree.value.get("defaults", {})
-        return ((by_plural()[plural], body) for plural, body in section.items())
+        return ((kinds_by_plural()[plural], body) for plural, body in section.items())
 
-    def _document(self, entry: Entry, content: Content | None, unread: frozenset[str]) -> Document:
+    def _document(self, entry: ManifestEntry, content: Content | None, unread: frozenset[str]) -> Document:
         body, place = entry.body, self._tree.place(entry.path)
         fields, paths, packed = self._fields(entry.kind, body)
         fields.pop(entry.kind.content, None)
@@ -92,14 +169,14 @@ class Flattener:
             name=entry.name,
             place=place,
             fields=fields,
-            places=Places(place.file, paths, packed),
+            places=FieldPlaces(place.file, paths, packed),
             parent=entry.parent,
-            controls=controls(body["meta"]) if "meta" in body else _NO_CONTROLS,
+            controls=read_controls(body["meta"]) if "meta" in body else _NO_CONTROLS,
             content=content,
             devices_in_scope=any(child.plural in body for child in child_kinds(entry.kind.name)),
             unread=unread,
             again=self._again,
-            control_places=control_places(self._tree, body.get("meta", {})),
+            control_places=locate_controls(self._tree, body.get("meta", {})),
         )
 
     def _fields(
@@ -107,7 +184,7 @@ class Flattener:
     ) -> tuple[dict[str, Scalar], tuple[str, ...], "array[int]"]:
         fields: dict[str, Scalar] = {}
         packed = array("Q")
-        aside = _aside(kind.name)
+        aside = _non_field_keys(kind.name)
         for (key, value), mark in zip(body.items(), self._tree.packed(body), strict=True):
             if key in aside:
                 continue
@@ -134,19 +211,19 @@ class Flattener:
         return self._shapes.setdefault(shape, shape)
 
 
-def _by_entry(unread: frozenset[Steps]) -> dict[Steps, frozenset[str]]:
+def _group_by_entry(unread: frozenset[Steps]) -> dict[Steps, frozenset[str]]:
     """Return the unread fields of each entry: contact, device, resource, roster and section of defaults."""
     found: dict[Steps, frozenset[str]] = {}
     for path in unread:
-        entry, rest = _split(path)
+        entry, rest = _split_entry_path(path)
         if entry:
-            found[entry] = found.get(entry, _NOTHING) | {".".join(map(str, rest)) or ANY}
+            found[entry] = found.get(entry, _NOTHING) | {".".join(map(str, rest)) or ANY_KEY}
     return found
 
 
-def _split(path: Steps) -> tuple[Steps, Steps]:
+def _split_entry_path(path: Steps) -> tuple[Steps, Steps]:
     """Return which entry, row template or section of defaults a path leads into, and the rest of the path."""
-    found = kind_at(path)
+    found = find_kind_at(path)
     if found is not None:
         kind, steps = found
         return (kind.plural, *path[1:steps:2]), path[steps:]
@@ -160,12 +237,12 @@ def _split(path: Steps) -> tuple[Steps, Steps]:
     return (), ()
 
 
-def control_places(tree: Tree, meta: dict[str, Any]) -> Mapping[str, Place]:
+def locate_controls(tree: Tree, meta: dict[str, Any]) -> Mapping[str, Place]:
     """Return the place of each key of a `meta` mapping of a tree."""
-    return Places(tree.file, tuple(meta), tree.packed(meta)) if meta else {}
+    return FieldPlaces(tree.file, tuple(meta), tree.packed(meta)) if meta else {}
 
 
-def controls(meta: dict[str, Any]) -> Controls:
+def read_controls(meta: dict[str, Any]) -> Controls:
     """Return what a `meta` mapping says."""
     return Controls(
         protect=meta.get("protect") == "true",
@@ -175,3 +252,119 @@ def controls(meta: dict[str, Any]) -> Controls:
         reactivate=meta.get("reactivate") == "true",
         carry_over=True if meta.get("carryOver") == "true" else UNSET,
     )
+
+
+# --- Fields that `meta.ignore` names ----------------------------------------------------------------
+#
+# They must exist: a misspelt one would quietly ignore nothing. A field that exists but is not declared may be
+# named; it is only not ours then.
+
+
+KnownFields = Mapping[str, frozenset[str]]
+_Meta = tuple[Kind, list[str | int], dict[str, Any]]
+_IGNORE_HINT = "name a field as messages do, for example jobTitle or custom.employeeId"
+
+
+def list_known_fields(extras: ExtraFields) -> KnownFields:
+    """Return every path that a field may have, by kind; custom fields by their prefix alone."""
+    definitions = read_schema("manifest", extras)["$defs"]
+    return {kind.name: frozenset(_list_paths(kind, definitions)) for kind in KINDS.values()}
+
+
+def _list_paths(kind: Kind, definitions: Mapping[str, Any]) -> set[str]:
+    below = {one.plural for one in child_kinds(kind.name)}
+    paths = {*definitions[definition_name(kind)]["properties"]} - {"meta"} - below
+    paths |= {one.name for parts in kind.groups.values() for one in parts}
+    for field in kind.declarable:
+        paths |= {f"{field.name}.{one}" for one in _PATHS_BELOW[field.row.shape](definitions)}
+    return paths
+
+
+def _list_channel_paths(definitions: Mapping[str, Any]) -> set[str]:
+    options = definitions["messagingOptions"]["properties"]
+    return {*options} | {f"{one}.{key}" for one in options for key in definitions["channel"]["properties"]}
+
+
+def _no_paths(_definitions: Mapping[str, Any]) -> set[str]:
+    return set()
+
+
+# The paths below a field that its kind does not name itself, by the shape of the field. Parts of a group are
+# fields of the kind; the names of custom values are anybody's (`_is_custom_field`).
+_PATHS_BELOW: Mapping[FieldShape, Callable[[Mapping[str, Any]], set[str]]] = require_rows(
+    FieldShape,
+    {
+        "scalar": _no_paths,
+        "content": _no_paths,
+        "custom": _no_paths,
+        "channels": _list_channel_paths,
+        "group": _no_paths,
+    },
+)
+
+
+def check_ignored_fields(tree: Tree, known: KnownFields) -> Iterator[Problem]:
+    """Yield a problem for each item of a `meta.ignore` that names no field of its kind."""
+    for kind, path, meta in _iterate_metas(tree.value):
+        for index, item in enumerate(meta.get("ignore", ())):
+            if item not in known[kind.name] and not _is_custom_field(kind, item):
+                front, _ = name_entry(tree.value, path)
+                what = f"{front}meta.ignore: {show_value(item)} is not a field of a {kind.name}."
+                hint = did_you_mean("field", item, known[kind.name], _IGNORE_HINT)
+                yield tree.problem([*path, "ignore", index], what, hint, code="E201")
+
+
+def find_ignored_secrets(tree: Tree) -> frozenset[Place]:
+    """Return the places of the secrets that the `meta.ignore` of their entry names: they need no variable.
+
+    The tree is not checked yet: what has another shape than an entry is no entry.
+    """
+    return frozenset(
+        place
+        for kind, body in _iterate_bodies(tree.value)
+        for place in _locate_ignored_secrets(tree, kind, body)
+    )
+
+
+def _iterate_bodies(value: object) -> Iterator[tuple[Kind, dict[str, Any]]]:
+    """Yield the entries of a tree and the templates of its rosters, each with its kind."""
+    waiting = [(kind, _as_mapping(value).get(plural)) for plural, kind in top_level_kinds().items()]
+    rosters = _as_mapping(value).get("rosters")
+    templates = (
+        _as_mapping(one).get(CONTACT.plural) for one in (rosters if isinstance(rosters, list) else ())
+    )
+    yield from ((CONTACT, _as_mapping(one)) for one in templates)
+    while waiting:
+        kind, section = waiting.pop()
+        for body in map(_as_mapping, _as_mapping(section).values()):
+            yield kind, body
+            waiting += [(child, body.get(child.plural)) for child in child_kinds(kind.name)]
+
+
+def _locate_ignored_secrets(tree: Tree, kind: Kind, body: dict[str, Any]) -> Iterator[Place]:
+    ignored = _as_mapping(body.get("meta")).get("ignore")
+    if not isinstance(ignored, list):
+        return
+    for path in kind.secret:
+        head, _, below = path.partition(".")
+        node, step = (_as_mapping(body.get(head)), below) if below else (body, head)
+        if step in node and (path in ignored or head in ignored):
+            yield tree.place_in(node, step)
+
+
+def _as_mapping(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _is_custom_field(kind: Kind, item: str) -> bool:
+    head, _, name = item.partition(".")
+    return bool(name) and kind.type_of(head).shape == "custom"
+
+
+def _iterate_metas(value: dict[str, Any]) -> Iterator[_Meta]:
+    for kind in top_level_kinds().values():
+        for one in iterate_entries(value, kind):
+            yield one.kind, [*one.path, "meta"], one.body.get("meta", {})
+    for index, roster in enumerate(value.get("rosters", ())):
+        path: list[str | int] = ["rosters", index, CONTACT.plural, "meta"]
+        yield CONTACT, path, roster[CONTACT.plural].get("meta", {})

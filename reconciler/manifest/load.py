@@ -1,10 +1,14 @@
 """Manifests and rosters of a project become typed documents, with every mistake in them at once.
 
-In order, for each file: read, parsed (`tree.py`), variables filled in (`variables.py`), checked
-(`check.py`), flattened (`flatten.py`, `roster.py`, `payload.py`). What files say together is the
-business of `core/declared/resolve.py`. Turning the cyclic collector off meanwhile is the caller's.
+In order, for each file: read (`sources.py`), parsed (`parsing/tree.py`), variables filled in
+(`variables.py`), checked (`schema/check.py`), pruned of its mistakes (`entries.py`), flattened (`flatten.py`,
+`rosters/`, `build_payload` below). What files say together is the business of `core/declared/resolve.py`.
+Turning the cyclic collector off meanwhile is the caller's.
 """
 
+import csv
+import hashlib
+import io
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -15,24 +19,42 @@ from msgspec import Struct, structs
 
 from reconciler.directories.reading import ReadOnce
 from reconciler.errors import Problem
-from reconciler.manifest.entries import Steps, by_plural, entries, entry_subject, sections
-from reconciler.manifest.files import FileId, Unreadable, ids_of
-from reconciler.manifest.flatten import Flattener
-from reconciler.manifest.ignores import ignore_problems, ignored_secrets, known_fields
-from reconciler.manifest.payload import payload
-from reconciler.manifest.prune import NO_WORKSPACE, readable
-from reconciler.manifest.readlog import ReadLog
+from reconciler.files.project_files import (
+    FileId,
+    ReadLog,
+    Unreadable,
+    identify_files,
+    read_below_root,
+    resolve_reference,
+)
+from reconciler.manifest.entries import (
+    NO_WORKSPACE,
+    Steps,
+    iterate_entries,
+    kinds_by_plural,
+    name_entry,
+    prune_mistakes,
+    top_level_kinds,
+)
+from reconciler.manifest.flatten import (
+    Flattener,
+    check_ignored_fields,
+    find_ignored_secrets,
+    list_known_fields,
+)
 from reconciler.manifest.rosters.roster import Roster
 from reconciler.manifest.rosters.tables import Tables
-from reconciler.manifest.schema.check import mistakes
-from reconciler.manifest.sources import ManifestFile, find, read
-from reconciler.manifest.variables import Unset, Variables, substitute
+from reconciler.manifest.sources import ManifestFile, find_manifests, read_manifest
+from reconciler.manifest.variables import ManifestVariables, UnsetVariable, substitute_variables
 from reconciler.model.documents import ROWS_MAX, Content, Document, InputFile, Manifest, Place, Removed
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import CONTACT
 from reconciler.model.notices import Notice
 from reconciler.model.settings import NO_FILES, VariableFiles
+from reconciler.parsing.display import show_value
+from reconciler.parsing.standins import find_stand_in
 from reconciler.parsing.tree import Tree, read_tree
+from reconciler.schema.check import find_mistakes
 
 _ENTRY_STEPS = 2  # section and name: where a name that occurs twice is checked both times
 _TURNS_MAX = 5  # sections inside each other: rosters, contacts, messagingOptions, channel, and the rest
@@ -54,7 +76,7 @@ class FileRead(Struct, frozen=True):
     plain: bool = True
 
 
-class Loaded(Struct, frozen=True):
+class LoadedManifests(Struct, frozen=True):
     """What the files hold. With `problems`, `manifests` are what could be read, and no more than checked.
 
     `unset` are variables that are not set; the problem of each is among the others, and so are those of
@@ -65,7 +87,7 @@ class Loaded(Struct, frozen=True):
 
     manifests: tuple[Manifest, ...]
     problems: tuple[Problem, ...]
-    unset: tuple[Unset, ...] = ()
+    unset: tuple[UnsetVariable, ...] = ()
     read: tuple[FileRead, ...] = ()
     failed: tuple[Problem, ...] = ()
     unasked: Mapping[str, Place] = {}
@@ -90,7 +112,7 @@ class Loaded(Struct, frozen=True):
         return sum(len(manifest.documents) for manifest in self.manifests)
 
 
-def load(
+def load_manifests(
     sources: Sequence[Path],
     *,
     root: Path,
@@ -101,7 +123,7 @@ def load(
     private: Sequence[Path] = (),
     chosen: Collection[str] | None = None,
     directories: ReadOnce | None = None,
-) -> Loaded:
+) -> LoadedManifests:
     """Return everything that the manifests under `sources` say, in the order of their names.
 
     `sources` are files or folders, relative to `root` or absolute. `variables` are globs of names
@@ -111,16 +133,16 @@ def load(
     """
     real_root = root.resolve()
     log = ReadLog(real_root)
-    found, problems = find(sources, real_root, log)
-    kept = ids_of((*private, *(source.path for source in found)))
+    found, problems = find_manifests(sources, real_root, log)
+    kept = identify_files((*private, *(source.path for source in found)))
     tables = Tables(real_root, kept, directories or ReadOnce({}), log)
     variable_files.begin()
-    known = Variables(environ, variables, variable_files)
+    known = ManifestVariables(environ, variables, variable_files)
     loader = _Loader(real_root, known, tuple(extra_contact_fields), kept, tables, log=log)
     asked = (source for source in found if chosen is None or source.name in chosen)
     manifests = [manifest for manifest in map(loader.manifest, asked) if manifest is not None]
     mistakes = {*problems, *loader.problems, *tables.problems}
-    unset = tuple(sorted(loader.unset, key=_place_of))
+    unset = tuple(sorted(loader.unset, key=_sort_key))
     if unset and variable_files.problems:
         # A variable that could not be read because of its file is one mistake, that of the file.
         mistakes = {*variable_files.problems, *mistakes} - {one.problem for one in unset}
@@ -131,14 +153,16 @@ def load(
     )
     files = (*log.files, *variable_files.inputs)
     read = tuple(loader.read)
-    return Loaded(tuple(manifests), tuple(every), unset, read, tuple(tables.failed), tables.unasked, files)
+    return LoadedManifests(
+        tuple(manifests), tuple(every), unset, read, tuple(tables.failed), tables.unasked, files
+    )
 
 
 class _Loader:
     def __init__(
         self,
         root: Path,
-        variables: Variables,
+        variables: ManifestVariables,
         extra: tuple[str, ...],
         private: frozenset[FileId],
         tables: Tables,
@@ -148,29 +172,29 @@ class _Loader:
         self.root = root
         self.log = log
         self.variables = variables
-        self.extras = extras_of(extra)
+        self.extras = extend_contact_schemas(extra)
         self.private = private
         self.problems: list[Problem] = []
-        self.unset: list[Unset] = []
+        self.unset: list[UnsetVariable] = []
         self.read: list[FileRead] = []
-        self.known = known_fields(self.extras)
+        self.known = list_known_fields(self.extras)
         self.tables = tables
         self.payloads: dict[tuple[Path, str], Content | Unreadable] = {}
         self.rows_left = ROWS_MAX  # of all rosters; one that is named twice makes its contacts twice
         self.unnamed = 0  # files whose workspace could not be read
 
     def manifest(self, source: ManifestFile) -> Manifest | None:
-        data = read(source, self.log)
+        data = read_manifest(source, self.log)
         if isinstance(data, Problem):
             self.problems.append(data)
             return None
-        tree = read_tree(data, source.name, subject=entry_subject)
+        tree = read_tree(data, source.name, subject=name_entry)
         self.problems.extend(tree.problems)
         if tree.broken:
             return None
         if b"${" in data:
-            spared = ignored_secrets(tree)
-            filled = substitute(tree, self.variables)
+            spared = find_ignored_secrets(tree)
+            filled = substitute_variables(tree, self.variables)
             unset = [one for one in filled.unset if one.at not in spared]
             mild = {one.problem for one in filled.unset} - {one.problem for one in unset}
             self.problems.extend(one for one in filled.problems if one not in mild)
@@ -203,7 +227,7 @@ class _Loader:
             return None
         manifest = self._built(rest, folder, unread, again=again)
         for one in tree.again:
-            if len(one.path) == _ENTRY_STEPS and one.path[0] in sections():
+            if len(one.path) == _ENTRY_STEPS and one.path[0] in top_level_kinds():
                 aside = self._manifest(tree.aside(one), folder, again=True)
                 if aside is not None:
                     manifest = structs.replace(manifest, documents=(*manifest.documents, *aside.documents))
@@ -218,14 +242,14 @@ class _Loader:
         renamed: frozenset[Steps] = frozenset()
         refused = bool(tree.problems)
         for turn in range(_TURNS_MAX):
-            found = mistakes("manifest", tree, extras=self.extras, subject=entry_subject)
+            found = find_mistakes("manifest", tree, extras=self.extras, subject=name_entry)
             if again:  # what is wrong with the name itself was said where it stands first
                 found = tuple(one for one in found if not (one.name and len(one.path) == _ENTRY_STEPS))
-            self.problems.extend(one.problem for one in found if not turn or _below(one.path, renamed))
+            self.problems.extend(one.problem for one in found if not turn or _is_below(one.path, renamed))
             if not refused and all(one.name for one in found):
                 break
             refused = False
-            tree, lost, renamed = readable(replace(tree, problems=()), found)
+            tree, lost, renamed = prune_mistakes(replace(tree, problems=()), found)
             unread |= lost
         return tree, unread
 
@@ -234,22 +258,22 @@ class _Loader:
         flattener = Flattener(tree, unread, again=again)
         payloads = self._payloads(tree, folder)
         documents: list[Document] = []
-        for kind in sections().values():
+        for kind in top_level_kinds().values():
             documents.extend(flattener.documents(kind, payloads))
             if kind.rosters:
                 documents.extend(self._rows(tree, folder, flattener))
-        self.problems.extend(ignore_problems(tree, self.known))
+        self.problems.extend(check_ignored_fields(tree, self.known))
         return Manifest(
             file=tree.file,
             workspace=self._workspace(value["workspace"]),
             workspace_place=tree.place(["workspace"]),
-            kinds=frozenset(kind.name for kind in sections().values() if _present(kind, value)),
+            kinds=frozenset(kind.name for kind in top_level_kinds().values() if _has_section(kind, value)),
             documents=tuple(documents),
             defaults=flattener.defaults(),
             tags=value.get("tags", {}),
             default_places=flattener.default_places(),
             hidden=tree.hidden,
-            removed=tuple(_removed(tree)),
+            removed=tuple(_list_removed(tree)),
             answers=self.tables.answers,
         )
 
@@ -276,15 +300,15 @@ class _Loader:
 
     def _payloads(self, tree: Tree, folder: Path) -> dict[Steps, Content]:
         found: dict[Steps, Content] = {}
-        for kind in sections().values():
-            for one in entries(tree.value, kind) if kind.content else ():
+        for kind in top_level_kinds().values():
+            for one in iterate_entries(tree.value, kind) if kind.content else ():
                 if kind.content in one.body:
                     path = [*one.path, kind.content]
                     content = self._payload(one.body[kind.content], folder)
                     if isinstance(content, Unreadable):
-                        front, _ = entry_subject(tree.value, path)
+                        front, _ = name_entry(tree.value, path)
                         what = f"{front}{kind.content}: {content}"
-                        self.problems.append(_refused(tree, path, what, content))
+                        self.problems.append(_content_problem(tree, path, what, content))
                     else:
                         found[one.path] = content
         return found
@@ -295,7 +319,7 @@ class _Loader:
         if key in self.payloads:
             return self.payloads[key]
         try:
-            found: Content | Unreadable = payload(
+            found: Content | Unreadable = build_payload(
                 section, root=self.root, folder=folder, private=self.private, log=self.log
             )
         except Unreadable as error:
@@ -305,34 +329,118 @@ class _Loader:
         return found
 
 
-def _refused(tree: Tree, path: Sequence[str | int], what: str, error: Unreadable) -> Problem:
+def _content_problem(tree: Tree, path: Sequence[str | int], what: str, error: Unreadable) -> Problem:
     """Return the mistake of a file that `path` names, in that file where a line of it is to be edited."""
     if error.line:
         return Problem(error.file, error.line, 1, what, error.hint, code=error.code)
     return tree.problem(path, what, error.hint, error.code)
 
 
-def _removed(tree: Tree) -> Iterator[Removed]:
+def _list_removed(tree: Tree) -> Iterator[Removed]:
     """Yield every name under `removed:`; of what stands below another one it is `parent/name`."""
     for plural, names in tree.value.get("removed", {}).items():
         for index, text in enumerate(names):
             parent, _, name = text.rpartition("/")
-            yield Removed(by_plural()[plural].name, name, tree.place(["removed", plural, index]), parent)
+            yield Removed(
+                kinds_by_plural()[plural].name, name, tree.place(["removed", plural, index]), parent
+            )
 
 
-def extras_of(extra: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def extend_contact_schemas(extra: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return the fields of a deployment as the schemas want them: by the definitions that they extend."""
     return dict.fromkeys(_DEFINITIONS, tuple(extra)) if extra else {}
 
 
-def _place_of(unset: Unset) -> tuple[str, int, int, str]:
+def _sort_key(unset: UnsetVariable) -> tuple[str, int, int, str]:
     return unset.problem.file, unset.problem.line, unset.problem.column, unset.name
 
 
-def _present(kind: Kind, value: Mapping[str, Any]) -> bool:
+def _has_section(kind: Kind, value: Mapping[str, Any]) -> bool:
     """Whether a manifest has a section of a kind, an empty one too."""
     return kind.plural in value or (kind.rosters and "rosters" in value)
 
 
-def _below(path: Steps, renamed: frozenset[Steps]) -> bool:
+def _is_below(path: Steps, renamed: frozenset[Steps]) -> bool:
     return any(path[: len(one)] == one for one in renamed)
+
+
+# --- The payload of a resource: from a file, from text, or rendered from rows ---------------------
+#
+# No cell is prefixed, quoted beyond RFC 4180 or changed in any other way: a leading `+` is a phone
+# number here, and what reads this file is a program.
+
+
+# Content travels in base64, four bytes for three, in a request of at most 10,485,760 bytes, of which
+# 10 KiB are kept for the other fields. Beyond it the service answers 413 in the middle of an apply.
+PAYLOAD_BYTES_MAX = (10 * 1024 * 1024 - 10 * 1024) // 4 * 3
+
+
+def build_payload(
+    section: dict[str, Any],
+    *,
+    root: Path,
+    folder: Path,
+    private: frozenset[FileId] = frozenset(),
+    log: ReadLog | None = None,
+) -> Content:
+    """Return what a `content` mapping stands for; it may name no `private` file. Raises Unreadable."""
+    path = ""
+    if "file" in section:
+        parts = resolve_reference(root, folder, section["file"])
+        data = read_below_root(root, parts, bytes_max=PAYLOAD_BYTES_MAX, private=private, log=log)
+        path = show_value("/".join(parts), most=400)
+        _require_content(data, path)
+    elif "text" in section:
+        data = section["text"].encode()
+    else:
+        data = render_rows(section["rows"]).encode()
+    if not data:
+        hint = "put something into it; the service stores no empty file"
+        raise Unreadable("the payload is empty.", hint, code="E100")
+    if len(data) > PAYLOAD_BYTES_MAX:
+        what = f"the payload has {len(data):,} bytes; the limit is {PAYLOAD_BYTES_MAX:,}."
+        raise Unreadable(what, "make it smaller, or split it", code="E108")
+    return Content(data, f"sha256:{hashlib.sha256(data).hexdigest()}", path)
+
+
+def _require_content(data: bytes, path: str) -> None:
+    """Refuse what a checkout holds in the place of a file: nobody means to publish it. Raises Unreadable.
+
+    A message of PGP may be meant. What `text` holds is meant whatever it is.
+    """
+    found = find_stand_in(data, armour=False)
+    if found is not None:
+        raise Unreadable(f"{path} {found.what}.", found.hint, file=path, line=found.line, code=found.code)
+
+
+def render_rows(rows: list[Any]) -> str:
+    r"""Return rows as CSV in the form of RFC 4180, but for its line ends: "\n" here, as in git.
+
+    All rows are lists, or all are mappings: then the header holds every key in the order of its
+    first use, and a key that a row lacks is an empty cell. Raises Unreadable for a mixture and for
+    lists that are not equally long.
+    """
+    table = _tabulate_mappings(rows) if all(isinstance(row, dict) for row in rows) else rows
+    if not all(isinstance(row, list) for row in table):
+        what = "some rows are lists and some are mappings."
+        raise Unreadable(what, "write all of them in one form", code="E100")
+    _require_one_width(table)
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(table)
+    return text.getvalue()
+
+
+def _require_one_width(table: list[list[str]]) -> None:
+    width = len(table[0])
+    for number, row in enumerate(table, start=1):
+        if len(row) != width:
+            what = f"row {number} has {len(row)} cells; the first one has {width}."
+            raise Unreadable(what, 'write "" for an empty cell', code="E100")
+
+
+def _tabulate_mappings(rows: list[dict[str, str]]) -> list[list[str]]:
+    header = list(dict.fromkeys(key for row in rows for key in row))
+    if len(header) * len(rows) > PAYLOAD_BYTES_MAX:  # each cell takes a byte at least, also an empty one
+        what = f"{len(rows):,} rows of {len(header):,} columns are more than {PAYLOAD_BYTES_MAX:,} bytes."
+        raise Unreadable(what, "check the keys of the rows: each of them is a column", code="E100")
+    return [header, *([row.get(key, "") for key in header] for row in rows)]

@@ -11,10 +11,10 @@ from typing import Any
 from msgspec import Struct
 
 from reconciler.errors import InputError, Problem
-from reconciler.manifest.schema.check import check
 from reconciler.model.documents import Place
 from reconciler.model.messaging.messages import Repeat
 from reconciler.parsing.tree import Tree, read_tree
+from reconciler.schema.check import check_tree
 
 # Parts that reach the service as they stand, under the names that it has for them.
 PARTS = ("label", "type", "eventId", "messageTemplateId", "messageTemplateName")
@@ -47,7 +47,7 @@ class Written(Struct, frozen=True):
 def read_message(data: bytes, file: str) -> Written:
     """Return what the file says. Raises InputError with every mistake in it, in the order of the file."""
     tree = read_tree(data, file)
-    checked = () if tree.broken else check("message", tree)
+    checked = () if tree.broken else check_tree("message", tree)
     problems = sorted({*tree.problems, *checked}, key=lambda one: (one.line, one.column))
     if problems:
         raise mistakes(*problems)

@@ -5,28 +5,30 @@ problem (planning rule S3). Only names that begin with a dot are left out.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
-
 from msgspec import Struct
-
-from reconciler.core.text import escape_undecodable, why_not_text
+from reconciler.core.text import escape_undecodable
+from reconciler.core.text import why_not_text
 from reconciler.errors import Problem
-from reconciler.manifest.files import (
-    Unreadable,
-    code_of,
-    hint_of,
-    name_in_volume,
-    read_regular,
-    require_no_link_text,
-    said,
-    volume_file,
-)
-from reconciler.manifest.readlog import ReadLog
 from reconciler.parsing.build import shown
 from reconciler.parsing.tree import BYTES_MAX
+from reconciler.files.project_files import ReadLog
+from reconciler.files.project_files import Unreadable
+from reconciler.files.project_files import describe_os_error
+from reconciler.files.project_files import os_error_code
+from reconciler.files.project_files import os_error_hint
+from reconciler.files.project_files import read_regular_file
+from reconciler.files.project_files import require_no_link_text
+from reconciler.files.project_files import resolve_volume_link
+from reconciler.files.project_files import strip_volume_version
 
-SUFFIXES = (".yaml", ".yml", ".json")
+
+
+
+
+MANIFEST_SUFFIXES = (".yaml", ".yml", ".json")
 _SPLIT = (
     "split it: several files may describe one workspace; or keep the people as rows of a CSV file, a roster, "
     "which may have 512 MiB (docs/manifest.md)"
@@ -48,7 +50,7 @@ class ManifestFile(Struct, frozen=True):
     found: Path
 
 
-def find(
+def find_manifests(
     sources: Sequence[Path], root: Path, log: ReadLog | None = None
 ) -> tuple[tuple[ManifestFile, ...], tuple[Problem, ...]]:
     """Return every manifest once, in name order, and what could not be looked at. `log` hears of links."""
@@ -58,12 +60,12 @@ def find(
         if log is not None:
             log.note_links(root / source)
         before = len(problems)
-        paths = [*_walk(root / source, root, problems, depth=0)]
-        found.update((path, _manifest(path, root, at)) for path, at in paths)
+        paths = [*_walk_manifests(root / source, root, problems, depth=0)]
+        found.update((path, _make_manifest_file(path, root, at)) for path, at in paths)
         if not paths and len(problems) == before:
             hint = "name the folder or the files that hold the manifests"
             what = "no manifest is in this folder."
-            problems.append(Problem(named(source, root), 0, 0, what, hint, code="E116"))
+            problems.append(Problem(display_path(source, root), 0, 0, what, hint, code="E116"))
     if not sources:
         hint = "name a folder or a file"
         problems.append(Problem("manifests", 0, 0, "no manifest is named.", hint, code="E116"))
@@ -74,13 +76,13 @@ def find(
 def is_without_manifests(source: Path, root: Path) -> bool:
     """Whether a folder can be looked at, and holds no manifest."""
     problems: list[Problem] = []
-    return not any(True for _ in _walk(root / source, root, problems, depth=0)) and not problems
+    return not any(True for _ in _walk_manifests(root / source, root, problems, depth=0)) and not problems
 
 
-def read(source: ManifestFile, log: ReadLog | None = None) -> bytes | Problem:
+def read_manifest(source: ManifestFile, log: ReadLog | None = None) -> bytes | Problem:
     """Return the bytes of a manifest, or why they cannot be read. `log` hears of it and of links to it."""
     try:
-        data = read_regular(source.path, "the manifest", bytes_max=BYTES_MAX, hint=_SPLIT)
+        data = read_regular_file(source.path, "the manifest", bytes_max=BYTES_MAX, hint=_SPLIT)
         require_no_link_text(source.path, data, "the manifest")
     except Unreadable as error:
         return Problem(source.name, 0, 0, str(error), error.hint, code=error.code)
@@ -91,18 +93,20 @@ def read(source: ManifestFile, log: ReadLog | None = None) -> bytes | Problem:
     return data
 
 
-def named(path: Path, root: Path) -> str:
+def display_path(path: Path, root: Path) -> str:
     """Return the name of a path in messages: relative to `root`, with forward slashes, escaped."""
     written = (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
     return shown(escape_undecodable(written), most=400)
 
 
-def _manifest(path: Path, root: Path, found: Path) -> ManifestFile:
-    known = name_in_volume(path)
-    return ManifestFile(path, named(known, root), known.parent, found)
+def _make_manifest_file(path: Path, root: Path, found: Path) -> ManifestFile:
+    known = strip_volume_version(path)
+    return ManifestFile(path, display_path(known, root), known.parent, found)
 
 
-def _walk(path: Path, root: Path, problems: list[Problem], depth: int) -> Iterator[tuple[Path, Path]]:
+def _walk_manifests(
+    path: Path, root: Path, problems: list[Problem], depth: int
+) -> Iterator[tuple[Path, Path]]:
     """Yield each manifest: its resolved path, and the one at which it was found."""
     try:
         real = path.resolve(strict=True)
@@ -110,41 +114,41 @@ def _walk(path: Path, root: Path, problems: list[Problem], depth: int) -> Iterat
         if not followed:
             hint = "put the files themselves there; links to folders and out of the project are not followed"
             what = "this is a symbolic link."
-            problems.append(Problem(named(path, root), 0, 0, what, hint, code="E111"))
+            problems.append(Problem(display_path(path, root), 0, 0, what, hint, code="E111"))
         elif not real.is_dir():
-            yield from _file(path, real, root, problems)
+            yield from _check_suffix(path, real, root, problems)
         elif depth == _DEPTH_MAX:
             what = f"folders are nested more than {_DEPTH_MAX} levels deep here, which is the limit."
             hint = "move the manifests further up"
-            problems.append(Problem(named(path, root), 0, 0, what, hint, code="E108"))
+            problems.append(Problem(display_path(path, root), 0, 0, what, hint, code="E108"))
         else:
             entries = sorted(entry.name for entry in os.scandir(real))
             for name in entries:
                 inside = real / name
-                wanted = name.lower().endswith(SUFFIXES) or inside.is_dir()
+                wanted = name.lower().endswith(MANIFEST_SUFFIXES) or inside.is_dir()
                 if wanted and not name.startswith(".") and (why := why_not_text(name)):
                     what = f"the name {why}."
                     hint = "rename it; nothing that lies there can be named in a message or a plan"
-                    problems.append(Problem(named(inside, root), 0, 0, what, hint, code="E123"))
+                    problems.append(Problem(display_path(inside, root), 0, 0, what, hint, code="E123"))
                 elif wanted and not name.startswith("."):
-                    yield from _walk(inside, root, problems, depth + 1)
+                    yield from _walk_manifests(inside, root, problems, depth + 1)
     except OSError as error:
-        what, code = f"this {said(error)}.", code_of(error)
-        problems.append(Problem(named(path, root), 0, 0, what, hint_of(error), code=code))
+        what, code = f"this {describe_os_error(error)}.", os_error_code(error)
+        problems.append(Problem(display_path(path, root), 0, 0, what, os_error_hint(error), code=code))
     except (RuntimeError, ValueError):  # a loop of links (3.11, 3.12); NUL in a path
         what = "this is no path that leads anywhere."
-        problems.append(Problem(named(path, root), 0, 0, what, "check it", code="E100"))
+        problems.append(Problem(display_path(path, root), 0, 0, what, "check it", code="E100"))
 
 
 def _may_follow(link: Path, real: Path) -> bool:
     """Whether a link within the project leads to a file, or to a folder as in a Kubernetes volume."""
-    return not real.is_dir() or volume_file(link) == real
+    return not real.is_dir() or resolve_volume_link(link) == real
 
 
-def _file(path: Path, real: Path, root: Path, problems: list[Problem]) -> Iterator[tuple[Path, Path]]:
-    if not path.name.lower().endswith(SUFFIXES):
+def _check_suffix(path: Path, real: Path, root: Path, problems: list[Problem]) -> Iterator[tuple[Path, Path]]:
+    if not path.name.lower().endswith(MANIFEST_SUFFIXES):
         what = "this is not a manifest: its name does not end in .yaml, .yml or .json."
         hint = "rename it, or name another file"
-        problems.append(Problem(named(path, root), 0, 0, what, hint, code="E116"))
+        problems.append(Problem(display_path(path, root), 0, 0, what, hint, code="E116"))
         return
     yield real, path

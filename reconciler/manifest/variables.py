@@ -32,7 +32,7 @@ class BadReference(NamedTuple):
     unset: str = ""
 
 
-class Unset(NamedTuple):
+class UnsetVariable(NamedTuple):
     """A variable that is not set, and the problem that this is."""
 
     name: str
@@ -44,15 +44,15 @@ class Unset(NamedTuple):
         return Place(self.problem.file, self.problem.line, self.problem.column)
 
 
-class Filled(NamedTuple):
+class Substitution(NamedTuple):
     """What came of the references: the variables by place, problems, and which are unset."""
 
     hidden: Mapping[Place, tuple[str, ...]]
     problems: tuple[Problem, ...]
-    unset: tuple[Unset, ...]
+    unset: tuple[UnsetVariable, ...]
 
 
-class Variables:
+class ManifestVariables:
     """The environment as manifests may see it: names that match one of `allowed`, globs in one case.
 
     What it does not have comes from `files`, where they do.
@@ -112,11 +112,11 @@ class Variables:
         return value
 
 
-def substitute(tree: Tree, variables: Variables) -> Filled:
+def substitute_variables(tree: Tree, variables: ManifestVariables) -> Substitution:
     """Replace the references in all scalar values of `tree`, in place."""
     hidden: dict[Place, tuple[str, ...]] = {}
     problems: list[Problem] = []
-    unset: list[Unset] = []
+    unset: list[UnsetVariable] = []
     waiting: list[dict[str, Any] | list[Any]] = [tree.value, *(one.value for one in tree.again)]
     while waiting:
         node = waiting.pop()
@@ -128,15 +128,15 @@ def substitute(tree: Tree, variables: Variables) -> Filled:
                 text, mistake = variables.fill(value)
                 # What could not be filled in is unread, as if it had been refused by the reader.
                 node[step] = None if mistake else text  # type: ignore[index]  # a step of this very node
-                hidden[place] = _names(value)
+                hidden[place] = _list_variables(value)
                 if mistake:
                     problem = place.problem(mistake.what, mistake.hint, mistake.code)
                     problems.append(problem)
                     if mistake.unset:
-                        unset.append(Unset(mistake.unset, problem))
-    return Filled(hidden, tuple(problems), tuple(unset))
+                        unset.append(UnsetVariable(mistake.unset, problem))
+    return Substitution(hidden, tuple(problems), tuple(unset))
 
 
-def _names(text: str) -> tuple[str, ...]:
+def _list_variables(text: str) -> tuple[str, ...]:
     """Return the variables that a text names, once each."""
     return tuple(dict.fromkeys(found[1] for found in _REFERENCE.finditer(text) if found[1]))

@@ -12,7 +12,7 @@ A cell names a behaviour. The layer that has the behaviour keeps a table from it
     lookalike   what may tell that two entities are one: core/review/lookalikes.py
     check       what judges a declared value: core/declared/values/check.py
     xml         what its element holds: service/xml/forms.py
-    schema      its part of the schema of manifests: manifest/schema/parts.py
+    schema      its part of the schema of manifests: schema/shipped.py
     sandbox     what the sandbox takes of it in kinds of a profile: cli/verbs/service/sandbox_rows.py
 
 docs/adding-a-field-type.md adds one, step by step.

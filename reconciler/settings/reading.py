@@ -16,9 +16,7 @@ from msgspec import structs
 from reconciler import database_urls
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import Problem, SettingsError
-from reconciler.manifest.files import Unreadable, place_below, read_below
-from reconciler.manifest.schema.check import check
-from reconciler.manifest.schema.patterns import is_linear
+from reconciler.files.project_files import Unreadable, read_below_root, resolve_reference
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import BUILT_IN_KINDS, CONTACT
 from reconciler.model.profile import KindContradiction, KindRow, Profile, find_kind_contradictions
@@ -37,6 +35,8 @@ from reconciler.model.settings import (
     WorkspaceRef,
 )
 from reconciler.parsing.tree import read_tree
+from reconciler.schema.check import check_tree
+from reconciler.schema.patterns import is_linear_pattern
 from reconciler.service.http import urls as service_urls
 from reconciler.service.profile import (
     bring_kinds,
@@ -157,7 +157,9 @@ def _profile(layers: Layers) -> Profile | list[Problem]:
             unknown = unknown_profile(name)
             return [value.problem(*unknown, code="E208")] if unknown else load_profile(name)
         root = layers.root.resolve()
-        content = read_below(root, place_below(root, root, name), bytes_max=file_bytes_max, log=layers.log)
+        content = read_below_root(
+            root, resolve_reference(root, root, name), bytes_max=file_bytes_max, log=layers.log
+        )
         return [*_profile_problems(content, name)] or parse_profile(content, name)
     except Unreadable as error:
         return [value.problem(f"the profile {error}", error.hint, error.code)]
@@ -168,7 +170,7 @@ def _profile(layers: Layers) -> Profile | list[Problem]:
 def _profile_problems(content: bytes, name: str) -> Iterator[Problem]:
     """Yield every mistake of a profile at its line: first those of its form, then those of its kinds."""
     tree = read_tree(content, name)
-    found = (*tree.problems, *(() if tree.broken else check("profile", tree)))
+    found = (*tree.problems, *(() if tree.broken else check_tree("profile", tree)))
     yield from map(unquoting, found)
     if not found and "kinds" in tree.value:
         rows = msgspec.convert(tree.value["kinds"], dict[str, KindRow], strict=False)
@@ -180,7 +182,7 @@ def _profile_problems(content: bytes, name: str) -> Iterator[Problem]:
 def _unfit_patterns(rows: Mapping[str, KindRow]) -> Iterator[KindContradiction]:
     for name, row in rows.items():
         for key, field in row.fields.items():
-            if not is_linear(field.pattern):
+            if not is_linear_pattern(field.pattern):
                 what = f"the pattern of {key} cannot be used in a schema."
                 hint = "write it as in JSON Schema, without (?=...), (?<...), \\1 or counts in counts"
                 yield KindContradiction((name, "fields", key, "pattern"), what, hint)

@@ -1,7 +1,7 @@
 """Which files no manifest may name: what the settings and the environment use for secrets and the store.
 
 Of every environment's section, not only of the one that a run works with: a manifest that is merged for one
-is applied in all of them. Only paths belong here; `manifest/files.py` compares them on the disk.
+is applied in all of them. Only paths belong here; `files/project_files.py` compares them on the disk.
 """
 
 from collections.abc import Iterator, Mapping

@@ -13,10 +13,10 @@ from reconciler.core.redact import mask_private_key
 from reconciler.core.suggest import did_you_mean
 from reconciler.core.text import escape_undecodable, why_not_text
 from reconciler.errors import Problem, SettingsError
-from reconciler.manifest.readlog import ReadLog
-from reconciler.manifest.schema.check import check
+from reconciler.files.project_files import ReadLog
 from reconciler.model.documents import Place
 from reconciler.parsing.tree import Tree, read_tree
+from reconciler.schema.check import check_tree
 from reconciler.settings import trust
 from reconciler.settings.service_links import find_service_links
 from reconciler.settings.values import (
@@ -152,7 +152,7 @@ def _read(file: Path, shown: str, who: trust.Who, log: ReadLog) -> Tree:
     plain = tuple(_plain_secrets(tree))
     # What the schema says of a plain secret is dropped: it might show the value.
     at = {(problem.line, problem.column) for problem in plain}
-    checked = () if tree.broken else check("settings", tree)
+    checked = () if tree.broken else check_tree("settings", tree)
     others = [found for found in (*tree.problems, *checked) if (found.line, found.column) not in at]
     problems = sorted((*plain, *others), key=lambda problem: (problem.line, problem.column))
     if problems:

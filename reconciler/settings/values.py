@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.errors import Problem, SettingsError
-from reconciler.manifest.readlog import ReadLog
+from reconciler.files.project_files import ReadLog
 from reconciler.model.documents import Place
 from reconciler.model.kinds import BUILT_IN_KINDS
 from reconciler.model.settings import Checks, GuardLimits, Limits, LockSettings, Refresh

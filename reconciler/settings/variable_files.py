@@ -16,7 +16,7 @@ from pathlib import Path
 from reconciler.core.exporting.envfile import Assignment, read_env
 from reconciler.errors import FileError, InputError, Problem
 from reconciler.files import encryption
-from reconciler.manifest.readlog import ReadLog, is_in_repository
+from reconciler.files.project_files import ReadLog, is_in_repository
 from reconciler.model.documents import InputFile
 from reconciler.model.settings import NO_FILES, VariableFiles
 from reconciler.settings import credentials, trust

@@ -12,9 +12,9 @@ from typing import Any
 from reconciler.core.suggest import find_suggestions
 from reconciler.core.text import escape_undecodable
 from reconciler.errors import Problem
-from reconciler.manifest.schema.check import check
 from reconciler.model.documents import Place
 from reconciler.parsing.tree import read_tree
+from reconciler.schema.check import check_tree
 from reconciler.settings import trust
 from reconciler.settings.values import BY_REFERENCE, DEFAULTS, FILE_ONLY, Value, Values, refused
 
@@ -96,5 +96,5 @@ def _variable_problems(value: Value) -> Iterator[Problem]:
     for step in reversed(value.path):
         nested = {step: nested}
     tree = read_tree(json.dumps({"version": "1", **nested}).encode(), "variable.json")
-    for problem in (*tree.problems, *check("settings", tree)):
+    for problem in (*tree.problems, *check_tree("settings", tree)):
         yield replace(problem, file=value.place.file, line=0, column=0)

@@ -28,8 +28,8 @@ from reconciler.core.runs.committed import (
     unread_manifests,
     without_generated,
 )
-from reconciler.manifest.readlog import is_in_repository
-from reconciler.manifest.sources import SUFFIXES
+from reconciler.files.project_files import is_in_repository
+from reconciler.manifest.sources import MANIFEST_SUFFIXES
 from reconciler.model.documents import InputDifference, InputFile, Inputs
 from reconciler.model.settings import Settings
 from reconciler.surroundings.repository import (
@@ -153,7 +153,7 @@ class _Comparison:
         finally:
             repository.close()
         yield from differing
-        unread = unread_manifests(tree, wanted, read, SUFFIXES)
+        unread = unread_manifests(tree, wanted, read, MANIFEST_SUFFIXES)
         yield from (InputDifference(str(top / one.path), one.why) for one in unread)
         for path, entry in tree.items():
             if entry.mode == MODULE and any(is_looked_at(path, source) for source in wanted):

@@ -14,7 +14,7 @@ from cli.listener import JANE, KEY, SAM, answer, done, lines_of, listening, note
 from jsonschema import Draft202012Validator
 from waiting import patience_s
 
-from reconciler.manifest.schema.schemas import read_schema
+from reconciler.schema.shipped import read_schema
 
 HEADER = "X-Service-Callback-Key"
 GOOD = {

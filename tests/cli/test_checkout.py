@@ -16,7 +16,7 @@ from msgspec import structs
 from reconciler import pipeline
 from reconciler.core.runs.committed import Attributes, converts_ends, input_file, is_generated
 from reconciler.errors import SettingsError
-from reconciler.manifest.readlog import ReadLog
+from reconciler.files.project_files import ReadLog
 from reconciler.model.documents import Inputs
 from reconciler.settings.reading import read_settings
 from reconciler.surroundings.checkout import Checkout, inputs_of, read_checkout

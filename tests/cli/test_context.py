@@ -10,8 +10,8 @@ from opentelemetry.context import Context as Carried
 from opentelemetry.trace import get_current_span
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from reconciler.manifest.schema.schemas import read_schema
 from reconciler.model.runs import Context
+from reconciler.schema.shipped import read_schema
 from reconciler.surroundings import context
 from reconciler.surroundings.context import read_context
 from reconciler.version import __version__

@@ -28,14 +28,20 @@ from reconciler.cli.results import Result
 from reconciler.cli.verbs.service.sandbox_rows import rows_of
 from reconciler.core.runs.recover import Standing
 from reconciler.core.runs.ticket import Ticket
-from reconciler.manifest.schema.published import address
-from reconciler.manifest.schema.schemas import is_published, names, published, read_schema, read_text
 from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Plan, Verdict
 from reconciler.model.runs import EXIT_CODE_WORDS, AuditEntry, Running
 from reconciler.report.json import drift_json, plan_json, report_json
 from reconciler.report.runs.history import history_json
 from reconciler.sandbox.app import SandboxConfig, running
+from reconciler.schema.shipped import (
+    compose_published_schema,
+    is_published_schema,
+    list_schema_names,
+    read_schema,
+    read_schema_text,
+    schema_address,
+)
 from reconciler.service.profile import load_profile
 from reconciler.signals import STOPPED_JSON
 from reconciler.store.lock import Holder
@@ -136,7 +142,7 @@ def mistakes(name: str, document: object) -> list[str]:
 
     The one file is all that there is: whoever reads a document has no other.
     """
-    validator = jsonschema_rs.Draft202012Validator(published(name))
+    validator = jsonschema_rs.Draft202012Validator(compose_published_schema(name))
     return [f"{error.instance_path}: {error.message[:400]}" for error in validator.iter_errors(document)]
 
 
@@ -168,10 +174,10 @@ def test_every_command_that_prints_json_has_a_schema_and_is_run() -> None:
     """A new command without one is the one that nobody can rely on."""
     commands = with_json()
 
-    assert {schema_of(one) for one in commands} <= set(names())
+    assert {schema_of(one) for one in commands} <= set(list_schema_names())
     assert set(SHARED) <= set(commands)
     assert {words_of(line) for line in LINES} | ELSEWHERE >= set(commands)
-    assert set(documents()) == {one for one in names() if one.startswith("output/")}
+    assert set(documents()) == {one for one in list_schema_names() if one.startswith("output/")}
     assert {schema_of(one) for one in commands} | {"output/error"} >= set(DOCUMENTS)
 
 
@@ -180,26 +186,26 @@ def test_the_shipped_schemas_follow_from_the_values() -> None:
     for name, schema in documents().items():
         shipped = (ROOT / "schemas" / f"{name}.schema.json").read_text(encoding="utf-8")
         assert read_schema(name) == schema, name
-        assert json.loads(shipped) == published(name), name
+        assert json.loads(shipped) == compose_published_schema(name), name
 
 
-@pytest.mark.parametrize("name", [one for one in names() if is_published(one)])
+@pytest.mark.parametrize("name", [one for one in list_schema_names() if is_published_schema(one)])
 def test_what_is_published_has_an_address_a_version_and_is_whole(name: str) -> None:
     """A document is told from one of its next form by the version, and read years later with one file."""
-    schema = json.loads(read_text(name))
+    schema = json.loads(read_schema_text(name))
     text = json.dumps(schema)
 
-    assert schema["$id"] == address(name)
+    assert schema["$id"] == schema_address(name)
     assert text.count('"$id"') == 1
     assert re.findall(r'"\$ref": "(?!#/\$defs/)[^"]*"', text) == []
     assert re.search(r'"version": \{[^{}]*("const": \d+|"enum": \[\d+\])[^{}]*\}', text)
     jsonschema_rs.Draft202012Validator(schema)
 
 
-@pytest.mark.parametrize("name", [one for one in names() if not is_published(one)])
+@pytest.mark.parametrize("name", [one for one in list_schema_names() if not is_published_schema(one)])
 def test_what_people_write_has_none_so_that_editors_find_its_parts(name: str) -> None:
     """With an address an editor would look for `common.schema.json` there, and not beside the file."""
-    assert '"$id"' not in read_text(name)
+    assert '"$id"' not in read_schema_text(name)
 
 
 def test_the_page_names_the_schema_of_every_command() -> None:
@@ -275,7 +281,10 @@ def test_kinds_of_a_projects_own_fit_the_schemas_of_the_project(tmp_path: Path) 
                 listed = json.loads(ended.out)
         asked = ("schema", "output/list", "--config", "reconciler.yaml")
         printed = json.loads(run_here(project.folder, *asked, environ=environ).out)
-        assert (printed, printed != json.loads(read_text("output/list"))) == (published("output/list"), True)
+        assert (printed, printed != json.loads(read_schema_text("output/list"))) == (
+            compose_published_schema("output/list"),
+            True,
+        )
 
     KINDS.bring(())
     assert mistakes("output/list", listed)

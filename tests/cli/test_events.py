@@ -12,9 +12,9 @@ from cli.hands import Project, Service
 from reconciler.cli.console.events import events_of
 from reconciler.cli.result_schemas import event_lines
 from reconciler.errors import FileError
-from reconciler.manifest.schema.schemas import read_schema
 from reconciler.model.address import Address
 from reconciler.model.runs import FieldResult, Outcome
+from reconciler.schema.shipped import read_schema
 
 ROOT = Path(__file__).parents[2]
 

@@ -20,8 +20,8 @@ from waiting import patience_s
 from reconciler.core.start import IGNORED, TEMPLATES, Start, ci_of, not_ignored, stack_of, texts
 from reconciler.errors import FileError
 from reconciler.files import whole
-from reconciler.manifest.schema.check import check
 from reconciler.parsing.tree import read_tree
+from reconciler.schema.check import check_tree
 from reconciler.surroundings.checkout import read_remotes
 
 ROOT = Path(__file__).parents[2]
@@ -81,7 +81,7 @@ def test_settings_and_manifest_fit_their_schemas(start: Start) -> None:
 
     for schema, path in (("settings", "reconciler.yaml"), ("manifest", "manifests/people.yaml")):
         tree = read_tree(files[path].encode(), path)
-        assert (tree.problems, check(schema, tree)) == ((), ())
+        assert (tree.problems, check_tree(schema, tree)) == ((), ())
     assert read_tree(files["reconciler.yaml"].encode(), "").value["stack"] == stack_of(start.folder)
 
 

@@ -18,7 +18,7 @@ from reconciler import logbook
 from reconciler.cli.console import logs
 from reconciler.cli.result_schemas import log_lines
 from reconciler.errors import FileError
-from reconciler.manifest.schema.schemas import published, read_schema
+from reconciler.schema.shipped import compose_published_schema, read_schema
 from reconciler.service.answers import Answer, Call, template_of
 from reconciler.service.http import urls
 from reconciler.service.http.told import TriedCall, tell
@@ -109,7 +109,7 @@ def test_a_file_gets_lines_of_json_as_they_happen_and_is_private(tmp_path: Path)
     }
     lines = [json.loads(line) for line in file.read_text().splitlines()[1:]]
     assert lines[1]["step"] == "planned"
-    fits = jsonschema_rs.Draft202012Validator(published("log"))
+    fits = jsonschema_rs.Draft202012Validator(compose_published_schema("log"))
     assert [line for line in lines if not fits.is_valid(line)] == []
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 

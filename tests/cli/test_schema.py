@@ -8,9 +8,9 @@ import jsonschema
 import msgspec
 import pytest
 
-from reconciler.manifest.schema.check import check
-from reconciler.manifest.schema.schemas import read_schema
 from reconciler.parsing.tree import read_tree
+from reconciler.schema.check import check_tree
+from reconciler.schema.shipped import read_schema
 from reconciler.settings.values import DEFAULTS
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -126,7 +126,7 @@ def test_editor_and_reader_agree_on_numbers(text: str) -> None:
     """Editors see numbers where our reader sees text; the schema takes both."""
     tree = read_tree(text.encode(), "reconciler.yaml")
 
-    assert (*tree.problems, *check("settings", tree)) == ()
+    assert (*tree.problems, *check_tree("settings", tree)) == ()
     validator = jsonschema.Draft202012Validator(read_schema("settings"))
     assert validator.is_valid(
         {"version": 1, "device_limit": 3, "guard": {"deletes_max": 25}, "plan_expires_h": 0.5}

@@ -16,7 +16,7 @@ from msgspec import structs
 
 from reconciler import pipeline
 from reconciler.errors import InputError, ManifestError
-from reconciler.manifest.kept.loading import Declaration
+from reconciler.manifest.cache import Declaration
 from reconciler.model.snapshots import Desired
 from reconciler.settings import variable_files
 from reconciler.settings.reading import read_settings

@@ -9,7 +9,7 @@ import pytest
 import reconciler
 from reconciler.core.declared.values import countries, zones
 from reconciler.core.suggest import TOPICS, did_you_mean, find_nearest, find_suggestions
-from reconciler.manifest.variables import Variables
+from reconciler.manifest.variables import ManifestVariables
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,9 @@ def test_another_spelling_of_the_same_name_is_no_guess(wrong: str, known: str) -
 )
 def test_no_variable_is_suggested(name: str) -> None:
     """The token of somebody else's phone is near by its name."""
-    _, wrong = Variables({"DEVICE_JANE_SMITH": "x"}, ["DEVICE_*", "device_*"]).fill(f"${{env:{name}}}")
+    _, wrong = ManifestVariables({"DEVICE_JANE_SMITH": "x"}, ["DEVICE_*", "device_*"]).fill(
+        f"${{env:{name}}}"
+    )
 
     assert wrong is not None
     assert wrong.unset == name

@@ -19,7 +19,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.types import Receive, Scope, Send
 
-from reconciler.manifest.kept.loading import bytes_min
+from reconciler.manifest.cache import cache_bytes_min
 
 USER = "Vw3k-canary-user"
 PASSWORD = "pW9xq2r~canary/pass+word="
@@ -73,7 +73,7 @@ contacts:
         pushToken: {TOKEN}
 """
 
-LARGE = "version: 1\nworkspace: default\ncontacts: {}\n" + "#" * bytes_min + "\n"
+LARGE = "version: 1\nworkspace: default\ncontacts: {}\n" + "#" * cache_bytes_min + "\n"
 
 # Where people's data may stand: what a person asked to see, and files of ours, private ones.
 SHOWING = (

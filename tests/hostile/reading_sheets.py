@@ -12,7 +12,7 @@ import resource
 import sys
 from pathlib import Path
 
-from reconciler.manifest.load import load
+from reconciler.manifest.load import load_manifests
 from reconciler.manifest.rosters import sheet
 
 CPU_S, MEMORY = 15, 2 << 30  # where a process is ended, far beyond what is allowed to it
@@ -20,7 +20,7 @@ CPU_S, MEMORY = 15, 2 << 30  # where a process is ended, far beyond what is allo
 
 def find(folder: Path) -> dict[str, object]:
     """What there is to say of the manifests of one project."""
-    loaded = load([folder / "a.yaml"], root=folder, environ={}, variables=[])
+    loaded = load_manifests([folder / "a.yaml"], root=folder, environ={}, variables=[])
     found = [(one.code, one.what, one.next) for one in loaded.problems]
     return {"documents": loaded.documents, "problems": len(found), "first": found[:3]}
 

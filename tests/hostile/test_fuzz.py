@@ -25,8 +25,8 @@ from reconciler.core import calls
 from reconciler.core.compare import normalize
 from reconciler.errors import InputError, Malformed, SettingsError
 from reconciler.manifest.rosters.delimited import read_table
-from reconciler.manifest.schema.check import check
 from reconciler.parsing.tree import read_tree
+from reconciler.schema.check import check_tree
 from reconciler.service.http import media, urls
 from reconciler.service.messaging.replies import parse_reply
 from reconciler.service.paging import List, read_page
@@ -112,7 +112,7 @@ def _manifest(data: bytes, name: str) -> None:
     tree = read_tree(data, name)
     assert all(problem.where.startswith(name) and problem.what for problem in tree.problems)
     if not tree.broken:
-        for problem in check("manifest", tree):
+        for problem in check_tree("manifest", tree):
             assert problem.line >= 0
             assert problem.what
 

@@ -21,12 +21,11 @@ from reconciler.core.runs import ticket
 from reconciler.core.suggest import find_nearest
 from reconciler.core.text import slugify
 from reconciler.errors import Malformed, ReconcilerError, SettingsError
-from reconciler.manifest.files import Unreadable
-from reconciler.manifest.load import load
+from reconciler.files.project_files import Unreadable, detect_private_content
+from reconciler.manifest.load import load_manifests
 from reconciler.manifest.rosters.reading import read_roster
 from reconciler.manifest.rosters.template import compiled
-from reconciler.manifest.signs import private_kind
-from reconciler.manifest.variables import Variables
+from reconciler.manifest.variables import ManifestVariables
 from reconciler.model.address import parse_address
 from reconciler.parsing.tree import read_tree
 from reconciler.report.escaping import escape_control
@@ -333,7 +332,7 @@ def test_reading_a_manifest_grows_with_its_size(
 
     def read(text: bytes) -> None:
         path.write_bytes(text)
-        loaded = load([path], root=tmp_path, environ={"A": "x"}, variables=["A"])
+        loaded = load_manifests([path], root=tmp_path, environ={"A": "x"}, variables=["A"])
         resolve(loaded.manifests, Rules(workspaces=frozenset({"ops"})))
 
     def written(size: int) -> bytes:
@@ -381,7 +380,7 @@ def test_reading_a_roster_grows_with_its_size(make: Callable[[int], str], size: 
 
     def read(text: bytes) -> None:
         (tmp_path / "hr.csv").write_bytes(text)
-        load([path], root=tmp_path, environ={}, variables=[])
+        load_manifests([path], root=tmp_path, environ={}, variables=[])
 
     assert ratio(read, _bytes(make), size) <= RATIO_MAX
 
@@ -522,7 +521,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "an address of ours": parse_address,
     "the name of a ticket": ticket.read,
     "how long to wait": lambda text: parse_retry_after_s(text, text),
-    "variables": lambda text: Variables({"a": "b"}, ["a"]).fill(text),
+    "variables": lambda text: ManifestVariables({"a": "b"}, ["a"]).fill(text),
     "an accepted message": lambda text: _quietly(
         lambda text: message_shapes.accepted(Answer(202, {"location": text}, text.encode(), media="message")),
         text,
@@ -558,7 +557,7 @@ SIGNS = {
 @_case(SIGNS)
 def test_looking_for_private_content_grows_with_the_size(make: Callable[[int], str], size: int) -> None:
     """The whole of every payload and roster is looked through, up to 10 MiB each."""
-    assert ratio(private_kind, _bytes(make), size) <= RATIO_MAX
+    assert ratio(detect_private_content, _bytes(make), size) <= RATIO_MAX
 
 
 @_case(PROFILES)

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from reconciler import pipeline
 from reconciler.errors import ManifestError
-from reconciler.manifest.kept.loading import ManifestCache
+from reconciler.manifest.cache import ManifestCache
 from reconciler.model.settings import Auth, Secret, Service, Settings, WorkspaceRef
 from reconciler.model.snapshots import Desired
 

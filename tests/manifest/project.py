@@ -7,7 +7,7 @@ from reconciler.core.declared.resolve import Resolved, resolve
 from reconciler.core.rules import Rules
 from reconciler.directories.reading import ReadOnce
 from reconciler.errors import Problem
-from reconciler.manifest.load import Loaded, load
+from reconciler.manifest.load import LoadedManifests, load_manifests
 from reconciler.model.documents import Document
 from reconciler.model.settings import DirectorySetting
 
@@ -39,8 +39,8 @@ class Project:
         sources: Sequence[str] = ("manifests",),
         extra: Sequence[str] = (),
         asked: ReadOnce | None = None,
-    ) -> Loaded:
-        return load(
+    ) -> LoadedManifests:
+        return load_manifests(
             [Path(source) for source in sources],
             root=self.root,
             environ=self.environ,

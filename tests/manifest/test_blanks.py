@@ -5,7 +5,7 @@ from manifest.project import Project
 
 from reconciler.core.declared.apart import ManifestPart
 from reconciler.core.text import EDGES, trim_edges
-from reconciler.manifest.kept.entry import KeptPart, decoded, encoded
+from reconciler.manifest.cache import CachedPart, decode_part, encode_part
 from reconciler.model.address import Address
 from reconciler.model.notices import Notice
 
@@ -235,9 +235,9 @@ def test_words_of_rosters_are_read_without_their_edges(project: Project) -> None
 
 def test_a_cache_of_the_version_before_is_not_used() -> None:
     """What it keeps has the blanks in it, and no warning."""
-    part = KeptPart(ManifestPart({}, frozenset()), {})
-    data = b"".join(encoded(part, key=b"key", made_for=b"this"))
+    part = CachedPart(ManifestPart({}, frozenset()), {})
+    data = b"".join(encode_part(part, key=b"key", made_for=b"this"))
 
-    assert decoded(data, key=b"key", made_for=b"this") is not None
+    assert decode_part(data, key=b"key", made_for=b"this") is not None
     before = b"reconciler cache 1\n" + data.partition(b"\n")[2]
-    assert decoded(before, key=b"key", made_for=b"this") is None
+    assert decode_part(before, key=b"key", made_for=b"this") is None

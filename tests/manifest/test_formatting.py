@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.core.exporting.export import Exported
-from reconciler.manifest.entries import sections
+from reconciler.manifest.entries import top_level_kinds
 from reconciler.manifest.formatted.difference import difference
 from reconciler.manifest.formatted.formatting import _difference, _lost, formatted
 from reconciler.manifest.formatted.order import body_keys
@@ -228,7 +228,7 @@ texts = st.text(max_size=12).filter(lambda text: not UNFIT.search(text))
 @given(st.data())
 def test_what_an_export_writes_is_canonical(data: st.DataObject) -> None:
     """Otherwise the first commit after an export would be rewritten by the next hook."""
-    for kind in sections().values():
+    for kind in top_level_kinds().values():
         paths = [field.name for field in kind.declarable if not kind.structured.get(field.name)]
         paths = [path for path in paths if path != kind.content]
         if kind.custom:

@@ -14,7 +14,7 @@ from msgspec import structs
 
 from reconciler import pipeline
 from reconciler.errors import Problem
-from reconciler.manifest.kept import loading
+from reconciler.manifest import cache
 from reconciler.model.address import Address
 
 HERE = Path(__file__).parent
@@ -322,9 +322,9 @@ def test_small_projects_keep_nothing(tmp_path: Path) -> None:
 
 
 def test_large_projects_are_kept_by_every_command(tmp_path: Path) -> None:
-    """From `bytes_min` on; whoever asks for no cache neither reads nor writes one."""
+    """From `cache_bytes_min` on; whoever asks for no cache neither reads nor writes one."""
     project = KeptProject(tmp_path)
-    project.write("a.yaml", CONTACT + "#" * loading.bytes_min + "\n")
+    project.write("a.yaml", CONTACT + "#" * cache.cache_bytes_min + "\n")
 
     off = structs.replace(project.settings, caches=False)
     assert pipeline.validate(off, project.environ)

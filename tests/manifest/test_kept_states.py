@@ -14,8 +14,7 @@ import pytest
 from manifest.keeping import KeptProject
 from msgspec import structs
 
-from reconciler.manifest.kept.entry import MAGIC, KeptPart, decoded, encoded
-from reconciler.manifest.kept.loading import ManifestCache
+from reconciler.manifest.cache import CACHE_MAGIC, CachedPart, ManifestCache, decode_part, encode_part
 from reconciler.ownership import Folder
 
 State = Callable[[KeptProject, Random], None]
@@ -46,7 +45,7 @@ def _longer(project: KeptProject, chance: Random) -> None:
 
 
 def _noise(project: KeptProject, chance: Random) -> None:
-    _one(project, chance).write_bytes(MAGIC + chance.randbytes(chance.randrange(2000)))
+    _one(project, chance).write_bytes(CACHE_MAGIC + chance.randbytes(chance.randrange(2000)))
 
 
 def _swapped(project: KeptProject, chance: Random) -> None:
@@ -69,9 +68,9 @@ def _forged(project: KeptProject, _chance: Random) -> None:
     for name in ("a.yaml", "b.yaml", "c.yaml"):
         made_for = _made_for(project, name)
         entry = project.cache / project.kept()._name(f"manifests/{name}")
-        kept = decoded(entry.read_bytes(), key=project.key.read_bytes(), made_for=made_for)
+        kept = decode_part(entry.read_bytes(), key=project.key.read_bytes(), made_for=made_for)
         assert kept is not None
-        entry.write_bytes(b"".join(encoded(_another(kept), key=b"k" * 32, made_for=made_for)))
+        entry.write_bytes(b"".join(encode_part(_another(kept), key=b"k" * 32, made_for=made_for)))
 
 
 def _made_for(project: KeptProject, name: str) -> bytes:
@@ -79,12 +78,12 @@ def _made_for(project: KeptProject, name: str) -> bytes:
     return project.kept()._made_for(f"manifests/{name}", sha256(data).digest())
 
 
-def _another(kept: KeptPart) -> KeptPart:
+def _another(kept: CachedPart) -> CachedPart:
     entities = {
         address: structs.replace(one, fields={**one.fields, "jobTitle": "forged"})
         for address, one in kept.part.entities.items()
     }
-    return KeptPart(structs.replace(kept.part, entities=entities), kept.rosters)
+    return CachedPart(structs.replace(kept.part, entities=entities), kept.rosters)
 
 
 def _link(project: KeptProject, chance: Random) -> None:

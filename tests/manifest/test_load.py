@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from manifest.project import Project
 
-from reconciler.manifest import files
-from reconciler.manifest.payload import rendered
+from reconciler.files import project_files
+from reconciler.manifest.load import render_rows
 from reconciler.model.documents import Controls, Place
 
 EXAMPLE = """tags: {team: sre, cost-centre: "42"}
@@ -271,10 +271,10 @@ def test_both_ways_to_open_a_file_obey_the_same_rules(project: Project, walks: b
     root = project.root.resolve()
     project.write("a/b.txt", "x")
     (root / "link").symlink_to("a")
-    with files._opened(root, ("a", "b.txt"), walks=walks) as handle:
+    with project_files._open_below(root, ("a", "b.txt"), walks=walks) as handle:
         assert os.read(handle, 10) == b"x"
     for parts in (("link", "b.txt"), ("a", "missing"), ("a", "b.txt", "c")):
-        with pytest.raises(OSError, match=r"."), files._opened(root, parts, walks=walks):
+        with pytest.raises(OSError, match=r"."), project_files._open_below(root, parts, walks=walks):
             pass
 
 
@@ -306,7 +306,7 @@ def test_no_descriptor_is_left_open(project: Project) -> None:
 
 def test_rows_of_mappings_have_their_keys_as_header() -> None:
     """In the order of first use; what a row lacks is an empty cell."""
-    assert rendered([{"a": "1"}, {"b": "2", "a": "3"}]) == "a,b\n1,\n3,2\n"
+    assert render_rows([{"a": "1"}, {"b": "2", "a": "3"}]) == "a,b\n1,\n3,2\n"
 
 
 _CELL = st.text(st.characters(blacklist_categories=["Cs", "Cc"]) | st.sampled_from('=+-@\t",;\n'), max_size=8)
@@ -320,7 +320,7 @@ _CELL = st.text(st.characters(blacklist_categories=["Cs", "Cc"]) | st.sampled_fr
 )
 def test_rendered_rows_read_back_as_they_were(rows: list[list[str]]) -> None:
     """No cell is prefixed or changed, whatever a spreadsheet would make of it."""
-    text = rendered(rows)
+    text = render_rows(rows)
 
     assert list(csv.reader(io.StringIO(text, newline=""))) == rows
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from world import World
 
-from reconciler.manifest.payload import BYTES_MAX
+from reconciler.manifest.load import PAYLOAD_BYTES_MAX
 
 
 def test_the_largest_payload_is_one_that_the_service_takes(tmp_path: Path) -> None:
@@ -12,7 +12,7 @@ def test_the_largest_payload_is_one_that_the_service_takes(tmp_path: Path) -> No
     world = World(tmp_path)
     folder = tmp_path / "manifests"
     folder.mkdir()
-    (folder / "large.csv").write_bytes(b"x" * BYTES_MAX)
+    (folder / "large.csv").write_bytes(b"x" * PAYLOAD_BYTES_MAX)
     entry = {"name": f"{'n' * 200}.csv", "scope": "private", "mimeType": "text/csv"}
     world.write({"resources": {"large": {**entry, "content": {"file": "large.csv"}}}})
 

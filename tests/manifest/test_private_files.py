@@ -12,8 +12,8 @@ from report import cases
 
 from reconciler.core.review.seal import sealed
 from reconciler.files.planfile import write_plan
-from reconciler.manifest.load import Loaded, load
-from reconciler.manifest.signs import private_kind
+from reconciler.files.project_files import detect_private_content
+from reconciler.manifest.load import LoadedManifests, load_manifests
 from reconciler.model.address import contact_address
 from reconciler.model.messaging.messages import Reply, Respondent
 from reconciler.model.plans import Create, Plan
@@ -41,7 +41,7 @@ HIDDEN = [
 ]
 
 
-def _refused(loaded: Loaded, *words: str) -> None:
+def _refused(loaded: LoadedManifests, *words: str) -> None:
     (problem,) = loaded.problems
     assert all(word in problem.what for word in words), problem
     assert problem.next
@@ -123,8 +123,8 @@ def test_an_encrypted_plan_is_known_as_it_is_written(tmp_path: Path, count: int)
 
     write_plan(path, _plan(count), [AGE])
 
-    assert private_kind(path.read_bytes()) == "encrypted, as a plan is"
-    assert private_kind(b"\xef\xbb\xbf \n" + path.read_bytes()) == "encrypted, as a plan is"
+    assert detect_private_content(path.read_bytes()) == "encrypted, as a plan is"
+    assert detect_private_content(b"\xef\xbb\xbf \n" + path.read_bytes()) == "encrypted, as a plan is"
 
 
 REPLY = Reply("4C8F", "/messages/4C8F", Respondent("Jane", "canary"), content="yes")
@@ -146,11 +146,11 @@ def test_what_the_program_prints_in_json_is_known(kind: str) -> None:
     """
     text = PRINTED[kind]
 
-    assert private_kind(text.encode())
+    assert detect_private_content(text.encode())
     first, _ = json.JSONDecoder().raw_decode(text)
-    assert private_kind(json.dumps([first]).encode())
-    assert private_kind(text.encode("utf-16"))
-    assert private_kind(b"\xfe\xff" + text.encode("utf-16-be"))
+    assert detect_private_content(json.dumps([first]).encode())
+    assert detect_private_content(text.encode("utf-16"))
+    assert detect_private_content(b"\xfe\xff" + text.encode("utf-16-be"))
 
 
 PUBLIC: dict[str, str | bytes] = {
@@ -173,7 +173,7 @@ def test_what_only_looks_like_one_of_ours_may_be_named(kind: str) -> None:
     """A refusal without a way around it would be worse than a name in a table."""
     content = PUBLIC[kind]
 
-    assert private_kind(content.encode() if isinstance(content, str) else content) == ""
+    assert detect_private_content(content.encode() if isinstance(content, str) else content) == ""
 
 
 @BOTH
@@ -186,8 +186,10 @@ def test_a_file_with_a_second_name_is_not_read(project: Project, body: str) -> N
     _refused(project.load(["manifests/ops.yaml"]), "second name")
 
 
-def _with_private(project: Project, *private: Path) -> Loaded:
-    return load([Path("manifests/ops.yaml")], root=project.root, environ={}, variables=(), private=private)
+def _with_private(project: Project, *private: Path) -> LoadedManifests:
+    return load_manifests(
+        [Path("manifests/ops.yaml")], root=project.root, environ={}, variables=(), private=private
+    )
 
 
 @BOTH

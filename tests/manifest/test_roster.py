@@ -11,13 +11,13 @@ from manifest.project import Project
 from reconciler.core.rules import Rules
 from reconciler.core.text import slugify
 from reconciler.directories.reading import ReadOnce
-from reconciler.manifest.files import BYTES_MAX, ROSTER_BYTES_MAX
+from reconciler.files.project_files import REFERENCE_BYTES_MAX, ROSTER_BYTES_MAX
 from reconciler.manifest.load import _Loader
 from reconciler.manifest.rosters.delimited import read_table
 from reconciler.manifest.rosters.tables import Tables
 from reconciler.manifest.rosters.template import Template, UnknownColumn, compiled
 from reconciler.manifest.sources import ManifestFile
-from reconciler.manifest.variables import Variables
+from reconciler.manifest.variables import ManifestVariables
 from reconciler.model.address import ENTITY_NAME
 from reconciler.model.documents import Place
 from reconciler.model.settings import Identity
@@ -398,7 +398,7 @@ def test_the_rows_of_all_rosters_together_have_a_limit(project: Project) -> None
     )
     loader = _Loader(
         project.root,
-        Variables({}, []),
+        ManifestVariables({}, []),
         (),
         frozenset(),
         Tables(project.root, frozenset(), ReadOnce({})),
@@ -454,7 +454,7 @@ def test_a_roster_may_be_larger_than_a_manifest(project: Project) -> None:
     """Rows need no tree and no positions, so they may be fifty times as many bytes."""
     rows = "".join(f"{number},{'x' * 1000},p{number}@example.com\n" for number in range(11_000))
     _roster(project, HEADER + rows)
-    assert len(rows) > BYTES_MAX
+    assert len(rows) > REFERENCE_BYTES_MAX
 
     assert len(project.documents()) == 11_000
 
@@ -465,14 +465,14 @@ def test_a_file_beyond_the_limit_is_not_read(project: Project) -> None:
     with (project.root / "manifests/staff.csv").open("r+b") as file:
         file.truncate(ROSTER_BYTES_MAX + 1)
     with (project.root / "manifests/large.yaml").open("wb") as file:
-        file.truncate(BYTES_MAX + 1)
+        file.truncate(REFERENCE_BYTES_MAX + 1)
     tracemalloc.start()
 
     large, roster = project.load().problems
 
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < BYTES_MAX
+    assert peak < REFERENCE_BYTES_MAX
     assert "the manifest has 10,485,761 bytes" in large.what
     assert "a roster" in large.next
     assert "has 536,870,913 bytes; the limit is 536,870,912." in roster.what

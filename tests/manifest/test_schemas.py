@@ -9,24 +9,24 @@ import pytest
 from hostile.manifests.yaml_inputs import CASES, FILES, HEAD, JSON_FILES
 from jsonschema import Draft202012Validator
 
-from reconciler.manifest.entries import entry_subject
-from reconciler.manifest.schema.check import check
-from reconciler.manifest.schema.explain import explain
-from reconciler.manifest.schema.schemas import names, read_schema
+from reconciler.manifest.entries import name_entry
 from reconciler.parsing.tree import read_tree
+from reconciler.schema.check import check_tree
+from reconciler.schema.explain import explain_mistakes
+from reconciler.schema.shipped import list_schema_names, read_schema
 
 _GATE = read_schema("manifest")
 
 
 def _told(text: str) -> list[tuple[int, int, str, str]]:
     tree = read_tree(text.encode(), "m.yaml")
-    found = check("manifest", tree, subject=entry_subject)
+    found = check_tree("manifest", tree, subject=name_entry)
     return [(problem.line, problem.column, problem.what, problem.next) for problem in found]
 
 
 def test_all_schemas_are_draft_2020_12() -> None:
     """Editors and validators are told the same dialect, and the schemas themselves are right."""
-    for name in names():
+    for name in list_schema_names():
         schema = read_schema(name)
         assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
         Draft202012Validator.check_schema(schema)
@@ -61,7 +61,7 @@ def test_every_example_of_the_manifest_schema_fits_its_own_definition() -> None:
             section = {"contact": "contacts", "resource": "resources"}.get(name)
             if section:
                 body = {"version": "1", "workspace": "ops", section: {"example": example}}
-                assert check("manifest", read_tree(json.dumps(body).encode(), "m.json")) == ()
+                assert check_tree("manifest", read_tree(json.dumps(body).encode(), "m.json")) == ()
 
 
 def test_every_row_of_the_corpus_gets_the_same_answer_from_both_validators() -> None:
@@ -73,8 +73,10 @@ def test_every_row_of_the_corpus_gets_the_same_answer_from_both_validators() -> 
         tree = read_tree(data, file)
         if tree.broken or any("null" in problem.what for problem in tree.problems):
             continue
-        explained = explain("manifest", read_schema("manifest"), tree, tree.value, subject=entry_subject)
-        assert bool(explained) == bool(check("manifest", tree, subject=entry_subject)), data[:200]
+        explained = explain_mistakes(
+            "manifest", read_schema("manifest"), tree, tree.value, subject=name_entry
+        )
+        assert bool(explained) == bool(check_tree("manifest", tree, subject=name_entry)), data[:200]
         assert not any("does not fit the schema" in one.problem.what for one in explained)
         refused += bool(explained)
     assert refused > 50
@@ -132,7 +134,7 @@ def test_secret_values_are_never_told() -> None:
         "m.yaml",
     )
 
-    told = " ".join(map(str, check("manifest", tree)))
+    told = " ".join(map(str, check_tree("manifest", tree)))
 
     assert "hunter2" not in told
     assert "hunter3" in told, "what is no secret is shown, so that it can be found"
@@ -142,8 +144,8 @@ def test_fields_of_a_deployment_are_allowed_by_name() -> None:
     """The schema cannot know every deployment; the settings may name more."""
     tree = read_tree(b"version: 1\nworkspace: ops\ncontacts: {a: {pagerNumber: 5550 1234}}\n", "m.yaml")
 
-    assert len(check("manifest", tree)) == 1
-    assert check("manifest", tree, extras={"contact": ("pagerNumber",)}) == ()
+    assert len(check_tree("manifest", tree)) == 1
+    assert check_tree("manifest", tree, extras={"contact": ("pagerNumber",)}) == ()
 
 
 def test_typed_values_are_named_by_their_types() -> None:
@@ -151,7 +153,7 @@ def test_typed_values_are_named_by_their_types() -> None:
     tree = read_tree(b"version: 1\nworkspace: ops\n", "m.yaml")
     typed = {"version": 1, "workspace": "ops", "contacts": 5, "resources": True}
 
-    told = [problem.what for problem in check("manifest", tree, value=typed)]
+    told = [problem.what for problem in check_tree("manifest", tree, value=typed)]
 
     assert told == [
         "contacts must be a mapping, not a number.",
@@ -210,7 +212,7 @@ def test_tags_are_an_object_of_keys_to_values() -> None:
     """The tenth format is made of two others."""
     tree = read_tree(b'version: 1\nworkspace: ops\ntags: {team: sre, "a b": ""}\n', "m.yaml")
 
-    assert check("manifest", tree) == ()
+    assert check_tree("manifest", tree) == ()
     assert set(_COMMON) == {*FORMATS, "tags", "notice"}
 
 
@@ -243,4 +245,4 @@ def test_an_editor_that_sees_numbers_and_booleans_underlines_nothing(word: str) 
     seen["contacts"]["a"]["meta"] = {"protect": True}
     tree = read_tree(b"version: 1\nworkspace: ops\n", "m.yaml")
 
-    assert check("manifest", tree, value=seen) == ()
+    assert check_tree("manifest", tree, value=seen) == ()

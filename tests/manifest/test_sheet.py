@@ -16,7 +16,7 @@ from manifest.project import Project
 from manifest.spreadsheets import Cell, Raw, dated, error, formula, package, sheet, spreadsheet
 
 from reconciler.errors import Problem
-from reconciler.manifest.files import Unreadable
+from reconciler.files.project_files import Unreadable
 from reconciler.manifest.rosters.delimited import read_table
 from reconciler.manifest.rosters.package import UNPACKED_MAX
 from reconciler.manifest.rosters.reading import read_roster

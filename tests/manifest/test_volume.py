@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from manifest.project import Project
 
-from reconciler.manifest.load import Loaded
+from reconciler.manifest.load import LoadedManifests
 
 ROSTER = """\
 rosters:
@@ -35,7 +35,7 @@ def team(body: str) -> str:
     return f"version: 1\nworkspace: ops\n{body}"
 
 
-def people(loaded: Loaded) -> list[tuple[str, str]]:
+def people(loaded: LoadedManifests) -> list[tuple[str, str]]:
     assert loaded.problems == ()
     return [(one.name, one.place.file) for manifest in loaded.manifests for one in manifest.documents]
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.core.exporting.export import Exported
-from reconciler.manifest.variables import Variables, substitute
+from reconciler.manifest.variables import ManifestVariables, substitute_variables
 from reconciler.manifest.written import yamltext
 from reconciler.manifest.written.merging import appended
 from reconciler.model.address import Address
@@ -45,7 +45,7 @@ def entry(name: str) -> Exported:
 def test_a_value_reads_back_as_itself(text: str) -> None:
     """A name such as `null` or `${env:HOME}` is somebody's name, and nothing else."""
     tree = read_tree(f"key: {yamltext.scalar(text)}\n".encode(), "a.yaml")
-    assert substitute(tree, Variables({}, ())).problems == ()
+    assert substitute_variables(tree, ManifestVariables({}, ())).problems == ()
     assert tree.problems == ()
     assert tree.value == {"key": text}
 

@@ -30,7 +30,7 @@ from reconciler.core.planning.scopes import Moment
 from reconciler.core.review.guard import guard
 from reconciler.core.rules import Rules
 from reconciler.errors import ManifestError, Problem
-from reconciler.manifest.load import load
+from reconciler.manifest.load import load_manifests
 from reconciler.model.address import Address, parse_address
 from reconciler.model.documents import Scalar
 from reconciler.model.encoding import encode_json
@@ -154,7 +154,7 @@ class Planned(Struct, frozen=True):
 def planned(folder: Path) -> Planned:
     """Plan a case. Raises ManifestError with every mistake of the input."""
     case = _rules(folder)
-    loaded = load(
+    loaded = load_manifests(
         [folder / "manifest.yaml"], root=folder, environ={"TOKEN": "canary-token"}, variables=("TOKEN",)
     )
     workspaces = frozenset(one.alias for one in WORKSPACES)

@@ -3,22 +3,28 @@
 import json
 from pathlib import Path
 from typing import Any
-
 import pytest
-
 from reconciler.core.compare.diff import Salts
-from reconciler.core.compare.normalize import flatten_body, normalize_fields, redact_for_plan
+from reconciler.core.compare.normalize import flatten_body
+from reconciler.core.compare.normalize import normalize_fields
+from reconciler.core.compare.normalize import redact_for_plan
 from reconciler.core.planning.order import wave
 from reconciler.core.planning.select import Selection
-from reconciler.manifest.load import load
-from reconciler.manifest.schema.parts import with_kinds
 from reconciler.model import address
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import KINDS
-from reconciler.model.plans import Create, Delete, Update
+from reconciler.model.plans import Create
+from reconciler.model.plans import Delete
+from reconciler.model.plans import Update
 from reconciler.model.settings import Identity
 from reconciler.model.snapshots import Scope
 from reconciler.report.text import create_lines
+from reconciler.manifest.load import load_manifests
+from reconciler.schema.shipped import fill_in_kinds
+
+
+
+
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 SALTS = Salts("store", "plan")
@@ -45,7 +51,7 @@ def test_the_schemas_say_what_the_rows_say(path: Path) -> None:
     """Whoever changes a row runs script/generate_schemas.py, or editors and validate disagree."""
     written = json.loads(path.read_text())
 
-    assert with_kinds(path.name.removesuffix(".schema.json"), json.loads(path.read_text())) == written
+    assert fill_in_kinds(path.name.removesuffix(".schema.json"), json.loads(path.read_text())) == written
 
 
 @ROWS
@@ -57,7 +63,7 @@ def test_a_declared_entity_of_every_kind_is_read_whole(kind: Kind, tmp_path: Pat
     file.write_text(json.dumps(manifest_of(kind)))
 
     environ = {"JANE_PUSH_TOKEN": "token", "ON_CALL_KEY": "key"}
-    loaded = load([file], root=tmp_path, environ=environ, variables=list(environ))
+    loaded = load_manifests([file], root=tmp_path, environ=environ, variables=list(environ))
 
     assert loaded.problems == ()
     (document,) = (one for one in loaded.manifests[0].documents if one.kind == kind.name)

@@ -18,12 +18,12 @@ from reconciler.cli.verbs.project.schema import schema
 from reconciler.cli.verbs.service.sandbox_rows import rows_of
 from reconciler.core.planning.select import Selection
 from reconciler.errors import ManifestError, SettingsError, UnsafePlan
-from reconciler.manifest.schema.schemas import read_schema
 from reconciler.model import address
 from reconciler.model.kinds import BUILT_IN_KINDS, KINDS, child_kinds
 from reconciler.model.plans import Consent, Update
 from reconciler.model.profile import RESERVED, find_kind_contradictions
 from reconciler.sandbox.app import SandboxConfig
+from reconciler.schema.shipped import read_schema
 from reconciler.service.profile import load_profile, parse_profile
 from reconciler.settings.reading import read_settings
 

@@ -23,10 +23,10 @@ from reconciler import errors
 from reconciler.cli.main import COMMANDS
 from reconciler.core.declared.resolve import resolve
 from reconciler.core.rules import Rules
-from reconciler.manifest.load import load
-from reconciler.manifest.schema.check import check
+from reconciler.manifest.load import load_manifests
 from reconciler.model.runs import EXIT_CODE_WORDS
 from reconciler.parsing.tree import read_tree
+from reconciler.schema.check import check_tree
 
 ROOT = Path(__file__).parents[2]
 GENERATE = ROOT / "script" / "generate_docs.py"
@@ -223,7 +223,9 @@ def test_every_manifest_of_a_page_is_one(block: Block, tmp_path: Path) -> None:
     """People copy what they see."""
     variables = dict.fromkeys(_VARIABLE.findall(block.text), "invented")
 
-    loaded = load([_with_its_files(block, tmp_path)], root=tmp_path, environ=variables, variables=["*"])
+    loaded = load_manifests(
+        [_with_its_files(block, tmp_path)], root=tmp_path, environ=variables, variables=["*"]
+    )
     rules = Rules(workspaces=frozenset({str(_mapping(block)["workspace"])}))
     resolved = resolve(loaded.manifests, rules)
 
@@ -233,7 +235,7 @@ def test_every_manifest_of_a_page_is_one(block: Block, tmp_path: Path) -> None:
 
 def test_all_settings_of_a_page_are_some() -> None:
     wrong = {
-        str(block): check("settings", read_tree(block.text.encode(), "block.yaml"))
+        str(block): check_tree("settings", read_tree(block.text.encode(), "block.yaml"))
         for block in _blocks("yaml", "yml", "json")
         if _is_settings(block)
     }
@@ -243,7 +245,9 @@ def test_all_settings_of_a_page_are_some() -> None:
 
 def test_all_messages_of_a_page_are_some() -> None:
     blocks = [block for block in _blocks("yaml", "yml", "json") if "subject" in _mapping(block)]
-    wrong = {str(block): check("message", read_tree(block.text.encode(), "block.yaml")) for block in blocks}
+    wrong = {
+        str(block): check_tree("message", read_tree(block.text.encode(), "block.yaml")) for block in blocks
+    }
 
     assert blocks
     assert {block: problems for block, problems in wrong.items() if problems} == {}

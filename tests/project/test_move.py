@@ -249,7 +249,7 @@ def test_a_defect_that_lost_its_place_is_named(project: Project) -> None:
 
 
 THERE = """\
-reconciler/manifest/kept                        reconciler/manifest/cache
+reconciler/manifest/rosters                     reconciler/manifest/tables
 reconciler/core/comparing/taken.py:same         reads_back_as     # a word that stands everywhere
 reconciler/core/comparing/taken.py:Reading      ReadBack
 reconciler/errors.py:plainly                    unwrap_exception_group
@@ -262,7 +262,7 @@ reconciler/threads.py                           reconciler/aside.py
 reconciler/errors.py:unwrap_exception_group     plainly
 reconciler/core/comparing/taken.py:ReadBack     Reading
 reconciler/core/comparing/taken.py:reads_back_as same
-reconciler/manifest/cache                       reconciler/manifest/kept
+reconciler/manifest/tables                      reconciler/manifest/rosters
 """
 
 

@@ -14,12 +14,11 @@ from report import cases
 from report.strategies import calm, plans, runs
 
 from reconciler.core.review.seal import PlanFile, kept, opened, sealed
-from reconciler.manifest.schema.published import address
-from reconciler.manifest.schema.schemas import resources
 from reconciler.model.encoding import decode_json
 from reconciler.model.plans import Plan
 from reconciler.model.runs import Run
 from reconciler.report.json import run_json
+from reconciler.schema.shipped import schema_address, schema_resources
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 
@@ -31,8 +30,8 @@ def schema(name: str) -> dict[str, Any]:
 
 def validator(name: str) -> Any:
     """The schema as shipped, the common one beside it."""
-    shipped = jsonschema_rs.Registry(list(resources().items()), draft=jsonschema_rs.Draft202012)
-    return jsonschema_rs.Draft202012Validator({"$ref": address(name)}, registry=shipped)
+    shipped = jsonschema_rs.Registry(list(schema_resources().items()), draft=jsonschema_rs.Draft202012)
+    return jsonschema_rs.Draft202012Validator({"$ref": schema_address(name)}, registry=shipped)
 
 
 SHIPPED = Registry().with_resources(

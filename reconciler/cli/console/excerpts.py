@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.errors import Problem
-from reconciler.manifest.files import BYTES_MAX, Unreadable, read_regular
+from reconciler.files.project_files import REFERENCE_BYTES_MAX, Unreadable, read_regular_file
 from reconciler.manifest.rosters.delimited import delimiter_of, widths
-from reconciler.manifest.schema.schemas import resources
 from reconciler.model.documents import is_directory_row
 from reconciler.report.lines import Line
 from reconciler.report.project.excerpt import ShownLine, excerpt_lines, roster_excerpt, yaml_excerpt
+from reconciler.schema.shipped import schema_resources
 
 _bytes_max = 64 * 1024 * 1024  # of all files together: an error should be told within a second or two
 _columns_most = 100  # of an excerpt, on a wider screen as well
@@ -74,7 +74,7 @@ class Excerpts:
         try:
             if path.stat().st_mtime > self._since:
                 return None
-            data = read_regular(path, "the file", bytes_max=min(BYTES_MAX, self._left))
+            data = read_regular_file(path, "the file", bytes_max=min(REFERENCE_BYTES_MAX, self._left))
             self._left -= len(data)
             return data.decode("utf-8-sig")
         except (OSError, ValueError, Unreadable):  # gone, no text, no path: the error is told without it
@@ -84,7 +84,7 @@ class Excerpts:
 @cache
 def vocabulary() -> frozenset[str]:
     """Return every name of a field that a shipped schema, or a kind of the project, has."""
-    return frozenset(_fields(list(resources().values())))
+    return frozenset(_fields(list(schema_resources().values())))
 
 
 def _fields(node: Any) -> Iterable[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from reconciler.errors import FileError
 from reconciler.files.whole import make_folder, private_mode, write_folder, write_new, write_over
-from reconciler.manifest.sources import SUFFIXES
+from reconciler.manifest.sources import MANIFEST_SUFFIXES
 
 
 def write_manifests(
@@ -31,7 +31,7 @@ def write_manifests(
         write_folder(folder, new)
         return
     # What manifests name comes first, or a manifest would name what is not there.
-    for name, data in sorted(new.items(), key=lambda one: (one[0].endswith(SUFFIXES), one[0])):
+    for name, data in sorted(new.items(), key=lambda one: (one[0].endswith(MANIFEST_SUFFIXES), one[0])):
         make_folder((folder / name).parent, mode=0o777)
         # What stands for a payload may be there from an earlier export, or be the real one by now.
         if not write_new(folder / name, data, mode=private_mode) and "/" not in name:

@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from reconciler.errors import InputError
 from reconciler.files.encryption import check_recipients, encrypt_to, file_named, read_recipients
+from reconciler.files.project_files import is_in_repository
 from reconciler.files.whole import fill_whole, write_new
-from reconciler.manifest.readlog import is_in_repository
 from reconciler.model.settings import Settings
 from reconciler.surroundings.checkout import is_ignored
 

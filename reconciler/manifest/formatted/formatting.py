@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from reconciler.errors import Problem
-from reconciler.manifest.entries import Steps, entry_subject
+from reconciler.manifest.entries import Steps, name_entry
 from reconciler.manifest.formatted.order import rank_at
 from reconciler.manifest.formatted.source import parsed, with_newlines
 from reconciler.manifest.formatted.writer import written
@@ -32,7 +32,7 @@ def formatted(data: bytes, file: str) -> Formatted:
     `file` is its name in messages. Line ends are those of the first line; a byte order mark goes. What cannot
     be read, is no manifest, or would mean something else is returned as it is, with what is wrong.
     """
-    tree = read_tree(data, file, subject=entry_subject)
+    tree = read_tree(data, file, subject=name_entry)
     if tree.problems:
         return Formatted(data, tree.problems)
     if "workspace" not in tree.value:
@@ -46,7 +46,7 @@ def formatted(data: bytes, file: str) -> Formatted:
     after = (made.replace("\n", "\r\n") if found and first.endswith("\r") else made).encode()
     if after == data:
         return Formatted(data)
-    again = read_tree(after, file, subject=entry_subject)
+    again = read_tree(after, file, subject=name_entry)
     problem = _difference(tree, again) or _lost(file, source.comments, made)
     return Formatted(data, (problem,)) if problem else Formatted(after)
 

@@ -6,11 +6,11 @@ the kind's row, as an export writes them. Derived from the table of kinds and fr
 
 from collections.abc import Callable, Mapping, Sequence
 
-from reconciler.manifest.entries import Steps, by_plural, kind_at
-from reconciler.manifest.schema.schemas import read_schema
+from reconciler.manifest.entries import Steps, find_kind_at, kinds_by_plural
 from reconciler.model.field_types import FieldShape, require_rows
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import cache_by_kinds, child_kinds
+from reconciler.schema.shipped import read_schema
 
 Rank = Callable[[str], tuple[int, str]]
 
@@ -21,13 +21,13 @@ def rank_at(path: Steps) -> Rank | None:
         case ():
             return _in_order(_parts()["manifest"])
         case ("defaults" | "removed",):
-            return _in_order(tuple(by_plural()))
+            return _in_order(tuple(kinds_by_plural()))
         case ("rosters", int()):
             return _in_order(_parts()["roster"])
         case ("defaults", str(plural), *rest) | ("rosters", int(), str(plural), *rest):
-            kind = by_plural().get(plural)
+            kind = kinds_by_plural().get(plural)
             return _below(kind, tuple(rest)) if kind else None
-    found = kind_at(path)
+    found = find_kind_at(path)
     return _below(found[0], path[found[1] :]) if found else None
 
 
@@ -53,7 +53,7 @@ _SORTED_DEPTH: Mapping[FieldShape, int] = require_rows(
 @cache_by_kinds
 def body_keys(kind: str) -> tuple[str, ...]:
     """Return every key of an entry in its order: fields, what belongs to it, what the program should do."""
-    row = next(one for one in by_plural().values() if one.name == kind)
+    row = next(one for one in kinds_by_plural().values() if one.name == kind)
     return (*(field.name for field in row.keys), *(child.plural for child in child_kinds(kind)), "meta")
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import IO, Protocol
 from xml.parsers import expat
 
-from reconciler.manifest.files import Unreadable
+from reconciler.files.project_files import Unreadable
 
 UNPACKED_MAX = 512 * 1024 * 1024  # bytes of the parts that are read
 # Sheets of people pack to a tenth; what packs to less than a hundredth repeats itself and holds nobody.

@@ -2,7 +2,7 @@
 
 from pathlib import PurePath
 
-from reconciler.manifest.files import Unreadable
+from reconciler.files.project_files import Unreadable
 from reconciler.manifest.rosters.delimited import read_table
 from reconciler.manifest.rosters.records import read_records
 from reconciler.manifest.rosters.table import Table, no_table

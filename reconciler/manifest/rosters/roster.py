@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 from reconciler.core.compare.normalize import is_flag
 from reconciler.core.text import is_blank, slugify, trim_edges
 from reconciler.errors import Problem
-from reconciler.manifest.flatten import control_places, controls
-from reconciler.manifest.places import RowPlaces
+from reconciler.manifest.flatten import RowPlaces, locate_controls, read_controls
 from reconciler.manifest.rosters.table import Row, Table
 from reconciler.manifest.rosters.template import Template, UnknownColumn, columns_of, compiled
 from reconciler.model.address import ENTITY_NAME
@@ -74,7 +73,7 @@ class Roster:
         self._known: dict[str, str] = {}  # texts that occurred, so that each is there once
         self._told: set[tuple[int, int]] = set()  # cells that may not be used, and were told
         self._origin = self._shared()
-        self._control_places = control_places(tree, self._meta)
+        self._control_places = locate_controls(tree, self._meta)
 
     def _shared(self) -> Origin:
         titles = self._table.header
@@ -239,7 +238,7 @@ class Roster:
                     hint = "take another column for this tag"
                     place = self._table.place(row[0], self._cell(template))
                     self.problems.append(place.problem(what, hint, code="E205"))
-        return controls({**self._meta, "tags": tags})
+        return read_controls({**self._meta, "tags": tags})
 
 
 def _titled(entry: dict[str, Any], table: Table) -> bool:

@@ -4,16 +4,23 @@ Belongs here: looking through manifests for that alone. Not here: what rosters b
 (snapshot.py).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
 from reconciler.core.text import fold_case
-from reconciler.errors import ManifestError, Problem
-from reconciler.manifest.rosters.template import Template, compiled
-from reconciler.manifest.sources import find, read
+from reconciler.errors import ManifestError
+from reconciler.errors import Problem
+from reconciler.manifest.rosters.template import Template
+from reconciler.manifest.rosters.template import compiled
 from reconciler.parsing.paths import unsayable
 from reconciler.parsing.tree import read_tree
+from reconciler.manifest.sources import find_manifests
+from reconciler.manifest.sources import read_manifest
+
+
+
 
 
 def find_secret_columns(
@@ -24,10 +31,10 @@ def find_secret_columns(
     A roster of a file counts where it is called as the directory is, or is the file `into` which the snapshot
     goes. Raises ManifestError where a manifest cannot be read: nobody knows what it takes.
     """
-    files, _ = find(sources, root)  # a folder without manifests takes nothing
+    files, _ = find_manifests(sources, root)  # a folder without manifests takes nothing
     found: dict[str, str] = {}
     for source in files:
-        data = read(source)
+        data = read_manifest(source)
         tree = data if isinstance(data, Problem) else read_tree(data, source.name)
         broken = (tree,) if isinstance(tree, Problem) else tree.problems
         if broken or isinstance(tree, Problem):

@@ -12,12 +12,18 @@ from typing import Any
 from reconciler.directories.answers import DirectoryFailed
 from reconciler.directories.reading import ReadOnce
 from reconciler.errors import Problem
-from reconciler.manifest.files import ROSTER_BYTES_MAX, FileId, Unreadable, place_below, read_below
-from reconciler.manifest.readlog import ReadLog
+from reconciler.files.project_files import (
+    ROSTER_BYTES_MAX,
+    FileId,
+    ReadLog,
+    Unreadable,
+    read_below_root,
+    resolve_reference,
+)
 from reconciler.manifest.rosters.answered import table_of, told
 from reconciler.manifest.rosters.reading import has_sheets, read_roster
 from reconciler.manifest.rosters.table import Table, no_table
-from reconciler.manifest.sources import named
+from reconciler.manifest.sources import display_path
 from reconciler.model.documents import DirectoryAnswer, Place
 from reconciler.parsing.tree import Tree
 
@@ -123,14 +129,14 @@ class Tables:
     def _read_once(self, folder: Path, written: str, sheet: str) -> Table | Unreadable:
         """Return the table of a file or of one of its sheets, or why there is none; each is read once."""
         try:
-            parts = place_below(self._root, folder, written)
+            parts = resolve_reference(self._root, folder, written)
         except Unreadable as error:
             return error
         self._named[parts] = None
         key = parts, sheet
         if key not in self._tables:
             try:
-                name = named(self._root.joinpath(*parts), self._root)
+                name = display_path(self._root.joinpath(*parts), self._root)
                 table = self._tables[key] = read_roster(self._data(parts, name), name, sheet)
                 self.problems.extend(table.problems)
             except Unreadable as error:
@@ -138,7 +144,9 @@ class Tables:
         return self._tables[key]
 
     def _data(self, parts: tuple[str, ...], name: str) -> bytes:
-        data = read_below(self._root, parts, bytes_max=ROSTER_BYTES_MAX, private=self._private, log=self._log)
+        data = read_below_root(
+            self._root, parts, bytes_max=ROSTER_BYTES_MAX, private=self._private, log=self._log
+        )
         read = sha256(data).digest(), len(data)
         # A file of which two sheets are taken is read twice. One of them from before a change and one from
         # after it are the people of no file that there ever was, and one digest would be kept for both.

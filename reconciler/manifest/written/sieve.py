@@ -18,11 +18,9 @@ from reconciler.core.exporting.export import Exported, Left
 from reconciler.core.rules import Rules
 from reconciler.core.text import normalize_unicode
 from reconciler.errors import Problem
-from reconciler.manifest.entries import Steps, entry_subject, kind_at, sections
+from reconciler.manifest.entries import Steps, find_kind_at, name_entry, top_level_kinds
 from reconciler.manifest.flatten import Flattener
-from reconciler.manifest.schema.check import mistakes
-from reconciler.manifest.schema.schemas import Extras
-from reconciler.manifest.variables import Variables, substitute
+from reconciler.manifest.variables import ManifestVariables, substitute_variables
 from reconciler.manifest.written.files import content_data, head, parts, section
 from reconciler.model import address
 from reconciler.model.address import Address
@@ -31,6 +29,8 @@ from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Scope
 from reconciler.parsing.characters import UNFIT
 from reconciler.parsing.tree import Tree, read_tree
+from reconciler.schema.check import find_mistakes
+from reconciler.schema.shipped import ExtraFields
 
 _KEY_MAX = 100  # characters of the name of a custom field; the schema says so too, but YAML stops before
 _TURNS_MAX = 20  # what is taken out may leave something that needed it; each turn takes out at least one
@@ -45,7 +45,7 @@ class Sieved(Struct, frozen=True):
     left: tuple[Left, ...]
 
 
-def sieved(scope: Scope, entries: Iterable[Exported], rules: Rules, extras: Extras) -> Sieved:
+def sieved(scope: Scope, entries: Iterable[Exported], rules: Rules, extras: ExtraFields) -> Sieved:
     """Return the entries of a scope, with what belongs to them, that `validate` has nothing to say about."""
     work = {one.address: one for one in entries}
     left: list[Left] = []
@@ -102,7 +102,9 @@ def _is_of_no_country(entry: Exported, path: str, rules: Rules) -> bool:
 class _Judge:
     """One turn: the text as it would be written, read back and judged."""
 
-    def __init__(self, scope: Scope, work: Mapping[Address, Exported], rules: Rules, extras: Extras) -> None:
+    def __init__(
+        self, scope: Scope, work: Mapping[Address, Exported], rules: Rules, extras: ExtraFields
+    ) -> None:
         self._scope = scope
         self._work = work
         self._rules = rules
@@ -117,11 +119,11 @@ class _Judge:
         wrong: Wrong = set()
         for number, part in enumerate(parts(self._work.values())):
             text = head(self._scope) + section(part)
-            tree = read_tree(text.encode(), f"{number}.yaml", subject=entry_subject)
+            tree = read_tree(text.encode(), f"{number}.yaml", subject=name_entry)
             assert not tree.problems  # noqa: S101 - the writer writes what can be read
-            filled = substitute(tree, Variables(values, ["*"]))
+            filled = substitute_variables(tree, ManifestVariables(values, ["*"]))
             wrong |= set(self._at(tree, filled.problems))
-            found = mistakes("manifest", tree, extras=self._extras, subject=entry_subject)
+            found = find_mistakes("manifest", tree, extras=self._extras, subject=name_entry)
             wrong |= {self._meant(one.path) for one in found}
             trees.append(replace(tree, hidden=filled.hidden))
         if wrong:
@@ -135,7 +137,7 @@ class _Judge:
         flattener = Flattener(tree)
         documents = [
             document
-            for kind in sections().values()
+            for kind in top_level_kinds().values()
             for document in flattener.documents(kind, dict(self._payloads()))
         ]
         return Manifest(
@@ -162,7 +164,7 @@ class _Judge:
 
     def _meant(self, path: Steps) -> tuple[Address, str]:
         """Return the address and the field that a path in a manifest leads to."""
-        found = kind_at(path)
+        found = find_kind_at(path)
         assert found is not None, path[:1]  # noqa: S101 - nothing is written but entries
         kind, depth = found
         names = [str(step) for step in path[1:depth:2]]

@@ -20,8 +20,8 @@ from reconciler.core.suggest import did_you_mean
 from reconciler.engine.exporting import ExportResult, ExportWishes
 from reconciler.errors import SettingsError
 from reconciler.files.whole import read_file
-from reconciler.manifest.entries import sections
-from reconciler.manifest.sources import SUFFIXES
+from reconciler.manifest.entries import top_level_kinds
+from reconciler.manifest.sources import MANIFEST_SUFFIXES
 from reconciler.manifest.written.files import contents_of, files_of, names_of
 from reconciler.manifest.written.merging import appended
 from reconciler.manifest.written.rosters import rostered
@@ -132,7 +132,7 @@ def folder_of(settings: Settings, into: str | None) -> Path:
     if into is not None:
         return Path(into).absolute()
     for one in settings.manifests:
-        if not one.lower().endswith(SUFFIXES):
+        if not one.lower().endswith(MANIFEST_SUFFIXES):
             return root / one
     raise SettingsError("`manifests` of the settings names no folder.", next="--into FOLDER")
 
@@ -146,8 +146,8 @@ def scopes_of(settings: Settings, only: Iterable[str]) -> list[Scope]:
     for text in only:
         wanted = _selected(text, every)
         if not wanted:
-            known = [*sections(), *(f"workspace:{one}" for one in workspaces)]
-            hint = did_you_mean("kind", text, sections(), f"write one of {', '.join(known)}")
+            known = [*top_level_kinds(), *(f"workspace:{one}" for one in workspaces)]
+            hint = did_you_mean("kind", text, top_level_kinds(), f"write one of {', '.join(known)}")
             raise click.UsageError(f"--only: {text[:60]!a} selects nothing; {hint}.")
         chosen.update(wanted)
     return [one for one in every if one in chosen or not chosen]
@@ -157,7 +157,7 @@ def _every_scope(workspaces: list[str]) -> list[Scope]:
     """Return each kind in each workspace; those of the company in the default one alone."""
     return [
         Scope(kind.name, workspace)
-        for kind in sections().values()
+        for kind in top_level_kinds().values()
         for workspace in (["default"] if kind.company else workspaces)
     ]
 

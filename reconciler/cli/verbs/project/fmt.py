@@ -9,7 +9,7 @@ from reconciler.cli.files.manifests import write_manifests
 from reconciler.errors import ManifestError, Problem
 from reconciler.manifest.formatted.difference import difference
 from reconciler.manifest.formatted.formatting import formatted
-from reconciler.manifest.sources import ManifestFile, find, read
+from reconciler.manifest.sources import ManifestFile, find_manifests, read_manifest
 from reconciler.model.settings import Settings
 from reconciler.report.lines import count
 from reconciler.settings.reading import read_settings, working_folder
@@ -27,7 +27,7 @@ def fmt(
     settings = _settings(config, environment, cwd, needed=not paths)
     root = Path(settings.root) if settings and not paths else cwd
     sources = [Path(one) for one in (paths or (settings.manifests if settings else ()))]
-    files, missing = find(sources, root.resolve())
+    files, missing = find_manifests(sources, root.resolve())
     problems = [*missing]
     changed: list[str] = []
     same = 0
@@ -57,7 +57,7 @@ def _settings(config: str | None, environment: str | None, cwd: Path, *, needed:
 
 def _one(file: ManifestFile, *, write: bool, show: bool) -> tuple[bool, Sequence[Problem]]:
     """Format one file. Return whether its form is another one, and why it stays as it is."""
-    data = read(file)
+    data = read_manifest(file)
     if isinstance(data, Problem):
         return False, (data,)
     result = formatted(data, file.name)

@@ -2,12 +2,15 @@
 
 import json
 import os
-
 from reconciler.cli.console import output
 from reconciler.errors import InputError
-from reconciler.manifest.schema import schemas
 from reconciler.report.json import report_json
-from reconciler.settings.reading import read_settings, working_folder
+from reconciler.settings.reading import read_settings
+from reconciler.settings.reading import working_folder
+from reconciler.schema import shipped
+
+
+
 
 
 def schema(*, name: str | None, config: str | None, as_json: bool) -> int:
@@ -15,11 +18,11 @@ def schema(*, name: str | None, config: str | None, as_json: bool) -> int:
 
     With `config` the kinds are in it that the profile of these settings brings.
     """
-    names = schemas.names()
+    names = shipped.list_schema_names()
     if name is not None:
         if name not in names:
             raise InputError(f"there is no schema {name!r}.", next=f"name one of {', '.join(names)}")
-        output.document(schemas.read_text(name) if config is None else _of_project(name, config))
+        output.document(shipped.read_schema_text(name) if config is None else _of_project(name, config))
     elif as_json:
         output.json(report_json({"schemas": names}))
     else:
@@ -29,4 +32,4 @@ def schema(*, name: str | None, config: str | None, as_json: bool) -> int:
 
 def _of_project(name: str, config: str) -> str:
     read_settings(config=config, environment=None, cwd=working_folder(), environ=os.environ, service=False)
-    return json.dumps(schemas.published(name), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(shipped.compose_published_schema(name), indent=2, ensure_ascii=False) + "\n"

@@ -17,7 +17,7 @@ from reconciler.cli.session import open_store
 from reconciler.cli.verbs.calling import reading, show, workspace_id
 from reconciler.core import searching
 from reconciler.errors import NotFound, StoreError
-from reconciler.manifest.ignores import known_fields
+from reconciler.manifest.flatten import list_known_fields
 from reconciler.model.documents import Scalar
 from reconciler.model.kinds import CONTACT
 from reconciler.model.messaging.contacts import ContactQuery, ContactRow, ContactsFound
@@ -66,7 +66,7 @@ def checked_query(settings: Settings, asked: ContactQuery) -> ContactQuery:
         for names in (profile.field_names, profile.search_names)
         for ours, theirs in names.items()
     }
-    declarable = known_fields({})[CONTACT.name].union(settings.contact_fields)
+    declarable = list_known_fields({})[CONTACT.name].union(settings.contact_fields)
     known, shown = searching.searchable(declarable), searching.shown_only(declarable)
     return searching.checked(asked, known, aliases, shown)
 

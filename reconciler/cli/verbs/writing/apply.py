@@ -29,7 +29,7 @@ from reconciler.errors import CommitUnreadable, FileError, NotCommitted, Refused
 from reconciler.files.encryption import is_encrypted
 from reconciler.files.planfile import read_plan, write_plan
 from reconciler.files.whole import check_place, read_file
-from reconciler.manifest.kept.loading import Declaration
+from reconciler.manifest.cache import Declaration
 from reconciler.model.codes import SKIP_CODES
 from reconciler.model.plans import Consent, Options, Plan
 from reconciler.model.runs import Context, Run

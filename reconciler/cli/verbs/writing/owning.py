@@ -20,7 +20,7 @@ from reconciler.cli.verbs.writing.screen import Screen, report
 from reconciler.core.planning.leaving import unmarking
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import UnknownAddress
-from reconciler.manifest.kept.loading import Declaration
+from reconciler.manifest.cache import Declaration
 from reconciler.model.address import Address, parse_address
 from reconciler.model.plans import Consent, Options
 from reconciler.model.settings import Settings

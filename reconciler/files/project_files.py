@@ -1,28 +1,164 @@
-"""Reading files that manifests speak of: regular files below the project root, and nothing else.
+"""Reading files that manifests and settings name: regular files below the project root, and nothing else.
 
 The path is walked one component at a time from a descriptor of the root, and no link is followed but
 those of a Kubernetes volume, so what was checked is what is read. Where the system cannot do that, the
 resolved path must be the written one. What a manifest names may become public content of the service, so
-what is private by its name, by the settings or by what it holds (signs.py) is refused here, for every
-reference alike.
-No parsing here.
+what is private by its name, by the settings or by its content is refused here, for every reference alike.
 """
 
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-
-from reconciler.manifest.readlog import ReadLog
-from reconciler.manifest.signs import private_kind
 from reconciler.parsing.build import shown
-from reconciler.parsing.characters import UNFIT_LINE, complaint
-from reconciler.parsing.standins import link_text, path_alone
+from reconciler.parsing.characters import UNFIT_LINE
+from reconciler.parsing.characters import complaint
+from reconciler.parsing.standins import link_text
+from reconciler.parsing.standins import path_alone
+import re
+from reconciler.core.runs.committed import input_file
+from reconciler.core.runs.committed import input_in_parts
+from reconciler.model.documents import BlobIds
+from reconciler.model.documents import InputFile
+from reconciler.model.runs import EXIT_CODE_WORDS
 
-BYTES_MAX = 10 * 1024 * 1024  # bytes; as much as a manifest may have
+
+
+
+# --- Secret detection: private by its content, whatever its name ------------------------------------
+#
+# The whole file is looked through: the keys of a plan are sorted, so those that tell it from other JSON stand
+# behind its changes, as far behind as there are changes. Each pattern begins with fixed text and repeats
+# nothing inside of a repetition, so the time grows with the size of the file and nothing is copied but a
+# file in UTF-16.
+
+
+def _match_json_keys(*patterns: str) -> tuple[re.Pattern[bytes], ...]:
+    r"""Return what finds each of these JSON keys with its value. `\s` and `:` alone stand between them."""
+    return tuple(
+        re.compile(rf'"{key}"\s*:\s*{value}'.encode())
+        for key, _, value in (pattern.partition(" ") for pattern in patterns)
+    )
+
+
+_WORD = f'"(?:{"|".join(re.escape(word) for word in EXIT_CODE_WORDS.values())})"'
+
+# All patterns of a row have to be found, in any order. JSON that is quoted within a JSON text matches none of
+# the keys: its quotation marks have a backslash before them.
+_SIGNS: tuple[tuple[tuple[re.Pattern[bytes], ...], str], ...] = (
+    # The database itself, its write-ahead log and its rollback journal (https://sqlite.org/fileformat.html).
+    (
+        (re.compile(rb"\A(?:SQLite format 3\0|\x37\x7f\x06[\x82\x83]|\xd9\xd5\x05\xf9\x20\xa1\x63\xd7)"),),
+        "a database, as a store is",
+    ),
+    (
+        (re.compile(rb"\A(?:\xef\xbb\xbf)?\s*age-encryption\.org/|-----BEGIN AGE ENCRYPTED FILE-----"),),
+        "encrypted, as a plan is",
+    ),
+    ((re.compile(rb"AGE-SECRET-KEY-1|-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----"),), "a private key"),
+    (_match_json_keys('manifest_digest "', 'fingerprint "'), "a plan"),
+    (_match_json_keys("version 1", "exit_code [0-9]", f"outcome {_WORD}"), "a report of this program"),
+    (_match_json_keys('message_id "', 'received_at "', 'undeliverable "'), "a list of people's replies"),
+)
+
+
+def detect_private_content(data: bytes) -> str:
+    """Return what a file with this content is, if that is private ("a plan"); otherwise ""."""
+    if b"\0" in data[:4] and not data.startswith(b"SQLite"):
+        data = data.replace(b"\0", b"")  # UTF-16, as the PowerShell writes what it redirects: ASCII is left
+    for patterns, kind in _SIGNS:
+        if all(pattern.search(data) for pattern in patterns):
+            return kind
+    return ""
+
+
+# --- Which files were read, to be compared with the commit that a run names -------------------------
+#
+# What counts are the bytes that were read. A second read of the same file could be of other ones.
+
+
+_PART_BYTES = 1024 * 1024  # bytes
+_links_max = 40  # on the way to one file, as Linux has it
+
+
+class ReadLog:
+    """The files of one load, each once for each content. Outside of a git repository nothing is computed."""
+
+    def __init__(self, root: Path) -> None:
+        """`root` is the folder of the settings, resolved."""
+        self._top = next((one for one in (root, *root.parents) if os.path.lexists(one / ".git")), None)
+        self._wanted = self._top is not None
+        self._files: dict[tuple[str, bytes], InputFile] = {}
+
+    @property
+    def files(self) -> tuple[InputFile, ...]:
+        """What was read so far."""
+        return tuple(self._files.values())
+
+    def note(self, path: Path, data: bytes) -> None:
+        """Remember a file with the bytes that were read of it."""
+        if self._wanted:
+            self._keep(input_file(str(path), data))
+
+    def note_open(self, path: Path, handle: int, size: int, digest: bytes) -> None:
+        """Remember a file that was read in parts, from its descriptor; size and digest are of what was read.
+
+        It is read once more. Where it is another one by now, nothing is known of what was read, and it is no
+        file of any commit.
+        """
+        if not self._wanted:
+            return
+        found = input_in_parts(str(path), lambda: _read_parts(handle), size)
+        self._keep(found if found.digest == digest else InputFile(str(path), 0, digest, BlobIds(b"", b"")))
+
+    def note_links(self, path: Path) -> None:
+        """Remember each link of the repository on the way to an absolute path: it decides which file is read.
+
+        A link may lead to another one, and a folder on the way may be one. Links outside are of the machine.
+        """
+        if self._top is None:
+            return
+        at, left, links = Path(path.anchor), [*path.parts[1:]][::-1], 0
+        while left and links < _links_max:
+            part = left.pop()
+            if part == os.pardir:
+                at = at.parent
+                continue
+            here = at / part
+            try:
+                target = here.readlink()
+            except (OSError, ValueError):  # no link, or nothing at all
+                at = here
+                continue
+            links += 1
+            if here.is_relative_to(self._top):
+                self._keep(input_file(str(here), os.fsencode(target), link=True))
+            if target.is_absolute():
+                at = Path(target.anchor)
+            left += [one for one in target.parts if one != target.anchor][::-1]
+
+    def _keep(self, file: InputFile) -> None:
+        self._files[file.path, file.digest] = file
+
+
+def _read_parts(handle: int) -> Iterator[bytes]:
+    os.lseek(handle, 0, os.SEEK_SET)
+    while part := os.read(handle, _PART_BYTES):
+        yield part
+
+
+def is_in_repository(folder: Path) -> bool:
+    """Whether git would look for a repository here."""
+    return any(os.path.lexists(one / ".git") for one in (folder, *folder.parents))
+
+
+REFERENCE_BYTES_MAX = 10 * 1024 * 1024  # bytes; as much as a manifest may have
 _PATH_MAX = 1024  # characters of a whole reference
 _PART_MAX = 255  # bytes of one name; more than any file system holds
 ROSTER_BYTES_MAX = 512 * 1024 * 1024  # a million rows of 500 bytes; rows need no tree and no positions
@@ -35,7 +171,7 @@ _WALKS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 _VOLUME_DATA = "..data"
 
 
-def _flags(*names: str) -> int:
+def _open_flags(*names: str) -> int:
     flags = os.O_RDONLY
     for name in names:
         flags |= getattr(os, name, 0)  # a system without one of them does not need it
@@ -43,8 +179,8 @@ def _flags(*names: str) -> int:
 
 
 # Without O_NONBLOCK, opening a pipe would wait for its writer; without O_BINARY, Windows edits line ends.
-_FILE = _flags("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
-_FOLDER = _flags("O_NOFOLLOW", "O_DIRECTORY", "O_CLOEXEC")
+_FILE = _open_flags("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
+_FOLDER = _open_flags("O_NOFOLLOW", "O_DIRECTORY", "O_CLOEXEC")
 
 
 FileId = tuple[int, int]
@@ -64,13 +200,13 @@ class Unreadable(Exception):
         self.code = code
 
 
-def place_below(root: Path, folder: Path, written: str) -> tuple[str, ...]:
+def resolve_reference(root: Path, folder: Path, written: str) -> tuple[str, ...]:
     """Return the components, from `root`, of what `written` means in `folder`. Touches no disk.
 
     Both paths are resolved ones. Raises Unreadable for every form that could leave the root or
     mean different files on different systems.
     """
-    wrong = _form(written)
+    wrong = _find_bad_form(written)
     if wrong:
         hint = "write a path relative to this file, with /"
         raise Unreadable(f"{shown(written)!r} {wrong}.", hint, code="E111")
@@ -80,7 +216,7 @@ def place_below(root: Path, folder: Path, written: str) -> tuple[str, ...]:
         hint = "move the manifest below the folder of reconciler.yaml"
         what = "a manifest outside the project root may not name files."
         raise Unreadable(what, hint, code="E111") from None
-    parts = _followed(start, written)
+    parts = _resolve_parts(start, written)
     if not parts:
         raise Unreadable(f"{shown(written)!r} names no file.", "write the path of a file", code="E111")
     hidden = next((part for part in parts if part.startswith(".")), "")
@@ -92,7 +228,7 @@ def place_below(root: Path, folder: Path, written: str) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def _followed(start: Sequence[str], written: str) -> list[str]:
+def _resolve_parts(start: Sequence[str], written: str) -> list[str]:
     """Return the components that a path leads to from `start`. Raises Unreadable where it leads out."""
     parts = list(start)
     for part in written.split("/"):
@@ -107,7 +243,7 @@ def _followed(start: Sequence[str], written: str) -> list[str]:
     return parts
 
 
-def ids_of(paths: Iterable[Path]) -> frozenset[FileId]:
+def identify_files(paths: Iterable[Path]) -> frozenset[FileId]:
     """Return the identity of these files on the disk, whatever their names; of those that exist."""
     found = set()
     for path in paths:
@@ -119,7 +255,7 @@ def ids_of(paths: Iterable[Path]) -> frozenset[FileId]:
     return frozenset(found)
 
 
-def _form(written: str) -> str:
+def _find_bad_form(written: str) -> str:
     found = UNFIT_LINE.search(written)
     if found:
         return f"holds {complaint(found[0])}"
@@ -138,11 +274,11 @@ def _form(written: str) -> str:
     return ""
 
 
-def read_below(
+def read_below_root(
     root: Path,
     parts: tuple[str, ...],
     *,
-    bytes_max: int = BYTES_MAX,
+    bytes_max: int = REFERENCE_BYTES_MAX,
     private: frozenset[FileId] = frozenset(),
     log: ReadLog | None = None,
 ) -> bytes:
@@ -152,17 +288,19 @@ def read_below(
     """
     name = shown("/".join(parts))
     try:
-        with _opened(root, parts) as handle:
+        with _open_below(root, parts) as handle:
             _require_public(handle, name, private)
-            data = _regular(handle, name, bytes_max, _SMALLER)
+            data = _read_open_file(handle, name, bytes_max, _SMALLER)
     except OSError as error:
-        link = _link(root, parts)
+        link = _find_link(root, parts)
         if link:
             hint = "put the file itself there; links are not followed"
             what = f"{name} leads through the symbolic link {link}."
             raise Unreadable(what, hint, code="E111") from error
-        raise Unreadable(f"{name} {said(error)}.", hint_of(error), code=code_of(error)) from error
-    kind = private_kind(data)
+        raise Unreadable(
+            f"{name} {describe_os_error(error)}.", os_error_hint(error), code=os_error_code(error)
+        ) from error
+    kind = detect_private_content(data)
     if kind:
         what = f"{name} is {kind}, and may not be named."
         raise Unreadable(what, "name a file that others may read", code="E111")
@@ -181,21 +319,21 @@ def require_no_link_text(file: Path, data: bytes, name: str) -> None:
         raise Unreadable(f"{name} {found.what}.", found.hint, code=found.code)
 
 
-def digest_below(
+def digest_below_root(
     root: Path,
     parts: tuple[str, ...],
     *,
-    bytes_max: int = BYTES_MAX,
+    bytes_max: int = REFERENCE_BYTES_MAX,
     private: frozenset[FileId] = frozenset(),
     log: ReadLog | None = None,
 ) -> bytes:
-    """Return the SHA-256 of what `read_below` returns. Raises Unreadable and OSError.
+    """Return the SHA-256 of what `read_below_root` returns. Raises Unreadable and OSError.
 
     What it holds is not looked through: whoever knows the digest has done so. `log` hears of the file.
     """
     name = shown("/".join(parts))
     digest, left = sha256(), bytes_max
-    with _opened(root, parts) as handle:
+    with _open_below(root, parts) as handle:
         _require_public(handle, name, private)
         _require_regular(handle, name)
         while part := os.read(handle, _AT_ONCE):
@@ -221,7 +359,7 @@ def _require_public(handle: int, name: str, private: frozenset[FileId]) -> None:
         raise Unreadable(what, hint, code="E111")
 
 
-def read_regular(path: Path, name: str, *, bytes_max: int, hint: str = _SMALLER) -> bytes:
+def read_regular_file(path: Path, name: str, *, bytes_max: int, hint: str = _SMALLER) -> bytes:
     """Return the bytes of the regular file at `path`, a resolved one. Raises Unreadable.
 
     `hint` says what to do about a file that is too large.
@@ -229,24 +367,26 @@ def read_regular(path: Path, name: str, *, bytes_max: int, hint: str = _SMALLER)
     try:
         handle = os.open(path, _FILE)
         try:
-            return _regular(handle, name, bytes_max, hint)
+            return _read_open_file(handle, name, bytes_max, hint)
         finally:
             os.close(handle)
     except OSError as error:
-        raise Unreadable(f"{name} {said(error)}.", hint_of(error), code=code_of(error)) from error
+        raise Unreadable(
+            f"{name} {describe_os_error(error)}.", os_error_hint(error), code=os_error_code(error)
+        ) from error
 
 
 @contextmanager
-def _opened(root: Path, parts: tuple[str, ...], *, walks: bool = _WALKS) -> Iterator[int]:
+def _open_below(root: Path, parts: tuple[str, ...], *, walks: bool = _WALKS) -> Iterator[int]:
     """Yield a descriptor of the file; a folder on the way is held no longer than needed."""
-    handle = _walk(root, parts) if walks else _open_resolved(root.joinpath(*parts))
+    handle = _walk_to(root, parts) if walks else _open_resolved(root.joinpath(*parts))
     try:
         yield handle
     finally:
         os.close(handle)
 
 
-def _walk(root: Path, parts: tuple[str, ...]) -> int:
+def _walk_to(root: Path, parts: tuple[str, ...]) -> int:
     handle = os.open(root, _FOLDER)
     for depth, part in enumerate(parts, start=1):
         above = handle
@@ -262,7 +402,7 @@ def _open_in(folder: int, name: str, flags: int) -> int:
     try:
         return os.open(name, flags, dir_fd=folder)
     except OSError:
-        version = _volume_version(name, lambda link: os.readlink(link, dir_fd=folder))
+        version = _find_volume_version(name, lambda link: os.readlink(link, dir_fd=folder))
         if not version:
             raise
     inside = os.open(version, _FOLDER, dir_fd=folder)
@@ -272,26 +412,26 @@ def _open_in(folder: int, name: str, flags: int) -> int:
         os.close(inside)
 
 
-def volume_file(link: Path) -> Path | None:
+def resolve_volume_link(link: Path) -> Path | None:
     """Return what a link of a Kubernetes volume leads to; None for others, and where more are on the way."""
     folder = link.parent.resolve()
-    version = _volume_version(link.name, lambda name: str((folder / name).readlink()))
+    version = _find_volume_version(link.name, lambda name: str((folder / name).readlink()))
     found = folder / version / link.name
     return found if version and found.resolve() == found else None
 
 
-def name_in_volume(path: Path) -> Path:
+def strip_volume_version(path: Path) -> Path:
     """Return a resolved path as the Kubernetes volumes that it is in call it: without their versions."""
     parts = list(path.parts)
     for depth in range(len(parts) - 2, 0, -1):
         if parts[depth].startswith(".."):
             link = Path(*parts[:depth], parts[depth + 1])
-            if volume_file(link) == Path(*parts[: depth + 2]):
+            if resolve_volume_link(link) == Path(*parts[: depth + 2]):
                 del parts[depth]
     return Path(*parts)
 
 
-def _volume_version(name: str, read_link: Callable[[str], str]) -> str:
+def _find_volume_version(name: str, read_link: Callable[[str], str]) -> str:
     """Return the folder beside `name` that holds what it stands for in a Kubernetes volume; "" elsewhere.
 
     Only this layout is known: both links lead to what stands beside them, so nothing leads out of the folder.
@@ -320,7 +460,7 @@ def _require_regular(handle: int, name: str) -> os.stat_result:
     return status
 
 
-def _regular(handle: int, name: str, bytes_max: int, hint: str) -> bytes:
+def _read_open_file(handle: int, name: str, bytes_max: int, hint: str) -> bytes:
     size, data = _require_regular(handle, name).st_size, b""
     if size <= bytes_max:  # nothing is read of a file of many gigabytes
         with open(handle, "rb", closefd=False) as file:
@@ -333,7 +473,7 @@ def _regular(handle: int, name: str, bytes_max: int, hint: str) -> bytes:
     return data
 
 
-def _link(root: Path, parts: tuple[str, ...]) -> str:
+def _find_link(root: Path, parts: tuple[str, ...]) -> str:
     for depth in range(1, len(parts) + 1):
         try:
             if root.joinpath(*parts[:depth]).is_symlink():
@@ -343,7 +483,7 @@ def _link(root: Path, parts: tuple[str, ...]) -> str:
     return ""
 
 
-def said(error: OSError) -> str:
+def describe_os_error(error: OSError) -> str:
     """Return what the system said, as the end of a sentence."""
     match error.errno:
         case errno.ENOENT:
@@ -360,12 +500,12 @@ def said(error: OSError) -> str:
             return f"cannot be read: {(error.strerror or type(error).__name__).lower()}"
 
 
-def code_of(error: OSError) -> str:
+def os_error_code(error: OSError) -> str:
     """Return the code of that mistake: a link may not be named, anything else cannot be read."""
     return "E111" if error.errno == errno.ELOOP else "E112"
 
 
-def hint_of(error: OSError) -> str:
+def os_error_hint(error: OSError) -> str:
     """Return what to do about it."""
     match error.errno:
         case errno.ENOENT | errno.ENOTDIR:

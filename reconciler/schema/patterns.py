@@ -13,19 +13,19 @@ import jsonschema_rs
 _KEPT_MAX = 4_096  # compiled patterns; a profile and all schemas have fewer
 
 
-def is_linear(pattern: str) -> bool:
+def is_linear_pattern(pattern: str) -> bool:
     """Whether a pattern can be judged in linear time: it looks neither ahead nor back, and is small."""
-    return _linear(pattern) is not None
+    return _compile_linear(pattern) is not None
 
 
-def fits(pattern: str, text: str) -> bool:
+def matches_pattern(pattern: str, text: str) -> bool:
     """Whether a pattern is found in a text."""
-    judge = _linear(pattern)
+    judge = _compile_linear(pattern)
     return bool(re.search(pattern, text)) if judge is None else judge.is_valid(text)
 
 
 @lru_cache(maxsize=_KEPT_MAX)
-def _linear(pattern: str) -> jsonschema_rs.Draft202012Validator | None:
+def _compile_linear(pattern: str) -> jsonschema_rs.Draft202012Validator | None:
     try:
         return jsonschema_rs.Draft202012Validator(
             {"pattern": pattern}, pattern_options=jsonschema_rs.RegexOptions()

@@ -5,30 +5,35 @@ words. No rule about manifests stands here: rules are in the schemas and in `cor
 """
 
 from typing import TYPE_CHECKING
-
 import jsonschema_rs
-
 from reconciler.errors import Problem
-from reconciler.manifest.schema.published import address
-from reconciler.manifest.schema.schemas import Extras, read_schema, resources
 from reconciler.model.kinds import cache_by_kinds
-from reconciler.parsing.paths import Subject, plain
+from reconciler.parsing.paths import Subject
+from reconciler.parsing.paths import plain
 from reconciler.parsing.tree import Tree
+from reconciler.schema.shipped import ExtraFields
+from reconciler.schema.shipped import read_schema
+from reconciler.schema.shipped import schema_address
+from reconciler.schema.shipped import schema_resources
+
+
+
+
 
 if TYPE_CHECKING:
-    from reconciler.manifest.schema.explain import Mistake
+    from reconciler.schema.explain import Mistake
 
 
-def check(
-    name: str, tree: Tree, *, value: object = None, extras: Extras | None = None, subject: Subject = plain
+def check_tree(
+    name: str, tree: Tree, *, value: object = None, extras: ExtraFields | None = None, subject: Subject = plain
 ) -> tuple[Problem, ...]:
-    """Return the problem of every mistake that `mistakes` finds."""
-    found = mistakes(name, tree, value=value, extras=extras, subject=subject)
+    """Return the problem of every mistake that `find_mistakes` finds."""
+    found = find_mistakes(name, tree, value=value, extras=extras, subject=subject)
     return tuple(one.problem for one in found)
 
 
-def mistakes(
-    name: str, tree: Tree, *, value: object = None, extras: Extras | None = None, subject: Subject = plain
+def find_mistakes(
+    name: str, tree: Tree, *, value: object = None, extras: ExtraFields | None = None, subject: Subject = plain
 ) -> "tuple[Mistake, ...]":
     """Return every mistake that makes `tree` not fit the schema, in file order.
 
@@ -37,13 +42,13 @@ def mistakes(
     """
     checked = tree.value if value is None else value
     frozen = tuple((key, tuple(value)) for key, value in sorted((extras or {}).items()))
-    gate = _gate(name, frozen)
+    gate = _compile_validator(name, frozen)
     if gate.is_valid(checked):
         return ()
     # Explaining costs a hundred times the gate, and its library takes long to import.
-    from reconciler.manifest.schema.explain import Mistake, explain  # noqa: PLC0415 - only a refused file pays for it
+    from reconciler.schema.explain import Mistake, explain_mistakes  # noqa: PLC0415 - only a refused file pays for it
 
-    found = explain(name, read_schema(name, dict(frozen)), tree, checked, subject=subject)
+    found = explain_mistakes(name, read_schema(name, dict(frozen)), tree, checked, subject=subject)
     if found or tree.problems:
         return found
     first = next(gate.iter_errors(checked), None)
@@ -53,7 +58,9 @@ def mistakes(
 
 
 @cache_by_kinds
-def _gate(name: str, extras: tuple[tuple[str, tuple[str, ...]], ...]) -> jsonschema_rs.Draft202012Validator:
-    known = resources() | {address(name): read_schema(name, dict(extras))}
+def _compile_validator(
+    name: str, extras: tuple[tuple[str, tuple[str, ...]], ...]
+) -> jsonschema_rs.Draft202012Validator:
+    known = schema_resources() | {schema_address(name): read_schema(name, dict(extras))}
     registry = jsonschema_rs.Registry(list(known.items()), draft=jsonschema_rs.Draft202012)
-    return jsonschema_rs.Draft202012Validator({"$ref": address(name)}, registry=registry)
+    return jsonschema_rs.Draft202012Validator({"$ref": schema_address(name)}, registry=registry)

@@ -1,0 +1,433 @@
+"""The shipped JSON Schemas: the parts that follow from the kinds, bundling, and reading them.
+
+Whether something fits a schema: check.py.
+"""
+
+import json
+import posixpath
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, reduce
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from operator import getitem
+from pathlib import Path
+from typing import Any
+
+from reconciler.model.field_types import SchemaPart, require_rows
+from reconciler.model.kind import Field, Kind
+from reconciler.model.kinds import BUILT_IN_KINDS, KINDS, child_kinds
+
+# --- Bundling: a schema that is whole without any other file ----------------------------------------
+#
+# Only schemas of what this program writes are published so: a program that reads a document needs one file.
+# What is taken in has no `$id`, because two schemas of one address are none to a validator that knows both.
+
+SchemaDict = dict[str, Any]
+Part = tuple[str, ...]  # a section and a key of it: ("$defs", "kind"); () is all of a schema
+
+_SUFFIX = ".schema.json"
+_DEFINITIONS = "#/$defs/"
+# What `$id` begins with, and what names are resolved against. No network knows it (RFC 2606): it is a name,
+# and nothing is to be fetched there.
+BASE = "https://reconciler.invalid/schemas/"
+
+
+def schema_address(name: str) -> str:
+    """Return the address of a schema, to which relative references resolve: its `$id` where it has one."""
+    return f"{BASE}{name}{_SUFFIX}"
+
+
+def bundle_schema(name: str, read: Callable[[str], SchemaDict]) -> SchemaDict:
+    """Return the schema of that name with its `$id`, and with whatever it refers to elsewhere in `$defs`.
+
+    `read` returns a schema by its name as it is without either.
+    """
+    schema, found = read(name), dict[str, set[Part]]()
+    waiting = [*_find_refs(name, schema)]
+    while waiting:
+        other, part = waiting.pop()
+        if other != name and part not in found.setdefault(other, set()):
+            found[other].add(part)
+            waiting += _find_refs(other, reduce(getitem, part, read(other)))
+    taken = {
+        f"{one}{_SUFFIX}": _extract_parts(one, read(one), parts, name) for one, parts in sorted(found.items())
+    }
+    whole = _rewrite_refs(schema, lambda where: _localize_ref(name, where, name))
+    head = {"$schema": whole.pop("$schema"), "$id": schema_address(name)}
+    below = {"$defs": {**whole.get("$defs", {}), **taken}} if taken else {}
+    return {**head, **whole, **below}
+
+
+def unbundle_schema(name: str, schema: SchemaDict) -> SchemaDict:
+    """Return the schema of that name without its `$id`, its references to others as between files."""
+    above = "../" * name.count("/")
+
+    def apart(where: str) -> str:
+        file, suffix, pointer = where.removeprefix(_DEFINITIONS).partition(_SUFFIX)
+        inside = where.startswith(_DEFINITIONS) and bool(suffix)
+        return f"{above}{file}{suffix}{'#' if pointer else ''}{pointer}" if inside else where
+
+    found: SchemaDict = _rewrite_refs({key: one for key, one in schema.items() if key != "$id"}, apart)
+    own = {key: one for key, one in found.pop("$defs", {}).items() if not key.endswith(_SUFFIX)}
+    return {**found, "$defs": own} if own else found
+
+
+def _resolve_ref(name: str, where: str) -> tuple[str, str]:
+    """Return which schema a reference in the schema `name` leads into, and to which place in it."""
+    file, _, pointer = where.partition("#")
+    other = posixpath.normpath(posixpath.join(posixpath.dirname(name), file)).removesuffix(_SUFFIX)
+    return other if file else name, pointer
+
+
+def _find_refs(name: str, node: Any) -> Iterator[tuple[str, Part]]:
+    """Yield which parts of which schemas a part of the schema `name` refers to."""
+    if isinstance(node, list):
+        for one in node:
+            yield from _find_refs(name, one)
+    if isinstance(node, dict):
+        if isinstance(where := node.get("$ref"), str):
+            other, pointer = _resolve_ref(name, where)
+            yield other, tuple(pointer.split("/")[1:3])
+        for one in node.values():
+            yield from _find_refs(name, one)
+
+
+def _extract_parts(name: str, schema: SchemaDict, parts: set[Part], into: str) -> SchemaDict:
+    """Return these parts of the schema `name`; all of it, where the whole of it is referred to."""
+    made: SchemaDict = {key: one for key, one in schema.items() if key != "$schema"} if () in parts else {}
+    for section, key in sorted(parts - {()}):
+        made.setdefault(section, {})[key] = schema[section][key]
+    whole: SchemaDict = _rewrite_refs(made, lambda where: _localize_ref(name, where, into))
+    return whole
+
+
+def _localize_ref(name: str, where: str, into: str) -> str:
+    """Return a reference in the schema `name` as it is once both are in the one `into`."""
+    other, pointer = _resolve_ref(name, where)
+    return f"#{pointer}" if other == into else f"{_DEFINITIONS}{other}{_SUFFIX}{pointer}"
+
+
+def _rewrite_refs(node: Any, change: Callable[[str], str]) -> Any:
+    """Return a part of a schema with its references changed."""
+    if isinstance(node, list):
+        return [_rewrite_refs(one, change) for one in node]
+    if not isinstance(node, dict):
+        return node
+    return {
+        key: change(one) if key == "$ref" and isinstance(one, str) else _rewrite_refs(one, change)
+        for key, one in node.items()
+    }
+
+
+# --- The parts of schemas that follow from the table of kinds ---------------------------------------
+#
+# What is the same for every kind is written by hand in `schemas/`; `script/generate_schemas.py` writes the
+# rest there, and a test holds that the files say what the rows say. Pure: a schema in, a schema out.
+
+_NAME = "[a-z0-9](?:[a-z0-9._-]{0,98}[a-z0-9])?"
+_END = r"$(?!\n)"
+_REMOTE_ID = "[A-Za-z0-9_-]{1,100}"
+_NUMBER = rf"^(?:-?(?:0|[1-9][0-9]{{0,14}})(?:[.][0-9]{{1,15}})?)?{_END}"  # as JSON writes it, or "": none
+
+
+def fill_in_kinds(name: str, schema: SchemaDict) -> SchemaDict:
+    """Return a shipped schema, by its name, with the parts that follow from the kinds put in place."""
+    return _FILLERS[name](schema) if name in _FILLERS else schema
+
+
+def definition_name(kind: Kind) -> str:
+    """Return the name of a kind's definition. A project may call a kind like a part of the file."""
+    return kind.name if kind.name in BUILT_IN_KINDS else f"kind-{kind.name}"
+
+
+def _fill_manifest(schema: SchemaDict) -> SchemaDict:
+    definitions, properties = schema["$defs"], schema["properties"]
+    for kind in KINDS.values():
+        definitions[definition_name(kind)] = _entry_schema(kind)
+        definitions[f"{definition_name(kind)}Defaults"] = _defaults_schema(kind)
+        if kind.rosters:
+            definitions[f"roster{kind.title}"]["properties"] = _row_template_schema(kind)
+        if not kind.parent:
+            properties[kind.plural] = _section_schema(kind)
+    definitions["defaults"]["properties"] = {
+        kind.plural: {"$ref": f"#/$defs/{definition_name(kind)}Defaults"} for kind in KINDS.values()
+    }
+    definitions["removed"]["properties"] = {kind.plural: _removed_schema(kind) for kind in KINDS.values()}
+    return schema
+
+
+def _removed_schema(kind: Kind) -> SchemaDict:
+    above = f"{KINDS[kind.parent].example_name}/" if kind.parent else ""
+    path = f", each behind the name of its {kind.parent} and a slash" if kind.parent else ""
+    name = "#/$defs/nameBelow" if kind.parent else "#/$defs/name"
+    return {
+        "type": "array",
+        "title": f"{kind.plural.capitalize()} that leave",
+        "description": f"Our names for {kind.plural}{path}. What is live stays as it is.",
+        "items": {"$ref": name},
+        "examples": [[f"{above}{kind.example_name}"]],
+    }
+
+
+def _section_schema(kind: Kind) -> SchemaDict:
+    example = dict(list(kind.example.items())[:2])
+    return {
+        "type": "object",
+        "title": f"{kind.title}s",
+        "description": kind.listed,
+        "propertyNames": {"$ref": "#/$defs/name"},
+        "additionalProperties": {"$ref": f"#/$defs/{definition_name(kind)}"},
+        "examples": [{kind.example_name: example}],
+    }
+
+
+def _entry_schema(kind: Kind) -> SchemaDict:
+    fields = {field.name: _field_schema(kind, field) for field in kind.keys}
+    sections = {child.plural: _section_schema(child) for child in child_kinds(kind.name)}
+    meta = "reactivableMeta" if any(field.revives for field in kind.fields) else "meta"
+    return {
+        "type": "object",
+        "title": kind.title,
+        "description": kind.about,
+        "properties": {**fields, **sections, "meta": {"$ref": f"#/$defs/{meta}"}},
+        "additionalProperties": False,
+        "examples": [kind.example],
+    }
+
+
+def _field_schema(kind: Kind, field: Field) -> SchemaDict:
+    return _FIELD_SCHEMAS[field.row.schema](kind, field)
+
+
+def _ref_schema(_kind: Kind, field: Field) -> SchemaDict:
+    """Return where the form stands in the schema: it is written by hand, because no other has it."""
+    return {"$ref": f"#/$defs/{field.row.schema}"}
+
+
+def _annotations(field: Field) -> SchemaDict:
+    return {"title": field.title, "description": field.about, "examples": [field.example]}
+
+
+def _flag_schema(_kind: Kind, field: Field) -> SchemaDict:
+    return {"$ref": "#/$defs/flag", **_annotations(field)}
+
+
+def _number_schema(_kind: Kind, field: Field) -> SchemaDict:
+    return {"type": ["string", "number"], "pattern": _NUMBER, **_annotations(field)}
+
+
+def _text_schema(_kind: Kind, field: Field) -> SchemaDict:
+    about = _annotations(field)
+    if field.words:
+        return {"enum": _list_spellings(field), **about}
+    if field.pattern:
+        return {"type": "string", "pattern": field.pattern, **about}
+    hidden = {"writeOnly": True} if field.secret else {}
+    return {"$ref": "#/$defs/text", **about, **hidden}
+
+
+def _group_schema(kind: Kind, field: Field) -> SchemaDict:
+    parts = {one.name.removeprefix(f"{field.name}."): one for one in kind.groups[field.name]}
+    return {
+        "type": "object",
+        "title": field.title,
+        "description": field.about,
+        "properties": {name: _field_schema(kind, one) for name, one in parts.items()},
+        "additionalProperties": False,
+        "examples": [{name: one.example for name, one in parts.items()}],
+    }
+
+
+# The schema of a field, by its type.
+_FIELD_SCHEMAS: Mapping[SchemaPart, Callable[[Kind, Field], SchemaDict]] = require_rows(
+    SchemaPart,
+    {
+        "text": _text_schema,
+        "flag": _flag_schema,
+        "number": _number_schema,
+        "group": _group_schema,
+        "custom": _ref_schema,
+        "messagingOptions": _ref_schema,
+        "content": _ref_schema,
+    },
+)
+
+
+def _list_spellings(field: Field) -> list[str]:
+    """Return the service's own words, then those that stand for them where any spelling may be written."""
+    forms = (str.upper, str.capitalize, str.lower) if field.loose else ()
+    return list(
+        dict.fromkeys([*field.words.values(), *(form(word) for form in forms for word in field.words)])
+    )
+
+
+def _defaults_schema(kind: Kind) -> SchemaDict:
+    shared = [field for field in kind.keys if not field.own]
+    return {
+        "type": "object",
+        "title": f"Defaults of {kind.plural}",
+        "description": f"Fields that every {kind.name} of this file has unless it says otherwise.",
+        "properties": {
+            field.name: {"$ref": f"#/$defs/{definition_name(kind)}/properties/{field.name}"}
+            for field in shared
+        },
+        "additionalProperties": False,
+        "examples": [{field.name: field.example for field in shared[:1]}],
+    }
+
+
+def _row_template_schema(kind: Kind) -> SchemaDict:
+    return {
+        **{field.name: _column_schema(kind, field) for field in kind.keys},
+        "meta": {"$ref": "#/$defs/rosterMeta"},
+    }
+
+
+def _column_schema(kind: Kind, field: Field) -> SchemaDict:
+    """Return a field of a row template: what is one of a few words may also be a column that says which."""
+    if field.row.schema == "messagingOptions":
+        return {"$ref": "#/$defs/rosterMessagingOptions"}
+    if field.words:
+        about = f"{field.about} A column may say it."
+        examples = [field.example, f"{{{field.title}}}"]
+        return {"$ref": "#/$defs/text", "title": field.title, "description": about, "examples": examples}
+    return {"$ref": f"#/$defs/{definition_name(kind)}/properties/{field.name}"}
+
+
+def _fill_settings(schema: SchemaDict) -> SchemaDict:
+    order = {
+        True: "Fields that tell the {plural} of one {parent} apart, all together.",
+        False: "Fields in order of preference; each of them alone must tell {plural} apart.",
+    }
+    schema["$defs"]["identity"]["properties"] = {
+        kind.plural: {
+            "title": f"Of {kind.plural}",
+            "description": order[kind.together].format(plural=kind.plural, parent=kind.parent),
+            "$ref": "#/$defs/paths",
+            "default": list(kind.identity),
+            "examples": [list(kind.identity)],
+        }
+        for kind in BUILT_IN_KINDS.values()  # a kind of a project's own says it in its profile
+    }
+    return schema
+
+
+def _fill_plan(schema: SchemaDict) -> SchemaDict:
+    definitions = schema["$defs"]
+    definitions["kind"]["enum"] = list(KINDS)
+    definitions["address"]["pattern"] = f"{_address_pattern()}{_END}"
+    definitions["address"]["examples"] = [_example_address(kind) for kind in KINDS.values()]
+    definitions["delete"]["properties"]["address"]["anyOf"][1]["pattern"] = (
+        f"{_address_pattern()}@{_REMOTE_ID}{_END}"
+    )
+    definitions["create"]["if"]["properties"]["address"]["pattern"] = f"^(?:{_content_kinds_pattern()})/"
+    order = ", ".join(kind.plural for kind in sorted(KINDS.values(), key=lambda kind: kind.wave))
+    schema["properties"]["changes"]["description"] = (
+        f"In the order of their waves, then by address: {order}; deletes last and the other way round."
+    )
+    return schema
+
+
+def _fill_run(schema: SchemaDict) -> SchemaDict:
+    definition = schema["$defs"]["outcome"]["properties"]["address"]
+    definition["pattern"] = f"{_address_pattern()}(?:@{_REMOTE_ID})?{_END}"
+    return schema
+
+
+def _address_pattern() -> str:
+    """Return the pattern of an address, without its end."""
+    tops = "|".join(kind.name for kind in KINDS.values() if not kind.parent)
+    below = "".join(f"|{kind.name}(?:/{_NAME}){{2}}" for kind in KINDS.values() if kind.parent)
+    return f"^(?:(?:{tops})/{_NAME}{below})/{_NAME}"
+
+
+def _example_address(kind: Kind) -> str:
+    above = f"{KINDS[kind.parent].example_name}/" if kind.parent else ""
+    return f"{kind.name}/ops/{above}{kind.example_name}"
+
+
+def _content_kinds_pattern() -> str:
+    return "|".join(kind.name for kind in KINDS.values() if kind.content)
+
+
+_FILLERS: Mapping[str, Callable[[SchemaDict], SchemaDict]] = {
+    "manifest": _fill_manifest,
+    "settings": _fill_settings,
+    "plan": _fill_plan,
+    "run": _fill_run,
+}
+
+
+OUTPUT_FOLDER = "output/"  # the folder of what commands print
+# What else this program writes, and others read. These files carry an $id and are whole without any other;
+# those of what people write carry none, so that editors resolve "common.schema.json" beside them.
+WRITTEN_SCHEMAS = ("event", "log", "plan", "reply", "run")
+
+ExtraFields = Mapping[str, Sequence[str]]
+
+
+def list_schema_names() -> tuple[str, ...]:
+    """Return the names of all shipped schemas, sorted: `common`, `manifest` and so on.
+
+    `output/list` is that of what `list --format json` prints.
+    """
+    return tuple(
+        sorted(
+            (
+                *_list_folder(_schema_folder()),
+                *(f"{OUTPUT_FOLDER}{name}" for name in _list_folder(_schema_folder() / OUTPUT_FOLDER)),
+            )
+        )
+    )
+
+
+def read_schema_text(name: str) -> str:
+    """Return a schema as it is shipped. Raises KeyError for a name that is not in `names()`."""
+    if name not in list_schema_names():
+        raise KeyError(name)
+    return (_schema_folder() / f"{name}{_SUFFIX}").read_text(encoding="utf-8")
+
+
+def read_schema(name: str, extras: ExtraFields | None = None) -> dict[str, Any]:
+    """Return a schema as a dict of the caller's own. Raises KeyError for an unknown name.
+
+    A project's own kinds are in it. `extras` adds text fields, by name, to objects under `$defs`: a
+    deployment may have fields that the schema does not know.
+    """
+    schema = unbundle_schema(name, json.loads(read_schema_text(name)))
+    if KINDS.keys() != BUILT_IN_KINDS.keys():
+        schema = fill_in_kinds(name, schema)
+    for definition, fields in (extras or {}).items():
+        known = schema["$defs"][definition]["properties"]
+        for field in fields:
+            known.setdefault(field, {"$ref": "#/$defs/text", "title": "A field of this deployment"})
+    return schema
+
+
+def compose_published_schema(name: str) -> dict[str, Any]:
+    """Return a schema as it is printed, with a project's own kinds. Raises KeyError for an unknown name."""
+    return bundle_schema(name, read_schema) if is_published_schema(name) else read_schema(name)
+
+
+def is_published_schema(name: str) -> bool:
+    """Whether a schema is of something that this program writes."""
+    return name in WRITTEN_SCHEMAS or name.startswith(OUTPUT_FOLDER)
+
+
+def schema_resources() -> dict[str, dict[str, Any]]:
+    """Return every schema that others refer to, by the address that their relative references resolve to.
+
+    Nothing refers to those of outputs, and no command judges what it prints.
+    """
+    return {schema_address(name): read_schema(name) for name in _list_folder(_schema_folder())}
+
+
+def _list_folder(folder: Traversable) -> tuple[str, ...]:
+    found = (entry.name for entry in folder.iterdir())
+    return tuple(name.removesuffix(_SUFFIX) for name in found if name.endswith(_SUFFIX))
+
+
+@cache
+def _schema_folder() -> Traversable:
+    packed = files("reconciler") / "data" / "schemas"
+    return packed if packed.is_dir() else Path(__file__).parents[2] / "schemas"
