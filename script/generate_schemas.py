@@ -7,16 +7,9 @@ Run it after changing a row of either, or a value that a command prints.
 import json
 from pathlib import Path
 from typing import Any
-from reconciler.cli.result_schemas import documents
-from reconciler.cli.result_schemas import event_lines
-from reconciler.cli.result_schemas import log_lines
-from reconciler.schema.shipped import bundle_schema
-from reconciler.schema.shipped import fill_in_kinds
-from reconciler.schema.shipped import is_published_schema
-from reconciler.schema.shipped import unbundle_schema
 
-
-
+from reconciler.cli.result_schemas import documents, event_lines, log_lines
+from reconciler.schema.shipped import bundle_schema, fill_in_kinds, is_published_schema, unbundle_schema
 
 FOLDER = Path(__file__).parents[1] / "schemas"
 

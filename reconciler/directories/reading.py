@@ -11,7 +11,7 @@ from reconciler.directories.answers import AnswerRows, DirectoryFailed
 from reconciler.logbook import steps, stopwatch
 from reconciler.model.documents import ROWS_MAX
 from reconciler.model.settings import Directories, Directory, LdapDirectory, ScimDirectory, SqlDirectory
-from reconciler.parsing.build import shown
+from reconciler.parsing.display import show_value
 
 _READERS: Mapping[type[Directory], str] = {
     SqlDirectory: "sql.reading.read_sql",
@@ -63,7 +63,7 @@ class ReadOnce:
     def unknown(self, name: str) -> tuple[str, str]:
         """Return what is wrong with a name that no directory has, and what to do."""
         known = f"the settings know: {', '.join(sorted(self.known)) or 'none'}"
-        what = f"the directory {shown(name)} is not in the settings."
+        what = f"the directory {show_value(name)} is not in the settings."
         return what, did_you_mean("directory", name, self.known, known)
 
     def cell_mend(self, name: str) -> str:

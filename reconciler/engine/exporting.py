@@ -6,34 +6,21 @@ exported (core/exporting/export.py), the text of files (manifest/written/), writ
 """
 
 import asyncio
-from collections.abc import Collection
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import partial
-from msgspec import Struct
-from msgspec import structs
-from reconciler.core.exporting.export import Export
-from reconciler.core.exporting.export import Exported
-from reconciler.core.exporting.export import Left
-from reconciler.core.exporting.export import Wishes
-from reconciler.core.exporting.export import export
-from reconciler.core.exporting.recognizing import Advice
-from reconciler.core.exporting.recognizing import identity_advice
+
+from msgspec import Struct, structs
+
+from reconciler.core.exporting.export import Export, Exported, Left, Wishes, export
+from reconciler.core.exporting.recognizing import Advice, identity_advice
 from reconciler.engine.context import ReadContext
-from reconciler.engine.read_all import Whole
-from reconciler.engine.read_all import read_everything
+from reconciler.engine.read_all import Whole, read_everything
 from reconciler.engine.targets import target_of
-from reconciler.manifest.written.sieve import sieved
-from reconciler.model.kinds import KINDS
-from reconciler.model.kinds import child_kinds
-from reconciler.model.snapshots import Desired
-from reconciler.model.snapshots import LiveEntity
-from reconciler.model.snapshots import Scope
 from reconciler.manifest.flatten import list_known_fields
 from reconciler.manifest.load import extend_contact_schemas
-
-
-
-
+from reconciler.manifest.written.sieve import sieved
+from reconciler.model.kinds import KINDS, child_kinds
+from reconciler.model.snapshots import Desired, LiveEntity, Scope
 
 
 class ExportWishes(Struct, frozen=True):

@@ -8,28 +8,18 @@ what is private by its name, by the settings or by its content is refused here, 
 
 import errno
 import os
+import re
 import stat
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from reconciler.parsing.build import shown
-from reconciler.parsing.characters import UNFIT_LINE
-from reconciler.parsing.characters import complaint
-from reconciler.parsing.standins import link_text
-from reconciler.parsing.standins import path_alone
-import re
-from reconciler.core.runs.committed import input_file
-from reconciler.core.runs.committed import input_in_parts
-from reconciler.model.documents import BlobIds
-from reconciler.model.documents import InputFile
+
+from reconciler.core.runs.committed import input_file, input_in_parts
+from reconciler.model.documents import BlobIds, InputFile
 from reconciler.model.runs import EXIT_CODE_WORDS
-
-
-
+from reconciler.parsing.display import UNFIT_IN_LINE, describe_character, show_value
+from reconciler.parsing.standins import describe_link, extract_lone_path
 
 # --- Secret detection: private by its content, whatever its name ------------------------------------
 #
@@ -209,7 +199,7 @@ def resolve_reference(root: Path, folder: Path, written: str) -> tuple[str, ...]
     wrong = _find_bad_form(written)
     if wrong:
         hint = "write a path relative to this file, with /"
-        raise Unreadable(f"{shown(written)!r} {wrong}.", hint, code="E111")
+        raise Unreadable(f"{show_value(written)!r} {wrong}.", hint, code="E111")
     try:
         start = folder.relative_to(root).parts
     except ValueError:
@@ -218,12 +208,12 @@ def resolve_reference(root: Path, folder: Path, written: str) -> tuple[str, ...]
         raise Unreadable(what, hint, code="E111") from None
     parts = _resolve_parts(start, written)
     if not parts:
-        raise Unreadable(f"{shown(written)!r} names no file.", "write the path of a file", code="E111")
+        raise Unreadable(f"{show_value(written)!r} names no file.", "write the path of a file", code="E111")
     hidden = next((part for part in parts if part.startswith(".")), "")
     if hidden:
         hint = "copy what may be read by others into a file and a folder without a dot"
-        name = shown("/".join(parts))
-        what = f"{name} may not be named: {shown(hidden)} begins with a dot, as private files do."
+        name = show_value("/".join(parts))
+        what = f"{name} may not be named: {show_value(hidden)} begins with a dot, as private files do."
         raise Unreadable(what, hint, code="E111")
     return tuple(parts)
 
@@ -235,7 +225,7 @@ def _resolve_parts(start: Sequence[str], written: str) -> list[str]:
         if part == "..":
             if not parts:
                 hint = "copy the file into the project, so that reviews see it"
-                what = f"{shown(written)!r} leads out of the project root."
+                what = f"{show_value(written)!r} leads out of the project root."
                 raise Unreadable(what, hint, code="E111")
             parts.pop()
         elif part not in ("", "."):
@@ -256,9 +246,9 @@ def identify_files(paths: Iterable[Path]) -> frozenset[FileId]:
 
 
 def _find_bad_form(written: str) -> str:
-    found = UNFIT_LINE.search(written)
+    found = UNFIT_IN_LINE.search(written)
     if found:
-        return f"holds {complaint(found[0])}"
+        return f"holds {describe_character(found[0])}"
     if not written.strip() or written != written.strip():
         return "is empty or has spaces around it"
     if "\\" in written:
@@ -286,7 +276,7 @@ def read_below_root(
 
     `private` are the files that the settings keep to themselves; they are refused. `log` hears of the file.
     """
-    name = shown("/".join(parts))
+    name = show_value("/".join(parts))
     try:
         with _open_below(root, parts) as handle:
             _require_public(handle, name, private)
@@ -312,10 +302,10 @@ def read_below_root(
 
 def require_no_link_text(file: Path, data: bytes, name: str) -> None:
     """Refuse a file that holds the path of another one and nothing else. Raises Unreadable."""
-    target = path_alone(data)
+    target = extract_lone_path(data)
     other = os.path.normpath(file.parent / target)
     if target and other != str(file) and os.path.isfile(other):  # noqa: PTH113 - of a name too long it says no
-        found = link_text(shown(target))
+        found = describe_link(show_value(target))
         raise Unreadable(f"{name} {found.what}.", found.hint, code=found.code)
 
 
@@ -331,7 +321,7 @@ def digest_below_root(
 
     What it holds is not looked through: whoever knows the digest has done so. `log` hears of the file.
     """
-    name = shown("/".join(parts))
+    name = show_value("/".join(parts))
     digest, left = sha256(), bytes_max
     with _open_below(root, parts) as handle:
         _require_public(handle, name, private)
@@ -477,7 +467,7 @@ def _find_link(root: Path, parts: tuple[str, ...]) -> str:
     for depth in range(1, len(parts) + 1):
         try:
             if root.joinpath(*parts[:depth]).is_symlink():
-                return shown("/".join(parts[:depth]))
+                return show_value("/".join(parts[:depth]))
         except OSError:
             return ""
     return ""

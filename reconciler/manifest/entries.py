@@ -4,22 +4,13 @@ Sections and paths are derived from the table of kinds, so a new kind is read, n
 other.
 """
 
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
-from typing import Any
-from typing import NamedTuple
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
 from reconciler.model.kind import Kind
-from reconciler.model.kinds import KINDS
-from reconciler.model.kinds import cache_by_kinds
-from reconciler.model.kinds import child_kinds
-from collections.abc import Collection
-from typing import TYPE_CHECKING
+from reconciler.model.kinds import KINDS, cache_by_kinds, child_kinds
 from reconciler.parsing.build import pack_position
 from reconciler.parsing.tree import Tree
-
-
-
 
 if TYPE_CHECKING:  # it loads jsonschema, which only a refused file pays for (schema/check.py)
     from reconciler.schema.explain import Mistake
@@ -77,7 +68,7 @@ def iterate_entries(value: Mapping[str, Any], kind: Kind) -> Iterator[ManifestEn
 
 
 def name_entry(root: dict[str, Any], path: Sequence[str | int]) -> tuple[str, int]:
-    """Name the entity that a path leads into by its address, as a `Subject` of parsing/paths.py."""
+    """Name the entity that a path leads into by its address, as a `Subject` of parsing/display.py."""
     found = find_kind_at(path)
     if found is None:
         return "", 0

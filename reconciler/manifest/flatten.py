@@ -5,46 +5,32 @@ on, not applied: that is `core/declared/resolve.py`.
 """
 
 from array import array
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
+
 from msgspec import UNSET
+
 from reconciler.core.compare.normalize import is_flag
-from reconciler.manifest.entries import Steps
-from reconciler.model.documents import Content
-from reconciler.model.documents import Controls
-from reconciler.model.documents import Document
-from reconciler.model.documents import Fields
-from reconciler.model.documents import Place
-from reconciler.model.documents import Scalar
-from reconciler.model.kind import Kind
-from reconciler.model.kinds import CONTACT
-from reconciler.model.kinds import cache_by_kinds
-from reconciler.model.kinds import child_kinds
-from reconciler.parsing.tree import Tree
-from collections.abc import Callable
-from collections.abc import Sequence
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import Problem
-from reconciler.manifest.entries import ANY_KEY
-from reconciler.manifest.entries import ManifestEntry
-from reconciler.manifest.entries import find_kind_at
-from reconciler.manifest.entries import iterate_entries
-from reconciler.manifest.entries import kinds_by_plural
-from reconciler.manifest.entries import name_entry
-from reconciler.manifest.entries import top_level_kinds
-from reconciler.model.field_types import FieldShape
-from reconciler.model.field_types import require_rows
-from reconciler.model.kinds import KINDS
+from reconciler.manifest.entries import (
+    ANY_KEY,
+    ManifestEntry,
+    Steps,
+    find_kind_at,
+    iterate_entries,
+    kinds_by_plural,
+    name_entry,
+    top_level_kinds,
+)
+from reconciler.model.documents import Content, Controls, Document, Fields, Place, Scalar
+from reconciler.model.field_types import FieldShape, require_rows
+from reconciler.model.kind import Kind
+from reconciler.model.kinds import CONTACT, KINDS, cache_by_kinds, child_kinds
 from reconciler.parsing.build import unpack_place
 from reconciler.parsing.display import show_value
-from reconciler.schema.shipped import ExtraFields
-from reconciler.schema.shipped import definition_name
-from reconciler.schema.shipped import read_schema
-
-
-
-
+from reconciler.parsing.tree import Tree
+from reconciler.schema.shipped import ExtraFields, definition_name, read_schema
 
 # --- Places of fields, one integer each -------------------------------------------------------------
 #

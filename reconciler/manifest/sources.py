@@ -5,28 +5,26 @@ problem (planning rule S3). Only names that begin with a dot are left out.
 """
 
 import os
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+
 from msgspec import Struct
-from reconciler.core.text import escape_undecodable
-from reconciler.core.text import why_not_text
+
+from reconciler.core.text import escape_undecodable, why_not_text
 from reconciler.errors import Problem
-from reconciler.parsing.build import shown
-from reconciler.parsing.tree import BYTES_MAX
-from reconciler.files.project_files import ReadLog
-from reconciler.files.project_files import Unreadable
-from reconciler.files.project_files import describe_os_error
-from reconciler.files.project_files import os_error_code
-from reconciler.files.project_files import os_error_hint
-from reconciler.files.project_files import read_regular_file
-from reconciler.files.project_files import require_no_link_text
-from reconciler.files.project_files import resolve_volume_link
-from reconciler.files.project_files import strip_volume_version
-
-
-
-
+from reconciler.files.project_files import (
+    ReadLog,
+    Unreadable,
+    describe_os_error,
+    os_error_code,
+    os_error_hint,
+    read_regular_file,
+    require_no_link_text,
+    resolve_volume_link,
+    strip_volume_version,
+)
+from reconciler.parsing.display import show_value
+from reconciler.parsing.tree import TREE_BYTES_MAX
 
 MANIFEST_SUFFIXES = (".yaml", ".yml", ".json")
 _SPLIT = (
@@ -82,7 +80,7 @@ def is_without_manifests(source: Path, root: Path) -> bool:
 def read_manifest(source: ManifestFile, log: ReadLog | None = None) -> bytes | Problem:
     """Return the bytes of a manifest, or why they cannot be read. `log` hears of it and of links to it."""
     try:
-        data = read_regular_file(source.path, "the manifest", bytes_max=BYTES_MAX, hint=_SPLIT)
+        data = read_regular_file(source.path, "the manifest", bytes_max=TREE_BYTES_MAX, hint=_SPLIT)
         require_no_link_text(source.path, data, "the manifest")
     except Unreadable as error:
         return Problem(source.name, 0, 0, str(error), error.hint, code=error.code)
@@ -96,7 +94,7 @@ def read_manifest(source: ManifestFile, log: ReadLog | None = None) -> bytes | P
 def display_path(path: Path, root: Path) -> str:
     """Return the name of a path in messages: relative to `root`, with forward slashes, escaped."""
     written = (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
-    return shown(escape_undecodable(written), most=400)
+    return show_value(escape_undecodable(written), most=400)
 
 
 def _make_manifest_file(path: Path, root: Path, found: Path) -> ManifestFile:

@@ -14,8 +14,7 @@ from reconciler.core.text import is_blank
 from reconciler.errors import Problem
 from reconciler.model.documents import Place
 from reconciler.model.settings import NO_FILES, VariableFiles
-from reconciler.parsing.build import shown
-from reconciler.parsing.characters import UNFIT_LINE, complaint
+from reconciler.parsing.display import UNFIT_IN_LINE, describe_character, show_value
 from reconciler.parsing.tree import Tree
 
 # `$${` is a literal `${`; `${` that opens anything but a whole reference is a mistake.
@@ -92,7 +91,7 @@ class ManifestVariables:
         if not any(fnmatchcase(name, glob) for glob in self._allowed):
             allowed = ", ".join(self._allowed) or "nothing yet"
             hint = f"add it to `variables` of the settings; they allow {allowed}"
-            what = f"the variable {shown(name)} is not one that manifests may read."
+            what = f"the variable {show_value(name)} is not one that manifests may read."
             return BadReference(what, hint, code="E114")
         value = self._environ[name] if name in self._environ else self._files.find(name)
         if value is None:
@@ -100,15 +99,17 @@ class ManifestVariables:
             there = f", or write it into {files}" if files else ""
             # No name is suggested: the nearest one is that of somebody else's token.
             hint = did_you_mean("variable", name, (), f"set it in the environment of this command{there}")
-            return BadReference(f"the variable {shown(name)} is not set.", hint, code="E113", unset=name)
+            return BadReference(f"the variable {show_value(name)} is not set.", hint, code="E113", unset=name)
         if is_blank(value):
             held = "holds nothing but blanks" if value else "is empty"
-            what = f"the variable {shown(name)} {held}, which would clear the field."
+            what = f"the variable {show_value(name)} {held}, which would clear the field."
             return BadReference(what, "give it a value", code="E115")
-        found = UNFIT_LINE.search(value)
+        found = UNFIT_IN_LINE.search(value)
         if found:
             hint = "a value is one line of text; check how the variable is set"
-            return BadReference(f"the variable {shown(name)} holds {complaint(found[0])}.", hint, code="E115")
+            return BadReference(
+                f"the variable {show_value(name)} holds {describe_character(found[0])}.", hint, code="E115"
+            )
         return value
 
 

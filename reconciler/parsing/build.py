@@ -13,8 +13,17 @@ from typing import Any, NamedTuple, NoReturn
 from reconciler.core.text import normalize_unicode
 from reconciler.errors import Problem
 from reconciler.model.documents import Place
-from reconciler.parsing.characters import HINT, UNFIT, complaint
-from reconciler.parsing.paths import Subject, dotted, plain, sayable, secret_keys
+from reconciler.parsing.display import (
+    CHARACTER_HINT,
+    UNFIT_CHARACTERS,
+    Subject,
+    describe_character,
+    format_path,
+    no_subject,
+    redact_path,
+    secret_keys,
+    show_value,
+)
 
 DEPTH_MAX = 20  # containers inside each other; the deepest manifest has 7
 NODES_MAX = 1_000_000  # scalars and containers in one file; about 40,000 contacts
@@ -36,7 +45,7 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?", re.ASCII)
 Position = tuple[int, int]
 
 
-class Again(NamedTuple):
+class SecondValue(NamedTuple):
     """The second value of a key that occurs twice: it is checked, though only the first one counts."""
 
     path: tuple[str, ...]
@@ -53,7 +62,7 @@ class _Null(NamedTuple):
     blank: bool
 
 
-class Stop(Exception):
+class StopReading(Exception):
     """Nothing after this place can be read. Ends the reading of one file; never leaves this package."""
 
     def __init__(self, problem: Problem) -> None:
@@ -82,16 +91,16 @@ class Marks:
 
     def place(self, file: str, container: dict[str, Any] | list[Any], index: int) -> Place:
         """Return the place of one key or item."""
-        return unpack(file, self._all[self._starts[id(container)] + index])
+        return unpack_place(file, self._all[self._starts[id(container)] + index])
 
 
-def pack(line: int, column: int) -> int:
+def pack_position(line: int, column: int) -> int:
     """Return both as one integer."""
     return line << 32 | column
 
 
-def unpack(file: str, packed: int) -> Place:
-    """Return the place that `pack` made one integer of."""
+def unpack_place(file: str, packed: int) -> Place:
+    """Return the place that `pack_position` made one integer of."""
     return Place(file, packed >> 32, packed & 0xFFFFFFFF)
 
 
@@ -126,14 +135,14 @@ class Builder:
     """
 
     def __init__(
-        self, file: str, *, gaps: bool = False, subject: Subject = plain, typed: bool = False
+        self, file: str, *, gaps: bool = False, subject: Subject = no_subject, typed: bool = False
     ) -> None:
         self.file = file
         self._subject = subject
         self._nulls: list[_Null] = []
         self.secrets: dict[int, int] = {}  # line -> column of its first field that holds a secret
         self.partial: dict[int, dict[str, Any]] = {}
-        self.again: list[Again] = []
+        self.again: list[SecondValue] = []
         self._gaps = gaps
         self._typed = typed
         self._thrown: list[object] = []  # kept, so that no later mapping gets the identity of one of these
@@ -154,11 +163,11 @@ class Builder:
 
     def _null_problem(self, root: dict[str, Any], null: _Null) -> Problem:
         front, named = self._subject(root, null.path)
-        said = sayable(null.path)
-        label = dotted(said[named:])
+        said = redact_path(null.path)
+        label = format_path(said[named:])
         if said != null.path:
             label = f"a value in {label}" if label else "a value"
-        if null.blank and veiled(self.secrets, null.position):
+        if null.blank and is_after_secret(self.secrets, null.position):
             front, label = "", "a value after a secret"
         what = f"{front}{label or 'the entry'} is null, which is not allowed."
         return Problem(self.file, *null.position, what, NULL_HINT, code="E103")
@@ -188,7 +197,7 @@ class Builder:
 
     def stop(self, position: Position, what: str, hint: str, code: str) -> NoReturn:
         """End the reading of this file here."""
-        raise Stop(Problem(self.file, *position, what, hint, code=code))
+        raise StopReading(Problem(self.file, *position, what, hint, code=code))
 
     def scalar(
         self,
@@ -204,8 +213,10 @@ class Builder:
         if self._gaps and GAP in text:
             self.refused(line, column)
             return
-        if not checked and (found := UNFIT.search(text)):
-            self.refuse((line, column), f"{complaint(found[0])} is refused.", HINT, code="E105")
+        if not checked and (found := UNFIT_CHARACTERS.search(text)):
+            self.refuse(
+                (line, column), f"{describe_character(found[0])} is refused.", CHARACTER_HINT, code="E105"
+            )
             self.refused(line, column)
             return
         self._nodes += 1
@@ -224,7 +235,7 @@ class Builder:
             self._limit((line, column))
             self._put(top, None, line, column)
         else:
-            value = typed_value(text) if self._typed and not quoted else self._text(text)
+            value = parse_scalar(text) if self._typed and not quoted else self._text(text)
             if type(top.container) is dict and top.key is not None and not top.dropped:
                 top.container[top.key] = value  # nearly every value
                 top.key = None
@@ -307,10 +318,10 @@ class Builder:
             wrong = "the key is not in the composed Unicode form (NFC), so it may look like another one."
             hint, code = "write the accented letters as single characters", "E110"
         if text in container:
-            was = unpack(self.file, top.marks[top.first(text)])
+            was = unpack_place(self.file, top.marks[top.first(text)])
             path = (*self._path(top)[:-1], text)
-            said = sayable(path) == path and not veiled(self.secrets, (line, column))
-            label = shown(text) if said else "a key"
+            said = redact_path(path) == path and not is_after_secret(self.secrets, (line, column))
+            label = show_value(text) if said else "a key"
             wrong = f"{label} occurs twice; the first one is in line {was.line}, column {was.column}."
             hint, code = "keep one of them", "E104"
             top.again = (line, column)
@@ -328,7 +339,7 @@ class Builder:
         container = top.container
         if type(container) is list:
             container.append(value)
-            top.marks.append(pack(line, column))
+            top.marks.append(pack_position(line, column))
         elif type(container) is dict and top.key is not None:
             if not top.dropped:
                 container[top.key] = value
@@ -341,10 +352,10 @@ class Builder:
         if top.again and isinstance(value, dict):
             above = [frame.name for frame in self._frames[1:]]
             path = tuple(name for name in (*above, top.key) if name is not None)
-            self.again.append(Again(path, value, *top.again))
+            self.again.append(SecondValue(path, value, *top.again))
 
 
-def typed_value(text: str) -> bool | int | float | str:
+def parse_scalar(text: str) -> bool | int | float | str:
     """Return the value of a scalar without quotes: a truth value, a decimal number, else the text itself."""
     if text in _WORDS:
         return _WORDS[text]
@@ -352,16 +363,10 @@ def typed_value(text: str) -> bool | int | float | str:
     return text if number is None else float(text) if number[1] else int(text)
 
 
-def veiled(secrets: Mapping[int, int], position: Position) -> bool:
+def is_after_secret(secrets: Mapping[int, int], position: Position) -> bool:
     """Whether a secret stands before this place in its line.
 
     A secret with a comma or a brace in it, and without quotes, ends there to YAML: the rest of it is a key.
     """
     line, column = position
     return secrets.get(line, column) < column
-
-
-def shown(text: str, *, most: int = 60) -> str:
-    """Return a written value as a message may show it: short, on one line, escaped."""
-    cut = text if len(text) <= most else text[: most - 1] + "…"
-    return cut.encode("unicode_escape").decode("ascii") if not cut.isprintable() else cut

@@ -41,13 +41,13 @@ def find_stand_in(data: bytes, *, armour: bool = True) -> StandIn | None:
         if begins.match(head) and is_one(data):
             return found
     if armour and _ARMOUR.match(head):
-        return _encrypted("an encrypted message in ASCII armour")
+        return _describe_encrypted("an encrypted message in ASCII armour")
     if b"ENC[AES256_GCM," in data and _SOPS.search(data):
         return StandIn(
             "is encrypted with SOPS",
             "decrypt it first: sops decrypt FILE > OTHER, and name OTHER",
         )
-    return _conflict(data)
+    return _find_conflict(data)
 
 
 def _is_short(data: bytes) -> bool:
@@ -58,7 +58,7 @@ def _always(_data: bytes) -> bool:
     return True
 
 
-def _encrypted(what: str) -> StandIn:
+def _describe_encrypted(what: str) -> StandIn:
     return StandIn(f"is {what}", _DECRYPT)
 
 
@@ -84,7 +84,7 @@ _BEGINNINGS: tuple[tuple[re.Pattern[bytes], Callable[[bytes], bool], StandIn], .
             "fetch the file: git annex get FILE",
         ),
     ),
-    (re.compile(rb"\s*\$ANSIBLE_VAULT;"), _always, _encrypted("encrypted with Ansible Vault")),
+    (re.compile(rb"\s*\$ANSIBLE_VAULT;"), _always, _describe_encrypted("encrypted with Ansible Vault")),
     (
         re.compile(rb"\0GITCRYPT\0"),
         _always,
@@ -93,10 +93,14 @@ _BEGINNINGS: tuple[tuple[re.Pattern[bytes], Callable[[bytes], bool], StandIn], .
     (
         re.compile(rb"U2FsdGVkX1[0-9A-Za-z+/]"),
         lambda data: bool(_BASE64.fullmatch(data)),
-        _encrypted("encrypted with OpenSSL"),
+        _describe_encrypted("encrypted with OpenSSL"),
     ),
-    (re.compile(rb"Salted__"), _always, _encrypted("encrypted with OpenSSL")),
-    (re.compile(rb"# STRONGBOX ENCRYPTED RESOURCE"), _always, _encrypted("encrypted with Strongbox")),
+    (re.compile(rb"Salted__"), _always, _describe_encrypted("encrypted with OpenSSL")),
+    (
+        re.compile(rb"# STRONGBOX ENCRYPTED RESOURCE"),
+        _always,
+        _describe_encrypted("encrypted with Strongbox"),
+    ),
 )
 _ARMOUR = re.compile(
     rb"\s*-----BEGIN (?:PGP MESSAGE|PGP SIGNED MESSAGE|AGE ENCRYPTED FILE|PKCS7|CMS|ENCRYPTED MESSAGE)-----"
@@ -108,7 +112,7 @@ _SOPS = re.compile(rb"^sops:|\"sops\"\s*:|^sops_(?:version|mac)\s*=|^\[sops\]", 
 _MARKER = re.compile(rb"^(([<=>])\2{6,})(?: [^\r\n]*)?\r?$", re.MULTILINE)
 
 
-def _conflict(data: bytes) -> StandIn | None:
+def _find_conflict(data: bytes) -> StandIn | None:
     """Return the first conflict of which all three markers stand at the beginning of a line, in their order.
 
     A line of `=======` alone underlines a heading, and is none.
@@ -130,7 +134,7 @@ def _conflict(data: bytes) -> StandIn | None:
     return None
 
 
-def path_alone(data: bytes) -> str:
+def extract_lone_path(data: bytes) -> str:
     """Return the relative path that these bytes are and nothing else, as git writes a link as text; or ""."""
     try:
         text = data.decode() if len(data) < _POINTER_MAX else ""
@@ -139,7 +143,7 @@ def path_alone(data: bytes) -> str:
     return text if text.isprintable() and text == text.strip() and not text.startswith("/") else ""
 
 
-def link_text(target: str) -> StandIn:
+def describe_link(target: str) -> StandIn:
     """Return what a file with the path of another one in it is."""
     return StandIn(
         f"holds nothing but the path of another file ({target}): a symbolic link that git wrote as text",

@@ -16,14 +16,28 @@ from typing import Any
 
 from reconciler.errors import Problem
 from reconciler.model.documents import Place
-from reconciler.parsing.build import GAP, Again, Builder, Marks, Stop, pack, veiled
-from reconciler.parsing.characters import HINT, UNFIT, complaint
-from reconciler.parsing.jsontext import build_json
-from reconciler.parsing.paths import Path, Subject, plain
+from reconciler.parsing.build import (
+    GAP,
+    Builder,
+    Marks,
+    SecondValue,
+    StopReading,
+    is_after_secret,
+    pack_position,
+)
+from reconciler.parsing.display import (
+    CHARACTER_HINT,
+    UNFIT_CHARACTERS,
+    Subject,
+    TreePath,
+    describe_character,
+    no_subject,
+)
+from reconciler.parsing.json_reader import build_json
 from reconciler.parsing.standins import find_stand_in
-from reconciler.parsing.yamltext import build_yaml
+from reconciler.parsing.yaml_reader import build_yaml
 
-BYTES_MAX = 10 * 1024 * 1024  # bytes of one file
+TREE_BYTES_MAX = 10 * 1024 * 1024  # bytes of one file
 _UNFIT_SHOWN_MAX = 20  # a binary file would be a wall of them
 
 
@@ -45,12 +59,12 @@ class Tree:
     broken: bool = False
     hidden: Mapping[Place, tuple[str, ...]] = field(default_factory=dict)
     partial: Mapping[int, dict[str, Any]] = field(default_factory=dict, repr=False)
-    again: tuple[Again, ...] = ()
+    again: tuple[SecondValue, ...] = ()
     secrets: Mapping[int, int] = field(default_factory=dict, repr=False)
     _marks: Marks = field(default_factory=lambda: Marks({}, array("Q")), repr=False)
     _indexes: dict[int, dict[str, int]] = field(default_factory=dict, repr=False)
 
-    def place(self, path: Path) -> Place:
+    def place(self, path: TreePath) -> Place:
         """Return the place of the key or item at the end of `path`, or of the nearest one above it."""
         found = Place(self.file, 1, 1)
         node: Any = self.value
@@ -75,27 +89,27 @@ class Tree:
         """Return the same places as one integer each: line << 32 | column."""
         return self._marks.packed(node)
 
-    def veiled(self, path: Path) -> bool:
+    def veiled(self, path: TreePath) -> bool:
         """Whether the key at the end of a path may be the rest of a secret, so that no message names it."""
         place = self.place(path)
-        return veiled(self.secrets, (place.line, place.column))
+        return is_after_secret(self.secrets, (place.line, place.column))
 
-    def problem(self, path: Path, what: str, hint: str, code: str) -> Problem:
+    def problem(self, path: TreePath, what: str, hint: str, code: str) -> Problem:
         """Return the problem of what stands at `path`."""
         place = self.place(path)
         return Problem(self.file, place.line, place.column, what, hint, code=code)
 
-    def aside(self, again: Again) -> "Tree":
+    def aside(self, again: SecondValue) -> "Tree":
         """Return a tree with the second value of a key as its only entry, beside the head of this file."""
         kind, name = again.path
         entries = {name: again.value}
-        self._marks.keep(entries, [pack(again.line, again.column)])
+        self._marks.keep(entries, [pack_position(again.line, again.column)])
         value: dict[str, Any] = {
             key: self.value[key] for key in ("version", "workspace", "defaults", "tags") if key in self.value
         }
         packed = [self._packed_at(key) for key in value]
         value[kind] = entries
-        self._marks.keep(value, [*packed, pack(again.line, again.column)])
+        self._marks.keep(value, [*packed, pack_position(again.line, again.column)])
         return replace(self, value=value, again=(), _indexes={})
 
     def with_value(self, value: dict[str, Any], partial: Mapping[int, dict[str, Any]]) -> "Tree":
@@ -108,7 +122,7 @@ class Tree:
 
     def _packed_at(self, key: str) -> int:
         place = self.place_in(self.value, key)
-        return pack(place.line, place.column)
+        return pack_position(place.line, place.column)
 
     def _index(self, node: object, step: str | int) -> int | None:
         if isinstance(node, list) and isinstance(step, int):
@@ -121,39 +135,39 @@ class Tree:
         return known.get(step)
 
 
-def read_tree(data: bytes, file: str, *, subject: Subject = plain, typed: bool = False) -> Tree:
+def read_tree(data: bytes, file: str, *, subject: Subject = no_subject, typed: bool = False) -> Tree:
     """Return the tree of one file; whatever is wrong with it stands in `problems`, never in an exception.
 
     `file` is the name for messages; a name that ends in `.json` is read as strict JSON, every other
     one as YAML. `subject` names what stands at a path. With `typed`, the words true and false and decimal
     numbers are values of their type where they stand without quotes. Problems are in file order.
     """
-    stands_for = find_stand_in(data) if len(data) <= BYTES_MAX else None
+    stands_for = find_stand_in(data) if len(data) <= TREE_BYTES_MAX else None
     if stands_for is not None:
         return Tree(file, {}, (stands_for.problem(file),), broken=True)
     try:
-        text = _text(data, file)
-    except Stop as stop:
+        text = _decode_text(data, file)
+    except StopReading as stop:
         return Tree(file, {}, (stop.problem,), broken=True)
-    unfit = tuple(_unfit(text, file))
+    unfit = tuple(_find_unfit(text, file))
     if len(unfit) == _UNFIT_SHOWN_MAX:
         return Tree(file, {}, unfit, broken=True)
     builder = Builder(file, gaps=bool(unfit), subject=subject, typed=typed)
     builder.problems.extend(unfit)
     try:
-        text = UNFIT.sub(GAP, text) if unfit else text
+        text = UNFIT_CHARACTERS.sub(GAP, text) if unfit else text
         (build_json if file.lower().endswith(".json") else build_yaml)(text, builder)
-    except Stop as stop:
-        if not _follows(stop.problem, unfit):
+    except StopReading as stop:
+        if not _follows_gap(stop.problem, unfit):
             builder.problems.append(stop.problem)
-        return Tree(file, {}, _ordered(builder.found()), broken=True)
+        return Tree(file, {}, _sort_problems(builder.found()), broken=True)
     root = builder.root
     if not isinstance(root, dict):
-        return Tree(file, {}, _ordered(builder.found()), broken=True)
+        return Tree(file, {}, _sort_problems(builder.found()), broken=True)
     return Tree(
         file,
         root,
-        _ordered(builder.found()),
+        _sort_problems(builder.found()),
         partial=builder.partial,
         again=tuple(builder.again),
         secrets=builder.secrets,
@@ -161,19 +175,19 @@ def read_tree(data: bytes, file: str, *, subject: Subject = plain, typed: bool =
     )
 
 
-def _follows(problem: Problem, unfit: tuple[Problem, ...]) -> bool:
+def _follows_gap(problem: Problem, unfit: tuple[Problem, ...]) -> bool:
     """Whether reading stopped over the gap that an unfit character left, in its line or the one after."""
     return any(problem.line - one.line in (0, 1) for one in unfit)
 
 
-def _text(data: bytes, file: str) -> str:
-    if len(data) > BYTES_MAX:
-        raise Stop(
+def _decode_text(data: bytes, file: str) -> str:
+    if len(data) > TREE_BYTES_MAX:
+        raise StopReading(
             Problem(
                 file,
                 0,
                 0,
-                f"the file has {len(data):,} bytes; the limit is {BYTES_MAX:,} (10 MiB).",
+                f"the file has {len(data):,} bytes; the limit is {TREE_BYTES_MAX:,} (10 MiB).",
                 "split it: several files may describe one workspace; or use a roster (docs/manifest.md)",
                 code="E108",
             )
@@ -184,21 +198,23 @@ def _text(data: bytes, file: str) -> str:
         before = data[: error.start]
         line = before.count(b"\n") + 1
         column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "replace")) + 1
-        raise Stop(
+        raise StopReading(
             Problem(
                 file, line, column, "the file is not UTF-8.", "save it as UTF-8 in your editor", code="E106"
             )
         ) from error
 
 
-def _unfit(text: str, file: str) -> Iterator[Problem]:
-    for count, found in enumerate(UNFIT.finditer(text)):
+def _find_unfit(text: str, file: str) -> Iterator[Problem]:
+    for count, found in enumerate(UNFIT_CHARACTERS.finditer(text)):
         if count == _UNFIT_SHOWN_MAX:
             return
         line = text.count("\n", 0, found.start()) + 1
         column = found.start() - text.rfind("\n", 0, found.start())
-        yield Problem(file, line, column, f"{complaint(found[0])} is refused.", HINT, code="E105")
+        yield Problem(
+            file, line, column, f"{describe_character(found[0])} is refused.", CHARACTER_HINT, code="E105"
+        )
 
 
-def _ordered(problems: list[Problem]) -> tuple[Problem, ...]:
+def _sort_problems(problems: list[Problem]) -> tuple[Problem, ...]:
     return tuple(sorted(problems, key=lambda problem: (problem.line, problem.column)))

@@ -32,7 +32,7 @@ from reconciler.model.plans import (
 )
 from reconciler.model.runs import Outcome, Result, Run
 from reconciler.model.snapshots import Read
-from reconciler.parsing.build import shown
+from reconciler.parsing.display import show_value
 from reconciler.report.lines import Line, count, line
 from reconciler.report.review_document import Review
 
@@ -126,7 +126,7 @@ _files_max = 10  # files that a sentence names
 
 def difference_words(differences: Sequence[InputDifference]) -> str:
     """Return the files and why each of them differs, as a part of a sentence; of many the first ones."""
-    named = [f"{shown(one.path, most=400)} {one.why}" for one in differences[:_files_max]]
+    named = [f"{show_value(one.path, most=400)} {one.why}" for one in differences[:_files_max]]
     more = len(differences) - len(named)
     return "; ".join([*named, *([f"and {more:,} more"] if more else [])])
 

@@ -5,27 +5,26 @@ words. No rule about manifests stands here: rules are in the schemas and in `cor
 """
 
 from typing import TYPE_CHECKING
+
 import jsonschema_rs
+
 from reconciler.errors import Problem
 from reconciler.model.kinds import cache_by_kinds
-from reconciler.parsing.paths import Subject
-from reconciler.parsing.paths import plain
+from reconciler.parsing.display import Subject, no_subject
 from reconciler.parsing.tree import Tree
-from reconciler.schema.shipped import ExtraFields
-from reconciler.schema.shipped import read_schema
-from reconciler.schema.shipped import schema_address
-from reconciler.schema.shipped import schema_resources
-
-
-
-
+from reconciler.schema.shipped import ExtraFields, read_schema, schema_address, schema_resources
 
 if TYPE_CHECKING:
     from reconciler.schema.explain import Mistake
 
 
 def check_tree(
-    name: str, tree: Tree, *, value: object = None, extras: ExtraFields | None = None, subject: Subject = plain
+    name: str,
+    tree: Tree,
+    *,
+    value: object = None,
+    extras: ExtraFields | None = None,
+    subject: Subject = no_subject,
 ) -> tuple[Problem, ...]:
     """Return the problem of every mistake that `find_mistakes` finds."""
     found = find_mistakes(name, tree, value=value, extras=extras, subject=subject)
@@ -33,7 +32,12 @@ def check_tree(
 
 
 def find_mistakes(
-    name: str, tree: Tree, *, value: object = None, extras: ExtraFields | None = None, subject: Subject = plain
+    name: str,
+    tree: Tree,
+    *,
+    value: object = None,
+    extras: ExtraFields | None = None,
+    subject: Subject = no_subject,
 ) -> "tuple[Mistake, ...]":
     """Return every mistake that makes `tree` not fit the schema, in file order.
 

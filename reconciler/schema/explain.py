@@ -6,35 +6,20 @@ that came from the environment, are never shown; nor is anything below such a fi
 """
 
 import re
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from typing import Any
-from typing import NamedTuple
-from jsonschema import Draft202012Validator
-from jsonschema import ValidationError
-from jsonschema import validators
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from jsonschema import Draft202012Validator, ValidationError, validators
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
-from reconciler.core.redact import mask_private_key
-from reconciler.core.redact import mask_url
-from reconciler.core.suggest import did_you_mean
-from reconciler.core.suggest import find_nearest
+
+from reconciler.core.redact import mask_private_key, mask_url
+from reconciler.core.suggest import did_you_mean, find_nearest
 from reconciler.errors import Problem
-from reconciler.parsing.build import shown
-from reconciler.parsing.paths import Path
-from reconciler.parsing.paths import Subject
-from reconciler.parsing.paths import dotted
-from reconciler.parsing.paths import sayable
-from reconciler.parsing.paths import unsayable
+from reconciler.parsing.display import Subject, TreePath, format_path, is_secret_path, redact_path, show_value
 from reconciler.parsing.tree import Tree
 from reconciler.schema.patterns import matches_pattern
-from reconciler.schema.shipped import schema_address
-from reconciler.schema.shipped import schema_resources
-
-
-
-
+from reconciler.schema.shipped import schema_address, schema_resources
 
 _UNKNOWNS = ("additionalProperties", "unevaluatedProperties")
 _ABSENCES = ("required", "minProperties", "oneOf")
@@ -98,9 +83,9 @@ def explain_mistakes(
 def _name_subject(tree: Tree, path: Steps, what: str, subject: Subject) -> str:
     """Return the sentence with its subject: `{}` is the path, `{key}` its last step."""
     front, named = subject(tree.value, path)
-    last = shown(str(path[-1]) if path else "the file")
-    key = last if sayable(path) == tuple(path) and not tree.veiled(path) else "a key here"
-    return front + what.replace("{}", dotted(path[named:]) or last, 1).replace("{key}", key, 1)
+    last = show_value(str(path[-1]) if path else "the file")
+    key = last if redact_path(path) == tuple(path) and not tree.veiled(path) else "a key here"
+    return front + what.replace("{}", format_path(path[named:]) or last, 1).replace("{key}", key, 1)
 
 
 def _build_mistake(error: ValidationError, problem: Problem, path: tuple[str | int, ...]) -> Mistake:
@@ -125,7 +110,9 @@ def _find_sentences(error: ValidationError, tree: Tree) -> Iterator[_Sentence]:
         yield from _KEYS[str(error.validator)](error, path)
     elif error.instance is not None:  # null was refused by the reader, with a better hint
         quoted = (
-            "" if _is_hidden(error, tree, path) else f" It is {shown(_mask_secret(str(error.instance)))!r}."
+            ""
+            if _is_hidden(error, tree, path)
+            else f" It is {show_value(_mask_secret(str(error.instance)))!r}."
         )
         # Text where a mapping is due is not shown: a secret may have come one level too high.
         scalar = isinstance(error.instance, str) and not _wants_mapping(error)
@@ -133,8 +120,8 @@ def _find_sentences(error: ValidationError, tree: Tree) -> Iterator[_Sentence]:
         yield path, f"{{}} {what}" + (quoted if scalar else ""), _suggest_fix(error), code
 
 
-def _is_hidden(error: ValidationError, tree: Tree, path: Path) -> bool:
-    secret = bool(_schema_of(error).get("writeOnly")) or unsayable(path)
+def _is_hidden(error: ValidationError, tree: Tree, path: TreePath) -> bool:
+    secret = bool(_schema_of(error).get("writeOnly")) or is_secret_path(path)
     return secret or tree.place(path) in tree.hidden or not error.instance
 
 

@@ -27,7 +27,7 @@ from reconciler.model.profile import (
     build_own_kinds,
     find_kind_contradictions,
 )
-from reconciler.parsing.paths import Path as Steps
+from reconciler.parsing.display import TreePath as Steps
 from reconciler.parsing.tree import Tree, read_tree
 
 file_bytes_max = 64 * 1024  # the shipped ones have less than two thousand

@@ -17,7 +17,7 @@ from reconciler.manifest.written.rosters import LEAST
 from reconciler.model.address import Address
 from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Scope
-from reconciler.parsing.characters import UNFIT
+from reconciler.parsing.display import UNFIT_CHARACTERS
 from reconciler.parsing.tree import read_tree
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -222,7 +222,7 @@ def test_a_comment_that_is_not_there_any_more_is_seen() -> None:
     assert _lost("a.yaml", ["# a"], f"# a\n{HEAD}") is None
 
 
-texts = st.text(max_size=12).filter(lambda text: not UNFIT.search(text))
+texts = st.text(max_size=12).filter(lambda text: not UNFIT_CHARACTERS.search(text))
 
 
 @given(st.data())

@@ -10,15 +10,15 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.parsing import yamltext
-from reconciler.parsing.build import Builder, Stop
-from reconciler.parsing.characters import UNFIT
+from reconciler.parsing import yaml_reader
+from reconciler.parsing.build import Builder, StopReading
+from reconciler.parsing.display import UNFIT_CHARACTERS
 from reconciler.parsing.tree import Tree, read_tree
 
 SMALL = settings(max_examples=effort.count(small=60, full=300), deadline=None)
 
 _text = st.text(st.characters(blacklist_categories=["Cs", "Cc"]), max_size=12).filter(
-    lambda t: not UNFIT.search(t)
+    lambda t: not UNFIT_CHARACTERS.search(t)
 )
 _key = st.text(string.ascii_letters + string.digits + "-_. :#", min_size=1, max_size=8)
 _node = st.recursive(
@@ -117,10 +117,10 @@ def test_no_heap_of_syntax_raises_anything(text: str, file: str) -> None:
 def test_the_pure_parser_never_raises_anything_either(text: str) -> None:
     """Where the C parser is missing, the same rules hold: a problem, never an exception."""
     builder = Builder("f.yaml")
-    if UNFIT.search(text):
+    if UNFIT_CHARACTERS.search(text):
         return
-    with suppress(Stop):
-        yamltext.build_yaml(text, builder, yaml.SafeLoader)
+    with suppress(StopReading):
+        yaml_reader.build_yaml(text, builder, yaml.SafeLoader)
 
 
 @SMALL
@@ -129,9 +129,9 @@ def test_both_parsers_build_the_same(root: dict[str, object]) -> None:
     """A machine without the C parser reads the same manifests."""
     text = yaml.safe_dump(root, default_style='"', allow_unicode=True)
     built = []
-    for loader in (yaml.SafeLoader, yamltext.LOADER):
+    for loader in (yaml.SafeLoader, yaml_reader.LOADER):
         builder = Builder("f.yaml")
-        yamltext.build_yaml(text, builder, loader)
+        yaml_reader.build_yaml(text, builder, loader)
         built.append((builder.root, builder.problems))
     assert built[0] == built[1]
 
@@ -140,7 +140,7 @@ def test_an_escaped_surrogate_is_refused_by_the_pure_parser_too() -> None:
     """It accepts what the C parser refuses; the builder looks again."""
     builder = Builder("f.yaml")
 
-    yamltext.build_yaml('a: "\\ud800"', builder, yaml.SafeLoader)
+    yaml_reader.build_yaml('a: "\\ud800"', builder, yaml.SafeLoader)
 
     assert [problem.what for problem in builder.problems] == ["half of a surrogate pair (U+D800) is refused."]
 

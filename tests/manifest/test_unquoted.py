@@ -14,8 +14,8 @@ from manifest.project import RULES, Project
 
 from reconciler.core.declared.resolve import resolve
 from reconciler.errors import SettingsError
-from reconciler.parsing import yamltext
-from reconciler.parsing.build import Builder, Stop
+from reconciler.parsing import yaml_reader
+from reconciler.parsing.build import Builder, StopReading
 from reconciler.parsing.tree import read_tree
 from reconciler.service.profile import load_profile
 from reconciler.settings.reading import read_settings
@@ -87,8 +87,8 @@ def test_the_pure_parser_quotes_no_secret_either(position: str) -> None:
     for written in WRITTEN:
         builder = Builder("f.yaml")
         try:
-            yamltext.build_yaml(POSITIONS[position].format(written), builder, yaml.SafeLoader)
-        except Stop as stop:
+            yaml_reader.build_yaml(POSITIONS[position].format(written), builder, yaml.SafeLoader)
+        except StopReading as stop:
             builder.problems.append(stop.problem)
         assert not leaked(" ".join(map(str, builder.found()))), written
 
@@ -202,10 +202,10 @@ def test_a_null_is_named_by_its_key_and_its_entity(project: Project, body: str, 
 @pytest.mark.parametrize(
     "text", ["a:\n\tb: 1\n", "a:\n  b: 1\n\tc: 2\n", "a:\n  - b\n \t- c\n", "a: x\n\t- b\n"]
 )
-@pytest.mark.parametrize("loader", [yaml.SafeLoader, yamltext.LOADER])
+@pytest.mark.parametrize("loader", [yaml.SafeLoader, yaml_reader.LOADER])
 def test_a_tab_in_the_indentation_is_named(text: str, loader: object) -> None:
     """The C parser says only that a character cannot start any token; nobody sees which one."""
-    with pytest.raises(Stop) as stopped:
-        yamltext.build_yaml(text, Builder("f.yaml"), loader)
+    with pytest.raises(StopReading) as stopped:
+        yaml_reader.build_yaml(text, Builder("f.yaml"), loader)
 
     assert "tab" in stopped.value.problem.next

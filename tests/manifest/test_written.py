@@ -9,7 +9,7 @@ from reconciler.manifest.written import yamltext
 from reconciler.manifest.written.merging import appended
 from reconciler.model.address import Address
 from reconciler.model.snapshots import Scope
-from reconciler.parsing.characters import UNFIT
+from reconciler.parsing.display import UNFIT_CHARACTERS
 from reconciler.parsing.tree import read_tree
 
 OPS = Scope("contact", "ops")
@@ -41,7 +41,7 @@ def entry(name: str) -> Exported:
     return Exported(Address(f"contact/ops/{name}"), "B2", {"firstName": "Bo", "custom.a.b": "x"})
 
 
-@given(st.one_of(hostile, st.text(max_size=40)).filter(lambda text: not UNFIT.search(text)))
+@given(st.one_of(hostile, st.text(max_size=40)).filter(lambda text: not UNFIT_CHARACTERS.search(text)))
 def test_a_value_reads_back_as_itself(text: str) -> None:
     """A name such as `null` or `${env:HOME}` is somebody's name, and nothing else."""
     tree = read_tree(f"key: {yamltext.scalar(text)}\n".encode(), "a.yaml")

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from reconciler.parsing.build import Builder, Stop
+from reconciler.parsing.build import Builder, StopReading
 from reconciler.parsing.tree import read_tree
-from reconciler.parsing.yamltext import LOADER, build_yaml
+from reconciler.parsing.yaml_reader import LOADER, build_yaml
 
 FILE = Path(__file__).parent / "yaml-test-suite" / "cases.jsonl"
 CASES: list[dict[str, Any]] = [json.loads(line) for line in FILE.read_text().splitlines()]
@@ -45,7 +45,7 @@ def read(text: str, loader: Any = LOADER) -> tuple[list[str], list[str]]:
     recorder = Recorder()
     try:
         build_yaml(text, recorder, loader)
-    except Stop as stop:
+    except StopReading as stop:
         recorder.problems.append(stop.problem)
     return recorder.events, [problem.what for problem in recorder.problems]
 

@@ -3,28 +3,22 @@
 import json
 from pathlib import Path
 from typing import Any
+
 import pytest
+
 from reconciler.core.compare.diff import Salts
-from reconciler.core.compare.normalize import flatten_body
-from reconciler.core.compare.normalize import normalize_fields
-from reconciler.core.compare.normalize import redact_for_plan
+from reconciler.core.compare.normalize import flatten_body, normalize_fields, redact_for_plan
 from reconciler.core.planning.order import wave
 from reconciler.core.planning.select import Selection
+from reconciler.manifest.load import load_manifests
 from reconciler.model import address
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import KINDS
-from reconciler.model.plans import Create
-from reconciler.model.plans import Delete
-from reconciler.model.plans import Update
+from reconciler.model.plans import Create, Delete, Update
 from reconciler.model.settings import Identity
 from reconciler.model.snapshots import Scope
 from reconciler.report.text import create_lines
-from reconciler.manifest.load import load_manifests
 from reconciler.schema.shipped import fill_in_kinds
-
-
-
-
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 SALTS = Salts("store", "plan")

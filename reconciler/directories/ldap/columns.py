@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from reconciler.directories.answers import AnswerRows, DirectoryFailed
 from reconciler.directories.ldap.ber import OCTETS, SEQUENCE, SET, NotBer, elements, shaped
 from reconciler.model.documents import CELLS_MAX, UNSAID
-from reconciler.parsing.build import shown
+from reconciler.parsing.display import show_value
 
 DN = "dn"
 NAME_MAX = 200  # characters of a DN in a place
@@ -30,7 +30,9 @@ class EntryColumns:
         self._met: dict[bytes, tuple[int, bool]] = {}  # names as the server writes them: few, in every entry
         for index, name in enumerate(self.header):
             if not _ATTRIBUTE.fullmatch(name):
-                raise DirectoryFailed(f"{shown(name)!r} in `attributes` is no name of an attribute.", _HINT)
+                raise DirectoryFailed(
+                    f"{show_value(name)!r} in `attributes` is no name of an attribute.", _HINT
+                )
             if self._columns.setdefault(_described(name)[0], index) != index:
                 raise DirectoryFailed(f"{name} is in `attributes` twice, or is the column `dn`.", _HINT)
         self._asked = frozenset(name.partition(";")[0] for name in self._columns)
@@ -52,7 +54,7 @@ class EntryColumns:
             described, values = shaped(attribute, OCTETS, SET)
             self._attribute(cells, described, _each(values, OCTETS))
         self.rows.append([cell or "" for cell in cells])
-        self._names.append(shown(dn.decode("utf-8", "backslashreplace"), most=NAME_MAX))
+        self._names.append(show_value(dn.decode("utf-8", "backslashreplace"), most=NAME_MAX))
         return True
 
     def limit(self, rows_max: int) -> None:
@@ -78,7 +80,7 @@ class EntryColumns:
         name, part = _described(described.decode("ascii", "replace"))
         if name.partition(";")[0] not in self._asked:
             # Asked for `surname`, a server answers `sn`: the column would be empty for everybody.
-            what = f"it answers the attribute {shown(name)}, which `attributes` does not name."
+            what = f"it answers the attribute {show_value(name)}, which `attributes` does not name."
             raise DirectoryFailed(what, "name attributes as this server does")
         found = self._met[described] = self._columns.get(name, _OTHER), part
         return found

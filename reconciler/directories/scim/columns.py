@@ -14,8 +14,8 @@ from typing import Any
 
 from reconciler.directories.answers import AnswerRows, DirectoryFailed
 from reconciler.model.documents import CELLS_MAX, COLUMNS_MAX, UNSAID
-from reconciler.parsing.build import shown
-from reconciler.parsing.objects import TEXTS, flat
+from reconciler.parsing.display import show_value
+from reconciler.parsing.json_reader import JSON_TEXTS, flatten_object
 
 PRIMARY = "primary"
 NAME_MAX = 100  # characters of an id in a place
@@ -70,7 +70,7 @@ class ResourceColumns:
         header = tuple(self._columns)
         for row in self.rows:
             row.extend([""] * (len(header) - len(row)))
-        names = tuple(f"Users/{shown(one, most=NAME_MAX)}" for one in self._ids)
+        names = tuple(f"Users/{show_value(one, most=NAME_MAX)}" for one in self._ids)
         return AnswerRows(header, tuple(self.rows), names, self._unusable)
 
     def _cells(self, resource: dict[str, Any]) -> list[str]:
@@ -99,7 +99,7 @@ def _is_user(schemas: Any) -> bool:
 def _said(resource: dict[str, Any], left_out: Collection[str]) -> Iterator[tuple[str, str, str]]:
     """Yield each column of a user, its text, and what it holds instead of one, "" where it holds one."""
     kept = {key: value for key, value in resource.items() if key.lower() not in left_out}
-    for path, value in flat(kept):
+    for path, value in flatten_object(kept):
         yield path, *_cell(value)
         if type(value) is list and all(isinstance(one, dict) for one in value):
             yield from _by_type(path, value)
@@ -111,8 +111,8 @@ def _cell(value: Any) -> tuple[str, str]:
     if kind is str:  # as nearly every value is
         return value, ""
     if kind is list:  # an empty one is the same as none (RFC 7643, 2.5)
-        return (TEXTS[kind](value), _LIST) if value else ("", "")
-    return TEXTS[kind](value), ""
+        return (JSON_TEXTS[kind](value), _LIST) if value else ("", "")
+    return JSON_TEXTS[kind](value), ""
 
 
 def _by_type(path: str, values: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
@@ -120,7 +120,7 @@ def _by_type(path: str, values: list[dict[str, Any]]) -> Iterator[tuple[str, str
     groups: dict[str, list[tuple[bool, dict[str, Any]]]] = {}
     for one in values:
         if names := [*_names(one)]:
-            said = dict(flat({key: value for key, value in one.items() if key not in _ABOUT_VALUE}))
+            said = dict(flatten_object({key: value for key, value in one.items() if key not in _ABOUT_VALUE}))
             for name in names:
                 groups.setdefault(name, []).append((one.get(PRIMARY) is True, said))
     for name, group in groups.items():

@@ -30,7 +30,7 @@ from reconciler.directories.whole import ChangedError
 from reconciler.model.documents import CHARACTERS_MAX
 from reconciler.model.settings import ScimDirectory
 from reconciler.parsing.build import NODES_MAX
-from reconciler.parsing.objects import DECODER
+from reconciler.parsing.json_reader import EXACT_DECODER
 from reconciler.service.http.way import causes
 from reconciler.timelimit import time_limit
 
@@ -217,7 +217,7 @@ def parsed_body(body: bytes) -> Any:
     if sum(map(body.count, (b",", b"[", b"{"))) > NODES_MAX:  # each value opens, or follows one of them
         raise DirectoryFailed(f"its answer has more than {NODES_MAX:,} values.", "lower `page`")
     try:  # no error of these is kept as a cause: some of them hold the answer
-        return DECODER.decode(body.decode("utf-8-sig"))
+        return EXACT_DECODER.decode(body.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise DirectoryFailed("its answer is not UTF-8.", hint) from None
     except json.JSONDecodeError:

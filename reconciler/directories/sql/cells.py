@@ -13,7 +13,7 @@ from uuid import UUID
 
 from reconciler.directories.answers import AnswerRows, DirectoryFailed
 from reconciler.model.documents import CELLS_MAX, CHARACTERS_MAX, COLUMNS_MAX, UNSAID
-from reconciler.parsing.build import shown
+from reconciler.parsing.display import show_value
 
 _WHOLE_MAX = 1e15  # floats below it have all their digits
 _DIGITS_MAX = 1_000  # of a decimal; nobody's number has more
@@ -59,7 +59,7 @@ def _require_columns(header: tuple[str, ...]) -> None:
         raise DirectoryFailed(what, "let its statement name only the columns that contacts need")
     times = Counter(header)
     if len(times) < len(header):
-        what = f"two columns of its answer are called {shown(times.most_common(1)[0][0])!r}."
+        what = f"two columns of its answer are called {show_value(times.most_common(1)[0][0])!r}."
         raise DirectoryFailed(what, "give one of them another name in the statement, with AS")
 
 

@@ -16,7 +16,7 @@ from psycopg import IsolationLevel
 from reconciler.database_urls import ServerUrl, UnusableUrl, parse_server_url
 from reconciler.directories.answers import DirectoryFailed
 from reconciler.directories.sql.statements import READ_ONLY
-from reconciler.parsing.build import shown
+from reconciler.parsing.display import show_value
 from reconciler.store.engines import patient
 from reconciler.store.engines.proof import proof, surroundings
 
@@ -131,7 +131,7 @@ def _meant(error: psycopg.Error) -> DirectoryFailed:
         if state.startswith(start):
             return DirectoryFailed(what, hint)
     if state.startswith(_ABOUT_STATEMENT):
-        what = f"its statement cannot be carried out: {shown(said)}."
+        what = f"its statement cannot be carried out: {show_value(said)}."
         return DirectoryFailed(what, "try it in a client of that database")
     if state:
         return DirectoryFailed(

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from reconciler.directories.answers import DirectoryFailed
 from reconciler.directories.sql.cells import NotText
 from reconciler.directories.sql.statements import READ_ONLY
-from reconciler.parsing.build import shown
+from reconciler.parsing.display import show_value
 
 _busy_s = 5.0  # while another process writes; a commit takes milliseconds
 _steps = 10_000  # of SQLite's machine between two looks at the clock: less than a millisecond
@@ -84,7 +84,7 @@ def asked(path: str, statement: str, timeout_s: float) -> Iterator[Asked]:
 
 def _connected(path: str, busy_s: float) -> sqlite3.Connection:
     if not Path(path).is_file():
-        raise DirectoryFailed(f"{shown(path)} is no file.", "check the path in its url")
+        raise DirectoryFailed(f"{show_value(path)} is no file.", "check the path in its url")
     place = f"file:{quote(path)}?mode=ro"
     connection = sqlite3.connect(place, uri=True, timeout=busy_s, isolation_level=None)
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _value_max)
@@ -126,7 +126,7 @@ def _meant(error: Exception) -> DirectoryFailed:
     for start, what, hint in _MEANINGS:
         if name.startswith(start):
             return DirectoryFailed(what, hint)
-    about = f": {shown(said)}" if said.startswith(_ABOUT_STATEMENT) else ""
+    about = f": {show_value(said)}" if said.startswith(_ABOUT_STATEMENT) else ""
     return DirectoryFailed(
         f"its statement cannot be carried out{about}.", "try it in a client of that database"
     )

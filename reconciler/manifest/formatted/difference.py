@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from difflib import get_close_matches, unified_diff
 
 from reconciler.manifest.formatted.source import parsed, with_newlines
-from reconciler.parsing.paths import secret_keys
+from reconciler.parsing.display import secret_keys
 
 _REFERENCE = re.compile(r"[\"']?\$\{env:[A-Z0-9_]+\}[\"']?", re.ASCII | re.IGNORECASE)
 _SECRET = "(secret)"  # noqa: S105 - the word that stands for one

@@ -18,8 +18,7 @@ from typing import Any
 
 import yaml
 
-from reconciler.parsing.yamlrules import fit_escapes, without_fill
-from reconciler.parsing.yamltext import events_of
+from reconciler.parsing.yaml_reader import fit_escapes, parse_events, remove_fill
 
 _COMMENT = re.compile(r"#[^\n]*")
 
@@ -77,11 +76,11 @@ def with_newlines(text: str) -> str:
 
 def parsed(text: str) -> Layout:
     """Return the parts of a text with line ends of one character, comments attached to their entries."""
-    fit = fit_escapes(text, events_of)
+    fit = fit_escapes(text, parse_events)
     reading = _Reading(text)
-    for event in events_of(fit.text):
+    for event in parse_events(fit.text):
         if fit.filled and type(event) is yaml.ScalarEvent:
-            event.value = without_fill(event.value)
+            event.value = remove_fill(event.value)
         reading.take(event)
     assert reading.root is not None  # noqa: S101 - our reader has found a mapping there
     source = Layout(text, reading.root, reading.entries, [], marked=reading.marked is not None)

@@ -12,7 +12,7 @@ import msgspec
 from reconciler.directories.answers import AnswerRows
 from reconciler.manifest.rosters.table import Row, Table, TableBuilder
 from reconciler.model.documents import UNSAID, DirectoryAnswer
-from reconciler.parsing.build import shown
+from reconciler.parsing.display import show_value
 
 _NAME_MAX = 400  # characters of the name of a row
 
@@ -56,4 +56,4 @@ def _rows(answer: AnswerRows) -> Iterator[Row]:
 
 
 def _plain(name: str) -> str:
-    return name if name.isprintable() and len(name) <= _NAME_MAX else shown(name, most=_NAME_MAX)
+    return name if name.isprintable() and len(name) <= _NAME_MAX else show_value(name, most=_NAME_MAX)

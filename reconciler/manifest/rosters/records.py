@@ -13,7 +13,7 @@ from typing import Any
 from reconciler.errors import Problem
 from reconciler.manifest.rosters.table import Row, Table, TableBuilder, no_table, not_text
 from reconciler.model.documents import CELLS_MAX, COLUMNS_MAX
-from reconciler.parsing.objects import DECODER, DEEP, TEXTS, flat
+from reconciler.parsing.json_reader import EXACT_DECODER, JSON_TEXTS, TOO_DEEP, flatten_object
 
 _FORM = "a roster in JSON is a list of objects: [{...}, {...}]"
 _NOBODY = "export it again; to declare nobody by it, take it out of the manifest"
@@ -96,11 +96,11 @@ def _objects(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
 def _decoded(text: str, at: int, line: int) -> tuple[Any, int]:
     """Return the value that begins here, and where it ends."""
     try:
-        return DECODER.raw_decode(text, at)
+        return EXACT_DECODER.raw_decode(text, at)
     except json.JSONDecodeError as error:
         raise _WrongError(error.lineno, "this is not JSON.", code="E101") from error
     except RecursionError as error:
-        raise _WrongError(line, DEEP, code="E512") from error
+        raise _WrongError(line, TOO_DEEP, code="E512") from error
     except ValueError as error:  # of what it is given to make of values
         raise _WrongError(line, str(error), code="E512") from error
 
@@ -120,13 +120,13 @@ def _cells(
         cells.extend([""] * (index + 1 - len(cells)))
         if isinstance(value, list):
             unusable.setdefault(line, {})[index] = "a list"
-        cells[index] = TEXTS[type(value)](value)
+        cells[index] = JSON_TEXTS[type(value)](value)
     return cells
 
 
 def _flat(line: int, one: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     try:
-        yield from flat(one)
+        yield from flatten_object(one)
     except ValueError as error:
         raise _WrongError(line, str(error), code="E512") from error
 

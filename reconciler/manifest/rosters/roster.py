@@ -17,8 +17,7 @@ from reconciler.manifest.rosters.template import Template, UnknownColumn, column
 from reconciler.model.address import ENTITY_NAME
 from reconciler.model.documents import Controls, Document, Origin, Scalar
 from reconciler.model.kinds import CONTACT
-from reconciler.parsing.build import shown
-from reconciler.parsing.paths import Path, unsayable
+from reconciler.parsing.display import TreePath, is_secret_path, show_value
 from reconciler.parsing.tree import Tree
 
 _FLAGS = {"true": True, "yes": True, "false": False, "no": False}
@@ -46,7 +45,9 @@ class Roster:
     the same; one without a name of its own is called `(row 17)`, which is no name that a manifest could have.
     """
 
-    def __init__(self, tree: Tree, path: Path, table: Table, unread: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, tree: Tree, path: TreePath, table: Table, unread: frozenset[str] = frozenset()
+    ) -> None:
         self._tree = tree
         self._path = list(path)
         self._table = table
@@ -108,9 +109,9 @@ class Roster:
             self.problems.append(Problem(self._table.file, 0, 0, rest, hint, code="E504"))
         return tuple(found)
 
-    def _compile(self, path: Path, text: str) -> Template | None:
+    def _compile(self, path: TreePath, text: str) -> Template | None:
         place = self._tree.place(path)
-        secret = unsayable(path) or place in self._tree.hidden
+        secret = is_secret_path(path) or place in self._tree.hidden
         result = compiled(text, self._table.header, secret=secret, titled=self._titled)
         if isinstance(result, Template):
             return None if self._table.doubtful.intersection(result.columns) else result
@@ -121,7 +122,7 @@ class Roster:
         return None
 
     def _templates(
-        self, path: Path, node: dict[str, Any], above: str
+        self, path: TreePath, node: dict[str, Any], above: str
     ) -> Iterator[tuple[str, Template | None]]:
         for key, value in node.items():
             if not above and key == "meta":
@@ -147,7 +148,7 @@ class Roster:
             code = "E205"
         titles = self._table.header[:_TITLES_SHOWN_MAX]
         others = [title[:_HINT_MAX] for index, title in enumerate(titles) if index != self._name.columns[0]]
-        known = shown(", ".join(others), most=_HINT_MAX)
+        known = show_value(", ".join(others), most=_HINT_MAX)
         hint = f"fill the cell, or build `name` from another column: {known}"
         self.problems.append(self._table.place(number, cell).problem(what, hint, code))
         return ""
@@ -202,7 +203,9 @@ class Roster:
         for column in wrong:
             if (number, column) not in self._told:
                 self._told.add((number, column))
-                cell = "the cell" if not self._table.names else f"its {shown(self._table.header[column])!r}"
+                cell = (
+                    "the cell" if not self._table.names else f"its {show_value(self._table.header[column])!r}"
+                )
                 what = f"{cell} holds {unusable[column]}, of which nobody knows which text is meant."
                 place = self._table.place(number, self._at(column))
                 self.problems.append(place.problem(what, self._table.mend, code="E510"))
@@ -219,7 +222,7 @@ class Roster:
     def _flag(self, path: str, text: str, row: Row, template: Template) -> Scalar:
         value = _FLAGS.get(trim_edges(text).lower())
         if value is None:
-            what = f"{path} must be true or false, yes or no. It is {shown(text)!r}."
+            what = f"{path} must be true or false, yes or no. It is {show_value(text)!r}."
             place = self._table.place(row[0], self._cell(template))
             self.problems.append(place.problem(what, "write yes or no into the cell", code="E506"))
             return False
@@ -234,7 +237,7 @@ class Roster:
             if text is not None:
                 tags[key] = text
                 if len(text) > _TAG_MAX:
-                    what = f"the tag {shown(key)} has {len(text)} characters; the limit is {_TAG_MAX}."
+                    what = f"the tag {show_value(key)} has {len(text)} characters; the limit is {_TAG_MAX}."
                     hint = "take another column for this tag"
                     place = self._table.place(row[0], self._cell(template))
                     self.problems.append(place.problem(what, hint, code="E205"))

@@ -4,23 +4,16 @@ Belongs here: looking through manifests for that alone. Not here: what rosters b
 (snapshot.py).
 """
 
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
 from reconciler.core.text import fold_case
-from reconciler.errors import ManifestError
-from reconciler.errors import Problem
-from reconciler.manifest.rosters.template import Template
-from reconciler.manifest.rosters.template import compiled
-from reconciler.parsing.paths import unsayable
+from reconciler.errors import ManifestError, Problem
+from reconciler.manifest.rosters.template import Template, compiled
+from reconciler.manifest.sources import find_manifests, read_manifest
+from reconciler.parsing.display import is_secret_path
 from reconciler.parsing.tree import read_tree
-from reconciler.manifest.sources import find_manifests
-from reconciler.manifest.sources import read_manifest
-
-
-
 
 
 def find_secret_columns(
@@ -52,7 +45,9 @@ def _taken(
     for entry in rosters if isinstance(rosters, list) else ():
         if isinstance(entry, dict) and _is_of(entry, directory, folder, into):
             for path, text in _texts(entry.get("contacts"), ()):
-                template = compiled(text, header, secret=True) if unsayable(("contacts", *path)) else None
+                template = (
+                    compiled(text, header, secret=True) if is_secret_path(("contacts", *path)) else None
+                )
                 if isinstance(template, Template):
                     yield from ((".".join(path), header[column]) for column in template.columns)
 

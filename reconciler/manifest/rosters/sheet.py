@@ -29,7 +29,7 @@ from reconciler.manifest.rosters.workbook import (
     unescape,
 )
 from reconciler.model.documents import CELLS_MAX, COLUMNS_MAX, UNSAID, sheet_file_name
-from reconciler.parsing.build import shown
+from reconciler.parsing.display import show_value
 
 _MERGED_SHOWN_MAX = 20
 _WHOLE_MAX = 10**15  # numbers below it have all their digits
@@ -413,7 +413,7 @@ class _Cells:
         elif kind != "b":
             found = text if shows_texts(code) else None
         if found is None:
-            return "", f"{held} that its format shows in another way ({shown(code or 'a built-in one')})"
+            return "", f"{held} that its format shows in another way ({show_value(code or 'a built-in one')})"
         return found, ""
 
 

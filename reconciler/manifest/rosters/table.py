@@ -11,7 +11,7 @@ from itertools import islice
 from reconciler.core.text import is_blank, normalize_unicode, trim_edges
 from reconciler.errors import Problem
 from reconciler.model.documents import COLUMNS_MAX, ROWS_MAX, Place
-from reconciler.parsing.characters import HINT, UNFIT, complaint
+from reconciler.parsing.display import CHARACTER_HINT, UNFIT_CHARACTERS, describe_character
 
 _PROBLEMS_MAX = 1000  # of one file, as many as one run shows; a wrong delimiter would be one a row
 
@@ -208,7 +208,7 @@ def _header_problems(header: tuple[str, ...], file: str, number: int) -> Iterato
 
 
 def _unfit_title(name: str) -> bool:
-    return bool(UNFIT.search(name)) or "{" in name or "}" in name
+    return bool(UNFIT_CHARACTERS.search(name)) or "{" in name or "}" in name
 
 
 def _row_problems(cells: list[str], header: tuple[str, ...]) -> Iterator[tuple[int, str, str, str]]:
@@ -218,6 +218,6 @@ def _row_problems(cells: list[str], header: tuple[str, ...]) -> Iterator[tuple[i
         what = f"the row has {len(cells)} cells; the header has {len(header)}."
         yield at, what, "put quotes around a cell that holds the delimiter", "E501"
     for cell, text in enumerate(cells, start=1):
-        found = None if text.isascii() and text.isprintable() else UNFIT.search(text)
+        found = None if text.isascii() and text.isprintable() else UNFIT_CHARACTERS.search(text)
         if found:
-            yield cell, f"the cell holds {complaint(found[0])}.", HINT, "E509"
+            yield cell, f"the cell holds {describe_character(found[0])}.", CHARACTER_HINT, "E509"

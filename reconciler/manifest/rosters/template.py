@@ -8,7 +8,7 @@ from msgspec import Struct
 from reconciler.core.suggest import did_you_mean
 from reconciler.core.text import is_blank, trim_edges
 from reconciler.manifest.rosters.table import column_name
-from reconciler.parsing.build import shown
+from reconciler.parsing.display import show_value
 
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
@@ -64,7 +64,7 @@ def compiled(
         if found[0] in ("{{", "}}"):
             pieces.append(found[0][0])
         elif column is None:
-            where = "this template" if secret else repr(shown(text))
+            where = "this template" if secret else repr(show_value(text))
             return f"a brace is left alone in {where}.", "write {Column}, or {{ for a brace"
         elif (name := column_name(column)) in header:
             pieces.append(header.index(name))
@@ -83,11 +83,11 @@ def _unknown(column: str, header: Sequence[str], *, secret: bool, titled: bool) 
     if not titled:
         listed = "check that the first row of the roster holds the names of its columns"
     else:
-        listed = f"the columns are: {shown(', '.join(header), most=200)}"
+        listed = f"the columns are: {show_value(', '.join(header), most=200)}"
     if secret:
         return UnknownColumn("this template names a column that the roster does not have.", listed)
     return UnknownColumn(
-        f"the roster has no column {shown(column)!r}.", did_you_mean("column", column, header, listed)
+        f"the roster has no column {show_value(column)!r}.", did_you_mean("column", column, header, listed)
     )
 
 

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from reconciler.manifest.rosters.numberformats import GENERAL, built_in, is_code
 from reconciler.manifest.rosters.package import Outline, Package
-from reconciler.parsing.build import shown
-from reconciler.parsing.characters import UNFIT
+from reconciler.parsing.display import UNFIT_CHARACTERS, show_value
 
 _LIST_MAX = 8 * 1024 * 1024  # bytes of the list of sheets
 _BOOK, _RELATIONS = "xl/workbook.xml", "xl/_rels/workbook.xml.rels"
@@ -44,20 +43,20 @@ def find_sheet(package: Package, wanted: str) -> Workbook:
         kinds.setdefault(kind, part)
     sheets = list(_sheets(package, targets))
     seen = [one for one, _, hidden in sheets if not hidden]
-    listed = shown(", ".join(seen[:_SHEETS_SHOWN_MAX]))
+    listed = show_value(", ".join(seen[:_SHEETS_SHOWN_MAX]))
     if wanted and all(wanted != one for one, _, _ in sheets):
-        raise package.refusal(f"has no sheet {shown(wanted)!r}.", f"its sheets are: {listed}")
+        raise package.refusal(f"has no sheet {show_value(wanted)!r}.", f"its sheets are: {listed}")
     fitting = [one for one in sheets if one[0] == wanted or (not wanted and not one[2])]
     if len(fitting) != 1:
         what = f"shows {len(fitting)} sheets, and nobody says which is meant."
         raise package.refusal(what, f"add `sheet:` with one of: {listed}")
     chosen, part, hidden = fitting[0]
     if hidden:
-        what = f"the sheet {shown(chosen)!r} of {package.name} is hidden."
+        what = f"the sheet {show_value(chosen)!r} of {package.name} is hidden."
         raise package.mistake(what, "unhide it, so that reviews see it")
     if part not in package:
         raise package.damage()
-    if UNFIT.search(chosen):
+    if UNFIT_CHARACTERS.search(chosen):
         raise package.refusal("has a sheet whose name holds an invisible character.", "rename the sheet")
     texts, styles = kinds.get("sharedStrings", _TEXTS), kinds.get("styles", _STYLES)
     return Workbook(chosen, part, texts if texts in package else "", styles if styles in package else "")

@@ -10,7 +10,7 @@ from reconciler.core.exporting.export import Exported
 from reconciler.manifest.written.files import groups, section
 from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Scope
-from reconciler.parsing.tree import BYTES_MAX, Tree, read_tree
+from reconciler.parsing.tree import TREE_BYTES_MAX, Tree, read_tree
 
 _COLUMN = 3  # where the names of entries stand, counted from 1: two spaces before them
 
@@ -33,7 +33,7 @@ def appended(data: bytes, scope: Scope, entries: Sequence[Exported]) -> bytes | 
     after = again.value.get(plural, {})
     kept = {**again.value, plural: {name: after.get(name) for name in before}} == tree.value
     whole = kept and list(after) == [*before, *names]
-    return grown if whole and not again.problems and len(grown) <= BYTES_MAX // 2 else None
+    return grown if whole and not again.problems and len(grown) <= TREE_BYTES_MAX // 2 else None
 
 
 def _ends_with(tree: Tree, scope: Scope) -> bool:

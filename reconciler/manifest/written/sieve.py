@@ -27,7 +27,7 @@ from reconciler.model.address import Address
 from reconciler.model.documents import Content, Manifest
 from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Scope
-from reconciler.parsing.characters import UNFIT
+from reconciler.parsing.display import UNFIT_CHARACTERS
 from reconciler.parsing.tree import Tree, read_tree
 from reconciler.schema.check import find_mistakes
 from reconciler.schema.shipped import ExtraFields
@@ -61,7 +61,7 @@ def sieved(scope: Scope, entries: Iterable[Exported], rules: Rules, extras: Extr
 def _unfit(one: Exported) -> Iterator[str]:
     """Yield the paths that no file can hold: characters that the reader refuses, in a value or a name."""
     for path, value in one.fields.items():
-        bad = UNFIT.search(path) or (isinstance(value, str) and UNFIT.search(value))
+        bad = UNFIT_CHARACTERS.search(path) or (isinstance(value, str) and UNFIT_CHARACTERS.search(value))
         if bad or len(path) > _KEY_MAX or normalize_unicode("NFC", path) != path:
             yield path
 

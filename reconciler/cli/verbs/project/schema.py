@@ -2,15 +2,12 @@
 
 import json
 import os
+
 from reconciler.cli.console import output
 from reconciler.errors import InputError
 from reconciler.report.json import report_json
-from reconciler.settings.reading import read_settings
-from reconciler.settings.reading import working_folder
 from reconciler.schema import shipped
-
-
-
+from reconciler.settings.reading import read_settings, working_folder
 
 
 def schema(*, name: str | None, config: str | None, as_json: bool) -> int:

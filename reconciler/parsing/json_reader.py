@@ -1,17 +1,20 @@
-"""JSON text to the builder: strict, with positions, and numbers kept as they were written.
+"""JSON read strictly: as a tree with positions, and as rows of texts. Numbers stay as they were written.
 
-The same language as the YAML form. It has a scanner of its own because YAML parsers refuse some
+The tree has the same language as the YAML form. It has a scanner of its own because YAML parsers refuse some
 JSON (escaped surrogate pairs, long keys) and the standard library gives no positions.
 """
 
+import json
 import re
 from bisect import bisect_right
+from collections.abc import Callable, Iterator
 from json import JSONDecodeError
 from json.decoder import scanstring  # type: ignore[attr-defined]  # public since 3.0, absent from the stubs
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from reconciler.core.text import strip_quoted_text
-from reconciler.parsing.build import Builder, Position
+from reconciler.model.documents import UNSAID
+from reconciler.parsing.build import DEPTH_MAX, Builder, Position
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _LITERAL = re.compile(
@@ -124,3 +127,53 @@ class _Scanner:
         what = f"this is not JSON: {seen} where {_WANTED[wanted]} is due."
         hint = "JSON knows no comments, no trailing commas and no NaN"
         self.builder.stop(self._position(), what, hint, code="E101")
+
+
+# --- Objects as rows of texts ---------------------------------------------------------------------
+#
+# For rosters in JSON and the resources of a SCIM directory: keys are joined by dots, digits are kept.
+
+TOO_DEEP = f"objects stand in objects here more than {DEPTH_MAX} deep."
+
+
+class Digits(str):
+    """A number as it stands there. It is an employee's, or a telephone's, and keeps all its digits."""
+
+    __slots__ = ()
+
+
+def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key occurs twice in an object here.")
+    return found
+
+
+def _refuse_constant(_: str) -> NoReturn:
+    raise ValueError("NaN and Infinity are no JSON.")
+
+
+# Raises ValueError, whose text is a sentence unless it is a JSONDecodeError, and RecursionError.
+EXACT_DECODER = json.JSONDecoder(
+    object_pairs_hook=_build_object, parse_int=Digits, parse_float=Digits, parse_constant=_refuse_constant
+)
+
+# Every type that the decoder makes of what is no object.
+JSON_TEXTS: dict[type, Callable[[Any], str]] = {
+    str: str,
+    Digits: str,
+    bool: lambda value: "true" if value else "false",
+    type(None): lambda _: "",
+    list: lambda _: UNSAID,
+}
+
+
+def flatten_object(node: dict[str, Any], above: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """Yield what an object holds, with the keys that lead to it. Raises ValueError where it is too deep."""
+    if depth > DEPTH_MAX:
+        raise ValueError(TOO_DEEP)
+    for key, value in node.items():
+        if isinstance(value, dict):
+            yield from flatten_object(value, f"{above}{key}.", depth + 1)
+        else:
+            yield above + key, value

@@ -1,0 +1,422 @@
+"""YAML text to the builder: strict, with positions. The YAML library parses and constructs nothing.
+
+Alias, anchor, merge key, tag and second document are refused. First come the rules of YAML 1.2 that the C
+parser does not hold (found in the text), then its events.
+
+No message quotes text of the file: a secret that begins with `!`, `*`, `&` or `{`, and that nobody put in
+quotes, is a tag, an alias, an anchor or a key to YAML. Line and column say which text is meant.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import yaml
+
+from reconciler.core.text import strip_quoted_text
+from reconciler.parsing.build import GAP, Builder, Position
+from reconciler.parsing.display import describe_character
+
+# --- Rules of YAML 1.2 that the C parser does not hold --------------------------------------------
+#
+# The C parser (libyaml) reads YAML 1.1, and does not hold all of its rules: it takes a text that goes on to
+# the left of its key, `#` right behind a value, `?text` as `text`; and it takes no escaped surrogate pair, as
+# JSON writes every emoji. Another reader refuses such a file, or reads something else in it. The checks below
+# look at the text only where it gives cause to: nearly every file gives none. The cases are those of the YAML
+# test suite, which `tests/manifest/test_yaml_suite.py` runs.
+
+
+_BREAK = re.compile(r"\r\n?|\n")
+_BLANK = frozenset(" \t\r\n")
+
+Span = tuple[int, int]  # characters of the text, the end not included
+Parse = Callable[[str], Iterator[Any]]  # the events of a text
+
+
+class Breach(NamedTuple):
+    """A rule that a text breaks: where (in characters from its start), what to say, and its code."""
+
+    at: int
+    what: str
+    next: str
+    code: str
+
+
+def locate_index(text: str, index: int) -> Position:
+    """Return line and column of a character, as the parser counts them."""
+    breaks = list(_BREAK.finditer(text, 0, index))
+    return len(breaks) + 1, index - (breaks[-1].end() if breaks else 0) + 1
+
+
+# --- Directives -----------------------------------------------------------------------------------
+
+_DIRECTIVE = re.compile(r"^%(?:TAG\b|YAML(?![ \t]+1\.[12][ \t]*(?:[ \t]#.*)?\r?$))", re.MULTILINE)
+
+
+def find_refused_directive(text: str) -> Breach | None:
+    """Return the first directive that is not read: one about tags, or a version that nobody knows."""
+    found = _DIRECTIVE.search(text) if "%" in text else None
+    if found is None:
+        return None
+    if found[0] == "%TAG":  # the parser compares each of these with all others
+        hint = "take the line away; every scalar is text here"
+        return Breach(found.start(), "the directive %TAG is refused.", hint, "E102")
+    what = "this is not YAML: the directive %YAML does not name a version that is read."
+    return Breach(found.start(), what, "take the line away, or write %YAML 1.2", "E101")
+
+
+# --- Lines that continue too far left -------------------------------------------------------------
+
+_LEFT = "indent it with spaces, by more than the key or the dash that it belongs to"
+_ONLY_BRACKETS = re.compile(r"[\[\]{},\s]*(?:#.*)?")
+
+
+def find_line_too_far_left(text: str, span: Span, indent: int, *, quoted: bool) -> Breach | None:
+    """Return the first line of a quoted text, or of what is in brackets, that is not inside of its parent.
+
+    `indent` is the column of the block mapping or list around it, -1 where there is none. Lines of brackets,
+    commas and comments alone may stand anywhere, as people write `key: [` and `]`: they say nothing.
+    """
+    for found in _BREAK.finditer(text, *span):
+        start = found.end()
+        stop = _BREAK.search(text, start)
+        line = text[start : stop.start() if stop else len(text)]
+        depth = len(line) - len(line.lstrip(" "))
+        silent = not line.strip() if quoted else _ONLY_BRACKETS.fullmatch(line)
+        if depth > indent or silent or start >= span[1]:
+            continue
+        tab = line[depth] == "\t"
+        what = (
+            "a tab stands in the indentation of it" if tab else "it goes on to the left of what it belongs to"
+        )
+        kind = "a quoted text" if quoted else "what is in brackets"
+        return Breach(
+            start + depth, f"this is not YAML: {kind} has several lines, and {what}.", _LEFT, "E120"
+        )
+    return None
+
+
+def find_deep_blank_lines(text: str, start: int, value: str) -> Breach | None:
+    """Return the line below an empty block text that is less indented than the blank lines above it.
+
+    The parser would end the text there, and take the line for a comment. `start` is where the block text
+    begins, `value` what the parser read.
+    """
+    head, *lines = text[start:].split("\n")
+    if value.strip("\n") or re.match(r"[|>][+-]?[1-9]", head):
+        return None
+    at, deepest = start + len(head) + 1, 0
+    for line in lines:
+        depth = len(line) - len(line.lstrip(" "))
+        if line.strip():
+            what = "this is not YAML: a block text begins less indented than the blank lines above it."
+            hint = "take the spaces of the blank lines away"
+            return Breach(at + depth, what, hint, "E120") if 0 < depth < deepest else None
+        deepest, at = max(deepest, depth), at + len(line) + 1
+    return None
+
+
+# --- `#` and `?` that are text to YAML ------------------------------------------------------------
+
+# Behind these the parser takes a # for a comment: quotes, brackets, and what begins a value or a block text.
+_BEFORE_HASH = frozenset("\"'[]{},:?|>+-0123456789")
+_BEFORE_QUESTION = _BLANK | frozenset("[{,:")
+
+
+def find_stray_sign(text: str, parse: Parse) -> Breach | None:
+    """Return the first `#` or `?` that the parser takes for a sign, and YAML for a part of a text.
+
+    The text is parsed once more, and only where one of them may stand.
+    """
+    questions = [at for at in _find_sign(text, "?") if _may_begin_text(text, at)]
+    if not questions and not any(at and text[at - 1] in _BEFORE_HASH for at in _find_sign(text, "#")):
+        return None
+    spans, read = _find_scalars(text, parse)
+    starts = [start for start, _ in spans]
+    hidden: list[Span] = []  # comments, in their order
+    hashes: list[Breach] = []
+    for at in _find_sign(text[:read], "#"):
+        if _is_within(at, spans, starts) or (hidden and at < hidden[-1][1]):
+            continue
+        end = _BREAK.search(text, at)
+        hidden.append((at, end.start() if end else len(text)))
+        if at and text[at - 1] not in _BLANK:
+            what = "this is not YAML: a comment needs a blank before its #."
+            hint = "write a blank before the #, or put the text that it belongs to in quotes"
+            hashes.append(Breach(at, what, hint, "E121"))
+    begins = [start for start, _ in hidden]
+    for at in questions:
+        if at < read and not _is_within(at, spans, starts) and not _is_within(at, hidden, begins):
+            what = "a text in brackets that begins with ? is refused: some readers leave the ? out."
+            hashes.append(Breach(at, what, "put the text in quotes", "E122"))
+    return min(hashes, default=None)
+
+
+def _may_begin_text(text: str, at: int) -> bool:
+    return (at == 0 or text[at - 1] in _BEFORE_QUESTION) and text[at + 1 : at + 2] not in _BLANK | {""}
+
+
+def _find_sign(text: str, sign: str) -> Iterator[int]:
+    at = text.find(sign)
+    while at >= 0:
+        yield at
+        at = text.find(sign, at + 1)
+
+
+def _find_scalars(text: str, parse: Parse, *styles: str) -> tuple[list[Span], int]:
+    """Return where the texts of scalars stand, of all or of these styles; and where the parser stopped.
+
+    That is the end, or a mistake, which is told where the text is built. A block text begins behind its
+    first line, which may end with a comment.
+    """
+    spans, end = [], 0
+    try:
+        for event in parse(text):
+            start, end = event.start_mark.index, event.end_mark.index
+            if type(event) is not yaml.ScalarEvent or (styles and event.style not in styles):
+                continue
+            if event.style in ("|", ">"):
+                found = _BREAK.search(text, start, end)
+                start = found.end() if found else end
+            spans.append((start, end))
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError):
+        return spans, end
+    return spans, len(text)
+
+
+def _is_within(at: int, spans: Sequence[Span], starts: Sequence[int]) -> bool:
+    number = bisect_right(starts, at) - 1
+    return number >= 0 and at < spans[number][1]
+
+
+# --- Escapes of characters beyond the first 65,536 ------------------------------------------------
+
+# JSON writes such a character as two escapes, of which each alone is no character. An even number of
+# backslashes before them are characters of their own.
+_HALVES = re.compile(
+    r"(?<!\\)(?P<before>(?:\\\\)*)"
+    r"(?:(?P<pair>\\u[dD][89aAbB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+    r"|(?P<lone>\\(?:u|U0000)[dD][89a-fA-F][0-9a-fA-F]{2}))"
+)
+_FILL = "\ufdd1"  # a noncharacter, for each place that an escape takes and its character does not
+
+
+class FitText(NamedTuple):
+    """A text as the parser can read it, as long as the one that was written.
+
+    `lone` are the halves of pairs that stand alone, each with the character that it is; GAP stands there.
+    """
+
+    text: str
+    lone: tuple[tuple[int, str], ...] = ()
+    filled: bool = False  # whether values may hold what `remove_fill` takes out
+
+
+def fit_escapes(text: str, parse: Parse) -> FitText:
+    """Return the text with the character in the place of two escapes that are one, in double quotes only."""
+    if "\\" not in text or not (found := list(_HALVES.finditer(text))):
+        return FitText(text)
+    whole, _ = _replace_escapes(text, found)
+    quoted, end = _find_scalars(whole, parse, '"')
+    starts = [start for start, _ in quoted]
+    meant = [one for one in found if one.end() > end or _is_within(one.end() - 1, quoted, starts)]
+    fit, lone = _replace_escapes(text, meant)
+    return FitText(fit, lone, bool(meant))
+
+
+def remove_fill(value: str) -> str:
+    """Return a value of a text whose escapes were made fit, without what stood for their length."""
+    return value.replace(_FILL, "")
+
+
+def _replace_escapes(text: str, found: Sequence["re.Match[str]"]) -> tuple[str, tuple[tuple[int, str], ...]]:
+    pieces, lone, at = [], [], 0
+    for one in found:
+        start, length = one.end("before"), one.end() - one.end("before")
+        escapes = one[0][one.end("before") - one.start() :]
+        if one["pair"]:
+            high, low = int(escapes[2:6], 16), int(escapes[8:12], 16)
+            character = chr(0x10000 + (high - 0xD800) * 0x400 + low - 0xDC00)
+        else:
+            character = GAP
+            lone.append((start, chr(int(escapes[-4:], 16))))
+        pieces += [text[at:start], character, _FILL * (length - 1)]
+        at = one.end()
+    return "".join([*pieces, text[at:]]), tuple(lone)
+
+
+# --- Events ---------------------------------------------------------------------------------------
+
+# The C parser is about seven times faster; the pure one accepts the same language, but for a few
+# escapes that the builder checks again.
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+_TABS = "replace the tab by spaces; YAML allows no tabs in the indentation"
+_HINTS = (
+    ("mapping values are not allowed", "quote a value that holds `: `, or check the indentation"),
+    ("cannot start any token", "quote a value that begins with one of @ ` % & * ! | >"),
+    ("expected ':'", "every line of a mapping needs `key: value`"),
+    ("block end", "check the indentation of this line and of the ones above"),
+    ("scanning a quoted scalar", "close the quotation mark"),
+    ("Unicode character escape", "write the character itself; the last one is \\U0010FFFF"),
+    ("flow", "close the bracket or brace, or add the missing comma"),
+)
+_BLOCK = (-1, -1)
+_ALIAS = "write the value out; put a text that begins with * in quotes"
+_ANCHOR = "use `defaults`, or write it out; put a text that begins with & in quotes"
+_TAG = "remove it, for every scalar is text here; put a text that begins with ! in quotes"
+
+
+def build_yaml(text: str, builder: Builder, loader: Any = LOADER) -> None:
+    """Feed the one document of `text` to `builder`. Raises Stop where it cannot be read further."""
+
+    def parse(text: str) -> Iterator[Any]:
+        return parse_events(text, loader)
+
+    _stop_at_breach(find_refused_directive(text), text, builder)
+    # Without a line end the parser drops the last line of a block text where it is blank.
+    text = f"{text}\n" if text.endswith(" ") else text
+    fit = fit_escapes(text, parse)
+    for index, half in fit.lone:
+        what = f"{describe_character(half)} is refused."
+        hint = "write both halves, or the character itself"
+        builder.gap(locate_index(text, index), what, hint, "E105")
+    _stop_at_breach(find_stray_sign(fit.text, parse), text, builder)
+    _feed_events(fit, builder, loader)
+
+
+def parse_events(text: str, loader: Any = LOADER) -> Iterator[Any]:
+    """Yield what the parser says of a text. Raises what it raises: for texts that were read before."""
+    yield from yaml.parse(text, Loader=loader)
+
+
+def _feed_events(fit: FitText, builder: Builder, loader: Any) -> None:
+    text = fit.text
+    documents = 0
+    escapes = "\\" in text
+    scalar = builder.scalar
+    indents = [
+        -1
+    ]  # the column of each open block, the innermost last; that of brackets is the one around them
+    opened: list[tuple[int, int]] = []  # of each open container: its line and index in brackets, else -1
+    for event in _read_events(text, builder, loader):
+        kind = type(event)
+        if kind is yaml.ScalarEvent:
+            style = event.style
+            if style and event.anchor is None and event.tag is None:  # here and not in a function: for speed
+                mark = event.start_mark
+                if event.end_mark.line != mark.line:
+                    _check_lines(text, event, indents[-1], builder)
+                value = remove_fill(event.value) if fit.filled else event.value
+                checked = not (escapes and style == '"')
+                scalar(value, mark.line + 1, mark.column + 1, checked=checked, quoted=True)
+            else:
+                _feed_scalar(event, builder)
+        elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
+            position = _refuse_decorations(event, builder)
+            builder.begin({} if kind is yaml.MappingStartEvent else [], *position)
+            mark = event.start_mark
+            opened.append((mark.line, mark.index) if event.flow_style else _BLOCK)
+            indents.append(indents[-1] if event.flow_style else mark.column)
+        elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+            builder.end()
+            indents.pop()
+            line, start = opened.pop()
+            if line >= 0 and event.end_mark.line != line:
+                span = (start, event.end_mark.index)
+                found = find_line_too_far_left(text, span, indents[-1], quoted=False)
+                _stop_at_breach(found, text, builder)
+        elif kind is yaml.AliasEvent:
+            position = _event_position(event)
+            builder.refuse(position, "this is a YAML alias, which is refused.", _ALIAS, code="E102")
+            builder.refused(*position)
+        elif kind is yaml.DocumentStartEvent:
+            documents += 1
+            if documents > 1:
+                what = "the file holds several documents."
+                builder.stop(_event_position(event), what, "one file for each", code="E102")
+    if not documents:
+        builder.nothing()
+
+
+def _stop_at_breach(breach: Breach | None, text: str, builder: Builder) -> None:
+    if breach is not None:
+        position = locate_index(text, breach.at)
+        builder.stop(position, breach.what, breach.next, code=breach.code)
+
+
+def _check_lines(text: str, event: Any, indent: int, builder: Builder) -> None:
+    """Stop at a line of a text of several lines that YAML refuses, and the parser does not."""
+    start, end = event.start_mark.index, event.end_mark.index
+    if event.style in ("|", ">"):
+        found = find_deep_blank_lines(text, start, event.value)
+    else:
+        found = find_line_too_far_left(text, (start, end), indent, quoted=True)
+    _stop_at_breach(found, text, builder)
+
+
+def _feed_scalar(event: Any, builder: Builder) -> None:
+    mark, text, style = event.start_mark, event.value, event.style
+    line, column = mark.line + 1, mark.column + 1
+    if event.anchor is not None or event.tag is not None:
+        _refuse_decorations(event, builder)
+        if not text:  # `!text` and `&text` alone: what was meant as the value is the tag or the anchor
+            builder.refused(line, column)
+            return
+    if style:
+        builder.scalar(text, line, column, checked=style != '"', quoted=True)
+        return
+    if text == "-":  # only in brackets: elsewhere it begins an item
+        what = "this is not YAML: a dash in brackets is no text."
+        builder.stop((line, column), what, "put it in quotes", code="E122")
+    if text == "<<":
+        hint = "use `defaults`, or write it out"
+        builder.refuse((line, column), "the merge key << is refused.", hint, code="E102")
+        builder.refused(line, column)
+        return
+    builder.scalar(text, line, column, null=text in _NULLS)
+
+
+def _refuse_decorations(event: Any, builder: Builder) -> Position:
+    position = _event_position(event)
+    if event.anchor is not None:
+        builder.refuse(position, "this is a YAML anchor, which is refused.", _ANCHOR, code="E102")
+    if event.tag is not None:
+        builder.refuse(position, "this is a YAML tag, which is refused.", _TAG, code="E102")
+    return position
+
+
+def _event_position(event: Any) -> Position:
+    return event.start_mark.line + 1, event.start_mark.column + 1
+
+
+def _read_events(text: str, builder: Builder, loader: Any) -> Iterator[Any]:
+    parser = loader(text)
+    try:
+        # After the last there is none. `yaml.parse` would ask twice for each.
+        yield from iter(parser.get_event, None)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        position = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        said = " ".join(part for part in (error.context, error.problem) if part)
+        hint = next((hint for sign, hint in _HINTS if sign in said), "check the quotes and the indentation")
+        if _has_tab(text, position):
+            hint = _TABS
+        what = f"this is not YAML: {strip_quoted_text(error.problem or error.context)}."
+        builder.stop(position, what, hint, code="E101")
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
+        # The pure parser raises these for escapes beyond Unicode and for characters it will not read.
+        what = f"this is not YAML: {type(error).__name__}."
+        builder.stop((1, 1), what, "check the quotes and the escapes", code="E101")
+    finally:
+        parser.dispose()
+
+
+def _has_tab(text: str, position: Position) -> bool:
+    """Whether a tab stands where the parser stopped, or in the indentation of that line."""
+    lines = text.split("\n", position[0])
+    line = lines[position[0] - 1] if len(lines) >= position[0] else ""
+    indentation = line[: len(line) - len(line.lstrip())]
+    return "\t" in indentation or line[position[1] - 1 : position[1]] == "\t"
