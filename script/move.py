@@ -23,7 +23,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -122,6 +122,15 @@ def _read_moves() -> list[tuple[str, str]]:
     return [(line[0], line[1]) for line in lines if line]
 
 
+@dataclass(frozen=True)
+class Renamed:
+    """A name of a module, or with "" for the module a word of any row, and what takes its place."""
+
+    module: str
+    pattern: str
+    becomes: str
+
+
 class Tree:
     """The text of every file, in memory until `write`: a move that fails half way leaves nothing behind."""
 
@@ -138,7 +147,7 @@ class Tree:
         self.before = dict(self.texts)
         self.moved: list[tuple[str, str]] = []  # files and folders, in order
         self.gone: list[str] = []  # modules that stand in another one now
-        self.renamed: list[tuple[str, str]] = []  # patterns and names: what planted defects have to follow
+        self.renamed: list[Renamed] = []  # what planted defects have to follow
         self.remarks: list[str] = []
 
     def python(self) -> list[str]:
@@ -207,13 +216,13 @@ def _move_module(tree: Tree, old: Place, new: Place) -> None:
     _change_mentions(tree, old, new)
     _change_contracts(tree, old, new)
     tree.move(old.path, new.path)
-    tree.renamed.append((rf"\b{old.as_member[1]}(?=[:.])", new.as_member[1]))  # `in = 'paging:walk'`
+    tree.renamed.append(Renamed("", rf"\b{old.as_member[1]}(?=[:.])", new.as_member[1]))  # 'paging:walk'
 
 
 def _change_mentions(tree: Tree, old: Place, new: Place) -> None:
     package, stem = new.as_member
     for name in tree.python():
-        if old.as_member[1] in tree.texts[name]:
+        if _may_import(name, tree.texts[name], old):
             source = Source(name, tree.texts[name])
             tree.texts[name] = source.edited(source.follow(old.as_member, stem, package))
     dotted = rf"(?<![\w.]){re.escape(old.dotted)}(?!\w)"
@@ -271,7 +280,7 @@ def _merge_module(tree: Tree, old: Place, new: Place) -> None:
     tree.remove(old.path)
     _change_mentions(tree, old, new)
     _drop_from_contracts(tree, old)
-    tree.renamed.append((rf"\b{old.as_member[1]}(?=[:.])", new.as_member[1]))
+    tree.renamed.append(Renamed("", rf"\b{old.as_member[1]}(?=[:.])", new.as_member[1]))
 
 
 def _both(source: "Source", target: "Source") -> tuple[tuple["Source", "Source"], tuple["Source", "Source"]]:
@@ -378,7 +387,7 @@ def _rename(tree: Tree, old: Place, name: str) -> None:
     bare = old.name.rpartition(".")[2]
     short = old.path.removeprefix("reconciler/")
     tree.change(lambda text: _rename_beside(text, bare, name, short), ".md", ".py")
-    tree.renamed.append((rf"\b{re.escape(bare)}\b", name))
+    tree.renamed.append(Renamed(old.as_member[1], rf"\b{re.escape(bare)}\b", name))
     for number, line in enumerate(tree.texts[old.path].split("\n"), 1):
         if re.search(rf"\b{re.escape(bare)}\b", line):
             tree.remarks.append(f"{old.path}:{number}: {line.strip()}")
@@ -386,7 +395,7 @@ def _rename(tree: Tree, old: Place, name: str) -> None:
 
 def _rename_global(tree: Tree, old: Place, name: str) -> None:
     for path in sorted(tree.python(), key=lambda path: path != old.path):  # its own module is asked first
-        if old.name not in tree.texts[path]:
+        if old.name not in tree.texts[path] or not _may_import(path, tree.texts[path], old):
             continue
         source = Source(path, tree.texts[path])
         edits = source.follow(old.as_member, name, old.dotted)
@@ -394,6 +403,12 @@ def _rename_global(tree: Tree, old: Place, name: str) -> None:
             raise MoveError(f"{path} has {name} already")
         text = source.edited(edits)
         tree.texts[path] = text.replace(f"`{old.name}`", f"`{name}`") if edits else text
+
+
+def _may_import(path: str, text: str, place: Place) -> bool:
+    """Whether a file can mean a module or its names: parsing every file for each move takes minutes."""
+    package, stem = Place(place.path).as_member
+    return path == place.path or place.dotted in text or (f"from {package} import " in text and stem in text)
 
 
 def _rename_method(tree: Tree, source: "Source", old: Place, name: str) -> None:
@@ -411,7 +426,7 @@ def _rename_method(tree: Tree, source: "Source", old: Place, name: str) -> None:
 
 def _rename_beside(text: str, name: str, becomes: str, path: str) -> str:
     """Rename a name in code quotes on the lines that name its file too: rows of tables, remarks."""
-    if path not in text:
+    if path not in text or f"{name}`" not in text:
         return text
     quoted = re.compile(rf"`((?:\w+\.)?){re.escape(name)}`")
     return "\n".join(
@@ -446,12 +461,16 @@ def _move_definition(tree: Tree, old: Place, path: str) -> None:
     joined = f"{target.text.rstrip()}\n\n\n{cut.strip()}\n"
     tree.texts[path] = with_imports(Source(path, joined).edited(target.drop_import(old)), imports)
     for name in tree.python():
-        if name not in (old.path, path) and old.name in tree.texts[name]:
+        if (
+            name not in (old.path, path)
+            and old.name in tree.texts[name]
+            and _may_import(name, tree.texts[name], old)
+        ):
             one = Source(name, tree.texts[name])
             edits, imported = one.import_from(old, new.dotted)
             tree.texts[name] = with_imports(one.edited(edits), imported)
     (_, stem), (_, becomes) = Place(old.path).as_member, new.as_member
-    tree.renamed.append((rf"\b{stem}(?=[:.]{re.escape(old.name)}\b)", becomes))
+    tree.renamed.append(Renamed("", rf"\b{stem}(?=[:.]{re.escape(old.name)}\b)", becomes))
     was, becomes = (one.removeprefix("reconciler/") for one in (old.path, path))
     tree.change(lambda text: text.replace(f"`{old.name}` in `{was}`", f"`{old.name}` in `{becomes}`"), ".md")
 
@@ -709,7 +728,19 @@ class _Mentions(ast.NodeVisitor):
 
     def _annotation(self, node: ast.expr) -> None:
         self._texts(node, exact=False)
+        self._quoted_members(node)
         self.visit(node)
+
+    def _quoted_members(self, node: ast.AST) -> None:
+        """Follow `"module.Name"` in a quoted annotation."""
+        for one in ast.walk(node):
+            if isinstance(one, ast.Constant) and isinstance(one.value, str) and f".{self.old}" in one.value:
+                start, end = self.source.span(one)
+                text = self.source.text[start:end]
+                for stem in re.findall(rf"(\w+)\.{self.old}\b", text):
+                    if self._is_module(stem):
+                        text = re.sub(rf"\b{stem}\.{self.old}\b", f"{stem}.{self.new}", text)
+                        self.edits.append((start, end, text))
 
     def _texts(self, node: ast.AST, *, exact: bool) -> None:
         words = {
@@ -721,7 +752,7 @@ class _Mentions(ast.NodeVisitor):
         for one in ast.walk(node) if self._means(self.old) else ():
             if isinstance(one, ast.Constant) and isinstance(one.value, str) and id(one) not in words:
                 start, end = self.source.span(one)
-                pattern = rf"(?<=^['\"]){self.old}(?=['\"]$)" if exact else rf"\b{self.old}\b"
+                pattern = rf"(?<=^['\"]){self.old}(?=['\"]$)" if exact else rf"(?<!\.)\b{self.old}\b"
                 self.edits.append((start, end, re.sub(pattern, self.new, self.source.text[start:end])))
 
     def _within(self, node: ast.AST, body: Iterable[ast.AST], *, of_class: bool) -> None:
@@ -817,7 +848,7 @@ def _name_span(source: Source, node: ast.stmt, name: str) -> tuple[int, int]:
 # --- Planted defects ------------------------------------------------------------------------------
 
 
-def _mend_planted(renamed: Iterable[tuple[str, str]]) -> list[str]:
+def _mend_planted(renamed: Sequence[Renamed]) -> list[str]:
     """Rename in each row that lost its function or expression, where that gives it a place again.
 
     Return the rows that have no place still.
@@ -830,33 +861,53 @@ def _mend_planted(renamed: Iterable[tuple[str, str]]) -> list[str]:
         for number, row in enumerate(rows):
             if _has_place(row, package):
                 continue
-            becomes = row
-            for pattern, name in renamed:
-                becomes = _renamed_row(becomes, pattern, name)
-            if _has_place(becomes, package):
-                rows[number] = becomes
-            else:
+            mended = (becomes for becomes in _renamed_rows(row, renamed) if _has_place(becomes, package))
+            rows[number] = next(mended, row)
+            if rows[number] is row:
                 named = re.search(r"(?m)^(?:name|statement) = .*", row)
                 lost.append(f"{file.relative_to(ROOT)}: {named[0] if named else row}: the row has no place")
         file.write_text("".join(rows), "utf-8")
     return lost
 
 
-def _renamed_row(row: str, pattern: str, name: str) -> str:
+def _renamed_rows(row: str, renamed: Sequence[Renamed]) -> Iterator[str]:
+    """Return what a row may say now, the likeliest first.
+
+    In one run several modules may rename a function of one name. Then the name means that of the module that
+    the row is about, and behind another module and a dot, or alone in other rows, that of the other one.
+    """
+    within = re.search(r"(?m)^in = ['\"](?:[\w.]*\.)?(\w+):", row)
+    places = [one for one in renamed if not one.module]
+    own = [one for one in renamed if within and one.module == within[1]]
+    behind = [
+        Renamed("", rf"(?<=\b{one.module}\.){one.pattern}", one.becomes) for one in renamed if one.module
+    ]
+    alone = [Renamed("", rf"(?<!\.){one.pattern}", one.becomes) for one in own]
+    used = [one for one in renamed if one.module and re.search(one.pattern, row)]
+    for tried in ([*alone, *behind], [*own, *behind], [*own, *behind, *used], used):
+        for order in ([*tried, *places], [*places, *tried]):
+            yield _renamed_row(row, order)
+    for one in used:
+        yield _renamed_row(row, [*own, *behind, one, *places])
+
+
+def _renamed_row(row: str, renamed: Iterable[Renamed]) -> str:
     fixed = ("name =", "tests =", "statement =")
     lines = row.splitlines(keepends=True)
-    return "".join(line if line.startswith(fixed) else re.sub(pattern, name, line) for line in lines)
+    for one in renamed:
+        lines = [line if line.startswith(fixed) else re.sub(one.pattern, one.becomes, line) for line in lines]
+    return "".join(lines)
 
 
 def _has_place(block: str, package: Package) -> bool:
     """Whether a row names what is there, and can be planted."""
     for row in (row for rows in tomllib.loads(block).values() for row in rows if "in" in row):
+        if not package.has(row["in"]):
+            return False
         olds, news = ([part] if isinstance(part, str) else part for part in (row["old"], row["new"]))
         try:
             package.places([Edit(row["in"], old, new) for old, new in zip(olds, news, strict=True)])
         except NoPlaceError:
-            return False
-        if not package.has(row["in"]):
             return False
     return True
 

@@ -1,5 +1,6 @@
 """script/move: what it renames, what it must not, and that a move of the project can be taken back."""
 
+import ast
 import shutil
 import subprocess
 import sys
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import effort
 import pytest
-from project.test_tidy import ROOT, committed
+from project.test_tidy import ROOT, committed, modules, name, tree
 
 CONTRACTS = """\
 [[tool.importlinter.contracts]]
@@ -106,12 +107,12 @@ class Project:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    for name, text in FILES.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text, "utf-8")
-    for name in ("script/move.py", "tests/sabotage/anchors.py"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, tmp_path / name)
+    for path, text in FILES.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text, "utf-8")
+    for path in ("script/move.py", "tests/sabotage/anchors.py"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / path, tmp_path / path)
     subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
     return Project(tmp_path)
 
@@ -248,27 +249,30 @@ def test_a_defect_that_lost_its_place_is_named(project: Project) -> None:
     assert "name = 'nothing is reached': the row has no place" in moved.stdout
 
 
-THERE = """\
-reconciler/manifest/rosters                     reconciler/manifest/tables
-reconciler/core/comparing/taken.py:same         reads_back_as     # a word that stands everywhere
-reconciler/core/comparing/taken.py:Reading      ReadBack
-reconciler/errors.py:plainly                    unwrap_exception_group
-reconciler/aside.py                             reconciler/threads.py
-reconciler/cli/verbs/writing/owning.py          reconciler/cli/verbs/writing/adopt_forget.py
-"""
-BACK = """\
-reconciler/cli/verbs/writing/adopt_forget.py    reconciler/cli/verbs/writing/owning.py
-reconciler/threads.py                           reconciler/aside.py
-reconciler/errors.py:unwrap_exception_group     plainly
-reconciler/core/comparing/taken.py:ReadBack     Reading
-reconciler/core/comparing/taken.py:reads_back_as same
-reconciler/manifest/tables                      reconciler/manifest/rosters
-"""
+def moves_of_the_project() -> tuple[str, str]:
+    """Return a package, every fortieth module and a public function of each, moved; and the way back."""
+    found = [(path, functions) for path in modules() if (functions := public_functions(path))]
+    pairs = [("reconciler/store", "reconciler/store_moved")]
+    for path, functions in found[::40]:
+        if (place := name(path)) and not place.startswith("reconciler/store"):
+            moved = place.replace(".py", "_moved.py")
+            pairs += [(f"{place}:{functions[0]}", f"{place}:{functions[0]}_moved"), (place, moved)]
+    there = "".join(f"{old} {new}\n" for old, new in pairs)
+    return there, "".join(f"{new} {old}\n" for old, new in reversed(pairs))
+
+
+def public_functions(path: Path) -> list[str]:
+    """Those whose name stands in this module alone: another one of its name may be bound beside it."""
+    every = [
+        one.name for module in modules() for one in tree(module).body if isinstance(one, ast.FunctionDef)
+    ]
+    own = [one.name for one in tree(path).body if isinstance(one, ast.FunctionDef)]
+    return [one for one in own if "_" in one[1:-1] and not one.startswith("_") and every.count(one) == 1]
 
 
 @effort.proofs_only()
 def test_moves_over_the_whole_project_and_back_change_nothing(tmp_path: Path) -> None:
-    """Planted defects carry each move: the tool looks every one of them up, there and back."""
+    """Imports, planted defects and docs carry each move, there and back."""
     for path in committed():
         target = tmp_path / "there" / path.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -277,9 +281,9 @@ def test_moves_over_the_whole_project_and_back_change_nothing(tmp_path: Path) ->
     subprocess.run(["git", "init", "--quiet"], cwd=project.folder, check=True)
     before = project.all_texts()
 
-    for name, moves in (("there.txt", THERE), ("back.txt", BACK)):
-        (tmp_path / name).write_text(moves, "utf-8")
-        moved = project.move("--file", str(tmp_path / name))
+    for moves in moves_of_the_project():
+        (tmp_path / "moves.txt").write_text(moves, "utf-8")
+        moved = project.move("--file", str(tmp_path / "moves.txt"))
         assert moved.returncode == 0, moved.stdout + moved.stderr
         imported = subprocess.run(
             [

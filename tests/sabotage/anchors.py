@@ -83,6 +83,11 @@ class Module:
         """Every name that something here has, so that a name in a defect that nothing has is noticed."""
         return frozenset(_bound(self.tree)) | frozenset(dir(builtins)) | {"__name__", "__file__"}
 
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Every name and attribute that is used here: a place without new names is nowhere else."""
+        return _words(self.tree)
+
 
 @dataclass(frozen=True)
 class Scope:
@@ -201,8 +206,20 @@ class Package:
         yield list(_unrenamed(self._modules, readings))
 
 
+def _words(node: ast.AST) -> frozenset[str]:
+    used = ast.walk(node)
+    return frozenset(
+        one.id if isinstance(one, ast.Name) else one.attr
+        for one in used
+        if isinstance(one, ast.Name | ast.Attribute)
+    )
+
+
 def _unrenamed(modules: Iterable[Module], readings: Iterable[Reading]) -> Iterator[Site]:
-    for module in modules:
+    # Looking at every node of the package takes seconds, so modules that cannot hold the place are left out.
+    readings = list(readings)
+    needed = [frozenset[str]().union(*map(_words, reading.nodes)) for reading in readings]
+    for module in (one for one in modules if any(words <= one.words for words in needed)):
         yield from (
             site for site in _sites(Scope(module, "*", module.tree), readings) if not site.fit.renamed
         )
