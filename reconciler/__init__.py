@@ -48,7 +48,7 @@ if TYPE_CHECKING:
         UnknownAddress,
         UnsafePlan,
     )
-    from reconciler.files.planfile import read_plan, write_plan
+    from reconciler.files.plan_file import read_plan, write_plan
     from reconciler.library import Project, Proposal, apply, apply_async, plan, plan_async
     from reconciler.model.messaging.messages import (
         BulkResource,
@@ -152,7 +152,7 @@ __all__ = [
 
 # Where each name is defined; a test compares it with the imports for type checkers above.
 _HOMES = {
-    "reconciler.files.planfile": "read_plan write_plan",
+    "reconciler.files.plan_file": "read_plan write_plan",
     "reconciler.errors": (
         "DirectoryError FileError InDoubt InputError LockHeld Malformed ManifestError MissingExtra "
         "NotFound Permanent Problem ReconcilerError Refused Rejected ServiceError SettingsError StalePlan "

@@ -318,18 +318,18 @@ class ProgramError(ReconcilerError):
         self.places = places
 
 
-def plainly(group: BaseExceptionGroup[BaseException]) -> BaseException:
+def unwrap_exception_group(group: BaseExceptionGroup[BaseException]) -> BaseException:
     """Return the first of what a user can meet, where a group holds nothing else; else the group.
 
     Reads run side by side: when the service refuses, several of them may say so at once.
     """
     told, others = group.split(ReconcilerError)
-    return group if told is None or others is not None else next(_leaves(told))
+    return group if told is None or others is not None else next(_leaf_errors(told))
 
 
-def _leaves(group: BaseExceptionGroup[ReconcilerError]) -> Iterator[ReconcilerError]:
+def _leaf_errors(group: BaseExceptionGroup[ReconcilerError]) -> Iterator[ReconcilerError]:
     for error in group.exceptions:
         if isinstance(error, BaseExceptionGroup):
-            yield from _leaves(error)
+            yield from _leaf_errors(error)
         else:
             yield error

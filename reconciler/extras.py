@@ -1,7 +1,7 @@
 """What only some need, and is installed apart: the extras of the package, and the error where one is missing.
 
 Belongs here: the table, and whether an extra is there. Not here: importing it, which its users do after
-`require`. `pyproject.toml` says which packages an extra installs; a test holds both against each other.
+`require_extra`. `pyproject.toml` says which packages an extra installs; a test holds both against each other.
 """
 
 import re
@@ -71,17 +71,17 @@ EXTRAS: Mapping[str, Extra] = {
 }
 
 
-def require(name: str) -> None:
+def require_extra(name: str) -> None:
     """Do nothing where this extra is installed, so that it can be imported. Raises MissingExtra."""
-    if not is_installed(name):
+    if not is_extra_installed(name):
         raise MissingExtra(
             f"{EXTRAS[name].use} needs the extra {name}, which is not installed.", next=install_hint(name)
         )
 
 
-def is_installed(name: str) -> bool:
+def is_extra_installed(name: str) -> bool:
     """Whether every module of this extra is found. Imports none of them, at most a package above one."""
-    return all(map(_is_found, EXTRAS[name].modules))
+    return all(map(_is_module_found, EXTRAS[name].modules))
 
 
 def install_hint(*names: str) -> str:
@@ -92,26 +92,26 @@ def install_hint(*names: str) -> str:
     its own; with -P, so that no file of the working directory takes the place of pip.
     """
     libraries = [one for name in names for one in EXTRAS[name].libraries]
-    wanted = [one.required for one in libraries if not _is_found(one.module)]
-    return shlex.join([*_installer(), *(wanted or [one.required for one in libraries])])
+    wanted = [one.required for one in libraries if not _is_module_found(one.module)]
+    return shlex.join([*_install_command(), *(wanted or [one.required for one in libraries])])
 
 
-def _installer() -> tuple[str, ...]:
+def _install_command() -> tuple[str, ...]:
     """Return the command that installs into the environment of this program."""
     python = sys.executable or "python3"
-    if _is_found("pip"):
+    if _is_module_found("pip"):
         return python, "-P", "-m", "pip", "install"
     return "uv", "pip", "install", "--python", python  # uv makes environments without pip
 
 
-def _is_found(module: str) -> bool:
+def _is_module_found(module: str) -> bool:
     try:
         return find_spec(module) is not None
     except ModuleNotFoundError:  # the package above it
         return False
 
 
-def versions(name: str) -> tuple[str, ...]:
+def installed_versions(name: str) -> tuple[str, ...]:
     """Return the packages of an extra with their versions, as far as they are there."""
     found = []
     for package in EXTRAS[name].packages:

@@ -1,36 +1,54 @@
 """What a program gets: plan a project and apply it, in an event loop of its own or in that of the caller.
 
 Belongs here: what of a command is its program's and not its terminal's. Nothing is printed, nobody is asked;
-what is under way can be heard with `logging` (reconciler/logbook.py). What is done stands in pipeline.py.
+progress can be followed with `logging` (reconciler/instrumentation.py). The steps stand in pipeline.py.
 """
 
 import asyncio
 import os
 import secrets
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable
+from collections.abc import Coroutine
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
-
-from msgspec import Struct, structs
-
+from typing import Any
+from typing import TypeVar
+from msgspec import Struct
+from msgspec import structs
 from reconciler import pipeline
 from reconciler.core.planning.duplicates import ambiguous
-from reconciler.core.review.drifts import Drift, drifts, not_applied_yet
+from reconciler.core.review.drifts import Drift
+from reconciler.core.review.drifts import drifts
+from reconciler.core.review.drifts import not_applied_yet
 from reconciler.core.review.exit import exit_code
-from reconciler.core.runs.recover import Standing, Unfinished
+from reconciler.core.runs.recover import Standing
+from reconciler.core.runs.recover import Unfinished
 from reconciler.engine.stop import StopFlag
-from reconciler.errors import InputError, Refused, plainly
+from reconciler.errors import InputError
+from reconciler.errors import Refused
 from reconciler.manifest.cache import Declaration
-from reconciler.model.plans import Change, Consent, Options, Plan, Verdict
-from reconciler.model.runs import Outcome, Run
+from reconciler.model.plans import Change
+from reconciler.model.plans import Consent
+from reconciler.model.plans import Options
+from reconciler.model.plans import Plan
+from reconciler.model.plans import Verdict
+from reconciler.model.runs import Outcome
+from reconciler.model.runs import Run
 from reconciler.model.settings import Settings
-from reconciler.pipeline import Outside, Planned
+from reconciler.pipeline import Outside
+from reconciler.pipeline import Planned
 from reconciler.private_cache import find_state_folder
 from reconciler.report.json import plan_json
 from reconciler.settings.reading import read_settings
-from reconciler.surroundings.checkout import inputs_of, read_checkout
-from reconciler.surroundings.context import read_context
+from reconciler.environment.checkout import collect_inputs
+from reconciler.environment.checkout import read_checkout
+from reconciler.environment.run_context import read_context
+from reconciler.errors import unwrap_exception_group
+
+
+
+
 
 T = TypeVar("T")
 
@@ -251,7 +269,7 @@ def _read(project: Project) -> tuple[Settings, Declaration, Outside]:
     settings = project.settings()
     declared = pipeline.declared(settings, project.variables)
     root = Path(settings.root)
-    checkout = read_checkout(root.resolve(), inputs_of(settings, declared.inputs))
+    checkout = read_checkout(root.resolve(), collect_inputs(settings, declared.inputs))
     context = partial(read_context, project.variables, root, random=secrets.token_hex, checkout=checkout)
     outside = Outside.real(context, unattended=True, state=find_state_folder(project.variables))
     return settings, declared, outside
@@ -280,7 +298,7 @@ async def _plainly(work: Coroutine[Any, Any, T]) -> T:
     try:
         return await work
     except BaseExceptionGroup as group:
-        raise plainly(group) from None
+        raise unwrap_exception_group(group) from None
 
 
 def _alone(work: Callable[[], Coroutine[Any, Any, T]]) -> T:

@@ -3,7 +3,7 @@
 Belongs here: the one rule for files that grow (logs, events, replies) and for what is kept between runs and
 believed (parsed manifests, lists, known stores, the key of the account); a folder that is ours alone, and
 files in it. No link is followed, neither to the folder nor in it. Not here: files that appear whole in the
-place of others (files/whole.py), and what files hold.
+place of others (files/atomic_files.py), and what files hold.
 """
 
 import os

@@ -50,14 +50,14 @@ STOPPED_JSON = b"""\
 def end_now(words: bytes = STOPPED, *, json: bytes = b"", code: int = interrupted) -> None:
     """End the process with `code` and these last words, without waiting for anything.
 
-    What `before_the_end` was given is called first. No other thread is waited for, no buffer is flushed.
+    What `add_cleanup` was given is called first. No other thread is waited for, no buffer is flushed.
     """
     done = _thread.allocate_lock()
     done.acquire()
 
     def last() -> None:
         try:
-            _tidy_up()
+            _run_cleanups()
             os.write(1 if json else 2, json or words)
         except OSError:  # there is no output left
             pass
@@ -72,7 +72,7 @@ def end_now(words: bytes = STOPPED, *, json: bytes = b"", code: int = interrupte
     os._exit(code)
 
 
-def _tidy_up() -> None:
+def _run_cleanups() -> None:
     for tidy in reversed(_tidy):
         try:
             tidy()
@@ -80,16 +80,16 @@ def _tidy_up() -> None:
             continue
 
 
-def starting(_number: int) -> None:
+def end_before_start(_number: int) -> None:
     """End at once: nothing has been written, and nothing is held that a kill would not let go of."""
-    end_now(json=STOPPED_JSON if wants_json(sys.argv) and not _ear.shown else b"")
+    end_now(json=STOPPED_JSON if wants_json(sys.argv) and not _handler.shown else b"")
 
 
-def left_to_others(_number: int) -> None:
+def leave_to_server(_number: int) -> None:
     """Do nothing here: a server has taken the signals, and ends in its own time."""
 
 
-def is_ignored(number: int) -> bool:
+def was_ignored_at_start(number: int) -> bool:
     """Whether this signal was ignored when the process began, which stays so.
 
     A shell lets a job behind `&` ignore SIGINT, `nohup` SIGHUP, `trap "" TERM` SIGTERM: somebody has decided
@@ -99,7 +99,7 @@ def is_ignored(number: int) -> bool:
     return ignored
 
 
-class WhileReporting:
+class HoldWhileReporting:
     """Let the report of what was written get out. A second signal ends the process all the same."""
 
     def __init__(self, already: int = 0) -> None:
@@ -116,11 +116,11 @@ def wants_json(arguments: "Sequence[str]") -> bool:
     return "--format=json" in arguments or ("--format", "json") in pairwise(arguments)
 
 
-class _Ear:
+class _SignalHandler:
     """The handler of the process, the pipe that it fills, and what is to be done."""
 
     def __init__(self) -> None:
-        self.reaction: Reaction = starting
+        self.reaction: Reaction = end_before_start
         self.words, self.code = STOPPED, interrupted
         self.shown = False  # whether something was printed on stdout, behind which no JSON may follow
         self._filled = -1  # the end of the pipe that the handler writes to
@@ -131,7 +131,7 @@ class _Ear:
         self.claim()
         _thread.start_new_thread(self._listen, (readable,))
         for number in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP):
-            if not is_ignored(number):
+            if not was_ignored_at_start(number):
                 _signal.signal(number, self._arrived)
 
     def claim(self) -> bool:
@@ -162,32 +162,32 @@ class _Ear:
         end_now(self.words, code=self.code)
 
 
-_ear = _Ear()
+_handler = _SignalHandler()
 _tidy: "list[Callable[[], object]]" = []
 
 
-def take() -> None:
-    """From now on signals do what `react` says; until it says something, they end the process with 130."""
+def take_over_signals() -> None:
+    """From now on signals do what `set_reaction` said last; before that they end the process with 130."""
     if sys.platform != "win32":  # there Ctrl-C stays a KeyboardInterrupt
-        _ear.take()
+        _handler.take()
 
 
-def claim() -> None:
+def hear_in_event_loop() -> None:
     """Hear signals also where the main thread hangs. To be called within an event loop: it has a pipe too."""
-    _ear.claim()
+    _handler.claim()
 
 
-def react(reaction: "Reaction", words: bytes = STOPPED, *, code: int = interrupted) -> None:
+def set_reaction(reaction: "Reaction", words: bytes = STOPPED, *, code: int = interrupted) -> None:
     """Let signals do this from now on. `words` and `code` are those of an end by force."""
-    _ear.reaction, _ear.words, _ear.code = reaction, words, code
+    _handler.reaction, _handler.words, _handler.code = reaction, words, code
 
 
-def shown() -> None:
+def note_result_shown() -> None:
     """Note that the command has begun to print its result."""
-    _ear.shown = True
+    _handler.shown = True
 
 
-def before_the_end(tidy: "Callable[[], object]") -> "Callable[[], None]":
+def add_cleanup(tidy: "Callable[[], object]") -> "Callable[[], None]":
     """Have `tidy` called where a signal ends the process; return what takes that back."""
     _tidy.append(tidy)
     return lambda: _tidy.remove(tidy)

@@ -20,7 +20,7 @@ class NoCertificates(ValueError):
     """A file holds no certificates that can be used; the text is the rest of a sentence about it."""
 
 
-def context(trust: Trust) -> ssl.SSLContext:
+def make_tls_context(trust: Trust) -> ssl.SSLContext:
     """Return a context that believes these certificates and no others; this system's where none are given.
 
     Raises OSError, of which ssl.SSLError is one.
@@ -38,7 +38,7 @@ def context(trust: Trust) -> ssl.SSLContext:
     return made
 
 
-def certificates(data: bytes) -> tuple[str, int]:
+def parse_certificates(data: bytes) -> tuple[str, int]:
     """Return the certificates of a PEM file, and how many there are; what stands between them is left out.
 
     Raises NoCertificates where there is none, or one of them cannot be read.
@@ -52,12 +52,12 @@ def certificates(data: bytes) -> tuple[str, int]:
     try:
         text = b"\n".join(found).decode("ascii")
         # Loaded as it will be later: what cannot be used is found with the settings, and not in a run.
-        context(Trust(text))
+        make_tls_context(Trust(text))
     except (ssl.SSLError, UnicodeDecodeError):
         raise NoCertificates("holds a certificate that cannot be read") from None
     return text, len(found)
 
 
-def nothing_trusted() -> ssl.SSLContext:
+def make_empty_tls_context() -> ssl.SSLContext:
     """Return a context for connections without TLS: it trusts nobody, and loads nothing from this system."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

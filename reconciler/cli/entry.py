@@ -22,7 +22,7 @@ def main() -> "NoReturn":
     """Run the process's own command line and exit with its code."""
     trouble = output_trouble()
     fill_closed()
-    signals.take()
+    signals.take_over_signals()
     # A command keeps nearly all that it makes, and ends soon: looking for garbage is a tenth of a large plan.
     gc.set_threshold(100_000, 20, 20)
     if trouble:

@@ -6,38 +6,57 @@ Only this wiring belongs here. What is done is in pipeline.py, what is shown in 
 import asyncio
 import os
 import secrets
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from collections.abc import Callable
+from collections.abc import Coroutine
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+from contextlib import contextmanager
+from contextlib import suppress
+from datetime import UTC
+from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
-
+from typing import Any
+from typing import TypeVar
 import click
 from msgspec import structs
-
 from reconciler import signals
-from reconciler.cli.console import output, streams
+from reconciler.cli.console import output
+from reconciler.cli.console import streams
 from reconciler.cli.options import CACHES
 from reconciler.database_urls import hide_url_password as shown_store
 from reconciler.engine.context import token_bytes
 from reconciler.engine.stop import StopFlag
-from reconciler.errors import Interrupted, SettingsError, plainly
-from reconciler.extras import is_installed
-from reconciler.logbook import steps
+from reconciler.errors import Interrupted
+from reconciler.errors import SettingsError
 from reconciler.model.documents import InputFile
 from reconciler.model.runs import Context
 from reconciler.model.settings import Settings
 from reconciler.pipeline import Outside
-from reconciler.private_cache import STATE_FOLDER, find_cache_fault, find_state_folder
-from reconciler.service.http.auth import Concealed, Credentials
+from reconciler.private_cache import STATE_FOLDER
+from reconciler.private_cache import find_cache_fault
+from reconciler.private_cache import find_state_folder
+from reconciler.service.http.auth import Concealed
+from reconciler.service.http.auth import Credentials
 from reconciler.service.http.urls import origin
-from reconciler.settings.reading import ReadSettings, read_settings, working_folder
+from reconciler.settings.reading import ReadSettings
+from reconciler.settings.reading import read_settings
+from reconciler.settings.reading import working_folder
 from reconciler.settings.values import Layers
-from reconciler.spans import trace_id
 from reconciler.store.database import Store
-from reconciler.surroundings.checkout import Checkout, inputs_of, read_checkout
-from reconciler.surroundings.context import read_context
+from reconciler.environment.checkout import Checkout
+from reconciler.environment.checkout import collect_inputs
+from reconciler.environment.checkout import read_checkout
+from reconciler.environment.run_context import read_context
+from reconciler.errors import unwrap_exception_group
+from reconciler.extras import is_extra_installed
+from reconciler.instrumentation import current_trace_id
+from reconciler.instrumentation import step_log
+
+
+
+
 
 T = TypeVar("T")
 
@@ -121,13 +140,13 @@ def _note_once(what: str) -> None:
 @cache
 def _tell_once(what: str) -> None:
     """Tell a step of this command that is taken wherever it is needed."""
-    steps.info("%s", what)
+    step_log.info("%s", what)
 
 
 def checkout_of(settings: Settings, inputs: Sequence[InputFile] = ()) -> Checkout:
     """Return the commit that is checked out, and what of these inputs and of the settings is not as in it."""
     root = Path(settings.root).resolve()
-    return read_checkout(root, inputs_of(settings, inputs))
+    return read_checkout(root, collect_inputs(settings, inputs))
 
 
 def context_of(
@@ -138,7 +157,7 @@ def context_of(
         os.environ,
         Path(settings.root),
         random=secrets.token_hex,
-        recorded=trace_id(),
+        recorded=current_trace_id(),
         checkout=checkout or checkout_of(settings, inputs),
     )
 
@@ -185,20 +204,20 @@ class Signals:
         `words` are said where that end does not come by itself.
         """
         self._applying = True
-        signals.react(self._heard, words)
+        signals.set_reaction(self._heard, words)
 
     def listen(self) -> None:
         """Take the signals of this process, for the task that calls."""
         self._task = asyncio.current_task()
-        signals.claim()  # or only uvloop would hear them, and not while something hangs in it
-        signals.react(self._heard)
+        signals.hear_in_event_loop()  # or only uvloop would hear them, and not while something hangs in it
+        signals.set_reaction(self._heard)
 
     def work_ended(self) -> None:
         """Let nothing cut off the report of what was written; where nothing was, end at the next signal."""
         if self._applying:
-            signals.react(signals.WhileReporting(self._count), _UNTOLD)
+            signals.set_reaction(signals.HoldWhileReporting(self._count), _UNTOLD)
         else:
-            signals.react(signals.starting)
+            signals.set_reaction(signals.end_before_start)
 
     def _heard(self, _number: int) -> float | None:
         """Pass a signal on to the loop. Runs in the thread of the signals."""
@@ -229,14 +248,14 @@ def finish(work: Callable[[Signals], Coroutine[Any, Any, T]]) -> T:
     except asyncio.CancelledError:
         raise Interrupted("stopped before anything was written.", next="run it again") from None
     except BaseExceptionGroup as group:
-        raise plainly(group) from None
+        raise unwrap_exception_group(group) from None
     finally:
         heard.work_ended()
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     """Return uvloop's where it is installed, None for Python's own."""
-    if not is_installed("fast"):
+    if not is_extra_installed("fast"):
         return None
     import uvloop  # noqa: PLC0415 - an extra
 

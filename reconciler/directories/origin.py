@@ -18,12 +18,12 @@ def trusted(ca: str) -> ssl.SSLContext:
     hint = "put the certificates that prove the directory into the file that `ca` names, in the form PEM"
     try:
         if not ca:
-            return tls.context(Trust())
+            return tls.make_tls_context(Trust())
         with Path(ca).open("rb") as file:
             data = file.read(BYTES_MAX + 1)
         if len(data) > BYTES_MAX:
             raise DirectoryFailed(f"its `ca` has over {BYTES_MAX // 1024 // 1024} MiB.", hint)
-        return tls.context(Trust(tls.certificates(data)[0]))
+        return tls.make_tls_context(Trust(tls.parse_certificates(data)[0]))
     except (OSError, ValueError) as error:  # NoCertificates is a ValueError, and so is a path with NUL
         why = str(error) if isinstance(error, tls.NoCertificates) else "cannot be read"
         raise DirectoryFailed(f"its `ca` {why}.", hint) from error

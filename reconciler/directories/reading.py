@@ -8,7 +8,7 @@ from importlib import import_module
 
 from reconciler.core.suggest import did_you_mean
 from reconciler.directories.answers import AnswerRows, DirectoryFailed
-from reconciler.logbook import steps, stopwatch
+from reconciler.instrumentation import start_stopwatch, step_log
 from reconciler.model.documents import ROWS_MAX
 from reconciler.model.settings import Directories, Directory, LdapDirectory, ScimDirectory, SqlDirectory
 from reconciler.parsing.display import show_value
@@ -31,9 +31,9 @@ def read_directory(name: str, directory: Directory, *, rows_max: int = ROWS_MAX)
     """Return what a directory answers, whole. Raises DirectoryFailed, MissingExtra, SettingsError."""
     module, _, function = _READERS[type(directory)].rpartition(".")
     read: Callable[..., AnswerRows] = getattr(import_module(f"reconciler.directories.{module}"), function)
-    took = stopwatch()
+    took = start_stopwatch()
     answer = read(name, directory, rows_max=rows_max)
-    steps.info("directory %s answered; rows: %d, %.1f s", name, len(answer.rows), took())
+    step_log.info("directory %s answered; rows: %d, %.1f s", name, len(answer.rows), took())
     return answer
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from reconciler.directories.answers import AnswerRows, DirectoryFailed
-from reconciler.logbook import steps
+from reconciler.instrumentation import step_log
 
 TRIES = 2  # a directory that changes all the time would be read for ever
 
@@ -19,6 +19,6 @@ def whole(read: Callable[[], AnswerRows]) -> AnswerRows:
             return read()
         except ChangedError as error:
             how = str(error)
-            steps.info("a directory changed while it was read: %s", how)
+            step_log.info("a directory changed while it was read: %s", how)
     hint = "run it again; if it stays so, the directory does not answer as its protocol says"
     raise DirectoryFailed(f"{how} It was read {TRIES} times.", hint)

@@ -13,14 +13,13 @@ from reconciler.engine.context import Outside, ServiceLock
 from reconciler.engine.service_lock import Terms, TicketLock
 from reconciler.engine.stop import StopFlag
 from reconciler.errors import CorruptRecord, LockHeld, SettingsError, StoreError
-from reconciler.logbook import steps
+from reconciler.instrumentation import record_span, step_log
 from reconciler.model.settings import Settings
 from reconciler.service.client import open_client
 from reconciler.service.http.clock import Watched
 from reconciler.service.http.connections import open_connections
 from reconciler.service.http.timing import Timing
 from reconciler.service.profile import load_profile
-from reconciler.spans import span
 from reconciler.store.aside import Offload, within
 from reconciler.store.audit import operator
 from reconciler.store.database import Store
@@ -50,7 +49,7 @@ async def locks(
     # Asked before the lock is ours: whoever holds it until then writes no more, whatever its ticket says.
     before = await within(outside.offload, store.holder, give_up=store.give_up)
     taking = partial(_in_store, store, run, outside.offload)
-    with span("lock"):
+    with record_span("lock"):
         lock = await _waited_for(held, taking, outside.timing, settings.lock.timeout_s, waits)
     if unused is not None:
         return lock, unused
@@ -77,7 +76,7 @@ async def _waited_for(
             if now >= ends_at:
                 raise
             if now >= tell_at:
-                steps.info("another run holds the lock; waiting, %.0f s at most", ends_at - now)
+                step_log.info("another run holds the lock; waiting, %.0f s at most", ends_at - now)
                 waits(f"waiting, {ends_at - now:,.0f} s at most: {str(other).removesuffix('.')}")
                 tell_at = now + tell_s
             await timing.sleep(min(poll_s, ends_at - now))
@@ -95,7 +94,7 @@ async def _in_store(store: Store, run: str, offload: Offload) -> AsyncIterator[L
         # with its process and its lease.
         with suppress(StoreError):
             await within(offload, lock.release, give_up=store.give_up)
-            steps.info("run %s let go of the lock", run)
+            step_log.info("run %s let go of the lock", run)
 
 
 def without_service_lock(settings: Settings, *, shared: bool, unattended: bool) -> ServiceLock | None:

@@ -24,7 +24,7 @@ from reconciler.engine.planning import Planned, check_safe, moment_of
 from reconciler.engine.rehoming import take_over
 from reconciler.engine.resources import Observer
 from reconciler.errors import StalePlan, StoreError
-from reconciler.logbook import steps
+from reconciler.instrumentation import step_log
 from reconciler.model.plans import Consent, Plan, Workspace
 from reconciler.model.runs import EXIT_CODE_WORDS, Context, Outcome, Run
 from reconciler.model.snapshots import RecordedEntity
@@ -72,7 +72,7 @@ async def carry_out(context: RunContext, task: Task, observer: Observer) -> Run 
     if task.command != "resume" and not observer.agrees(planned):
         return None
     about, began = await _begin(context, task)
-    steps.info("run %s begins; changes to carry out: %d", context.run, len(plan.changes))
+    step_log.info("run %s begins; changes to carry out: %d", context.run, len(plan.changes))
 
     def ended(outcome: Outcome) -> None:
         heard.append(outcome)
@@ -98,7 +98,7 @@ async def carry_out(context: RunContext, task: Task, observer: Observer) -> Run 
     resumes = task.unfinished[-1].run if task.command == "resume" else ""
     run = structs.replace(with_settled(run, task.settled), context=about, resumes=resumes, started_at=began)
     run = await end(context, planned, run)
-    steps.info("run %s ended: %s", run.run, run.outcome)
+    step_log.info("run %s ended: %s", run.run, run.outcome)
     return run
 
 

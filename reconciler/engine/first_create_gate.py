@@ -22,7 +22,7 @@ from reconciler.engine.look import ContactGone
 from reconciler.engine.session import NotDone, Session
 from reconciler.engine.stop import Halt
 from reconciler.errors import ReconcilerError, Unauthorized
-from reconciler.logbook import steps
+from reconciler.instrumentation import step_log
 from reconciler.model.address import Address
 from reconciler.model.plans import Change, Create
 from reconciler.model.snapshots import Entity, Scope
@@ -105,7 +105,7 @@ class Firsts:
             if not why or left_s <= 0 or self._run.over() is not None:
                 return why
             pause_s = min(wait_s, left_s)
-            steps.info("%s: no lookup finds it yet; again in %.1f s", entity.address, pause_s)
+            step_log.info("%s: no lookup finds it yet; again in %.1f s", entity.address, pause_s)
             await self._run.pause(pause_s)
             left_s, wait_s = left_s - wait_s, wait_s * 2
 

@@ -12,7 +12,7 @@ costs nothing. Not here: what an intent or a result says (`session.py`, `attempt
 import asyncio
 from functools import partial
 
-from reconciler.aside import aside
+from reconciler.concurrency import run_in_thread
 from reconciler.errors import LockHeld, StoreError
 from reconciler.model.plans import Workspace
 from reconciler.model.runs import Intent
@@ -33,7 +33,7 @@ class Ledger:
         lock: Lock,
         workspaces: tuple[Workspace, ...],
         *,
-        offload: Offload = aside,
+        offload: Offload = run_in_thread,
     ) -> None:
         self.broken: StoreError | None = None
         self._store = store

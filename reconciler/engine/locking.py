@@ -8,13 +8,19 @@ Not here: how the lock is taken, and from when on a plan that is made meanwhile 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator
+from collections.abc import Callable
+from collections.abc import Coroutine
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
-
+from typing import Any
+from typing import TypeVar
 from reconciler.engine.context import RunContext
 from reconciler.engine.resources import Observer
-from reconciler.logbook import steps, stopwatch
+from reconciler.instrumentation import start_stopwatch
+from reconciler.instrumentation import step_log
+
+
+
 
 T = TypeVar("T")
 
@@ -73,9 +79,9 @@ class Locking:
             await _ended(self._taking)
 
     async def _take(self) -> None:
-        took = stopwatch(self._context.timing.monotonic)
+        took = start_stopwatch(self._context.timing.monotonic)
         if await self._lock.take():
-            steps.info("run %s holds the lock in the service, %.1f s", self._context.run, took())
+            step_log.info("run %s holds the lock in the service, %.1f s", self._context.run, took())
 
     async def _may_read(self, taking: "asyncio.Task[None]") -> bool:
         """Whether reading may begin before the lock is taken."""

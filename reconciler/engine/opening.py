@@ -9,7 +9,7 @@ from functools import partial
 
 from reconciler.engine.context import Outside
 from reconciler.errors import StoreError
-from reconciler.logbook import steps, stopwatch
+from reconciler.instrumentation import start_stopwatch, step_log
 from reconciler.model.settings import Settings
 from reconciler.service.http.urls import origin
 from reconciler.service.profile import bring_kinds
@@ -39,9 +39,9 @@ async def opened(settings: Settings, outside: Outside, *, create: bool) -> Async
         root=settings.root,
         create=create,
     )
-    took = stopwatch()
+    took = start_stopwatch()
     store = await within(outside.offload, opening, seconds=open_max_s)
-    steps.info("store opened; shared: %s, %.1f s", "yes" if store.shared else "no", took())
+    step_log.info("store opened; shared: %s, %.1f s", "yes" if store.shared else "no", took())
     try:
         yield store
     finally:

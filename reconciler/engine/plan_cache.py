@@ -11,21 +11,28 @@ standstill.py), what proves that a list is as it was (core/feed.py).
 """
 
 from functools import partial
-
 import msgspec
 from msgspec import Struct
-
 from reconciler.core.feed import Newest
 from reconciler.core.planning.standstill import says_nothing
 from reconciler.engine.context import ReadContext
-from reconciler.engine.following import Asked, as_before
-from reconciler.engine.list_cache import RememberedLists, lists_of
+from reconciler.engine.following import Asked
+from reconciler.engine.following import as_before
+from reconciler.engine.list_cache import RememberedLists
+from reconciler.engine.list_cache import lists_of
 from reconciler.engine.targets import target_of
-from reconciler.logbook import steps
-from reconciler.model.encoding import decode_json, encode_json
-from reconciler.model.plans import Options, Plan, Target
+from reconciler.model.encoding import decode_json
+from reconciler.model.encoding import encode_json
+from reconciler.model.plans import Options
+from reconciler.model.plans import Plan
+from reconciler.model.plans import Target
 from reconciler.model.snapshots import Read
 from reconciler.store.database import Store
+from reconciler.instrumentation import step_log
+
+
+
+
 
 _FORM = "2"  # 1 saw no blanks at the edges of live values, and knew another form of identities
 
@@ -79,10 +86,10 @@ class Standstill:
         kept, plan = await self._context.outside.offload(self._read)
         for one in kept:
             if not await as_before(self._context.client, one.asked, one.newest):
-                steps.info("%s: not as it was when a plan said nothing", one.asked.scope)
+                step_log.info("%s: not as it was when a plan said nothing", one.asked.scope)
                 return None
         if plan is not None:
-            steps.info("nothing has changed since a plan said nothing; lists: %d", len(kept))
+            step_log.info("nothing has changed since a plan said nothing; lists: %d", len(kept))
         return plan
 
     async def keep(self, plan: Plan) -> None:

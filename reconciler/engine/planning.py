@@ -6,14 +6,15 @@ Not here: what the plan says (core/planning/plan.py), how little is read (live/)
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator
+from collections.abc import Callable
+from collections.abc import Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
+from datetime import timedelta
 from functools import partial
-
 from msgspec import structs
-
 from reconciler.core.compare import password_digests
 from reconciler.core.declared.removed import with_forgotten
 from reconciler.core.declared.values.content import is_placeholder
@@ -23,21 +24,41 @@ from reconciler.core.planning.restored import restored
 from reconciler.core.planning.scopes import Moment
 from reconciler.core.planning.standstill import once_more
 from reconciler.core.review.guard import guard
-from reconciler.core.review.whom import Whom, nobody, whom
-from reconciler.core.runs.recover import Unfinished, doubtful
-from reconciler.engine.context import Outside, ReadContext, utc_text
+from reconciler.core.review.whom import Whom
+from reconciler.core.review.whom import nobody
+from reconciler.core.review.whom import whom
+from reconciler.core.runs.recover import Unfinished
+from reconciler.core.runs.recover import doubtful
+from reconciler.engine.context import Outside
+from reconciler.engine.context import ReadContext
+from reconciler.engine.context import utc_text
 from reconciler.engine.list_cache import lists_of
 from reconciler.engine.plan_cache import Standstill
 from reconciler.engine.reading import read_live
 from reconciler.engine.rehoming import with_taken_over
 from reconciler.engine.targets import target_of
 from reconciler.errors import UnsafePlan
-from reconciler.logbook import steps, stopwatch
-from reconciler.model.plans import ACTION_WORDS, Consent, Options, Plan, Target, Verdict
-from reconciler.model.runs import ROWS_OF, Outcome, Running
-from reconciler.model.snapshots import DeletedEntity, Desired, Live, Recorded
-from reconciler.spans import span
+from reconciler.model.plans import ACTION_WORDS
+from reconciler.model.plans import Consent
+from reconciler.model.plans import Options
+from reconciler.model.plans import Plan
+from reconciler.model.plans import Target
+from reconciler.model.plans import Verdict
+from reconciler.model.runs import ROWS_OF
+from reconciler.model.runs import Outcome
+from reconciler.model.runs import Running
+from reconciler.model.snapshots import DeletedEntity
+from reconciler.model.snapshots import Desired
+from reconciler.model.snapshots import Live
+from reconciler.model.snapshots import Recorded
 from reconciler.store.database import Store
+from reconciler.instrumentation import record_span
+from reconciler.instrumentation import start_stopwatch
+from reconciler.instrumentation import step_log
+
+
+
+
 
 # Of one core and 8 MiB each; the event loop needs little meanwhile, and what is computed depends on no order.
 _threads = min(8, os.cpu_count() or 1)
@@ -73,7 +94,7 @@ async def found_again(
     """
     if standstill is None:
         return None
-    with span("again") as notes:
+    with record_span("again") as notes:
         before = await standstill.again()
         notes["found"] = before is not None
     if before is None:
@@ -127,12 +148,12 @@ async def plan_afresh(
 
 async def _recorded(context: ReadContext, desired: Desired, target: Target, options: Options) -> Recorded:
     """Return what the store knows of these workspaces, and of the directories that are taken from."""
-    with span("records") as notes:
+    with record_span("records") as notes:
         recorded = await context.ask(lambda store: store.recorded(target.workspaces))
         if options.same_service is True:
             recorded = await with_taken_over(context, target, recorded)
         notes["entities"] = len(recorded.entities)
-    steps.info("declared: %d, recorded: %d", len(desired.entities), len(recorded.entities))
+    step_log.info("declared: %d, recorded: %d", len(desired.entities), len(recorded.entities))
     return structs.replace(recorded, answered=await _answered(context)) if desired.answers else recorded
 
 
@@ -154,9 +175,9 @@ def _with_restored(
 
 async def _made(context: ReadContext, planning: Callable[[], Plan], standstill: Standstill | None) -> Plan:
     """Return what `planning` does, with what there is to say of the store; kept, where it says nothing."""
-    took = stopwatch(context.timing.monotonic)
+    took = start_stopwatch(context.timing.monotonic)
     # Beside the event loop: it may compare a password that was not computed before, of a renamed contact.
-    with span("plan") as notes:
+    with record_span("plan") as notes:
         plan = await context.outside.offload(planning)
         notes.update({f"{word}s": plan.count(word) for word in ACTION_WORDS.values()})
         notes.update(records=plan.to_keep, left_alone=len(plan.skips))
@@ -178,7 +199,7 @@ def _focused(options: Options, desired: Desired, recorded: Recorded) -> tuple[De
 def _tell(plan: Plan, calls: int, seconds: float) -> None:
     counts = ", ".join(f"{word}s: {plan.count(word)}" for word in ("delete", "update", "create"))
     what = "planned; changes: %d (%s), records to keep: %d, left alone: %d, calls so far: %d, %.1f s"
-    steps.info(what, len(plan.changes), counts, plan.to_keep, len(plan.skips), calls, seconds)
+    step_log.info(what, len(plan.changes), counts, plan.to_keep, len(plan.skips), calls, seconds)
 
 
 def moment_of(context: ReadContext, now: datetime, salt: str) -> Moment:

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from reconciler.logbook import reading
+from reconciler.instrumentation import reading_log
 from reconciler.model.snapshots import Scope
 
 
@@ -16,4 +16,4 @@ class Reached(Struct, frozen=True):
 
 def reached(scope: Scope, rows: int, total: int | None) -> None:
     """Tell how far a list is read, if anybody listens."""
-    reading.debug("%s", Reached(scope, rows, total))
+    reading_log.debug("%s", Reached(scope, rows, total))

@@ -9,7 +9,7 @@ from msgspec import structs
 from reconciler.core.planning.baseline import SAME_SERVICE, choose_origin
 from reconciler.engine.context import ReadContext, RunContext
 from reconciler.errors import Refused
-from reconciler.logbook import steps
+from reconciler.instrumentation import step_log
 from reconciler.model.plans import Target
 from reconciler.model.snapshots import Recorded
 
@@ -44,7 +44,7 @@ async def take_over(context: RunContext, target: Target) -> None:
         return  # it was done by a run that did not come further
     company = await _check_company(context, target, origin)
     moved = await context.ask(lambda store: store.take_over(origin, target.workspaces, company=company))
-    steps.info("records taken over: %d", moved)
+    step_log.info("records taken over: %d", moved)
 
 
 async def _check_company(context: ReadContext, target: Target, origin: str) -> str:

@@ -5,25 +5,34 @@ with them (carrying.py), how the locks work (store/lock.py, applying/service_loc
 """
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Protocol
-
 from reconciler.core.runs.recover import Unfinished
-from reconciler.engine.context import Outside, ReadContext, RunContext
+from reconciler.engine.context import Outside
+from reconciler.engine.context import ReadContext
+from reconciler.engine.context import RunContext
 from reconciler.engine.exclusion import locks
-from reconciler.engine.known_stores import lost_store, remember_store
+from reconciler.engine.known_stores import lost_store
+from reconciler.engine.known_stores import remember_store
 from reconciler.engine.opening import opened
 from reconciler.engine.planning import Planned
 from reconciler.engine.stop import StopFlag
-from reconciler.logbook import steps
-from reconciler.model.plans import Change, Plan
+from reconciler.model.plans import Change
+from reconciler.model.plans import Plan
 from reconciler.model.runs import Outcome
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
-from reconciler.service.client import open_client, open_reader, paced
+from reconciler.service.client import open_client
+from reconciler.service.client import open_reader
+from reconciler.service.client import paced
 from reconciler.service.http.limiter import Pacer
 from reconciler.store.database import Store
+from reconciler.instrumentation import step_log
+
+
+
 
 
 class Observer(Protocol):
@@ -86,7 +95,7 @@ async def writing(
         store.doubt(await outside.offload(partial(lost_store, settings, outside, store)))
         lock, service_lock = await locks(held, settings, store, outside, stop, run=run, waits=observer.waits)
         locked_at = timing.monotonic()
-        steps.info("run %s holds the lock, %.1f s after it began", run, locked_at - began)
+        step_log.info("run %s holds the lock, %.1f s after it began", run, locked_at - began)
         # Opened last and closed first: no call of ours is under way when the locks are let go of.
         pace, connections = _shared_pace(settings, store), outside.connections
         client = await held.enter_async_context(

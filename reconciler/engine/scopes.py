@@ -5,34 +5,57 @@ which fields a list is asked for (rows.py), a list by what has changed in it (fo
 together (reading.py).
 """
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 from http import HTTPStatus
-
-from msgspec import Struct, structs
-
+from msgspec import Struct
+from msgspec import structs
 from reconciler.core.compare import normalize
-from reconciler.core.compare.evidence import MissedLook, is_wrong_service, judge_absence
-from reconciler.core.compare.identity import identity_digests, search_texts
+from reconciler.core.compare.evidence import MissedLook
+from reconciler.core.compare.evidence import is_wrong_service
+from reconciler.core.compare.evidence import judge_absence
+from reconciler.core.compare.identity import identity_digests
+from reconciler.core.compare.identity import search_texts
 from reconciler.core.compare.match import IdentityIndex
 from reconciler.core.compare.normalize import observe_entity
 from reconciler.core.rules import Key
 from reconciler.core.runs import ticket
-from reconciler.engine.following import Asked, Following, Lists
+from reconciler.engine.following import Asked
+from reconciler.engine.following import Following
+from reconciler.engine.following import Lists
 from reconciler.engine.progress import reached
 from reconciler.engine.read_request import Wanted
-from reconciler.engine.rows import inside, list_fields, shown_in, size, together
-from reconciler.errors import NotFound, ServiceError
-from reconciler.logbook import steps, stopwatch
+from reconciler.engine.rows import inside
+from reconciler.engine.rows import list_fields
+from reconciler.engine.rows import shown_in
+from reconciler.engine.rows import size
+from reconciler.engine.rows import together
+from reconciler.errors import NotFound
+from reconciler.errors import ServiceError
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
 from reconciler.model.kinds import KINDS
-from reconciler.model.snapshots import ContradictedId, Entity, LiveEntity, Read, RecordedEntity
-from reconciler.service.client import ReadCollection, Reader
-from reconciler.service.found import Found, Page
+from reconciler.model.snapshots import ContradictedId
+from reconciler.model.snapshots import Entity
+from reconciler.model.snapshots import LiveEntity
+from reconciler.model.snapshots import Read
+from reconciler.model.snapshots import RecordedEntity
+from reconciler.service.client import ReadCollection
+from reconciler.service.client import Reader
+from reconciler.service.found import Found
+from reconciler.service.found import Page
 from reconciler.service.queries import Query
-from reconciler.spans import span
+from reconciler.instrumentation import record_span
+from reconciler.instrumentation import start_stopwatch
+from reconciler.instrumentation import step_log
+
+
+
+
 
 
 class _Look(Struct, frozen=True):
@@ -105,8 +128,8 @@ class ScopeReader:
         The others only where everyone is wanted. Raises ServiceError where every look shows another entity.
         """
         scope = self.wanted.scope
-        with span("list", kind=scope.kind, workspace=scope.workspace) as notes:
-            took = stopwatch()
+        with record_span("list", kind=scope.kind, workspace=scope.workspace) as notes:
+            took = start_stopwatch()
             first = await self._followed()
             if first is None:
                 self.calls += 1
@@ -115,7 +138,7 @@ class ScopeReader:
             followed = bool(self.listed)
             how = "search" if direct else "feed" if followed else "scan"
             listed = "not told" if first.total is None else f"{first.total}"
-            steps.info("reading %s by %s; rows of its list: %s", scope, how, listed)
+            step_log.info("reading %s by %s; rows of its list: %s", scope, how, listed)
             rows = await self._recognized(first) if direct else await self._scan(first)
             shown = {row.remote_id for row in rows}
             hidden = await self._get([one for one in self.owners if one not in shown])
@@ -133,7 +156,7 @@ class ScopeReader:
             if how == "scan":
                 await self.following.keep(self.listed, first, complete=self.complete)
             what = "read %s by %s; rows of its list: %s, entries kept: %d, calls: %d, %.1f s"
-            steps.info(what, scope, how, listed, len(rows), self.calls, took())
+            step_log.info(what, scope, how, listed, len(rows), self.calls, took())
             read = self._read(first, how)
             notes.update(way=how, rows=read.total)
         return ScopeRead(rows, others, contradictions, read)

@@ -35,12 +35,11 @@ from reconciler.errors import (
     Temporary,
     Unavailable,
 )
-from reconciler.logbook import steps
+from reconciler.instrumentation import record_span, step_log
 from reconciler.model.kinds import RESOURCE
 from reconciler.service.client import ServiceClient
 from reconciler.service.found import Found
 from reconciler.service.http.clock import Watched
-from reconciler.spans import span
 
 poll_s = 5.0  # between two looks at a lock that somebody else holds
 retry_s = 5.0  # until a renewal that failed is tried again
@@ -116,7 +115,7 @@ class TicketLock(ServiceLock):
             return False
         ends_at = self._timing.monotonic() + self._terms.patience_s
         try:
-            with span("service lock"):
+            with record_span("service lock"):
                 while other := await self._once():
                     self._forget_what_was_read()
                     if self._timing.monotonic() >= ends_at:
@@ -337,7 +336,7 @@ class TicketLock(ServiceLock):
             except NotFound:
                 self._lost = f"{self._name} was taken from this run: its ticket is gone."
             except ServiceError as error:
-                steps.info("the lock in the service was not renewed: %s", type(error).__name__)
+                step_log.info("the lock in the service was not renewed: %s", type(error).__name__)
                 wait_s = retry_s
 
     async def _renew(self) -> None:

@@ -19,14 +19,13 @@ from reconciler.engine.session import IN_DOUBT, Doubt, NotDone, Session
 from reconciler.engine.unclaimed import Listings, Reach, find_unclaimed, is_declared_now
 from reconciler.engine.workers import queues, together
 from reconciler.errors import NotFound, ReconcilerError
-from reconciler.logbook import steps
+from reconciler.instrumentation import record_span, step_log
 from reconciler.model.address import Address
 from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Change, Create, Delete, Update, action_of
 from reconciler.model.runs import FieldResult, Outcome, Result
 from reconciler.model.snapshots import LiveEntity
 from reconciler.service.client import Found
-from reconciler.spans import span
 from reconciler.store.recorded import Batch
 
 # How long to wait between two looks at the lock. Seconds: well within its lease.
@@ -80,7 +79,7 @@ async def settle(run: Session) -> tuple[Outcome, ...]:
 
     # A request can land late: a look before the window is over would take what is under way for absent (A9).
     if doubts:
-        with span("settle", in_doubt=len(doubts)):
+        with record_span("settle", in_doubt=len(doubts)):
             if await _waited_out(run):
                 await together(run, [look_at(queue) for queue in queues(run, doubts, run.may_look)])
     unseen = [doubt for doubt in doubts if doubt.attempt.change.address not in results]
@@ -159,7 +158,7 @@ async def _waited_out(run: Session) -> bool:
 async def waited(run: Session, left_s: float) -> bool:
     """Wait for so many seconds; whether the run may still look. Raises LockHeld, StoreError."""
     if left_s > 0:
-        steps.info("waiting %.0f s: a request whose answer was lost may still be carried out", left_s)
+        step_log.info("waiting %.0f s: a request whose answer was lost may still be carried out", left_s)
     while left_s > 0 and run.may_look():
         await run.pause(min(left_s, slice_s))
         left_s -= slice_s

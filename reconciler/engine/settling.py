@@ -11,9 +11,9 @@ from reconciler.engine.recover import settle_unfinished
 from reconciler.engine.resources import Observer
 from reconciler.engine.targets import target_of
 from reconciler.errors import Interrupted
+from reconciler.instrumentation import record_span
 from reconciler.model.runs import Outcome
 from reconciler.model.snapshots import Desired
-from reconciler.spans import span
 from reconciler.store.database import Store
 
 
@@ -39,7 +39,7 @@ async def settle(
     # The service is asked for its workspaces only where a plan cannot be read: all others name theirs.
     unread = any(one.plan is None for one in unfinished)
     target = await target_of(context, context.desired if unread else Desired({}, frozenset()))
-    with span("settle") as notes:
+    with record_span("settle") as notes:
         outcomes = await settle_unfinished(unfinished, context, target, released=released)
         notes["in_doubt"] = len(outcomes)
     if context.stop.asked:

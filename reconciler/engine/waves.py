@@ -7,27 +7,43 @@
 Every change of the plan ends in exactly one outcome, whatever happens (planning rule A7).
 """
 
-from collections.abc import Callable, Iterable, Iterator
-
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
 from reconciler.core.calls import summarize_gaps
 from reconciler.core.compare.bodies import find_shared_secrets
 from reconciler.core.planning.order import waves
-from reconciler.engine.context import RunContext, utc_text
+from reconciler.engine.context import RunContext
+from reconciler.engine.context import utc_text
 from reconciler.engine.endings import noted
 from reconciler.engine.exit_codes import exit_code
 from reconciler.engine.first_create_gate import Firsts
-from reconciler.engine.session import Session, known_ids
+from reconciler.engine.session import Session
+from reconciler.engine.session import known_ids
 from reconciler.engine.settle import settle
 from reconciler.engine.stop import Halt
-from reconciler.engine.workers import queues, together
+from reconciler.engine.workers import queues
+from reconciler.engine.workers import together
 from reconciler.engine.write import step
-from reconciler.logbook import steps, stopwatch
 from reconciler.model.address import Address
 from reconciler.model.kinds import KINDS
-from reconciler.model.plans import Change, Plan, Update, action_of
-from reconciler.model.runs import EXIT_CODE_WORDS, Outcome, Run
-from reconciler.model.snapshots import Desired, LiveEntity, Recorded
-from reconciler.spans import Notes, span
+from reconciler.model.plans import Change
+from reconciler.model.plans import Plan
+from reconciler.model.plans import Update
+from reconciler.model.plans import action_of
+from reconciler.model.runs import EXIT_CODE_WORDS
+from reconciler.model.runs import Outcome
+from reconciler.model.runs import Run
+from reconciler.model.snapshots import Desired
+from reconciler.model.snapshots import LiveEntity
+from reconciler.model.snapshots import Recorded
+from reconciler.instrumentation import SpanNotes
+from reconciler.instrumentation import record_span
+from reconciler.instrumentation import start_stopwatch
+from reconciler.instrumentation import step_log
+
+
+
 
 __all__ = ["apply"]
 
@@ -64,12 +80,12 @@ async def apply(
     try:
         # A wave begins when all of the one before has ended: a device needs the id of its contact.
         for number, wave in enumerate(waves(plan.changes), 1):
-            steps.info("wave %d begins; changes: %d", number, len(wave))
-            took = stopwatch(context.timing.monotonic)
+            step_log.info("wave %d begins; changes: %d", number, len(wave))
+            took = start_stopwatch(context.timing.monotonic)
             shared = queues(run, wave, lambda: run.over() is None)
-            with span("wave", number=number, changes=len(wave)):
+            with record_span("wave", number=number, changes=len(wave)):
                 await together(run, [carrying.work(queue) for queue in shared])
-            steps.info("wave %d ended, %.1f s", number, took())
+            step_log.info("wave %d ended, %.1f s", number, took())
         for outcome in await settle(run):
             carrying.ended(outcome)
         carrying.end_what_never_began()
@@ -97,11 +113,13 @@ class _Carrying:
         for change in queue:
             async with self.firsts.turn(change) as may_begin:
                 if may_begin:
-                    took = stopwatch(self.run.context.timing.monotonic)
-                    with span("change", **_known(change)) as notes:
+                    took = start_stopwatch(self.run.context.timing.monotonic)
+                    with record_span("change", **_known(change)) as notes:
                         outcome = await step(self.run, change)
                         notes.update(_ended(outcome))
-                    steps.info("%s %s: %s, %.2f s", outcome.action, outcome.address, outcome.result, took())
+                    step_log.info(
+                        "%s %s: %s, %.2f s", outcome.action, outcome.address, outcome.result, took()
+                    )
                     self._stepped(outcome)
 
     def _stepped(self, outcome: Outcome) -> None:
@@ -129,12 +147,12 @@ class _Carrying:
             self.ended(noted(run, outcome))
 
 
-def _known(change: Change) -> Notes:
+def _known(change: Change) -> SpanNotes:
     """Return what a span says of a change: not whom it is about."""
     return {"action": action_of(change), "kind": change.address.kind, "workspace": change.address.workspace}
 
 
-def _ended(outcome: Outcome) -> Notes:
+def _ended(outcome: Outcome) -> SpanNotes:
     good = outcome.result in {"applied", "skipped"}
     return {"result": outcome.result, **({} if good else {"error": outcome.result})}
 

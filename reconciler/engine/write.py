@@ -24,7 +24,7 @@ from reconciler.engine.endings import answered, cut_off, failed, mistaken, not_d
 from reconciler.engine.readback import GIVE_AGAIN, SHOWN_AGAIN, Proof
 from reconciler.engine.session import NotDone, Session
 from reconciler.errors import NotFound, NotSent, ReconcilerError, ServiceError, Throttled
-from reconciler.logbook import steps
+from reconciler.instrumentation import step_log
 from reconciler.model.plans import Change, Create, Delete, Update
 from reconciler.model.runs import Outcome
 from reconciler.service.client import LookAgain
@@ -71,7 +71,7 @@ async def _tried(run: Session, attempt: Attempt) -> Outcome:
             # Who says "slower" may have carried it out all the same: unsure until somebody has looked (A8).
             put_off, attempt.unsure = error, str(error)
         patience_s = _patience_s(run, attempt.change, tries, put_off)
-        steps.info("%s: put off by the service; looking in %.1f s", attempt.change.address, patience_s)
+        step_log.info("%s: put off by the service; looking in %.1f s", attempt.change.address, patience_s)
         await run.pause(patience_s)
         if run.over():
             raise put_off

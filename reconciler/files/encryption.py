@@ -14,12 +14,12 @@ from typing import Any, BinaryIO
 
 from reconciler.core.redact import may_be_private_key
 from reconciler.errors import InputError
-from reconciler.extras import require
-from reconciler.files.whole import read_file
+from reconciler.extras import require_extra
+from reconciler.files.atomic_files import read_file
 
 Key = object  # the library's own, public or private: handed back to it and never looked into
 
-VARIABLE = "RECONCILER_IDENTITY"
+IDENTITY_VARIABLE = "RECONCILER_IDENTITY"
 
 _HEADER = b"age-encryption.org/v1"
 _ARMOUR = b"-----BEGIN AGE ENCRYPTED FILE-----"
@@ -38,7 +38,7 @@ def encrypt_to(file: BinaryIO, pieces: Iterator[bytes], recipients: Sequence[str
 
     What `pieces` and the file raise is raised as it is.
     """
-    age, source, sink = _age(), _Source(pieces), _Sink(file)
+    age, source, sink = _import_age(), _PieceReader(pieces), _ErrorKeepingWriter(file)
     try:
         age.encrypt_io(source, sink, check_recipients(recipients))
     except age.EncryptError:  # the library keeps the words of an error alone
@@ -48,15 +48,15 @@ def encrypt_to(file: BinaryIO, pieces: Iterator[bytes], recipients: Sequence[str
         raise error from None
 
 
-def _age() -> Any:
+def _import_age() -> Any:
     """Return the library of the age format, where it is installed. Raises MissingExtra."""
-    require("encryption")
+    require_extra("encryption")
     import pyrage  # noqa: PLC0415 - an extra
 
     return pyrage
 
 
-class _Source:
+class _PieceReader:
     """Pieces as a file that is read. `error` is what they raised."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
@@ -76,7 +76,7 @@ class _Source:
         return bytes(some)
 
 
-class _Sink:
+class _ErrorKeepingWriter:
     """A file that is written. `error` is what it raised."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -97,15 +97,15 @@ class _Sink:
 
 def check_recipients(recipients: Iterable[str]) -> list[Key]:
     """Return the public keys that these texts write. Raises InputError for the first that writes none."""
-    return [_recipient(text) for text in dict.fromkeys(text.strip() for text in recipients)]
+    return [_parse_recipient(text) for text in dict.fromkeys(text.strip() for text in recipients)]
 
 
-def _recipient(text: str) -> Key:
+def _parse_recipient(text: str) -> Key:
     # A private key in its place is the one slip that must not be repeated by an error.
     public = text.startswith(("age1", "ssh-"))
     private = "SECRET" in text.upper() or (may_be_private_key(text) and not public)
     shown = "(a private key)" if private else repr(text[:24])
-    age = _age()
+    age = _import_age()
     kind = age.x25519 if text.startswith("age1") else age.ssh
     try:
         return kind.Recipient.from_str(text)
@@ -116,7 +116,7 @@ def _recipient(text: str) -> Key:
         ) from None
 
 
-def file_named(text: str, what: str, said_by: str) -> Path:
+def require_file_path(text: str, what: str, said_by: str) -> Path:
     """Return the file that a text names. Raises InputError, without the text, where it may be a key."""
     if may_be_private_key(text) and not os.path.lexists(
         text
@@ -130,16 +130,16 @@ def file_named(text: str, what: str, said_by: str) -> Path:
 
 def read_recipients(path: Path) -> tuple[str, ...]:
     """Return the public keys of a file, one a line; # begins a comment. Raises FileError, InputError."""
-    lines = _lines(path, read_file(path, most=key_bytes_max), "public keys")
+    lines = _key_lines(path, read_file(path, most=key_bytes_max), "public keys")
     if not lines:
         raise InputError(f"{path}: it holds no public key.", next="write one on each line: age1...")
     return lines
 
 
-def decrypted(data: bytes, *, shown: str, identity: str | None, environ: Mapping[str, str]) -> bytes:
+def decrypt_file(data: bytes, *, shown: str, identity: str | None, environ: Mapping[str, str]) -> bytes:
     """Return what an encrypted file holds. Raises InputError, FileError: no key, another one, damaged."""
-    _age()
-    name = identity or environ.get(VARIABLE, "")
+    _import_age()
+    name = identity or environ.get(IDENTITY_VARIABLE, "")
     if data.startswith(_ARMOUR):
         raise InputError(
             f"{shown}: this is the text form of an encrypted file; plans are kept in the other one.",
@@ -148,9 +148,11 @@ def decrypted(data: bytes, *, shown: str, identity: str | None, environ: Mapping
     if not name:
         raise InputError(
             f"{shown}: this plan is encrypted.",
-            next=f"name the file with your private key: --identity FILE, or {VARIABLE}",
+            next=f"name the file with your private key: --identity FILE, or {IDENTITY_VARIABLE}",
         )
-    identities = read_identities(file_named(name, "a private key", f"--identity or {VARIABLE}"))
+    identities = read_identities(
+        require_file_path(name, "a private key", f"--identity or {IDENTITY_VARIABLE}")
+    )
     try:
         return open_encrypted(data, identities)
     except AnotherKey:
@@ -175,7 +177,7 @@ class DamagedFile(Exception):
 
 def open_encrypted(data: bytes, identities: Sequence[Key]) -> bytes:
     """Return what an encrypted file holds, in either form. Raises AnotherKey, DamagedFile, MissingExtra."""
-    age = _age()
+    age = _import_age()
     try:
         return bytes(age.decrypt(data, identities))
     except age.DecryptError as error:
@@ -184,23 +186,23 @@ def open_encrypted(data: bytes, identities: Sequence[Key]) -> bytes:
 
 def read_identities(path: Path) -> list[Key]:
     """Return the private keys of a file that only its owner may read. Raises FileError, InputError."""
-    return identities_in(read_file(path, most=key_bytes_max, private=True), path)
+    return parse_identities(read_file(path, most=key_bytes_max, private=True), path)
 
 
-def identities_in(data: bytes, path: Path | str) -> list[Key]:
+def parse_identities(data: bytes, path: Path | str) -> list[Key]:
     """Return the private keys of a text; messages name it by `path`. Raises InputError."""
     if data.startswith((_HEADER, _ARMOUR)):
-        raise _locked(path)
+        raise _locked_key_error(path)
     if data.lstrip().startswith(b"-----BEGIN "):
-        return [_ssh_identity(path, data)]
-    found = [_identity(path, line) for line in _lines(path, data, "private keys")]
+        return [_parse_ssh_identity(path, data)]
+    found = [_parse_identity(path, line) for line in _key_lines(path, data, "private keys")]
     if not found:
         raise InputError(f"{path}: it holds no private key.", next="make one: age-keygen -o FILE")
     return found
 
 
-def _identity(path: Path | str, line: str) -> Key:
-    age = _age()
+def _parse_identity(path: Path | str, line: str) -> Key:
+    age = _import_age()
     try:
         return age.x25519.Identity.from_str(line)
     except (age.IdentityError, ValueError):  # its text may quote the key
@@ -210,26 +212,26 @@ def _identity(path: Path | str, line: str) -> Key:
         ) from None
 
 
-def _ssh_identity(path: Path | str, data: bytes) -> Key:
-    age = _age()
+def _parse_ssh_identity(path: Path | str, data: bytes) -> Key:
+    age = _import_age()
     try:
         return age.ssh.Identity.from_buffer(data)
     except (age.IdentityError, ValueError) as error:
         if "decrypted first" in str(error):
-            raise _locked(path) from None
+            raise _locked_key_error(path) from None
         raise InputError(
             f"{path}: this SSH private key cannot be used.", next="use an ed25519 key, or one of age-keygen"
         ) from None
 
 
-def _locked(path: Path | str) -> InputError:
+def _locked_key_error(path: Path | str) -> InputError:
     return InputError(
         f"{path}: this private key is protected by a passphrase, and the command cannot ask for it.",
         next="give a key without one, readable by you alone; for CI, one made for CI",
     )
 
 
-def _lines(path: Path | str, data: bytes, what: str) -> tuple[str, ...]:
+def _key_lines(path: Path | str, data: bytes, what: str) -> tuple[str, ...]:
     try:
         lines = [line.strip() for line in data.decode().splitlines()]
     except UnicodeDecodeError:

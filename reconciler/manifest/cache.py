@@ -38,7 +38,7 @@ from reconciler.files.project_files import (
     digest_below_root,
     identify_files,
 )
-from reconciler.logbook import steps, stopwatch
+from reconciler.instrumentation import start_stopwatch, step_log
 from reconciler.manifest.load import LoadedManifests, load_manifests
 from reconciler.manifest.sources import ManifestFile, find_manifests, read_manifest
 from reconciler.model.address import Address
@@ -276,7 +276,7 @@ class ManifestCache:
 
     def declared(self) -> Declaration | None:
         """Return what the manifests declare; None where all of them have to be read: then that says why."""
-        took = stopwatch()
+        took = start_stopwatch()
         log = ReadLog(self._root)
         found, problems = find_manifests([Path(path) for path in self._settings.manifests], self._root, log)
         key = None if problems else read_cache_key(self._environ, make=False)
@@ -294,7 +294,7 @@ class ManifestCache:
         desired = joined(known, rows_max=ROWS_MAX)
         if desired is None:
             return None
-        steps.info(
+        step_log.info(
             "manifests taken from the cache; files: %d, read anew: %d, %.1f s",
             len(found),
             len(unknown),
@@ -353,7 +353,7 @@ class ManifestCache:
             written += self._folder.write(self._name(one.file), entry)
         used = frozenset(self._name(one.file) for one in loaded.read)
         self._folder.clear(_FORM, besides=used, now_s=time.time())
-        steps.info("manifests kept in the cache; files: %d of %d", written, len(loaded.read))
+        step_log.info("manifests kept in the cache; files: %d of %d", written, len(loaded.read))
 
     def _part(
         self, source: ManifestFile, private: frozenset[FileId], key: bytes, log: ReadLog

@@ -25,7 +25,7 @@ from urllib.parse import unquote_to_bytes
 
 from msgspec import Struct
 
-from reconciler.aside import aside, beside_bytes
+from reconciler.concurrency import run_in_thread, thread_threshold_bytes
 from reconciler.errors import ReconcilerError, SettingsError
 from reconciler.model.messaging.messages import Reply
 from reconciler.model.settings import Secret
@@ -175,8 +175,8 @@ class _Receiver:
 
     async def _take(self, body: bytes, content_type: str) -> int:
         try:
-            if len(body) > beside_bytes:  # only a larger body_max lets one in
-                reply = await aside(lambda: parse_reply(body, content_type))
+            if len(body) > thread_threshold_bytes:  # only a larger body_max lets one in
+                reply = await run_in_thread(lambda: parse_reply(body, content_type))
             else:
                 reply = parse_reply(body, content_type)
         except ReconcilerError as error:

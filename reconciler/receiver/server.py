@@ -14,8 +14,8 @@ from typing import Protocol
 import h11
 from starlette.types import ASGIApp
 
+from reconciler.asgi_server import QuietServer, ServedConnection
 from reconciler.receiver.app import admit_extension
-from reconciler.serving import QuietServer, ServedConnection
 
 head_deadline_s = 5.0  # seconds from the connection to the end of a request's head
 # Connections at once, together below what a process may usually have open. Whoever has not shown the key

@@ -185,7 +185,7 @@ def certificates_of(path: Path, shown: str, who: trust.Who) -> TrustChoice | tup
     if len(data) > ca_bytes_max:
         return f"{shown} has over {ca_bytes_max // 1024 // 1024} MiB.", hint, "E100"
     try:
-        text, number = tls.certificates(data)
+        text, number = tls.parse_certificates(data)
     except tls.NoCertificates as error:
         return f"{shown} {error}.", hint, "E100"
     return TrustChoice(f"{number} of {shown}", Trust(text))

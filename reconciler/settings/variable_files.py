@@ -14,6 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from reconciler.core.exporting.envfile import Assignment, read_env
+from reconciler.environment.checkout import is_committed, is_ignored_by_git
 from reconciler.errors import FileError, InputError, Problem
 from reconciler.files import encryption
 from reconciler.files.project_files import ReadLog, is_in_repository
@@ -23,7 +24,6 @@ from reconciler.settings import credentials, trust
 from reconciler.settings.directories import Revealed
 from reconciler.settings.values import Layers, Value
 from reconciler.settings.variables import variable
-from reconciler.surroundings.checkout import is_committed, is_ignored
 
 FILES, IDENTITY = "secrets.files", "secrets.identity"
 file_bytes_max = 16 * 1024 * 1024  # bytes; 100,000 push tokens of 160 characters. Encryption adds 1 in 4,000
@@ -158,7 +158,7 @@ class _Late(VariableFiles):
             what = f"{name} holds secrets in plain text, and others may read or write it (mode {mode:04o})."
             raise self._refused(what, f"chmod 600 {path}", "E183")
         for one in dict.fromkeys((path, path.resolve())):
-            if is_in_repository(one.parent.resolve()) and (not is_ignored(one) or is_committed(one)):
+            if is_in_repository(one.parent.resolve()) and (not is_ignored_by_git(one) or is_committed(one)):
                 why = "the commit holds it" if is_committed(one) else "git does not ignore it"
                 raise self._refused(f"{name} holds secrets in plain text, and {why}.", encrypt, "E183")
 
@@ -197,16 +197,19 @@ class _Late(VariableFiles):
                 raise _Mistake(value.problem(f"{refusal}.", refusal.next, refusal.code)) from None
             for line in key.splitlines():
                 self._revealed(line.strip())
-            return encryption.identities_in(key.encode(), f"{IDENTITY} ({source})")
-        file = self._environ.get(encryption.VARIABLE, "")
+            return encryption.parse_identities(key.encode(), f"{IDENTITY} ({source})")
+        file = self._environ.get(encryption.IDENTITY_VARIABLE, "")
         if not file:
             raise self._refused(
                 f"{name} is encrypted, and nothing names the private key that opens it.",
-                f"set {variable(IDENTITY)} to the key (AGE-SECRET-KEY-1...), or {encryption.VARIABLE} to "
-                "the name of a file with it; `validate --without-variables` checks the rest",
+                f"set {variable(IDENTITY)} to the key (AGE-SECRET-KEY-1...), or "
+                f"{encryption.IDENTITY_VARIABLE} to the name of a file with it; "
+                "`validate --without-variables` checks the rest",
                 "E181",
             )
-        return encryption.read_identities(encryption.file_named(file, "a private key", encryption.VARIABLE))
+        return encryption.read_identities(
+            encryption.require_file_path(file, "a private key", encryption.IDENTITY_VARIABLE)
+        )
 
     def _refused(self, what: str, hint: str, code: str) -> _Mistake:
         return _Mistake(_value(self._layers, FILES).problem(what, hint, code))

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
+from reconciler.concurrency import time_limit
 from reconciler.errors import StoreError
-from reconciler.timelimit import time_limit
 
 T = TypeVar("T")
 

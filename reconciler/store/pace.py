@@ -19,12 +19,11 @@ from msgspec import Struct, structs
 from sqlalchemy import Connection, Float, cast, extract, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 
-from reconciler.aside import aside
+from reconciler.concurrency import run_in_thread, time_limit
 from reconciler.core import calls as paces
 from reconciler.errors import StoreError
 from reconciler.store.engines.connection import Database
 from reconciler.store.engines.schema import PACES
-from reconciler.timelimit import time_limit
 
 # Of the ceiling. Between this row and the service's door lie the delays of several machines: with 5 % kept
 # back, requests that arrive up to 50 ms late never pass the ceiling together (see service/http/limiter.py).
@@ -59,7 +58,7 @@ class SharedPace:
         credential: str,
         per_second: float,
         *,
-        offload: Callable[[Callable[[], Any]], Awaitable[Any]] = aside,
+        offload: Callable[[Callable[[], Any]], Awaitable[Any]] = run_in_thread,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.ceiling = per_second

@@ -14,7 +14,7 @@ from cli.hands import Project, Service
 from msgspec import structs
 from waiting import patience_s, readable, taken, until
 
-from reconciler.files.planfile import read_plan, write_plan
+from reconciler.files.plan_file import read_plan, write_plan
 
 PLANNED = 5  # creates of the quickstart
 

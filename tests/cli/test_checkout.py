@@ -15,12 +15,12 @@ from msgspec import structs
 
 from reconciler import pipeline
 from reconciler.core.runs.committed import Attributes, converts_ends, input_file, is_generated
+from reconciler.environment.checkout import Checkout, collect_inputs, read_checkout
+from reconciler.environment.run_context import is_in_ci, read_context
 from reconciler.errors import SettingsError
 from reconciler.files.project_files import ReadLog
 from reconciler.model.documents import Inputs
 from reconciler.settings.reading import read_settings
-from reconciler.surroundings.checkout import Checkout, inputs_of, read_checkout
-from reconciler.surroundings.context import in_ci, read_context
 
 CI = {"CI": "true"}
 WHO = ("-c", "user.name=x", "-c", "user.email=x@example.com", "-c", "commit.gpgsign=false")
@@ -86,7 +86,7 @@ def compared(root: Path, *, caches: bool = False) -> Checkout:
     read = read_settings(config=None, environment=None, cwd=root, environ=environ, service=False)
     settings = structs.replace(read.settings, caches=caches)
     declared = pipeline.declared(settings, environ)
-    return read_checkout(root, inputs_of(settings, declared.inputs))
+    return read_checkout(root, collect_inputs(settings, declared.inputs))
 
 
 def differences(root: Path) -> dict[str, str]:
@@ -259,7 +259,7 @@ def told_by(tree: Path, way: str) -> list[tuple[str, str]]:
     cwd = (tree / "a").resolve() if way == "folder" else tree
     read = read_settings(config=config, environment=None, cwd=cwd, environ=environ, service=False)
     settings = structs.replace(read.settings, caches=False)
-    inputs = inputs_of(settings, pipeline.declared(settings, environ).inputs)
+    inputs = collect_inputs(settings, pipeline.declared(settings, environ).inputs)
     return [(one.path, one.why) for one in read_checkout(Path(settings.root), inputs).differences]
 
 
@@ -270,7 +270,7 @@ def test_a_link_outside_of_the_repository_belongs_to_the_machine(tree: Path) -> 
     environ = {**PLAIN, "HOME": str(tree.parent / "home"), "PWD": str(alias)}
     read = read_settings(config=None, environment=None, cwd=tree, environ=environ, service=False)
 
-    assert read_checkout(tree, inputs_of(read.settings)).differences == ()
+    assert read_checkout(tree, collect_inputs(read.settings)).differences == ()
 
 
 def test_what_nobody_read_does_not_count(tree: Path) -> None:
@@ -612,8 +612,8 @@ def test_where_there_is_no_repository_behind_its_name_nothing_is_known(tmp_path:
     ("value", "ci"), [("true", True), ("1", True), ("", False), ("0", False), ("FALSE", False)]
 )
 def test_ci_is_known_by_its_variable(value: str, ci: bool) -> None:  # noqa: FBT001 - a column
-    assert in_ci({"CI": value}) is ci
-    assert not in_ci({})
+    assert is_in_ci({"CI": value}) is ci
+    assert not is_in_ci({})
 
 
 def committed(project: Project) -> str:

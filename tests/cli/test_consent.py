@@ -10,7 +10,7 @@ from sealing import edit
 import reconciler
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.errors import ConsentDiffers
-from reconciler.files.planfile import read_plan
+from reconciler.files.plan_file import read_plan
 from reconciler.model.plans import Consent
 
 NAMES = ("jane", "sam", "ada", "kim", "lee", "may")

@@ -4,17 +4,19 @@ import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-
 import pytest
 from opentelemetry.context import Context as Carried
 from opentelemetry.trace import get_current_span
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-
 from reconciler.model.runs import Context
 from reconciler.schema.shipped import read_schema
-from reconciler.surroundings import context
-from reconciler.surroundings.context import read_context
 from reconciler.version import __version__
+from reconciler.environment import run_context
+from reconciler.environment.run_context import read_context
+
+
+
+
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 TRACE = "1-65e2f0a1-0123456789abcdef01234567"
@@ -66,7 +68,7 @@ def test_a_traceparent_is_read_as_the_library_of_traces_reads_it(tmp_path: Path,
 
     assert found.is_valid is (traceparent in PARENTS)
     assert told == (f"1-{PARENT[:8]}-{PARENT[8:]}" if found.is_valid else TRACE)
-    assert context.TRACE.fullmatch(told)
+    assert run_context.TRACE.fullmatch(told)
 
 
 def test_of_a_command_that_is_recorded_the_trace_is_named(tmp_path: Path) -> None:
@@ -94,7 +96,7 @@ def test_what_has_another_form_is_left_out(tmp_path: Path, environ: dict[str, st
 
     assert (told.commit, told.region) == ("", "")
     assert told.container in ("", *re.findall(r"[0-9a-f]{64}", told.container))
-    assert context.TRACE.fullmatch(told.trace_id)
+    assert run_context.TRACE.fullmatch(told.trace_id)
 
 
 def test_without_a_build_system_the_commit_is_the_repository_s(tmp_path: Path) -> None:
@@ -115,17 +117,17 @@ def test_a_short_container_id_is_the_host_name(tmp_path: Path) -> None:
     """Where the machine itself does not show the long one."""
     told = read({"HOSTNAME": "0123456789ab"}, tmp_path)
 
-    assert told.container == "0123456789ab" or context.CONTAINER.fullmatch(told.container)
+    assert told.container == "0123456789ab" or run_context.CONTAINER.fullmatch(told.container)
 
 
 @pytest.mark.parametrize(
     ("pattern", "name"),
     [
-        (context.COMMIT, "commitHash"),
-        (context.TRACE, "traceId"),
-        (context.REGION, "regionCode"),
-        (context.CONTAINER, "containerLongId"),
-        (context.SHORT_CONTAINER, "containerShortId"),
+        (run_context.COMMIT, "commitHash"),
+        (run_context.TRACE, "traceId"),
+        (run_context.REGION, "regionCode"),
+        (run_context.CONTAINER, "containerLongId"),
+        (run_context.SHORT_CONTAINER, "containerShortId"),
     ],
 )
 def test_each_form_is_one_that_the_schema_takes(pattern: re.Pattern[str], name: str) -> None:
@@ -142,7 +144,7 @@ def test_the_schema_takes_a_commit_whose_files_were_changed() -> None:
     """The mark stands behind all digits, and nothing else does."""
     commit = re.compile(read_schema("common")["$defs"]["commitHash"]["pattern"], re.ASCII)
 
-    assert commit.search(COMMIT + context.DIRTY)
+    assert commit.search(COMMIT + run_context.DIRTY)
     assert [
         bad for bad in (f"{COMMIT}+", f"{COMMIT}-dirty", "+dirty", f"{COMMIT}+dirty ") if commit.search(bad)
     ] == []

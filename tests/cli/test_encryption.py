@@ -20,9 +20,9 @@ from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.redact import mask_private_key
 from reconciler.core.review.seal import kept
 from reconciler.errors import FileError, InputError, ReconcilerError
+from reconciler.files.atomic_files import write_pieces
 from reconciler.files.encryption import check_recipients, encrypt_to, read_identities, read_recipients
-from reconciler.files.planfile import read_plan, write_plan
-from reconciler.files.whole import fill_whole
+from reconciler.files.plan_file import read_plan, write_plan
 
 PLAN = structs.replace(cases.MIXED, fingerprint=fingerprint(cases.MIXED))
 OURS, THEIRS = x25519.Identity.generate(), x25519.Identity.generate()
@@ -65,7 +65,7 @@ def test_what_ends_a_text_half_way_is_told_as_it_is(error: BaseException, tmp_pa
         encrypt_to(file, broken(), [PUBLIC])
 
     with pytest.raises(type(error)) as raised:
-        fill_whole(tmp_path / "plan.age", fill)
+        write_pieces(tmp_path / "plan.age", fill)
 
     assert raised.value is error
     assert list(tmp_path.iterdir()) == []

@@ -9,15 +9,15 @@ from typing import BinaryIO, TypedDict
 import pytest
 
 from reconciler.errors import FileError
-from reconciler.files import whole
-from reconciler.files.whole import (
-    check_place,
-    fill_whole,
+from reconciler.files import atomic_files
+from reconciler.files.atomic_files import (
     make_folder,
     read_file,
+    require_writable_place,
     write_folder,
     write_new,
     write_over,
+    write_pieces,
     write_private,
 )
 
@@ -158,7 +158,7 @@ def test_a_text_that_ends_half_way_leaves_what_was_there(
         raise error
 
     with pytest.raises(type(error)):
-        fill_whole(path, fill, **way)
+        write_pieces(path, fill, **way)
 
     assert path.read_text() == "old"
     assert names(tmp_path) == ["plan.json"]
@@ -240,11 +240,11 @@ def test_a_place_can_be_checked_before_anything_is_done(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("old")
     os.mkfifo(tmp_path / "pipe")
 
-    check_place(tmp_path / "new")
-    check_place(tmp_path / "file")
+    require_writable_place(tmp_path / "new")
+    require_writable_place(tmp_path / "file")
     for name in ("folder", "pipe", "gone/new", "file/new"):
         with pytest.raises(FileError) as caught:
-            check_place(tmp_path / name)
+            require_writable_place(tmp_path / name)
         assert caught.value.next
 
     assert names(tmp_path) == ["file", "folder", "pipe"]
@@ -315,7 +315,7 @@ def test_a_file_does_not_change_hands(tmp_path: Path) -> None:
     descriptor = os.open(tmp_path / "own", os.O_CREAT | os.O_WRONLY, 0o600)
     try:
         with as_nobody(), pytest.raises(FileError, match="it belongs to somebody else") as caught:
-            whole._keep_rights(tmp_path / "ops.yaml", theirs, descriptor)
+            atomic_files._keep_rights(tmp_path / "ops.yaml", theirs, descriptor)
     finally:
         os.close(descriptor)
 

@@ -9,20 +9,29 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
 import effort
 import pytest
 import warm
 import yaml
-from cli.hands import PLAIN, Service
+from cli.hands import PLAIN
+from cli.hands import Service
 from waiting import patience_s
-
-from reconciler.core.start import IGNORED, TEMPLATES, Start, ci_of, not_ignored, stack_of, texts
+from reconciler.core.start import IGNORED
+from reconciler.core.start import TEMPLATES
+from reconciler.core.start import Start
+from reconciler.core.start import ci_of
+from reconciler.core.start import not_ignored
+from reconciler.core.start import stack_of
+from reconciler.core.start import texts
 from reconciler.errors import FileError
-from reconciler.files import whole
 from reconciler.parsing.tree import read_tree
 from reconciler.schema.check import check_tree
-from reconciler.surroundings.checkout import read_remotes
+from reconciler.environment.checkout import read_remotes
+from reconciler.files import atomic_files
+
+
+
+
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = Path(__file__).with_name("init.golden")
@@ -308,8 +317,8 @@ def test_a_file_system_without_second_names_is_written_to_as_well(tmp_path: Path
 
     (tmp_path / "there").write_text("mine")
 
-    assert whole.write_new(tmp_path / "new", b"text", link=refuses)
-    assert not whole.write_new(tmp_path / "there", b"text", link=refuses)
+    assert atomic_files.write_new(tmp_path / "new", b"text", link=refuses)
+    assert not atomic_files.write_new(tmp_path / "there", b"text", link=refuses)
     assert contents(tmp_path) == {"new": b"text", "there": b"mine"}
 
 
@@ -317,8 +326,8 @@ def test_nobody_else_may_write_what_was_made_whatever_the_umask(tmp_path: Path) 
     """Settings that others may write are not read: the result has to work."""
     before = os.umask(0)
     try:
-        whole.make_folder(tmp_path / "it")
-        assert whole.write_new(tmp_path / "it" / "file", b"text")
+        atomic_files.make_folder(tmp_path / "it")
+        assert atomic_files.write_new(tmp_path / "it" / "file", b"text")
     finally:
         os.umask(before)
 
@@ -431,9 +440,9 @@ def test_what_is_written_has_its_name_only_when_it_is_whole(tmp_path: Path) -> N
         raise OSError(28, "No space left on device")
 
     with pytest.raises(FileError, match="no space left"):
-        whole.write_new(tmp_path / "new", b"text", sync=full)
-    assert not whole.write_new(tmp_path / "link", b"text")
+        atomic_files.write_new(tmp_path / "new", b"text", sync=full)
+    assert not atomic_files.write_new(tmp_path / "link", b"text")
     assert [one.name for one in tmp_path.iterdir()] == ["link"]
-    assert whole.write_new(tmp_path / "new", b"text")
+    assert atomic_files.write_new(tmp_path / "new", b"text")
     assert (tmp_path / "new").read_bytes() == b"text"
     shutil.rmtree(tmp_path)

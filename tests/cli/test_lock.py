@@ -8,7 +8,7 @@ from cli.hands import Project, Service
 from cli.keeping import RUN, store_file, store_of, told
 from waiting import until
 
-from reconciler.files.planfile import read_plan
+from reconciler.files.plan_file import read_plan
 from reconciler.model.plans import Consent, Plan
 from reconciler.model.runs import Context, Intent, Outcome
 from reconciler.store.recorded import Batch

@@ -14,7 +14,7 @@ import pytest
 from cli.hands import Project, Service
 from cli.keeping import RUN, store_of
 
-from reconciler import logbook
+from reconciler import instrumentation
 from reconciler.cli.console import logs
 from reconciler.cli.result_schemas import log_lines
 from reconciler.errors import FileError
@@ -56,7 +56,7 @@ def test_of_a_path_that_has_no_template_the_first_part_is_told() -> None:
 def test_steps_are_shown_with_one_v_and_calls_with_two(capsys: pytest.CaptureFixture[str]) -> None:
     logs.to_stderr(1)
     _told()
-    logging.getLogger(logbook.STEPS).info("planned: %d changes", 3)
+    logging.getLogger(instrumentation.STEPS).info("planned: %d changes", 3)
 
     assert capsys.readouterr().err == "planned: 3 changes\n"
 
@@ -74,7 +74,7 @@ def test_a_step_that_is_taken_again_is_told_again(capsys: pytest.CaptureFixture[
     """Five waits of a second are not one."""
     logs.to_stderr(1)
     for _ in range(5):
-        logging.getLogger(logbook.STEPS).info("put off; again in 1.00 s")
+        logging.getLogger(instrumentation.STEPS).info("put off; again in 1.00 s")
     logs.end()
 
     assert capsys.readouterr().err.count("put off") == 5
@@ -88,7 +88,7 @@ def test_a_file_gets_lines_of_json_as_they_happen_and_is_private(tmp_path: Path)
     logs.to_file(str(file))
     _told()
     seen = file.read_text().splitlines()
-    logging.getLogger(logbook.STEPS).info("planned")
+    logging.getLogger(instrumentation.STEPS).info("planned")
 
     first, call = seen
     assert first == "before"
@@ -122,7 +122,9 @@ def test_the_shipped_schema_of_a_line_follows_from_the_values() -> None:
 def test_a_step_that_names_a_file_which_is_no_text_is_a_line_all_the_same() -> None:
     """Names of files are bytes; a log that ended there would tell nothing more of the run."""
     name = os.fsdecode(b"\xff.html")
-    record = logging.LogRecord(logbook.STEPS, logging.INFO, "", 0, "report written: %s", (name,), None)
+    record = logging.LogRecord(
+        instrumentation.STEPS, logging.INFO, "", 0, "report written: %s", (name,), None
+    )
 
     assert json.loads(logs._as_json(record))["step"] == f"report written: {name}"
 
@@ -215,7 +217,7 @@ def test_every_log_is_in_one_table() -> None:
     """A logger that nobody knows of is one whose lines nobody reads, and nobody checks."""
     used = {
         path.name: found
-        for path in Path(logbook.__file__).parent.rglob("*.py")
+        for path in Path(instrumentation.__file__).parent.rglob("*.py")
         if (found := re.findall(r"getLogger\(([^)]*)\)", path.read_text()))
     }
 

@@ -15,7 +15,7 @@ from sealing import resealed
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.review.seal import kept
 from reconciler.errors import FileError, InputError, ReconcilerError, StalePlan
-from reconciler.files.planfile import read_plan, write_plan
+from reconciler.files.plan_file import read_plan, write_plan
 from reconciler.model.encoding import encode_json
 from reconciler.model.plans import Plan
 from reconciler.version import __version__

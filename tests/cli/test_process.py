@@ -356,8 +356,8 @@ def test_the_first_signal_is_heard_while_a_store_says_nothing(
 
 def test_two_seconds_are_two_seconds() -> None:
     """The first signal gives all the time that a clean end needs; the second gives what is promised."""
-    too_late = signals.WhileReporting()
-    already = signals.WhileReporting(already=1)
+    too_late = signals.HoldWhileReporting()
+    already = signals.HoldWhileReporting(already=1)
 
     assert [too_late(15), too_late(15)] == [None, signals.at_once_s]
     assert already(2) == signals.at_once_s

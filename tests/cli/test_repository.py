@@ -13,10 +13,9 @@ from cli.test_checkout import WHO, commit, git, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reconciler.core.git.attributes import fits_wildcards
-from reconciler.core.git.objects import apply_delta
-from reconciler.surroundings.object_store import Objects, ObjectTooLarge
-from reconciler.surroundings.repository import NoRepository, Repository, UnreadableRepository, find_repository
+from reconciler.core.git import apply_delta, matches_wildcards
+from reconciler.environment.object_store import ObjectStore, ObjectTooLarge
+from reconciler.environment.repository import NoRepository, Repository, UnreadableRepository, find_repository
 
 TRIES = effort.count(small=40, full=600)
 
@@ -410,8 +409,8 @@ def test_a_pattern_takes_no_longer_than_pattern_times_path() -> None:
     """A search that backs would not end: the places that a pattern can be at are walked instead."""
     pattern, path = "*a" * 500 + "b", "a" * 4000
 
-    assert not fits_wildcards(path, pattern)
-    assert fits_wildcards(f"{path}b", pattern)
+    assert not matches_wildcards(path, pattern)
+    assert matches_wildcards(f"{path}b", pattern)
 
 
 LAYERS = {
@@ -561,7 +560,7 @@ def test_objects_that_borrow_from_each_other_are_looked_at_once(folder: Path, tm
     """A circle, a pipe, and a folder that is not there."""
     write(folder, ".git/objects/info/alternates", f"{folder}/.git/objects\n../../nowhere\n/dev/null\n#x\n")
     os.mkfifo(tmp_path / "pipe")
-    found = Objects(folder / ".git/objects", 20)
+    found = ObjectStore(folder / ".git/objects", 20)
 
     assert found.read(b"\1" * 20) is None
     found.close()

@@ -15,12 +15,12 @@ from cli.test_export import with_devices
 from msgspec import structs
 
 from reconciler import pipeline
+from reconciler.environment.checkout import collect_inputs, read_checkout
 from reconciler.errors import InputError, ManifestError
 from reconciler.manifest.cache import Declaration
 from reconciler.model.snapshots import Desired
 from reconciler.settings import variable_files
 from reconciler.settings.reading import read_settings
-from reconciler.surroundings.checkout import inputs_of, read_checkout
 
 OURS, THEIRS = pyrage.x25519.Identity.generate(), pyrage.x25519.Identity.generate()
 KEY = {"RECONCILER_SECRETS_IDENTITY": str(OURS)}
@@ -78,7 +78,7 @@ class Root:
     def differences(self) -> dict[str, str]:
         """What a run would find that is not as in the commit."""
         inputs = self.read().inputs
-        found = read_checkout(self.folder, inputs_of(self.settings, inputs))
+        found = read_checkout(self.folder, collect_inputs(self.settings, inputs))
         return {one.path: one.why for one in found.differences}
 
     def mistake(self) -> tuple[str, str]:

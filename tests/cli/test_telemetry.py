@@ -25,9 +25,9 @@ from reconciler.cli.telemetry.otlp import CollectorSession, Otlp
 from reconciler.cli.telemetry.recording import Telemetry
 from reconciler.cli.telemetry.wanted import AskedSignals, wanted
 from reconciler.errors import LockHeld
+from reconciler.instrumentation import ATTRIBUTES, SPANS
 from reconciler.report.metrics import METRICS, Metric
 from reconciler.sandbox.app import SandboxConfig, running
-from reconciler.spans import ATTRIBUTES, SPANS
 
 ROOT = Path(__file__).parents[2]
 JSON = ("--format", "json")

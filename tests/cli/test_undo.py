@@ -18,7 +18,7 @@ from world import Agreeing, World
 from reconciler import pipeline
 from reconciler.engine.stop import StopFlag
 from reconciler.errors import StalePlan, UnsafePlan
-from reconciler.files.planfile import read_plan
+from reconciler.files.plan_file import read_plan
 from reconciler.model.plans import Consent
 from reconciler.model.runs import Outcome
 

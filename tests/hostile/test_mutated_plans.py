@@ -25,7 +25,7 @@ from sealing import reseal, resealed
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.review.seal import sealed
 from reconciler.errors import ReconcilerError
-from reconciler.files.planfile import read_plan
+from reconciler.files.plan_file import read_plan
 from reconciler.model.plans import Plan
 from reconciler.version import __version__
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from reconciler.extras import EXTRAS, is_installed, versions
+from reconciler.extras import EXTRAS, installed_versions, is_extra_installed
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -47,8 +47,8 @@ def test_the_modules_of_an_extra_are_those_of_its_packages(name: str) -> None:
     extra = EXTRAS[name]
     brought = {str(file) for package in extra.packages for file in files(package) or ()}
 
-    assert is_installed(name)
-    assert [one.split(" ")[0] for one in versions(name)] == [*extra.packages]
+    assert is_extra_installed(name)
+    assert [one.split(" ")[0] for one in installed_versions(name)] == [*extra.packages]
     for module in extra.modules:
         path = module.replace(".", "/")
         assert {f"{path}/__init__.py", f"{path}/__init__.pyi"} & brought, module

@@ -66,7 +66,7 @@ GATED = {
     "reconciler.sandbox.app": "sandbox",
     "reconciler.sandbox.web.guard": "sandbox",
     "reconciler.sandbox.web.server": "sandbox",
-    "reconciler.serving": "sandbox",
+    "reconciler.asgi_server": "sandbox",
     "reconciler.store.engines.patient": "postgres",
 }
 IMPORT_ALL = """

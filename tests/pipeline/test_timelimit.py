@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from clock import Clock
 
-from reconciler.timelimit import time_limit
+from reconciler.concurrency import time_limit
 
 
 async def behind_a_failure(clock: Clock) -> None:

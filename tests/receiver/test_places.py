@@ -12,11 +12,11 @@ import pytest
 from receiver.post import HEADER, KEY, payload
 from waiting import patience_s, until
 
+from reconciler.asgi_server import open_listening_socket
 from reconciler.model.settings import Secret
 from reconciler.receiver.app import ReceiverConfig, create_receiver
 from reconciler.receiver.inbox import Inbox
 from reconciler.receiver.server import ConnectionSlots, serve
-from reconciler.serving import listen
 
 STRANGERS, CALLERS = 4, 2
 BODY = json.dumps(payload()).encode()
@@ -71,7 +71,10 @@ def places() -> ConnectionSlots:
 def where(tmp_path: Path, places: ConnectionSlots) -> Iterator[tuple[str, int]]:
     """The address of a receiver with few places, behind a real port."""
     stop, ready = Event(), Event()
-    with closing(Inbox.open(tmp_path / "inbox.db")) as inbox, listen("127.0.0.1", 0) as listening:
+    with (
+        closing(Inbox.open(tmp_path / "inbox.db")) as inbox,
+        open_listening_socket("127.0.0.1", 0) as listening,
+    ):
         app = create_receiver(ReceiverConfig(key=Secret(KEY)), inbox, lambda _reply: None)
 
         def run() -> None:

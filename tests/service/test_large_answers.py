@@ -9,14 +9,14 @@ import pytest
 from service.support import Wire, answer, service
 from waiting import patience_s
 
-from reconciler.aside import beside_bytes
+from reconciler.concurrency import thread_threshold_bytes
 from reconciler.errors import Unavailable
 from reconciler.service.answers import Answer, Call
 from reconciler.service.http.timing import Timing
 from reconciler.service.http.transport import Transport
 
 CALL = Call("GET", "/contacts", "contact")
-LARGE = b'{"text":"' + b"x" * beside_bytes + b'"}'
+LARGE = b'{"text":"' + b"x" * thread_threshold_bytes + b'"}'
 
 
 def _transport(status: int, body: bytes, **limits: Any) -> Transport:

@@ -252,9 +252,9 @@ def test_certificates_that_are_named_prove_the_service_and_no_others_do(
 
 def test_named_certificates_stand_for_those_of_the_system() -> None:
     """Exactly that file: an authority of this system does not count beside it."""
-    assert len(tls.context(OURS).get_ca_certs()) == 1
+    assert len(tls.make_tls_context(OURS).get_ca_certs()) == 1
     with pytest.raises(tls.NoCertificates):
-        tls.certificates(b"")
+        tls.parse_certificates(b"")
 
 
 GOOD = TRUSTED.read_bytes()
@@ -282,16 +282,16 @@ FILES = {
 def test_a_file_without_certificates_is_refused(case: str) -> None:
     data, why = FILES[case]
     with pytest.raises(tls.NoCertificates, match=f"^{why}$"):
-        tls.certificates(data)
+        tls.parse_certificates(data)
 
 
 def test_what_stands_between_certificates_is_left_out() -> None:
     """Bundles have comments in any language, and some have keys, which are nothing to trust."""
-    text, number = tls.certificates("# Behörde: žluťoučký\n".encode() + GOOD + STRANGER.read_bytes())
+    text, number = tls.parse_certificates("# Behörde: žluťoučký\n".encode() + GOOD + STRANGER.read_bytes())
 
     assert number == 2
     assert "KEY" not in text
-    assert len(tls.context(Trust(text)).get_ca_certs()) == 2
+    assert len(tls.make_tls_context(Trust(text)).get_ca_certs()) == 2
 
 
 LOGGING = """

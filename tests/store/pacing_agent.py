@@ -13,7 +13,7 @@ from typing import Any
 
 from service.support import service
 
-from reconciler.aside import aside
+from reconciler.concurrency import run_in_thread
 from reconciler.service.client import open_client, paced
 from reconciler.service.http.timing import Timing
 from reconciler.store.engines.connection import Database, open_database
@@ -25,7 +25,7 @@ class NotingPace(SharedPace):
 
     def __init__(self, database: Database, credential: str, per_second: float, **how: Any) -> None:
         self.got: list[tuple[float, float, int]] = []
-        self._inner = how.pop("offload", aside)
+        self._inner = how.pop("offload", run_in_thread)
         super().__init__(database, credential, per_second, offload=self._note, **how)
 
     async def reserve(self, turns: int) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from store.support import WORKSPACES, record, store_at
 from wire import Send
 from world import World
 
-from reconciler.aside import aside
+from reconciler.concurrency import run_in_thread
 from reconciler.database_urls import parse_server_url
 from reconciler.errors import StoreError
 from reconciler.store.aside import within
@@ -102,8 +102,8 @@ def test_a_hanging_store_holds_up_neither_the_loop_nor_the_end_of_the_process() 
 
     async def main() -> None:
         with pytest.raises(StoreError, match="did not answer within"):
-            await within(aside, hanging.wait, give_up=told.append, seconds=0.01)
-        waiting = asyncio.create_task(aside(hanging.wait))
+            await within(run_in_thread, hanging.wait, give_up=told.append, seconds=0.01)
+        waiting = asyncio.create_task(run_in_thread(hanging.wait))
         await asyncio.sleep(0)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -126,8 +126,8 @@ def test_what_is_raised_aside_is_raised_where_it_is_waited_for() -> None:
 
     async def main() -> int:
         with pytest.raises(StoreError, match="the disk is full"):
-            await aside(fail)
-        return await aside(lambda: 7)
+            await run_in_thread(fail)
+        return await run_in_thread(lambda: 7)
 
     assert asyncio.run(main()) == 7
 

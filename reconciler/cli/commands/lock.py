@@ -319,7 +319,7 @@ def _release_lock(config: str | None, environment: str | None, lock_id: str) -> 
             f"run {holder.run}, since {holder.since}, with the id {holder.id}. Nothing was changed.",
             next="look again: reconciler lock",
         )
-    signals.react(signals.WhileReporting())  # the report must still be printed
+    signals.set_reaction(signals.HoldWhileReporting())  # the report must still be printed
     with opened(given, create=True) as (store, _):
         return store.unlock(lock_id), settings.stack
 

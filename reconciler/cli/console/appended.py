@@ -1,6 +1,6 @@
 """Files that grow line by line while a command runs: logs and events. Only this user can read them.
 
-Not here: files that appear whole (files/whole.py).
+Not here: files that appear whole (files/atomic_files.py).
 """
 
 import os

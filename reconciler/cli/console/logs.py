@@ -16,7 +16,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from reconciler import logbook
+from reconciler import instrumentation
 from reconciler.cli.console import output, streams
 from reconciler.cli.console.appended import append_all, open_appended, why
 from reconciler.service.http.told import TriedCall
@@ -107,7 +107,9 @@ def end() -> None:
 
 
 def _listen(handler: logging.Handler, *, calls: bool) -> None:
-    for logger in (logbook.steps, logbook.calls) if calls else (logbook.steps,):
+    for logger in (
+        (instrumentation.step_log, instrumentation.call_log) if calls else (instrumentation.step_log,)
+    ):
         logger.addHandler(handler)
         logger.setLevel(logging.DEBUG)
         _added.append((logger, handler))

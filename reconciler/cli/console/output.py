@@ -177,7 +177,7 @@ def _interruptible() -> Iterator[int]:
     before = {
         number: signal.signal(number, signal.default_int_handler)
         for number in numbers
-        if not signals.is_ignored(number)
+        if not signals.was_ignored_at_start(number)
     }
     try:
         yield readable
@@ -268,7 +268,7 @@ def _send_pieces(stream: TextIO | None, pieces: Iterable[str]) -> bool:
     try:
         for piece in hidden_pieces(pieces):
             if stream is sys.stdout:
-                signals.shown()
+                signals.note_result_shown()
             _half_written.add(stream)
             stream.write(_encodable(stream, piece))
         _half_written.discard(stream)

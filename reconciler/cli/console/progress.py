@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from reconciler import logbook
+from reconciler import instrumentation
 from reconciler.cli.console.streams import Bars
 from reconciler.engine.progress import Reached
 from reconciler.model.kinds import KINDS
@@ -19,7 +19,7 @@ from reconciler.report.progress import ProgressLine, progress_more, progress_tex
 
 every_s = 30.0  # between two lines where no terminal is
 _refresh_s = 0.2  # between two looks of a bar; a faster one only flickers
-_TOLD = (logbook.calls, logbook.reading)
+_TOLD = (instrumentation.call_log, instrumentation.reading_log)
 
 
 class Watch(logging.Handler, Bars):

@@ -80,7 +80,7 @@ class TerminalBars(streams.Bars):
     def _started(self) -> Progress:
         columns = (TextColumn("{task.description}", markup=False), BarColumn())
         bars = Progress(*columns, console=console(sys.stderr), transient=True)
-        self._gone = signals.before_the_end(_give_cursor_back)
+        self._gone = signals.add_cleanup(_give_cursor_back)
         bars.start()
         return bars
 
@@ -97,7 +97,7 @@ class TerminalLines(streams.LiveLines):
     def update(self, rendered: Sequence[Line]) -> None:
         """Show these lines now."""
         if self._display is None:
-            self._gone = signals.before_the_end(_give_cursor_back)
+            self._gone = signals.add_cleanup(_give_cursor_back)
             self._display = RichLive(console=console(sys.stderr), auto_refresh=False, transient=True)
             self._display.start()
         rows = (_text(spans, streams.hidden) for spans in rendered)

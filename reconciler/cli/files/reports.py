@@ -4,18 +4,26 @@ They hold names of people, as plans do, but for those of SHARED. What stands in 
 report/report_formats.py; only asking and writing belong here.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO, Generic, TypeVar
-
+from typing import BinaryIO
+from typing import Generic
+from typing import TypeVar
 import click
-
 from reconciler.cli.console import output
 from reconciler.cli.console.streams import hidden_pieces
 from reconciler.errors import FileError
-from reconciler.files.whole import check_place, fill_whole
-from reconciler.logbook import steps
 from reconciler.report.report_formats import SHARED
+from reconciler.files.atomic_files import require_writable_place
+from reconciler.files.atomic_files import write_pieces
+from reconciler.instrumentation import step_log
+
+
+
+
 
 Subject = TypeVar("Subject")
 
@@ -49,7 +57,7 @@ class Reports(Generic[Subject]):
             if _same(path) in taken:
                 raise click.UsageError(f"--report {text}: another option names the same file.")
             taken.add(_same(path))
-            check_place(path)
+            require_writable_place(path)
             wanted.append((formats[name], path, 0o644 if name in SHARED else 0o600))
         return cls(wanted)
 
@@ -62,7 +70,7 @@ class Reports(Generic[Subject]):
         for render, path, mode in self._wanted:
             try:
                 size = _write(path, render(subject), mode)
-                steps.info("report written: %s, %d bytes", path, size)
+                step_log.info("report written: %s, %d bytes", path, size)
             except FileError as error:
                 output.note(f"{error} All else of this command stands.\n  next: {error.next}")
                 whole = False
@@ -79,7 +87,7 @@ def _write(path: Path, rendered: Iterable[str], mode: int) -> int:
         file.writelines(piece.encode("utf-8", "backslashreplace") for piece in hidden_pieces(pieces))
         size = file.tell()
 
-    fill_whole(path, fill, mode=mode)
+    write_pieces(path, fill, mode=mode)
     return size
 
 

@@ -7,16 +7,22 @@ it is encrypted (files/encryption.py).
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
 import click
 from msgspec import Struct
-
 from reconciler.errors import InputError
-from reconciler.files.encryption import check_recipients, encrypt_to, file_named, read_recipients
+from reconciler.files.encryption import check_recipients
+from reconciler.files.encryption import encrypt_to
+from reconciler.files.encryption import read_recipients
 from reconciler.files.project_files import is_in_repository
-from reconciler.files.whole import fill_whole, write_new
 from reconciler.model.settings import Settings
-from reconciler.surroundings.checkout import is_ignored
+from reconciler.environment.checkout import is_ignored_by_git
+from reconciler.files.atomic_files import write_new
+from reconciler.files.atomic_files import write_pieces
+from reconciler.files.encryption import require_file_path
+
+
+
+
 
 
 class SecretsFile(Struct, frozen=True):
@@ -30,7 +36,7 @@ class SecretsFile(Struct, frozen=True):
         data = text.encode()
         if self.recipients:
             _refuse_existing(self.path)
-            fill_whole(self.path, lambda file: encrypt_to(file, iter([data]), self.recipients))
+            write_pieces(self.path, lambda file: encrypt_to(file, iter([data]), self.recipients))
         elif not write_new(self.path, data, mode=0o600):
             raise _existing(self.path)
 
@@ -46,7 +52,7 @@ def secrets_files(
     if env_file is not None:
         path = Path(env_file)
         _refuse_existing(path)
-        if is_in_repository(path.parent.resolve()) and not is_ignored(path):
+        if is_in_repository(path.parent.resolve()) and not is_ignored_by_git(path):
             raise InputError(
                 f"{env_file}: git does not ignore this file, and the next commit could have it.",
                 next=f"add a line to .gitignore ({path.name}), write it outside of the repository, "
@@ -64,7 +70,7 @@ def secrets_files(
 
 
 def _recipients(settings: Settings, given: Mapping[str, Any]) -> tuple[str, ...]:
-    named = [file_named(one, "a key", "--recipients-file") for one in given["recipients_file"]]
+    named = [require_file_path(one, "a key", "--recipients-file") for one in given["recipients_file"]]
     files = (key for path in named for key in read_recipients(path))
     recipients = (*settings.plan_recipients, *given["encrypt_to"], *files)
     if not recipients:

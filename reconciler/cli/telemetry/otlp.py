@@ -45,9 +45,9 @@ from opentelemetry.trace import TracerProvider as AnyTracerProvider
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from reconciler.errors import ReconcilerError
+from reconciler.instrumentation import ATTRIBUTES, SPANS, SpanNotes, SpanValue
 from reconciler.model.runs import EXIT_CODE_WORDS
 from reconciler.report.metrics import Metric
-from reconciler.spans import ATTRIBUTES, SPANS, Notes, Value
 from reconciler.version import __version__
 
 _NAME = "reconciler"
@@ -92,8 +92,8 @@ class Otlp:
             description="Duration of each try of a call to the service.",
             explicit_bucket_boundaries_advisory=_BOUNDS,
         )
-        self._notes: Notes = {"command": words.removeprefix(f"{_NAME} ")}
-        self._counts: dict[str, Value] = {}
+        self._notes: SpanNotes = {"command": words.removeprefix(f"{_NAME} ")}
+        self._counts: dict[str, SpanValue] = {}
         self._root = self._tracer.start_span(words, context=_parent(environ))
 
     def _traces(self, resource: Resource, *, wanted: bool) -> AnyTracerProvider:
@@ -133,7 +133,7 @@ class Otlp:
             detach(token)
 
     @contextmanager
-    def record(self, kind: str, notes: Notes) -> Iterator[None]:
+    def record(self, kind: str, notes: SpanNotes) -> Iterator[None]:
         """Record what is done inside as a span of this kind; of a call its duration as well."""
         span: Span = INVALID_SPAN
         call, began = kind == "call", time.perf_counter()
@@ -250,7 +250,7 @@ class _Metrics(OTLPMetricExporter):
         return result
 
 
-def _ended(span: Span, kind: str, notes: Notes) -> None:
+def _ended(span: Span, kind: str, notes: SpanNotes) -> None:
     """End a span with those of its attributes that its row lists."""
     span.set_attributes(_attributes(kind, notes))
     if "error" in notes:
@@ -258,14 +258,16 @@ def _ended(span: Span, kind: str, notes: Notes) -> None:
     span.end()
 
 
-def _attributes(kind: str, notes: Notes) -> dict[str, Value]:
+def _attributes(kind: str, notes: SpanNotes) -> dict[str, SpanValue]:
     return {ATTRIBUTES[key]: notes[key] for key in (*SPANS[kind].attributes, "error") if key in notes}
 
 
 def _parent(environ: Mapping[str, str]) -> Context:
     """Return the context in which the command was started: TRACEPARENT and TRACESTATE."""
     names = (name for name in ("TRACEPARENT", "TRACESTATE") if name in environ)
-    carrier = {name.lower(): environ[name].strip() for name in names}  # as surroundings/context.py reads it
+    carrier = {
+        name.lower(): environ[name].strip() for name in names
+    }  # as surroundings/run_context.py reads it
     return TraceContextTextMapPropagator().extract(carrier, Context())
 
 

@@ -17,7 +17,7 @@ from reconciler import signals
 from reconciler.cli.console import output
 from reconciler.cli.telemetry.wanted import AskedSignals, wanted
 from reconciler.extras import install_hint
-from reconciler.spans import recorded_by
+from reconciler.instrumentation import use_recorder
 
 if TYPE_CHECKING:
     from reconciler.cli.telemetry.otlp import Otlp
@@ -47,7 +47,7 @@ class Telemetry:
         if self._otlp is None:
             yield
             return
-        with recorded_by(self._otlp), self._otlp.working():
+        with use_recorder(self._otlp), self._otlp.working():
             yield
 
     def _begun(self, words: str, asked: AskedSignals) -> "Otlp | None":
@@ -78,7 +78,7 @@ class Telemetry:
         if self._otlp is None:
             return
         # All is printed: a signal takes no more away than what is still to be delivered.
-        signals.react(lambda _number: signals.end_now(b"", code=code))
+        signals.set_reaction(lambda _number: signals.end_now(b"", code=code))
         delivered = False
         with suppress(Exception):
             delivered = self._otlp.end(code, end_max_s)

@@ -43,7 +43,7 @@ from reconciler.directories.ldap.wire import (
     connected,
 )
 from reconciler.directories.whole import ChangedError, whole
-from reconciler.extras import require
+from reconciler.extras import require_extra
 from reconciler.model.settings import LdapDirectory
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def read_ldap(_name: str, directory: LdapDirectory, *, rows_max: int) -> AnswerR
     cell; one with several values, or whose value is not UTF-8, is unusable. A directory that changes while it
     is read is read once more. Raises DirectoryFailed, MissingExtra, and whatever revealing a secret raises.
     """
-    require("ldap")
+    require_extra("ldap")
     # Nobody here can mend it: names that another library of its own calls old.
     warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"ldap3\b")
     from reconciler.directories.ldap.requests import LdapRequests  # noqa: PLC0415 - loads the extra

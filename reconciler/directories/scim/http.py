@@ -22,6 +22,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import httpx2
 
 from reconciler import tls
+from reconciler.concurrency import time_limit
 from reconciler.core.calls import is_loopback, parse_retry_after_s
 from reconciler.directories.answers import DirectoryFailed
 from reconciler.directories.origin import plain_url, trusted
@@ -32,7 +33,6 @@ from reconciler.model.settings import ScimDirectory
 from reconciler.parsing.build import NODES_MAX
 from reconciler.parsing.json_reader import EXACT_DECODER
 from reconciler.service.http.way import causes
-from reconciler.timelimit import time_limit
 
 BODY_MAX = 16 * 1024 * 1024  # bytes of one answer; a page of 100 users has some 200 thousand
 TRIES_MAX = 4  # of one call
@@ -114,7 +114,9 @@ class ScimCalls:
         self._sleep = sleep
         self._left = CHARACTERS_MAX
         self._transport = httpx2.AsyncHTTPTransport(
-            verify=trusted(directory.ca) if self._address.startswith("https:") else tls.nothing_trusted(),
+            verify=trusted(directory.ca)
+            if self._address.startswith("https:")
+            else tls.make_empty_tls_context(),
             trust_env=False,
             limits=httpx2.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=2.0),
         )

@@ -7,7 +7,7 @@ from reconciler.directories.answers import AnswerRows, DirectoryFailed
 from reconciler.directories.sql import sqlite
 from reconciler.directories.sql.cells import answer_of
 from reconciler.directories.sql.statements import READ_ONLY, dialect_of, why_no_query, why_no_url
-from reconciler.extras import require
+from reconciler.extras import require_extra
 from reconciler.model.settings import SqlDirectory
 
 
@@ -34,7 +34,7 @@ def _asked(url: str, statement: str, directory: SqlDirectory) -> Any:
             raise DirectoryFailed("its url names no file.", "write sqlite:///PATH, without options")
         return sqlite.asked(path, statement, timeout_s)
     if dialect == "postgresql":
-        require("postgres")
+        require_extra("postgres")
         from reconciler.directories.sql import postgresql  # noqa: PLC0415 - loads the driver, which few need
 
         return postgresql.asked(url, statement, timeout_s)

@@ -12,7 +12,7 @@ from types import FrameType
 
 from starlette.types import ASGIApp
 
-from reconciler.serving import QuietServer, ServedConnection, address, listen
+from reconciler.asgi_server import QuietServer, ServedConnection, open_listening_socket, socket_url
 
 loopback = "127.0.0.1"
 keep_alive_s = 75  # seconds; uvicorn's 5 would close connections that a client is just about to use again
@@ -62,9 +62,9 @@ class _Server(QuietServer):
 
 def serve_app(make: Callable[[], ASGIApp], *, host: str, port: int, on_ready: Callable[[str], None]) -> None:
     """Serves what `make` makes until SIGINT or SIGTERM. Raises OSError, before that, for a taken port."""
-    listening = listen(host, port)
+    listening = open_listening_socket(host, port)
     try:
-        _Server(make(), lambda: on_ready(address(listening))).run(sockets=[listening])
+        _Server(make(), lambda: on_ready(socket_url(listening))).run(sockets=[listening])
     finally:
         listening.close()
 
@@ -74,8 +74,8 @@ def running_app(make: Callable[[], ASGIApp]) -> Iterator[str]:
     """The application runs in its own thread on a free loopback port, and has stopped at the end."""
     app = make()
     ready = threading.Event()
-    with listen(loopback, 0) as listening:
-        reached = address(listening)
+    with open_listening_socket(loopback, 0) as listening:
+        reached = socket_url(listening)
         server = _Server(app, ready.set)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, name="sandbox")
         thread.start()

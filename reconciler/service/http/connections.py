@@ -16,11 +16,11 @@ from typing import Any
 import httpx2
 
 from reconciler import tls
+from reconciler.concurrency import time_limit
 from reconciler.errors import SettingsError
 from reconciler.model.settings import Proxy, Service
 from reconciler.service.http import urls
 from reconciler.service.http.auth import login_of
-from reconciler.timelimit import time_limit
 
 # The network, or what stands in for it. Known above this package by this name alone.
 Connections = httpx2.AsyncBaseTransport
@@ -39,7 +39,7 @@ def open_connections(service: Service) -> Connections:
     """
     network = service.network
     if urls.base(service.base_url).scheme == "https":
-        trust = tls.context(network.trust)
+        trust = tls.make_tls_context(network.trust)
         return Lanes(lambda: _lane(trust, network.proxy), within_session=_is_secured(network.proxy))
     if network.proxy is not None:
         raise SettingsError(
@@ -47,7 +47,7 @@ def open_connections(service: Service) -> Connections:
             next="write https for service.base_url, or service.network.proxy: none",
         )
     # Without a context of ours the library would load the system's certificates, for nothing.
-    unused = tls.nothing_trusted()
+    unused = tls.make_empty_tls_context()
     return Lanes(lambda: _lane(unused, None))
 
 

@@ -15,11 +15,11 @@ from http import HTTPStatus
 
 import httpx2
 
+from reconciler.concurrency import time_limit
 from reconciler.core.calls import Failure
 from reconciler.model.settings import Proxy
 from reconciler.service.answers import OVERSIZED, Answer, Broken
 from reconciler.service.http.way import NEVER_SENT, Unconnected, Way
-from reconciler.timelimit import time_limit
 
 body_max = 16 * 1024 * 1024  # bytes, packed and decoded; a page of 20 rows has some 20 thousand
 

@@ -18,7 +18,7 @@ from msgspec import structs
 
 from reconciler.core import calls as paces
 from reconciler.errors import StoreError
-from reconciler.logbook import steps
+from reconciler.instrumentation import step_log
 from reconciler.service.http.pairs import LookAgain, Pair
 from reconciler.service.http.timing import Timing
 
@@ -258,7 +258,7 @@ class Limiter:
     def _keep_own_pace(self, error: StoreError) -> None:
         # A limit is a courtesy: nothing that must be safe depends on it, so no run ends for want of one.
         if not isinstance(self._pace, LocalPace):
-            steps.info("%s From here on this run keeps a pace of its own.", error)
+            step_log.info("%s From here on this run keeps a pace of its own.", error)
             after = self._reserved.begins_at
             self._pace = LocalPace(self._pace.ceiling, timing=self._timing, rate=self._rate, next_at=after)
 

@@ -9,9 +9,8 @@ import logging
 
 from msgspec import Struct
 
-from reconciler.logbook import calls
+from reconciler.instrumentation import SpanNotes, call_log
 from reconciler.service.answers import Answer, Broken, Call
-from reconciler.spans import Notes
 
 _errors_from = 400  # an answer of this status or above is an error to whoever looks at spans
 
@@ -41,16 +40,16 @@ class TriedCall(Struct, frozen=True):
         )
 
 
-def asked(call: Call, server: tuple[str, int], attempt: int) -> Notes:
+def asked(call: Call, server: tuple[str, int], attempt: int) -> SpanNotes:
     """Return what a span says of one try before it is answered: the template, never the path."""
     host, port = server
-    again: Notes = {"resend": attempt - 1} if attempt > 1 else {}
+    again: SpanNotes = {"resend": attempt - 1} if attempt > 1 else {}
     return {"method": call.method, "template": call.template, "host": host, "port": port, **again}
 
 
-def answered(answer: Answer | Broken) -> Notes:
+def answered(answer: Answer | Broken) -> SpanNotes:
     """Return what a span says of its answer, or of how it ended without a complete one."""
-    notes: Notes = {"status": answer.status} if answer.status else {}
+    notes: SpanNotes = {"status": answer.status} if answer.status else {}
     if isinstance(answer, Broken):
         return {**notes, "error": answer.failure.value}
     return {**notes, "error": str(answer.status)} if answer.status >= _errors_from else notes
@@ -58,7 +57,7 @@ def answered(answer: Answer | Broken) -> Notes:
 
 def tell(call: Call, answer: Answer | Broken, *, attempt: int, seconds: float) -> None:
     """Tell of one try, if anybody listens."""
-    if not calls.isEnabledFor(logging.DEBUG):
+    if not call_log.isEnabledFor(logging.DEBUG):
         return
     told = TriedCall(
         method=call.method,
@@ -70,4 +69,4 @@ def tell(call: Call, answer: Answer | Broken, *, attempt: int, seconds: float) -
         attempt=attempt,
         broken=answer.failure.value if isinstance(answer, Broken) else "",
     )
-    calls.debug("%s", told)
+    call_log.debug("%s", told)

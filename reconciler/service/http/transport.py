@@ -21,10 +21,10 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any, Generic, TypeVar
 
-from reconciler.aside import aside, beside_bytes
+from reconciler.concurrency import run_in_thread, thread_threshold_bytes, time_limit
 from reconciler.core import calls
 from reconciler.errors import Rejected, Throttled, Unauthorized, Unavailable
-from reconciler.logbook import steps
+from reconciler.instrumentation import record_span, step_log
 from reconciler.model.profile import ProfileLimits
 from reconciler.model.settings import Limits, Service
 from reconciler.service.answers import AnotherEntity, Answer, BadBody, Broken, Call
@@ -37,8 +37,6 @@ from reconciler.service.http.pairs import Crowd, Gaps, LookAgain, Pair
 from reconciler.service.http.requests import Requests
 from reconciler.service.http.timing import Timing
 from reconciler.service.http.told import answered, asked, tell
-from reconciler.spans import span
-from reconciler.timelimit import time_limit
 
 __all__ = ["Call", "Timing", "Transport"]
 
@@ -256,7 +254,7 @@ class Transport:
         if isinstance(decision, calls.GiveUp):
             raise refusals.given_up(seen.error, decision.why)
         self._repeats += 1
-        steps.info(
+        step_log.info(
             "%s %s: %s; again in %.2f s", call.method, call.template, seen.failure.value, decision.wait_s
         )
         return decision.wait_s
@@ -272,7 +270,7 @@ class Transport:
             leaving = self._checked(pair)
         clock = asyncio.get_running_loop().time
         ends_at = clock() + timeout_s
-        with span("call", **asked(call, self._requests.server, attempt)) as notes:
+        with record_span("call", **asked(call, self._requests.server, attempt)) as notes:
             answer = await exchange(
                 self._connections, request, timeout_s=timeout_s, proxy=self._proxy, leaving=leaving
             )
@@ -295,11 +293,11 @@ class Transport:
     ) -> "_Done[T] | refusals.Seen":
         """What an answer means, by `ends_at` on the clock of the event loop."""
         # Larger ones are decoded in a thread: the loop has leases to renew and signals to hear meanwhile.
-        if len(answer.body) <= beside_bytes:
+        if len(answer.body) <= thread_threshold_bytes:
             return self._meaning(call, answer, read)
         try:
             async with time_limit(ends_at - asyncio.get_running_loop().time()):
-                return await aside(lambda: self._meaning(call, answer, read))
+                return await run_in_thread(lambda: self._meaning(call, answer, read))
         except TimeoutError:
             if decided_by_body(answer.status):
                 return refusals.broken(call, _unread(answer))

@@ -13,7 +13,7 @@ from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.schema import CreateSchema
 
 from reconciler.database_urls import ServerUrl, UnusableUrl, parse_server_url
-from reconciler.extras import require
+from reconciler.extras import require_extra
 from reconciler.store.engines.proof import proof, surroundings
 from reconciler.store.lost import RESTORE
 
@@ -241,7 +241,7 @@ class Server:
 
 def source(url: str) -> Server:
     """Return the server that a `postgresql://` URL names. Raises SettingsError, MissingExtra."""
-    require("postgres")
+    require_extra("postgres")
     try:
         return Server(parse_server_url(url), os.environ)
     except UnusableUrl as error:

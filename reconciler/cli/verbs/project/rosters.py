@@ -8,7 +8,7 @@ from reconciler.cli.session import settings_of
 from reconciler.directories.answers import DirectoryFailed
 from reconciler.directories.reading import ReadOnce
 from reconciler.errors import DirectoryError, FileError, InputError, ManifestError
-from reconciler.files.whole import make_folder, private_mode, read_file, write_new, write_over
+from reconciler.files.atomic_files import make_folder, private_mode, read_file, write_new, write_over
 from reconciler.manifest.rosters.answered import table_of
 from reconciler.manifest.rosters.secretcolumns import find_secret_columns
 from reconciler.manifest.rosters.snapshot import ComeAndGone, Snapshot, difference, snapshot_of

@@ -20,8 +20,8 @@ from reconciler.core.review import drifts
 from reconciler.core.review import exit as plan_exit
 from reconciler.core.review.drifts import with_missing_baseline
 from reconciler.core.runs.recover import Standing
-from reconciler.files.encryption import check_recipients, file_named, read_recipients
-from reconciler.files.planfile import write_plan
+from reconciler.files.encryption import check_recipients, read_recipients, require_file_path
+from reconciler.files.plan_file import write_plan
 from reconciler.model.address import Address
 from reconciler.model.plans import Consent, Options
 from reconciler.pipeline import Planned
@@ -168,7 +168,7 @@ def recipients_of(given: Mapping[str, Any], missing: str) -> tuple[str, ...]:
             raise click.UsageError(f"--encrypt-to and --recipients-file are about a file: give {missing}.")
         return ()
     settings = settings_of(given["config"], given["environment"], service=False)
-    named = [file_named(one, "a key", "--recipients-file") for one in given["recipients_file"]]
+    named = [require_file_path(one, "a key", "--recipients-file") for one in given["recipients_file"]]
     files = (key for path in named for key in read_recipients(path))
     recipients = (*settings.plan_recipients, *given["encrypt_to"], *files)
     if recipients:

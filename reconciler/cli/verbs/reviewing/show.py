@@ -16,7 +16,7 @@ from reconciler.core.review.guard import guard
 from reconciler.core.review.whom import Whom, nobody, whom
 from reconciler.core.rules import rules_of
 from reconciler.errors import ReconcilerError, SettingsError
-from reconciler.files.planfile import read_plan
+from reconciler.files.plan_file import read_plan
 from reconciler.model.address import Address
 from reconciler.model.plans import Plan
 from reconciler.model.settings import GuardLimits, Settings

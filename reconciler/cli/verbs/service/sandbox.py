@@ -83,7 +83,7 @@ def _bad_fault(line: str, what: str) -> click.BadParameter:
 
 
 def _ready(address: str, workspaces: tuple[tuple[str, str], ...]) -> None:
-    signals.react(signals.left_to_others)
+    signals.set_reaction(signals.leave_to_server)
     named = "".join(f"\n  workspace {name} has the id {found}" for name, found in workspaces)
     output.data(f"sandbox ready at {address}")
     output.note(

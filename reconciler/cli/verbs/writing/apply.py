@@ -2,43 +2,59 @@
 
 import os
 import shlex
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable
+from collections.abc import Coroutine
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
 import click
-
 from reconciler import pipeline
 from reconciler.cli.console import output
-from reconciler.cli.console.events import Events, events_of
-from reconciler.cli.session import (
-    Signals,
-    checkout_of,
-    context_of,
-    finish,
-    outside,
-    patient,
-    refreshed,
-    settings_of,
-)
-from reconciler.cli.verbs.reviewing.plan import consent_of, next_step, options_of, recipients_of
+from reconciler.cli.console.events import Events
+from reconciler.cli.console.events import events_of
+from reconciler.cli.session import Signals
+from reconciler.cli.session import checkout_of
+from reconciler.cli.session import context_of
+from reconciler.cli.session import finish
+from reconciler.cli.session import outside
+from reconciler.cli.session import patient
+from reconciler.cli.session import refreshed
+from reconciler.cli.session import settings_of
+from reconciler.cli.verbs.reviewing.plan import consent_of
+from reconciler.cli.verbs.reviewing.plan import next_step
+from reconciler.cli.verbs.reviewing.plan import options_of
+from reconciler.cli.verbs.reviewing.plan import recipients_of
 from reconciler.cli.verbs.reviewing.reviews import Reviews
-from reconciler.cli.verbs.writing.screen import Screen, report
-from reconciler.errors import CommitUnreadable, FileError, NotCommitted, Refused
+from reconciler.cli.verbs.writing.screen import Screen
+from reconciler.cli.verbs.writing.screen import report
+from reconciler.errors import CommitUnreadable
+from reconciler.errors import FileError
+from reconciler.errors import NotCommitted
+from reconciler.errors import Refused
 from reconciler.files.encryption import is_encrypted
-from reconciler.files.planfile import read_plan, write_plan
-from reconciler.files.whole import check_place, read_file
 from reconciler.manifest.cache import Declaration
 from reconciler.model.codes import SKIP_CODES
-from reconciler.model.plans import Consent, Options, Plan
-from reconciler.model.runs import Context, Run
+from reconciler.model.plans import Consent
+from reconciler.model.plans import Options
+from reconciler.model.plans import Plan
+from reconciler.model.runs import Context
+from reconciler.model.runs import Run
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
 from reconciler.pipeline import Planned
 from reconciler.report.phrases import difference_words
-from reconciler.surroundings.checkout import Checkout
-from reconciler.surroundings.context import UNCHECKED, in_ci
+from reconciler.environment.checkout import Checkout
+from reconciler.environment.run_context import UNCHECKED
+from reconciler.environment.run_context import is_in_ci
+from reconciler.files.atomic_files import read_file
+from reconciler.files.atomic_files import require_writable_place
+from reconciler.files.plan_file import read_plan
+from reconciler.files.plan_file import write_plan
+
+
+
+
 
 skips_told_max = 10  # lines of a note; beyond that it hides what it is about
 _STILL_IN_GIT = "git still holds what was undone: revert the commit too, or the next apply repeats it."
@@ -111,7 +127,7 @@ def _job(file: str | None, undo_file: str | None, given: Mapping[str, Any]) -> J
     saved = read_plan(Path(file), identity=given["identity"], environ=os.environ) if file else None
     if undo_file is not None:
         _require_undo(saved, Path(file) if file else None, recipients)
-        check_place(Path(undo_file))
+        require_writable_place(Path(undo_file))
     # No manifest says what an undo should be: none is read for it, so none can stand in its way.
     undoing = saved is not None and bool(saved.options.undo_of)
     declared = Declaration(Desired({}, frozenset())) if undoing else pipeline.declared(settings, os.environ)
@@ -137,21 +153,21 @@ def _job(file: str | None, undo_file: str | None, given: Mapping[str, Any]) -> J
 
 def _check_commit(checkout: Checkout, environ: Mapping[str, str]) -> None:
     """Raise NotCommitted where a build system would apply what is not known to be in the recorded commit."""
-    if in_ci(environ) and checkout.dirty:
+    if is_in_ci(environ) and checkout.dirty:
         raise NotCommitted(
             "this is CI (the variable CI is set), and what would be applied is not in commit "
             f"{checkout.commit}: {difference_words(checkout.differences)}. Nothing was sent.",
             next="commit it, or remove what an earlier job left; name what a step of this job makes under "
             "commit.generated of the settings; to apply it anyway: --allow-dirty",
         )
-    if in_ci(environ) and checkout.unborn:
+    if is_in_ci(environ) and checkout.unborn:
         raise NotCommitted(
             "this is CI (the variable CI is set), and what would be applied is in no commit: the repository "
             "has none yet where HEAD leads to. Nothing was sent.",
             next="commit it, or check out the commit that is to be applied; to apply it anyway: "
             "--allow-dirty",
         )
-    if in_ci(environ) and checkout.unreadable:
+    if is_in_ci(environ) and checkout.unreadable:
         raise CommitUnreadable(
             "this is CI (the variable CI is set), and nobody knows whether what would be applied is in a "
             f"commit: the repository cannot be read: {checkout.reason}. Nothing was sent.",
@@ -162,7 +178,7 @@ def _check_commit(checkout: Checkout, environ: Mapping[str, str]) -> None:
 
 def _note_unchecked(checkout: Checkout, context: Context, environ: Mapping[str, str]) -> None:
     """Say in CI that nothing was compared with the commit that is recorded."""
-    if in_ci(environ) and context.commit.endswith(UNCHECKED):
+    if is_in_ci(environ) and context.commit.endswith(UNCHECKED):
         commit = context.commit.removesuffix(UNCHECKED)
         output.note(
             f"no commit can be read here ({checkout.reason}), so nothing was compared with commit {commit}.\n"

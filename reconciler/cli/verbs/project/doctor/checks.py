@@ -20,7 +20,7 @@ from reconciler import pipeline
 from reconciler.cli.verbs.project.doctor.surroundings import Surroundings, mistakes, unchecked
 from reconciler.cli.verbs.project.validate import declared
 from reconciler.errors import Problem, SettingsError
-from reconciler.extras import EXTRAS, install_hint, is_installed, versions
+from reconciler.extras import EXTRAS, install_hint, installed_versions, is_extra_installed
 from reconciler.model.notices import CheckResult
 from reconciler.model.settings import Settings
 from reconciler.report.lines import count
@@ -257,9 +257,9 @@ def _namesake() -> Iterator[CheckResult]:
 
 def parts(_around: Surroundings) -> tuple[CheckResult, ...]:
     """Which extras are installed, in which versions, and which are not: none of them has to be."""
-    there = [name for name in EXTRAS if is_installed(name)]
+    there = [name for name in EXTRAS if is_extra_installed(name)]
     missing = [name for name in EXTRAS if name not in there]
-    shown = [f"{name} ({', '.join(versions(name))})" for name in there]
+    shown = [f"{name} ({', '.join(installed_versions(name))})" for name in there]
     what = ", ".join(shown) or "none"
     if not missing:
         return (CheckResult("extras", "ok", what),)

@@ -13,7 +13,7 @@ from socket import socket
 from threading import Event
 from typing import Any, Literal
 
-from reconciler import serving, signals
+from reconciler import asgi_server, signals
 from reconciler.cli.console import output
 from reconciler.cli.verbs.service.callbacks.keys import key_of
 from reconciler.cli.verbs.service.callbacks.telling import ReplySink, Teller, ending, only_teller
@@ -85,13 +85,13 @@ def run(asked: Listening) -> None:
         teller = Teller(sink)
         listening = held.enter_context(_listening(asked.host, asked.port))
         app = create_keeper(asked.config, inbox, teller.wake, refusals.add)
-        signals.react(lambda _number: ending(stop), _STOPPED, code=0)
+        signals.set_reaction(lambda _number: ending(stop), _STOPPED, code=0)
         teller.start()
         try:
             server.serve(
                 app,
                 listening,
-                on_ready=lambda: _ready(serving.address(listening), asked),
+                on_ready=lambda: _ready(asgi_server.socket_url(listening), asked),
                 asked=lambda: stop.is_set() or teller.error is not None,
             )
         finally:
@@ -125,7 +125,7 @@ def _ready(where: str, asked: Listening) -> None:
 @contextmanager
 def _listening(host: str, port: int) -> Iterator[socket]:
     try:
-        listening = serving.listen(host, port)
+        listening = asgi_server.open_listening_socket(host, port)
     except OSError as error:
         raise _unusable(error, host, port) from error
     with listening:

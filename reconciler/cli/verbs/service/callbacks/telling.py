@@ -158,7 +158,7 @@ def tell_waiting(path: Path, *, as_json: bool) -> None:
     with closing(Inbox.open(path)) as inbox, only_teller(path):
         sink = ReplySink(inbox, None, as_json)
         # A signal ends it between two replies, so that none is printed and not noted.
-        signals.react(lambda _number: ending(stop), _STOPPED)
+        signals.set_reaction(lambda _number: ending(stop), _STOPPED)
         whole = sink.tell_all(stop.is_set)
         while sink.unread and not stop.wait(_unread_s):
             pipe.require_reader()

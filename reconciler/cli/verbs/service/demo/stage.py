@@ -128,7 +128,7 @@ class Stage:
 def staged() -> Iterator[Stage]:
     """Yield a stage. The sandbox is stopped and the folder gone at the end, also after a signal."""
     relay = SignalRelay()
-    signals.react(relay.arrived)
+    signals.set_reaction(relay.arrived)
     try:
         with TemporaryDirectory(prefix="reconciler-demo-") as temporary:
             folder = Path(temporary) / "quickstart"
@@ -136,7 +136,7 @@ def staged() -> Iterator[Stage]:
             with _sandbox(folder, relay) as address:
                 yield Stage(address, folder, relay)
     finally:
-        signals.react(signals.starting)
+        signals.set_reaction(signals.end_before_start)
 
 
 @contextmanager
@@ -162,7 +162,9 @@ def _sandbox(folder: Path, relay: SignalRelay) -> Iterator[str]:
 
 
 def _end(process: "subprocess.Popen[str]") -> None:
-    if signals.is_ignored(signal.SIGTERM):  # by the sandbox too, which keeps nothing that a kill could harm
+    if signals.was_ignored_at_start(
+        signal.SIGTERM
+    ):  # by the sandbox too, which keeps nothing that a kill could harm
         process.kill()
     process.terminate()
     try:

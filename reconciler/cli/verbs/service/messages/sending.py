@@ -23,7 +23,7 @@ from reconciler.cli.verbs.service.messages.following import Followed, follow
 from reconciler.core.messaging import recipients
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import FileError, InputError
-from reconciler.files.whole import read_file
+from reconciler.files.atomic_files import read_file
 from reconciler.manifest.outgoing import TIME_HINT, Written, mistakes, moment, read_message
 from reconciler.model.documents import Place
 from reconciler.model.kinds import CALLBACK

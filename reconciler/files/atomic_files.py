@@ -47,7 +47,7 @@ Sync = Callable[[int], None]  # makes what a descriptor holds durable
 Nameless = Callable[[Path, int], int | None]  # folder, mode -> a new file in it without a name, or None
 
 
-def _nameless(folder: Path, mode: int) -> int | None:
+def _open_unnamed(folder: Path, mode: int) -> int | None:
     """Return a new file without a name, or None where this system or this file system has none."""
     if not hasattr(os, "O_TMPFILE") or not Path(_descriptors).exists():
         return None
@@ -57,16 +57,23 @@ def _nameless(folder: Path, mode: int) -> int | None:
         return None
 
 
-def write_private(path: Path, data: bytes, *, sync: Sync = os.fsync, nameless: Nameless = _nameless) -> None:
+def write_private(
+    path: Path, data: bytes, *, sync: Sync = os.fsync, nameless: Nameless = _open_unnamed
+) -> None:
     """`path` holds exactly `data`, durable, mode 0600; or FileError, and what was there is untouched.
 
     A link at `path` is replaced, never followed.
     """
-    fill_whole(path, _all_of(data), sync=sync, nameless=nameless)
+    write_pieces(path, _writer_of(data), sync=sync, nameless=nameless)
 
 
-def fill_whole(
-    path: Path, fill: Fill, *, mode: int = private_mode, sync: Sync = os.fsync, nameless: Nameless = _nameless
+def write_pieces(
+    path: Path,
+    fill: Fill,
+    *,
+    mode: int = private_mode,
+    sync: Sync = os.fsync,
+    nameless: Nameless = _open_unnamed,
 ) -> None:
     """`path` holds exactly what `fill` writes, which may be long, as if `write_private` had got it.
 
@@ -75,9 +82,9 @@ def fill_whole(
     """
     _require_file(path)
     try:
-        _put(path, fill, Path.replace, mode=mode, sync=sync, nameless=nameless)
+        _write_and_place(path, fill, Path.replace, mode=mode, sync=sync, nameless=nameless)
     except OSError as error:
-        raise _from(path, "written", error) from error
+        raise _wrap_os_error(path, "written", error) from error
 
 
 def write_new(
@@ -87,7 +94,7 @@ def write_new(
     mode: int = 0o644,
     sync: Sync = os.fsync,
     link: Callable[[Path, Path], None] = os.link,
-    nameless: Nameless = _nameless,
+    nameless: Nameless = _open_unnamed,
 ) -> bool:
     """`path` holds exactly `data`, durable, with the rights of `mode` that the umask leaves; or FileError.
 
@@ -95,11 +102,13 @@ def write_new(
     gives a file a second name, where there is none of it yet.
     """
     try:
-        _put(path, _all_of(data), partial(_name, link=link), mode=mode, sync=sync, nameless=nameless)
+        _write_and_place(
+            path, _writer_of(data), partial(_give_name, link=link), mode=mode, sync=sync, nameless=nameless
+        )
     except FileExistsError:
         return False
     except OSError as error:
-        raise _from(path, "written", error) from error
+        raise _wrap_os_error(path, "written", error) from error
     return True
 
 
@@ -110,7 +119,7 @@ def write_over(
     *,
     private: bool = False,
     sync: Sync = os.fsync,
-    nameless: Nameless = _nameless,
+    nameless: Nameless = _open_unnamed,
 ) -> None:
     """`path`, of which `before` was read, holds exactly `after`, durable; or FileError, and it is untouched.
 
@@ -131,9 +140,11 @@ def write_over(
             raise _file_error(path, "written", "it is a link", "put the file itself there")
         _require_file(path)
         prepare = partial(_keep_rights, path, about, rights=0o700 if private else 0o777)
-        _put(path, _all_of(after), place, mode=private_mode, sync=sync, nameless=nameless, prepare=prepare)
+        _write_and_place(
+            path, _writer_of(after), place, mode=private_mode, sync=sync, nameless=nameless, prepare=prepare
+        )
     except OSError as error:
-        raise _from(path, "written", error) from error
+        raise _wrap_os_error(path, "written", error) from error
 
 
 def write_folder(path: Path, files: Mapping[str, bytes], *, sync: Sync = os.fsync) -> None:
@@ -143,27 +154,34 @@ def write_folder(path: Path, files: Mapping[str, bytes], *, sync: Sync = os.fsyn
     """
     aside = path.with_name(f".{path.name}.{token_hex(8)}")
     remove = partial(rmtree, aside, ignore_errors=True)
-    is_over = signals.before_the_end(remove)
+    is_over = signals.add_cleanup(remove)
     try:
         make_folder(path.parent, mode=0o777)
         aside.mkdir()
         for name, data in files.items():
             make_folder((aside / name).parent, mode=0o777)
-            _put(aside / name, _all_of(data), Path.rename, mode=private_mode, sync=sync, nameless=_nameless)
+            _write_and_place(
+                aside / name,
+                _writer_of(data),
+                Path.rename,
+                mode=private_mode,
+                sync=sync,
+                nameless=_open_unnamed,
+            )
         aside.rename(path)
         _sync_folder(path.parent, sync)
     except OSError as error:
-        raise _from(path, "written", error) from error
+        raise _wrap_os_error(path, "written", error) from error
     finally:
         remove()
         is_over()
 
 
-def _all_of(data: bytes) -> Fill:
+def _writer_of(data: bytes) -> Fill:
     return lambda file: file.write(data)
 
 
-def _put(
+def _write_and_place(
     path: Path,
     fill: Fill,
     place: Callable[[Path, Path], object],
@@ -179,10 +197,10 @@ def _put(
     of a process that is killed half-way. `prepare` gets its descriptor. Raises OSError.
     """
     temporary = path.with_name(f".{path.name}.{token_hex(8)}")
-    is_over = signals.before_the_end(lambda: temporary.unlink(missing_ok=True))
+    is_over = signals.add_cleanup(lambda: temporary.unlink(missing_ok=True))
     try:
         descriptor = nameless(path.parent, mode)
-        with os.fdopen(_named(temporary, mode) if descriptor is None else descriptor, "wb") as file:
+        with os.fdopen(_open_temporary(temporary, mode) if descriptor is None else descriptor, "wb") as file:
             if mode == private_mode and hasattr(os, "fchmod"):
                 os.fchmod(file.fileno(), mode)  # a umask may take rights, but not leave its owner without
             _write_to(file, fill, prepare, sync)
@@ -198,7 +216,7 @@ def _put(
         is_over()
 
 
-def _named(path: Path, mode: int) -> int:
+def _open_temporary(path: Path, mode: int) -> int:
     """Return a new file under this name, which was nobody's."""
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), mode)
 
@@ -224,7 +242,7 @@ def _keep_rights(path: Path, about: os.stat_result, descriptor: int, *, rights: 
     os.fchmod(descriptor, stat.S_IMODE(about.st_mode) & rights)
 
 
-def _name(temporary: Path, path: Path, *, link: Callable[[Path, Path], None]) -> None:
+def _give_name(temporary: Path, path: Path, *, link: Callable[[Path, Path], None]) -> None:
     """Give a file its name. Raises FileExistsError where something has it, OSError."""
     try:
         link(temporary, path)  # unlike a rename, it never takes the place of a file
@@ -247,7 +265,7 @@ def make_folder(path: Path, *, mode: int = 0o755) -> None:
             one.mkdir(mode=mode, exist_ok=True)
         path.mkdir(mode=mode, exist_ok=True)
     except OSError as error:
-        raise _from(path, "made", error) from error
+        raise _wrap_os_error(path, "made", error) from error
 
 
 def _require_file(path: Path) -> None:
@@ -273,7 +291,7 @@ def _sync_folder(folder: Path, sync: Sync) -> None:
         os.close(descriptor)
 
 
-def check_place(path: Path) -> None:
+def require_writable_place(path: Path) -> None:
     """Raise FileError where `path` could not be written: before something is done that it is to tell of.
 
     Whether there will be room is known only when it is written.
@@ -282,7 +300,7 @@ def check_place(path: Path) -> None:
     try:
         about = path.parent.stat()
     except OSError as error:
-        raise _from(path, "written", error) from error
+        raise _wrap_os_error(path, "written", error) from error
     if not stat.S_ISDIR(about.st_mode):
         raise _file_error(path, "written", "not a directory", _NEXT["ENOTDIR"])
     if not os.access(path.parent, os.W_OK | os.X_OK):
@@ -305,15 +323,15 @@ def read_file(path: Path, *, most: int = read_max, private: bool = False) -> byt
                 raise _file_error(
                     path, "used", f"others may read or write it (mode {mode})", f"chmod 600 {path}"
                 )
-            data = _read(file, about.st_size, most)
+            data = _read_at_most(file, about.st_size, most)
             if len(data) > most:
                 raise _file_error(path, "read", f"it has over {most:,} bytes", "name the right file")
             return data
     except OSError as error:
-        raise _from(path, "read", error) from error
+        raise _wrap_os_error(path, "read", error) from error
 
 
-def _read(file: BinaryIO, size: int, most: int) -> bytes:
+def _read_at_most(file: BinaryIO, size: int, most: int) -> bytes:
     """Return the content of a file that had `size` bytes, or more than `most` bytes of a larger one.
 
     No more than it had is asked for, because asking for the most would take that much memory; a file that
@@ -325,7 +343,7 @@ def _read(file: BinaryIO, size: int, most: int) -> bytes:
     return data
 
 
-def _from(path: Path, verb: str, error: OSError) -> FileError:
+def _wrap_os_error(path: Path, verb: str, error: OSError) -> FileError:
     reason = (error.strerror or type(error).__name__).lower()
     name = errno.errorcode.get(error.errno or 0, "")
     hint = _NEXT.get(name, "check the folder and its permissions")

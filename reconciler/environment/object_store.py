@@ -1,7 +1,7 @@
 """The objects of a git repository, read from its files: loose ones, those of packs, and borrowed ones.
 
 Belongs here: finding an object by its id, and making sure that its content is what the id names. Not here:
-which commit is looked at (repository.py), and the formats (core/git/objects.py). Nothing is fetched: what is
+which commit is looked at (repository.py), and the formats (core/git.py). Nothing is fetched: what is
 not there is absent. Whoever wrote the files, sizes are limited before anything is unpacked.
 """
 
@@ -16,14 +16,14 @@ from io import FileIO
 from pathlib import Path
 from typing import Self
 
-from reconciler.core.git.objects import (
+from reconciler.core.git import (
     NAMED_DELTA,
     OFFSET_DELTA,
     PACKED,
     apply_delta,
-    base_distance,
-    entry_head,
-    result_size,
+    read_base_distance,
+    read_entry_head,
+    read_result_size,
 )
 
 object_max = 64 * 1024 * 1024  # bytes; a folder with a million files takes 40 MiB
@@ -44,13 +44,13 @@ class ObjectTooLarge(ValueError):
     """An object is longer than what is wanted of it."""
 
 
-def read_regular(path: Path, most: int) -> bytes | None:
+def read_regular_file(path: Path, most: int) -> bytes | None:
     """Return what a regular file holds; None where there is none.
 
     Raises OSError where it cannot be read, ValueError where it has more than `most` bytes.
     """
     try:
-        with open_regular(path) as file:
+        with open_regular_file(path) as file:
             parts, left = list[bytes](), most + 1
             while left and (part := file.read(left)):
                 parts.append(part)
@@ -62,7 +62,7 @@ def read_regular(path: Path, most: int) -> bytes | None:
     return b"".join(parts)
 
 
-def open_regular(path: Path | str) -> FileIO:
+def open_regular_file(path: Path | str) -> FileIO:
     """Open a regular file: a pipe or a device would let us wait, or never end. Raises OSError."""
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     if stat.S_ISREG(os.fstat(handle).st_mode):
@@ -71,13 +71,13 @@ def open_regular(path: Path | str) -> FileIO:
     raise OSError(errno.EINVAL, "is no regular file", str(path))
 
 
-class Objects:
+class ObjectStore:
     """The objects below a folder. `read` is all that callers need; files stay open until `close`."""
 
     def __init__(self, folder: Path, id_size: int) -> None:
         """`id_size` is that of an id in bytes: 20 for SHA-1, 32 for SHA-256."""
         self._id_size = id_size
-        self._folders = tuple(_with_borrowed(folder))
+        self._folders = tuple(_with_alternates(folder))
         self._loose_folders: dict[str, list[str]] = {}
         for one in self._folders:
             for below in one.iterdir() if one.is_dir() else ():
@@ -125,7 +125,7 @@ class Objects:
         name = oid.hex()
         for folder in self._loose_folders.get(name[:2], ()):
             try:
-                file = open_regular(f"{folder}/{name[2:]}")
+                file = open_regular_file(f"{folder}/{name[2:]}")
             except (FileNotFoundError, NotADirectoryError):
                 continue
             with file:
@@ -135,14 +135,14 @@ class Objects:
                 kind, _, size = words.partition(b" ")
                 if int(size) > most:
                     raise ObjectTooLarge(f"object {name} has {int(size)} bytes")
-                return kind.decode(), begin + _unpacked(
+                return kind.decode(), begin + _inflate(
                     unpack, unpack.unconsumed_tail, file, int(size) - len(begin)
                 )
         return None
 
     def _packed(self, oid: bytes, most: int) -> tuple[str, bytes] | None:
         if self._packs is None:
-            self._packs = tuple(one for folder in self._folders for one in _packs(folder / "pack"))
+            self._packs = tuple(one for folder in self._folders for one in _open_packs(folder / "pack"))
         for pack in self._packs:
             offset = self._offset(pack, oid)
             if offset is not None:
@@ -151,7 +151,7 @@ class Objects:
 
     def _file(self, path: Path) -> FileIO:
         """Return an open file; the one that was used longest ago is closed where there are too many."""
-        found = self._files.pop(path, None) or open_regular(path)
+        found = self._files.pop(path, None) or open_regular_file(path)
         self._files[path] = found
         if len(self._files) > _open_max:
             self._files.popitem(last=False)[1].close()
@@ -161,25 +161,25 @@ class Objects:
         """Return where a pack has an object, as its index says."""
         file = self._file(pack.index)
         if not pack.fan:
-            head = _at(file, 0, _fan + 8)
+            head = _read_at(file, 0, _fan + 8)
             pack.is_old = not head.startswith(_INDEX_2)
             pack.fan = head[:_fan] if pack.is_old else head[8:]
             if not pack.is_old and len(head) < _fan + 8:
                 raise ValueError("an index of a pack is cut off")
-        count = _number(pack.fan[-4:])
+        count = _read_number(pack.fan[-4:])
         first = oid[0]
-        low = _number(pack.fan[4 * first - 4 : 4 * first]) if first else 0
-        high = _number(pack.fan[4 * first : 4 * first + 4])
+        low = _read_number(pack.fan[4 * first - 4 : 4 * first]) if first else 0
+        high = _read_number(pack.fan[4 * first : 4 * first + 4])
         # The first version has the offset before each id, the second has tables of ids, sums and offsets.
         start, step = (_fan, self._id_size + 4) if pack.is_old else (_fan + 8, self._id_size)
         skip = 4 if pack.is_old else 0
         while high - low > _scan_max:
             middle = (low + high) // 2
-            here = _at(file, start + middle * step + skip, self._id_size)
+            here = _read_at(file, start + middle * step + skip, self._id_size)
             low, high = (middle, high) if here <= oid else (low, middle)
         ids = pack.ids.get(low)
         if ids is None:
-            ids = _at(file, start + low * step, max(high - low, 0) * step)
+            ids = _read_at(file, start + low * step, max(high - low, 0) * step)
             if len(pack.ids) < _ids_max:
                 pack.ids[low] = ids
         at = ids.find(oid)
@@ -189,11 +189,11 @@ class Objects:
             return None
         number = (at - skip) // step
         if pack.is_old:
-            return _number(ids[number * step : number * step + 4])
+            return _read_number(ids[number * step : number * step + 4])
         sums = start + count * step
-        offset = _number(_at(file, sums + (count + low + number) * 4, 4))
+        offset = _read_number(_read_at(file, sums + (count + low + number) * 4, 4))
         if offset & _FAR:
-            offset = _number(_at(file, sums + count * 8 + (offset & ~_FAR) * 8, 8))
+            offset = _read_number(_read_at(file, sums + count * 8 + (offset & ~_FAR) * 8, 8))
         return offset
 
     def _entry(self, pack: "_Pack", offset: int, most: int) -> tuple[str, bytes]:
@@ -201,14 +201,14 @@ class Objects:
         deltas, used, total = list[tuple[int, bytes]](), 0, 0
         while (found := self._cached.get((pack, offset))) is None:
             file = self._file(pack.path)
-            data = _at(file, offset, _piece)
-            number, size, begin = entry_head(data)
+            data = _read_at(file, offset, _piece)
+            number, size, begin = read_entry_head(data)
             limit = most if number in PACKED and not deltas else object_max
             if size > limit or used + size > object_max:
                 raise ObjectTooLarge(f"an object of {pack.path.name} has {size} bytes")
             base = offset
             if number == OFFSET_DELTA:
-                distance, begin = base_distance(data, begin)
+                distance, begin = read_base_distance(data, begin)
                 base = offset - distance
             elif number == NAMED_DELTA:
                 named = self._offset(pack, data[begin : begin + self._id_size])
@@ -217,14 +217,14 @@ class Objects:
                 base, begin = named, begin + self._id_size
                 file = self._file(pack.path)
             file.seek(offset + len(data))
-            content = _unpacked(zlib.decompressobj(), data[begin:], file, size)
+            content = _inflate(zlib.decompressobj(), data[begin:], file, size)
             if number in PACKED:
                 found = PACKED[number], content
                 self._cache(pack, offset, found)
                 break
             if number not in (OFFSET_DELTA, NAMED_DELTA) or base < 0 or len(deltas) == _chain_max:
                 raise ValueError("an entry of a pack cannot be read")
-            made = result_size(content)
+            made = read_result_size(content)
             total += made
             if made > (object_max if deltas else most) or total > _made_max:
                 raise ObjectTooLarge(f"an object of {pack.path.name} has {made} bytes")
@@ -260,7 +260,7 @@ class _Pack:
         self.is_old = False
 
 
-def _packs(folder: Path) -> Iterator[_Pack]:
+def _open_packs(folder: Path) -> Iterator[_Pack]:
     """Yield the packs of a folder, the newest first: there most is found."""
     try:
         found = [
@@ -272,7 +272,7 @@ def _packs(folder: Path) -> Iterator[_Pack]:
         yield _Pack(folder / name)
 
 
-def _with_borrowed(folder: Path) -> Iterator[Path]:
+def _with_alternates(folder: Path) -> Iterator[Path]:
     """Yield a folder of objects and those that it borrows from, each once."""
     left, seen = [folder], set[str]()
     while left and len(seen) < _stores_max:
@@ -282,21 +282,21 @@ def _with_borrowed(folder: Path) -> Iterator[Path]:
             continue
         seen.add(real)
         yield one
-        lines = (read_regular(one / "info" / "alternates", 64 * 1024) or b"").split(b"\n")
+        lines = (read_regular_file(one / "info" / "alternates", 64 * 1024) or b"").split(b"\n")
         wanted = (line for line in lines if line and not line.startswith(b"#") and b"\0" not in line)
         left += (one / os.fsdecode(line) for line in wanted)
 
 
-def _at(file: FileIO, offset: int, size: int) -> bytes:
+def _read_at(file: FileIO, offset: int, size: int) -> bytes:
     file.seek(offset)
     return file.read(size) or b""
 
 
-def _number(data: bytes) -> int:
+def _read_number(data: bytes) -> int:
     return int.from_bytes(data, "big")
 
 
-def _unpacked(unpack: "zlib._Decompress", data: bytes, file: FileIO, size: int) -> bytes:
+def _inflate(unpack: "zlib._Decompress", data: bytes, file: FileIO, size: int) -> bytes:
     """Return the next `size` bytes that are packed in `data` and what follows it in the file, and no more."""
     parts, left = list[bytes](), size
     while left > 0:

@@ -15,17 +15,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
-from reconciler.core.git import objects
-from reconciler.core.git.attributes import (
+from reconciler.core import git
+from reconciler.core.git import (
     AttributeFile,
-    fits_wildcards,
+    ConfigEntry,
+    is_config_true,
+    is_ignored_by,
+    last_config_value,
     line_end_attributes,
+    matches_wildcards,
     parse_attributes,
+    parse_config,
+    parse_ignores,
 )
-from reconciler.core.git.config import ConfigEntry, is_true, last_value, parse_config
-from reconciler.core.git.ignores import is_left_alone, parse_ignores
 from reconciler.core.runs.committed import LINK, MODULE, Attributes, TreeEntry
-from reconciler.surroundings.object_store import Objects, read_regular
+from reconciler.environment.object_store import ObjectStore, read_regular_file
 
 files_max = 2_000_000  # files and folders of a commit that are looked at
 _path_max = 4096  # bytes
@@ -60,8 +64,8 @@ def find_repository(root: Path, environ: Mapping[str, str]) -> "Repository":
     Raises NoRepository, UnreadableRepository.
     """
     start = Path(os.path.realpath(root))
-    ceilings = {os.path.realpath(one) for one in _folders(environ.get("GIT_CEILING_DIRECTORIES", ""))}
-    across = is_true(environ.get("GIT_DISCOVERY_ACROSS_FILESYSTEM", ""))
+    ceilings = {os.path.realpath(one) for one in _split_folders(environ.get("GIT_CEILING_DIRECTORIES", ""))}
+    across = is_config_true(environ.get("GIT_DISCOVERY_ACROSS_FILESYSTEM", ""))
     device, reason = None, "it is in no repository"
     for folder in (start, *start.parents):
         if folder != start and str(folder) in ceilings:
@@ -75,15 +79,15 @@ def find_repository(root: Path, environ: Mapping[str, str]) -> "Repository":
         device = here
         if os.path.lexists(folder / ".git"):
             try:
-                return Repository(folder, environ, _owners(start, environ))
+                return Repository(folder, environ, _trusted_owners(start, environ))
             except NoRepository as error:
                 reason = str(error)
-                if not (folder / ".git").is_dir() or isinstance(error, _OfAnother):
+                if not (folder / ".git").is_dir() or isinstance(error, _OfAnotherUser):
                     break
     raise NoRepository(reason)
 
 
-def _folders(text: str) -> list[str]:
+def _split_folders(text: str) -> list[str]:
     return [one for one in text.split(os.pathsep) if Path(one).is_absolute()]
 
 
@@ -91,7 +95,7 @@ class NoCommit(NoRepository):
     """A repository is there, and no commit in it yet."""
 
 
-class _OfAnother(NoRepository):
+class _OfAnotherUser(NoRepository):
     """A repository is of a user who is not believed: none further up is looked for."""
 
 
@@ -106,18 +110,18 @@ class Repository:
         self.environ = environ
         self.owners = owners
         try:
-            self.folder = _git_folder(place / ".git")
-            common = read_regular(self.folder / "commondir", _path_max)
+            self.folder = _resolve_git_folder(place / ".git")
+            common = read_regular_file(self.folder / "commondir", _path_max)
             self.common = self.folder / os.fsdecode(common.strip()) if common else self.folder
             if not _is_git_folder(self.folder, self.common):
                 raise NoRepository(f"{place / '.git'} is no repository of git")
             self._check_owner(place)
-            self._own = tuple(_entries(self.common / "config"))
+            self._own = tuple(_read_entries(self.common / "config"))
             self._id_size = self._check_form()
-            self.objects = Objects(self.common / "objects", self._id_size)
-            if is_true(last_value(self._own, "extensions.worktreeconfig")):
-                self._own += tuple(_entries_of_others(self.folder / "config.worktree"))
-            elsewhere = "" if common else last_value(self._own, "core.worktree")
+            self.objects = ObjectStore(self.common / "objects", self._id_size)
+            if is_config_true(last_config_value(self._own, "extensions.worktreeconfig")):
+                self._own += tuple(_read_foreign_entries(self.folder / "config.worktree"))
+            elsewhere = "" if common else last_config_value(self._own, "core.worktree")
             self.top = Path(os.path.realpath(self.folder / elsewhere if elsewhere else place))
         except (OSError, ValueError) as error:
             raise UnreadableRepository(str(error)) from error
@@ -127,12 +131,12 @@ class Repository:
         if os.name != "posix":
             return
         others = {(place / ".git").lstat().st_uid, self.folder.stat().st_uid} - self.owners
-        if others and not _is_safe(place, self.environ):
-            raise _OfAnother(f"{place / '.git'} belongs to user {min(others)}, and the project does not")
+        if others and not _is_safe_directory(place, self.environ):
+            raise _OfAnotherUser(f"{place / '.git'} belongs to user {min(others)}, and the project does not")
 
     def _check_form(self) -> int:
         """Return the size of an id. Raises UnreadableRepository where files have a form that is not known."""
-        version = last_value(self._own, "core.repositoryformatversion", "0")
+        version = last_config_value(self._own, "core.repositoryformatversion", "0")
         extensions = {one.name: one.text for one in self._own if one.section == "extensions" and not one.part}
         unknown = sorted(extensions.keys() - _EXTENSIONS) if version != "0" else []
         storage = extensions.get("refstorage", "files").lower()
@@ -155,13 +159,13 @@ class Repository:
     def settings(self) -> tuple[ConfigEntry, ...]:
         """What is set for this repository; the last one counts."""
         own = _with_includes(self._own, self.common, self.environ, self)
-        return (*_of_accounts(self.environ, self), *own, *_of_variables(self.environ))
+        return (*_account_entries(self.environ, self), *own, *_variable_entries(self.environ))
 
     @cached_property
     def branch(self) -> str:
         """The name of the branch that is checked out, "" for a commit alone."""
         try:
-            return _reference(self.folder / "HEAD")[0].removeprefix("refs/heads/")
+            return _read_reference(self.folder / "HEAD")[0].removeprefix("refs/heads/")
         except (OSError, ValueError):
             return ""
 
@@ -175,12 +179,12 @@ class Repository:
             kind = self.objects.read(found)
         except (OSError, ValueError) as error:
             raise UnreadableRepository(str(error)) from error
-        if kind is None or kind[0] != objects.COMMIT:
+        if kind is None or kind[0] != git.COMMIT:
             raise UnreadableRepository(f"its commit {found.hex()} is not there")
         return found
 
     def _head(self) -> bytes:
-        name, oid = _reference(self.folder / "HEAD")
+        name, oid = _read_reference(self.folder / "HEAD")
         for _ in range(_links_max):
             if oid:
                 if len(oid) != 2 * self._id_size:
@@ -190,7 +194,7 @@ class Repository:
                 break
             base = self.folder if name.startswith(_OF_A_WORKTREE) else self.common
             packed = name
-            name, oid = _reference(base / name)
+            name, oid = _read_reference(base / name)
             if not name and not oid:
                 oid = self._packed_reference(packed)
                 if not oid:
@@ -198,7 +202,7 @@ class Repository:
         raise ValueError("its HEAD names no commit")
 
     def _packed_reference(self, name: str) -> str:
-        data = read_regular(self.common / "packed-refs", _references_max) or b""
+        data = read_regular_file(self.common / "packed-refs", _references_max) or b""
         found = re.search(rb"^([0-9a-f]+) %s$" % re.escape(os.fsencode(name)), data, re.MULTILINE)
         return found[1].decode() if found else ""
 
@@ -215,19 +219,19 @@ class Repository:
     def _files(self, commit: bytes, paths: set[str]) -> dict[str, TreeEntry]:
         folders = set[str]()
         for folder in {path.rpartition("/")[0] for path in paths}:
-            folders.update((folder, *_folders_of(folder)))
+            folders.update((folder, *_parent_folders(folder)))
         found, seen = dict[str, TreeEntry](), set[str]()
-        left = [("", objects.tree_of(self._object(commit, objects.COMMIT)), "" in paths)]
+        left = [("", git.read_tree_id(self._object(commit, git.COMMIT)), "" in paths)]
         while left:
             front, oid, every = left.pop()
-            for mode, name, inner in objects.tree_entries(self._object(oid, objects.TREE), self._id_size):
+            for mode, name, inner in git.read_tree_entries(self._object(oid, git.TREE), self._id_size):
                 path = front + name.decode(*_PATHS)
                 is_wanted = every or path in paths
                 if not is_wanted and path not in folders:
                     continue
                 if path in seen or path in found:  # a review may show the one, and a checkout have the other
                     raise ValueError(f"its commit has {path!r} twice")
-                if mode == objects.FOLDER:
+                if mode == git.FOLDER_MODE:
                     left.append((f"{path}/", inner, is_wanted))
                     seen.add(path)
                 elif is_wanted:
@@ -251,7 +255,7 @@ class Repository:
             found = self.objects.read(oid, most)
         except ValueError:  # too large, or damaged: nothing is known of it
             return None
-        return found[1] if found is not None and found[0] == objects.BLOB else None
+        return found[1] if found is not None and found[0] == git.BLOB else None
 
     def line_ends(self, commit: bytes, paths: Iterable[str]) -> dict[str, Attributes]:
         """Return what the attributes say of the line ends of paths.
@@ -259,7 +263,7 @@ class Repository:
         Where a file of attributes is not checked out, the one of the commit counts.
         """
         wanted = list(paths)
-        folders = {folder for path in wanted for folder in _folders_of(path)}
+        folders = {folder for path in wanted for folder in _parent_folders(path)}
         absent = dict[str, str]()
         known: dict[str, AttributeFile] = {}
         for folder in folders:
@@ -276,13 +280,13 @@ class Repository:
                 known[absent[name]] = parse_attributes(data, absent[name], macros=not absent[name])
         first = self._attribute_file(self.common / "info" / "attributes")
         last = [self._attribute_file(one) for one in self._general_attributes()]
-        ignore_case = is_true(last_value(self.settings, "core.ignorecase"))
+        ignore_case = is_config_true(last_config_value(self.settings, "core.ignorecase"))
         of_folder: dict[str, tuple[AttributeFile, ...]] = {}
         found = dict[str, Attributes]()
         for path in wanted:
             folder = path.rpartition("/")[0]
             if folder not in of_folder:
-                own = (known[one] for one in _folders_of(path) if one in known)
+                own = (known[one] for one in _parent_folders(path) if one in known)
                 of_folder[folder] = tuple(one for one in (first, *own, *last) if one.rules or one.macros)
             found[path] = line_end_attributes(path, of_folder[folder], ignore_case=ignore_case)
         return found
@@ -290,14 +294,14 @@ class Repository:
     def _general_attributes(self) -> Iterator[Path]:
         """Yield the files of attributes of this account and of this machine."""
         yield from self._account_files("core.attributesfile", "attributes")
-        if not is_true(self.environ.get("GIT_ATTR_NOSYSTEM", "")):
+        if not is_config_true(self.environ.get("GIT_ATTR_NOSYSTEM", "")):
             yield from (one.with_name("gitattributes") for one in _system_files(self.environ))
 
     def _account_files(self, setting: str, usual: str) -> list[Path]:
         """Return the file of this account that a setting names, else the usual one beside its settings."""
-        named = last_value(self.settings, setting)
+        named = last_config_value(self.settings, setting)
         if named:
-            return [_expanded(named, self.environ, self.top)]
+            return [_expand_path(named, self.environ, self.top)]
         return [one / usual for one in _config_homes(self.environ)[:1]]
 
     def _attribute_file(self, path: Path) -> AttributeFile:
@@ -307,31 +311,31 @@ class Repository:
         """Whether a file that is not there yet would be ignored; `path` is that below `top`."""
         general = self._account_files("core.excludesfile", "ignore")
         files = [(one, "") for one in (*general, self.common / "info" / "exclude")]
-        files += [(self.top / one / ".gitignore", one) for one in reversed(list(_folders_of(path)))]
+        files += [(self.top / one / ".gitignore", one) for one in reversed(list(_parent_folders(path)))]
         # Git follows no link that stands in the place of a list in the repository.
         read = ((_read_or_none(one, _ignores_max), at) for one, at in files if not one.is_symlink() or not at)
         rules = (rule for data, at in read for rule in parse_ignores(data or b"", at))
-        ignore_case = is_true(last_value(self.settings, "core.ignorecase"))
-        return is_left_alone(path, rules, ignore_case=ignore_case)
+        ignore_case = is_config_true(last_config_value(self.settings, "core.ignorecase"))
+        return is_ignored_by(path, rules, ignore_case=ignore_case)
 
     @property
     def autocrlf(self) -> str:
         """The setting core.autocrlf."""
-        return last_value(self.settings, "core.autocrlf")
+        return last_config_value(self.settings, "core.autocrlf")
 
 
-def _folders_of(path: str) -> Iterator[str]:
+def _parent_folders(path: str) -> Iterator[str]:
     """Yield the folders that a path is in, the nearest first, "" at the end."""
     while path:
         path = path.rpartition("/")[0]
         yield path
 
 
-def _git_folder(named: Path) -> Path:
+def _resolve_git_folder(named: Path) -> Path:
     """Return the folder of a repository, which a file may name. Raises NoRepository, OSError, ValueError."""
     if named.is_dir():
         return Path(os.path.realpath(named))
-    data = read_regular(named, _path_max) or b""
+    data = read_regular_file(named, _path_max) or b""
     if not data.startswith(b"gitdir: ") or b"\0" in data:
         raise NoRepository(f"{named} names no repository")
     folder = named.parent / os.fsdecode(data.removeprefix(b"gitdir: ").rstrip(b"\r\n"))
@@ -345,7 +349,7 @@ def _is_git_folder(folder: Path, common: Path) -> bool:
     return os.path.lexists(folder / "HEAD") and (common / "objects").is_dir() and (common / "refs").is_dir()
 
 
-def _reference(path: Path) -> tuple[str, str]:
+def _read_reference(path: Path) -> tuple[str, str]:
     """Return the reference that a file names, or the id; neither where there is no file.
 
     Raises OSError, ValueError where it holds neither.
@@ -356,7 +360,7 @@ def _reference(path: Path) -> tuple[str, str]:
             return leads, ""
     if path.is_dir():  # a branch of this name was removed, and others are below it
         return "", ""
-    data = read_regular(path, _path_max)
+    data = read_regular_file(path, _path_max)
     if data is None:
         return "", ""
     text = os.fsdecode(data).strip()
@@ -367,7 +371,7 @@ def _reference(path: Path) -> tuple[str, str]:
     return "", text
 
 
-def _owners(root: Path, environ: Mapping[str, str]) -> frozenset[int]:
+def _trusted_owners(root: Path, environ: Mapping[str, str]) -> frozenset[int]:
     """Return whose repositories are read: ours, root's, and those of whoever owns the project itself."""
     if os.name != "posix":
         return frozenset()
@@ -379,14 +383,14 @@ def _owners(root: Path, environ: Mapping[str, str]) -> frozenset[int]:
         return frozenset({user, 0} | sudo)
 
 
-def _is_safe(place: Path, environ: Mapping[str, str]) -> bool:
+def _is_safe_directory(place: Path, environ: Mapping[str, str]) -> bool:
     """Whether this account names a folder in safe.directory; a repository cannot say so of itself."""
     safe = False
-    for one in (*_of_accounts(environ, None), *_of_variables(environ)):
+    for one in (*_account_entries(environ, None), *_variable_entries(environ)):
         if one.key == "safe.directory":
             text = one.text
             named = text.removesuffix("/*")
-            path = os.path.realpath(_expanded(named, environ, place)) if named else ""
+            path = os.path.realpath(_expand_path(named, environ, place)) if named else ""
             fits = text == "*" or str(place) == path or (text != named and str(place).startswith(f"{path}/"))
             safe = bool(text) and (safe or fits)
     return safe
@@ -395,22 +399,22 @@ def _is_safe(place: Path, environ: Mapping[str, str]) -> bool:
 # Settings -------------------------------------------------------------------------------------------------
 
 
-def remote_addresses(root: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
+def read_remote_addresses(root: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return the addresses of the remotes of the repository that a folder is in. They may hold a password."""
     try:
         settings = find_repository(root, environ).settings
     except (NoRepository, UnreadableRepository):
-        settings = (*_of_accounts(environ, None), *_of_variables(environ))
+        settings = (*_account_entries(environ, None), *_variable_entries(environ))
     return tuple(one.text for one in settings if (one.section, one.name) == ("remote", "url") and one.part)
 
 
-def _of_accounts(environ: Mapping[str, str], repository: Repository | None) -> Iterator[ConfigEntry]:
+def _account_entries(environ: Mapping[str, str], repository: Repository | None) -> Iterator[ConfigEntry]:
     """Yield what is set for this machine and this account."""
     for path in (*_system_files(environ), *_global_files(environ)):
-        yield from _with_includes(_entries_of_others(path), path.parent, environ, repository)
+        yield from _with_includes(_read_foreign_entries(path), path.parent, environ, repository)
 
 
-def _of_variables(environ: Mapping[str, str]) -> Iterator[ConfigEntry]:
+def _variable_entries(environ: Mapping[str, str]) -> Iterator[ConfigEntry]:
     """Yield what variables set."""
     count = environ.get("GIT_CONFIG_COUNT", "")
     pairs = [
@@ -430,7 +434,7 @@ def _of_variables(environ: Mapping[str, str]) -> Iterator[ConfigEntry]:
 
 
 def _system_files(environ: Mapping[str, str]) -> list[Path]:
-    if is_true(environ.get("GIT_CONFIG_NOSYSTEM", "")):
+    if is_config_true(environ.get("GIT_CONFIG_NOSYSTEM", "")):
         return []
     named = environ.get("GIT_CONFIG_SYSTEM")
     if named is not None:
@@ -445,23 +449,23 @@ def _global_files(environ: Mapping[str, str]) -> list[Path]:
     named = environ.get("GIT_CONFIG_GLOBAL")
     if named is not None:
         return [Path(named)] if named else []
-    home = _home(environ)
+    home = _home_folder(environ)
     return [*(one / "config" for one in _config_homes(environ)[:1]), *([home / ".gitconfig"] if home else [])]
 
 
 def _config_homes(environ: Mapping[str, str]) -> list[Path]:
     """Return the folder of this account's settings of git, if there is one."""
-    named, home = environ.get("XDG_CONFIG_HOME", ""), _home(environ)
+    named, home = environ.get("XDG_CONFIG_HOME", ""), _home_folder(environ)
     return [Path(named) / "git"] if named else [home / ".config" / "git"] if home else []
 
 
-def _home(environ: Mapping[str, str]) -> Path | None:
+def _home_folder(environ: Mapping[str, str]) -> Path | None:
     named = environ.get("HOME", "") or (environ.get("USERPROFILE", "") if os.name == "nt" else "")
     return Path(named) if named else None
 
 
-def _expanded(path: str, environ: Mapping[str, str], base: Path) -> Path:
-    home = _home(environ)
+def _expand_path(path: str, environ: Mapping[str, str], base: Path) -> Path:
+    home = _home_folder(environ)
     if path.startswith("~/") and home is not None:
         return home / path[2:]
     return base / path
@@ -481,47 +485,49 @@ def _with_includes(
         folder = left[-1][1]
         wanted = one.key == "include.path" or (
             (one.section, one.name) == ("includeif", "path")
-            and _is_met(one.part, folder, environ, repository)
+            and _is_condition_met(one.part, folder, environ, repository)
         )
         if wanted and count < _includes_max and len(left) <= _include_depth_max:
             count += 1
-            path = _expanded(one.text, environ, folder)
-            left.append((iter(_entries_of_others(path)), path.parent))
+            path = _expand_path(one.text, environ, folder)
+            left.append((iter(_read_foreign_entries(path)), path.parent))
 
 
-def _is_met(condition: str, base: Path, environ: Mapping[str, str], repository: Repository | None) -> bool:
+def _is_condition_met(
+    condition: str, base: Path, environ: Mapping[str, str], repository: Repository | None
+) -> bool:
     """Whether the condition of an include is met; one that asks for addresses of remotes never is."""
     kind, _, pattern = condition.partition(":")
     if repository is None or kind not in ("gitdir", "gitdir/i", "onbranch"):
         return False
     if kind == "onbranch":
-        return bool(repository.branch) and fits_wildcards(
+        return bool(repository.branch) and matches_wildcards(
             repository.branch, pattern + "**" * pattern.endswith("/")
         )
     text = repository.folder.as_posix()
     if pattern.startswith(("~/", "./")):
-        pattern = _expanded(pattern.removeprefix("./"), environ, base).as_posix() + "/" * pattern.endswith(
+        pattern = _expand_path(pattern.removeprefix("./"), environ, base).as_posix() + "/" * pattern.endswith(
             "/"
         )
     elif not Path(pattern).is_absolute():
         pattern = f"**/{pattern}"
     pattern += "**" * pattern.endswith("/")
     fold = str.lower if kind == "gitdir/i" else str
-    return fits_wildcards(fold(text), fold(pattern))
+    return matches_wildcards(fold(text), fold(pattern))
 
 
-def _entries(path: Path) -> Iterator[ConfigEntry]:
+def _read_entries(path: Path) -> Iterator[ConfigEntry]:
     """Yield what a file sets. Raises OSError, ValueError where there is one that cannot be read."""
-    return parse_config(os.fsdecode(read_regular(path, _config_max) or b""))
+    return parse_config(os.fsdecode(read_regular_file(path, _config_max) or b""))
 
 
-def _entries_of_others(path: Path) -> Iterator[ConfigEntry]:
+def _read_foreign_entries(path: Path) -> Iterator[ConfigEntry]:
     """Yield what a file sets; nothing where it cannot be read."""
     return parse_config(os.fsdecode(_read_or_none(path, _config_max) or b""))
 
 
 def _read_or_none(path: Path, most: int) -> bytes | None:
     try:
-        return read_regular(path, most)
+        return read_regular_file(path, most)
     except (OSError, ValueError):
         return None

@@ -12,9 +12,9 @@ import msgspec
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.review.seal import PlanFile, opened, sealed_pieces
 from reconciler.errors import InputError, StalePlan
-from reconciler.files.encryption import decrypted, encrypt_to, is_encrypted
-from reconciler.files.whole import fill_whole, read_file
-from reconciler.logbook import steps
+from reconciler.files.atomic_files import read_file, write_pieces
+from reconciler.files.encryption import decrypt_file, encrypt_to, is_encrypted
+from reconciler.instrumentation import step_log
 from reconciler.model.encoding import NotAnAddressError, decode_json
 from reconciler.model.plans import PLAN_VERSION, Plan
 from reconciler.version import __version__
@@ -22,7 +22,7 @@ from reconciler.version import __version__
 _AGAIN = "make one: reconciler plan -o FILE"
 
 
-class _Head(msgspec.Struct):
+class _PlanHead(msgspec.Struct):
     """What distinguishes a plan from other JSON, and from a plan of another version."""
 
     version: int = 0
@@ -47,8 +47,10 @@ def write_plan(path: Path, plan: Plan, recipients: Sequence[str] = ()) -> None:
             file.writelines(pieces)
         size = file.tell()
 
-    fill_whole(path, fill)
-    steps.info("plan written: %s, %d bytes, %s", path, size, "encrypted" if recipients else "not encrypted")
+    write_pieces(path, fill)
+    step_log.info(
+        "plan written: %s, %d bytes, %s", path, size, "encrypted" if recipients else "not encrypted"
+    )
 
 
 def read_plan(path: Path, *, identity: str | None = None, environ: Mapping[str, str] | None = None) -> Plan:
@@ -60,16 +62,16 @@ def read_plan(path: Path, *, identity: str | None = None, environ: Mapping[str, 
     """
     data = read_file(path)
     if is_encrypted(data):
-        data = decrypted(data, shown=str(path), identity=identity, environ=environ or {})
+        data = decrypt_file(data, shown=str(path), identity=identity, environ=environ or {})
     try:
-        head = msgspec.json.decode(data, type=_Head)
+        head = msgspec.json.decode(data, type=_PlanHead)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise InputError(f"{path}: this is not a plan file.", next=_AGAIN) from None
     _require_plan(head, path)
-    return _checked(path, data)
+    return _decode_plan(path, data)
 
 
-def _require_plan(head: _Head, path: Path) -> None:
+def _require_plan(head: _PlanHead, path: Path) -> None:
     """Raise InputError for another document of ours, StalePlan for a plan of another version of it."""
     if head.plan is not None:
         raise InputError(
@@ -90,7 +92,7 @@ def _require_plan(head: _Head, path: Path) -> None:
         )
 
 
-def _checked(path: Path, data: bytes) -> Plan:
+def _decode_plan(path: Path, data: bytes) -> Plan:
     try:
         file = decode_json(data, PlanFile)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:  # their texts may quote people's data
@@ -102,14 +104,14 @@ def _checked(path: Path, data: bytes) -> Plan:
         raise InputError(
             f"{path}: this plan was changed after it was made; its fingerprint does not fit.", next=_AGAIN
         )
-    if not _is(data, sealed_pieces(plan, file.program)):
+    if not _is_text_of(data, sealed_pieces(plan, file.program)):
         raise InputError(
             f"{path}: this file was changed after it was written; its seal does not fit.", next=_AGAIN
         )
     return plan
 
 
-def _is(data: bytes, pieces: Iterable[bytes]) -> bool:
+def _is_text_of(data: bytes, pieces: Iterable[bytes]) -> bool:
     """Whether a text is that of these pieces."""
     at = 0
     for piece in pieces:

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from reconciler.environment.checkout import Checkout, read_checkout
 from reconciler.model.runs import Context
-from reconciler.surroundings.checkout import Checkout, read_checkout
 from reconciler.version import __version__
 
 # As in schemas/common.schema.json (a test holds the two together).
@@ -51,30 +51,32 @@ def read_context(
     tree = read_checkout(root) if checkout is None else checkout
     return Context(
         program=__version__,
-        commit=_commit(tree) or _told_commit(tree, environ),
+        commit=_format_commit(tree) or _commit_of_build(tree, environ),
         trace_id=_trace_id(_parent_trace(environ.get("TRACEPARENT", "")))
-        or _found(TRACE, environ.get("_X_AMZN_TRACE_ID", ""))
+        or _match_or_empty(TRACE, environ.get("_X_AMZN_TRACE_ID", ""))
         or _trace_id(recorded)
         or _trace_id(f"{int(time.time()):08x}{random(12)}"),
-        container=_found(CONTAINER, _read(Path("/proc/self/mountinfo"), of="/containers/"))
-        or _first(SHORT_CONTAINER, (environ.get("HOSTNAME", ""),)),
-        region=_first(REGION, (environ.get(name, "") for name in _REGIONS)),
+        container=_match_or_empty(
+            CONTAINER, _read_proc_lines(Path("/proc/self/mountinfo"), of="/containers/")
+        )
+        or _first_match(SHORT_CONTAINER, (environ.get("HOSTNAME", ""),)),
+        region=_first_match(REGION, (environ.get(name, "") for name in _REGIONS)),
     )
 
 
-def in_ci(environ: Mapping[str, str]) -> bool:
+def is_in_ci(environ: Mapping[str, str]) -> bool:
     """Whether a build system runs this: `CI` is set, and says neither 0 nor false."""
     return environ.get("CI", "").lower() not in ("", "0", "false")
 
 
-def _commit(tree: Checkout) -> str:
-    known = _first(COMMIT, (tree.commit,))
+def _format_commit(tree: Checkout) -> str:
+    known = _first_match(COMMIT, (tree.commit,))
     return known + DIRTY if known and tree.dirty else known
 
 
-def _told_commit(tree: Checkout, environ: Mapping[str, str]) -> str:
+def _commit_of_build(tree: Checkout, environ: Mapping[str, str]) -> str:
     """Return the commit that the build system tells, where none can be read."""
-    known = _first(COMMIT, (environ.get(name, "") for name in _COMMITS))
+    known = _first_match(COMMIT, (environ.get(name, "") for name in _COMMITS))
     return known + UNCHECKED if known and tree.silent else known
 
 
@@ -89,16 +91,16 @@ def _trace_id(digits: str) -> str:
     return f"1-{digits[:8]}-{digits[8:]}" if digits else ""
 
 
-def _first(pattern: re.Pattern[str], texts: Iterable[str]) -> str:
+def _first_match(pattern: re.Pattern[str], texts: Iterable[str]) -> str:
     return next((text for text in texts if pattern.fullmatch(text)), "")
 
 
-def _found(pattern: re.Pattern[str], text: str) -> str:
+def _match_or_empty(pattern: re.Pattern[str], text: str) -> str:
     found = pattern.search(text)
     return found[0] if found else ""
 
 
-def _read(path: Path, *, of: str) -> str:
+def _read_proc_lines(path: Path, *, of: str) -> str:
     """Return the lines of a file that speak `of` something; nothing where it cannot be read."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()

@@ -9,37 +9,39 @@ Whatever keeps a repository from being read is the answer that the commit is not
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-
 from msgspec import Struct
-
-from reconciler.core.runs.committed import (
-    LINK,
-    MODULE,
-    POINTER_MAX,
-    TreeEntry,
-    converts_ends,
-    differs,
-    fits_with_unix_ends,
-    is_looked_at,
-    is_pointer_to,
-    unread_manifests,
-    without_generated,
-)
+from reconciler.core.runs.committed import LINK
+from reconciler.core.runs.committed import MODULE
+from reconciler.core.runs.committed import POINTER_MAX
+from reconciler.core.runs.committed import TreeEntry
+from reconciler.core.runs.committed import converts_ends
+from reconciler.core.runs.committed import differs
+from reconciler.core.runs.committed import fits_with_unix_ends
+from reconciler.core.runs.committed import is_looked_at
+from reconciler.core.runs.committed import is_pointer_to
+from reconciler.core.runs.committed import unread_manifests
+from reconciler.core.runs.committed import without_generated
 from reconciler.files.project_files import is_in_repository
 from reconciler.manifest.sources import MANIFEST_SUFFIXES
-from reconciler.model.documents import InputDifference, InputFile, Inputs
+from reconciler.model.documents import InputDifference
+from reconciler.model.documents import InputFile
+from reconciler.model.documents import Inputs
 from reconciler.model.settings import Settings
-from reconciler.surroundings.repository import (
-    NoCommit,
-    NoRepository,
-    Repository,
-    UnreadableRepository,
-    find_repository,
-    remote_addresses,
-)
+from reconciler.environment.repository import NoCommit
+from reconciler.environment.repository import NoRepository
+from reconciler.environment.repository import Repository
+from reconciler.environment.repository import UnreadableRepository
+from reconciler.environment.repository import find_repository
+from reconciler.environment.repository import read_remote_addresses
+
+
+
+
 
 _modules_max = 20  # submodules inside each other
 
@@ -64,7 +66,7 @@ class Checkout(Struct, frozen=True):
         return bool(self.differences)
 
 
-def inputs_of(settings: Settings, files: Sequence[InputFile] = ()) -> Inputs:
+def collect_inputs(settings: Settings, files: Sequence[InputFile] = ()) -> Inputs:
     """Return what a run was made of: its settings, and these files of its manifests.
 
     Without files no manifest was read, as for an undo: then none is missed either.
@@ -86,7 +88,7 @@ def read_checkout(root: Path, inputs: Inputs | None = None) -> Checkout:
         repository = find_repository(root, os.environ)
         with closing(repository):
             commit = repository.head()
-            found = _Comparison(inputs).differences(repository, commit) if inputs is not None else ()
+            found = _CommitComparison(inputs).differences(repository, commit) if inputs is not None else ()
             every = tuple(found)
     except (NoRepository, UnreadableRepository) as error:
         return Checkout(
@@ -97,19 +99,21 @@ def read_checkout(root: Path, inputs: Inputs | None = None) -> Checkout:
         )
     if inputs is None:
         return Checkout(commit.hex())
-    named = (InputDifference(_from(inputs.root or str(root), one.path), one.why) for one in every)
-    kept = without_generated(named, settings=_from(inputs.root, inputs.settings), patterns=inputs.generated)
+    named = (InputDifference(_path_from(inputs.root or str(root), one.path), one.why) for one in every)
+    kept = without_generated(
+        named, settings=_path_from(inputs.root, inputs.settings), patterns=inputs.generated
+    )
     return Checkout(commit.hex(), kept)
 
 
-def _from(root: str, path: str) -> str:
+def _path_from(root: str, path: str) -> str:
     return Path(os.path.relpath(path, root)).as_posix() if path else ""
 
 
 _Named = tuple[str, InputFile]  # a file, with its path from the repository that it is in
 
 
-class _Comparison:
+class _CommitComparison:
     """What differs between the inputs of a run and a commit, with submodules by the commits that it names."""
 
     def __init__(self, inputs: Inputs) -> None:
@@ -131,7 +135,7 @@ class _Comparison:
         self, repository: Repository, commit: bytes, files: Sequence[_Named], depth: int
     ) -> Iterator[InputDifference]:
         top = repository.top
-        sources = [_below(top, source) for source in self._inputs.sources]
+        sources = [_source_below(top, source) for source in self._inputs.sources]
         wanted = [one for one in sources if one is not None]
         modules: dict[str, list[_Named]] = {}
         own: list[_Named] = []
@@ -146,7 +150,7 @@ class _Comparison:
             tree = repository.files(
                 commit, [*read, *modules, *(self._module(top, one) or one for one in wanted)]
             )
-            differing = tuple(_differing(repository, commit, own, tree))
+            differing = tuple(_find_differing(repository, commit, own, tree))
         except UnreadableRepository as error:
             yield InputDifference(str(top), f"is a repository whose commit cannot be read: {error}")
             return
@@ -189,7 +193,7 @@ class _Comparison:
         return self._modules[top, folder]
 
 
-def _below(top: Path, source: str) -> str | None:
+def _source_below(top: Path, source: str) -> str | None:
     """Return a source of manifests as a path from a repository; None where nothing of it is in there."""
     path = Path(source).resolve()
     if top.is_relative_to(path):
@@ -197,7 +201,7 @@ def _below(top: Path, source: str) -> str | None:
     return path.relative_to(top).as_posix() if path.is_relative_to(top) else None
 
 
-def _differing(
+def _find_differing(
     repository: Repository, commit: bytes, files: Sequence[_Named], tree: Mapping[str, TreeEntry]
 ) -> Iterator[InputDifference]:
     """Yield what is not as in a tree. Raises UnreadableRepository."""
@@ -220,12 +224,12 @@ def _differing(
     yield from (InputDifference(file.path, why) for why, file in found.values())
 
 
-def is_ignored(path: Path) -> bool:
+def is_ignored_by_git(path: Path) -> bool:
     """Whether the repository leaves a file alone that is not there yet. False where that cannot be read."""
     folder = path.parent.resolve()
     try:
         with closing(find_repository(folder, os.environ)) as repository:
-            below = _below(repository.top, str(folder / path.name))
+            below = _source_below(repository.top, str(folder / path.name))
             return below is not None and repository.ignores(below)
     except (NoRepository, UnreadableRepository, OSError, ValueError):
         return False
@@ -236,7 +240,7 @@ def is_committed(path: Path) -> bool:
     folder = path.parent.resolve()
     try:
         with closing(find_repository(folder, os.environ)) as repository:
-            below = _below(repository.top, str(folder / path.name))
+            below = _source_below(repository.top, str(folder / path.name))
             return below is not None and below in repository.files(repository.head(), [below])
     except (NoRepository, UnreadableRepository, OSError, ValueError):
         return False
@@ -244,4 +248,4 @@ def is_committed(path: Path) -> bool:
 
 def read_remotes(root: Path) -> tuple[str, ...]:
     """Return the addresses of the remotes of the repository that `root` is in. They may hold a password."""
-    return remote_addresses(root, os.environ)
+    return read_remote_addresses(root, os.environ)

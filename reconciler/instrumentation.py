@@ -1,19 +1,20 @@
-"""What of a command is recorded as a span, and the seam between what is done and whoever records it.
+"""Logs and spans: what the parts of the program report about their work, and the seam to whoever records it.
 
-Belongs here: the table of spans and of their attributes, and `span`, which is put around what is done. Not
-here: who records (cli/telemetry/), what is told in lines (logbook.py). Nothing is decided by it, and where
-nobody records it costs a call of a function.
-
-An attribute is a number or a word of ours: no address, id, path, query or value of anybody has a row.
+An attribute of a span is a number or a word of ours: no address, id, path, query or value of anybody has a
+row. No line of a log holds a secret, nor personal data other than the address of what is written. Who records
+is in cli/telemetry/, who listens in cli/console/. Nothing is decided by either; where nobody records, a span
+costs one function call.
 """
 
-from collections.abc import Iterator, Mapping
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple, Protocol
 
-Value = str | int | float | bool
-Notes = dict[str, Value]  # attributes by their names in ATTRIBUTES
+SpanValue = str | int | float | bool
+SpanNotes = dict[str, SpanValue]  # attributes by their names in ATTRIBUTES
 
 
 class SpanRow(NamedTuple):
@@ -99,7 +100,7 @@ class Recorder(Protocol):
     def trace_id(self) -> str:
         """The trace that spans belong to: 32 hexadecimal digits."""
 
-    def record(self, kind: str, notes: Notes) -> AbstractContextManager[None]:
+    def record(self, kind: str, notes: SpanNotes) -> AbstractContextManager[None]:
         """Record what is done inside as a span of this kind; `notes` are complete when it ends."""
 
 
@@ -107,7 +108,7 @@ _recorder: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
 
 
 @contextmanager
-def span(kind: str, /, **notes: Value) -> Iterator[Notes]:
+def record_span(kind: str, /, **notes: SpanValue) -> Iterator[SpanNotes]:
     """Let what is done inside be recorded as a span of this kind, a key of SPANS.
 
     What is yielded takes more attributes until the end. An exception that passes ends the span as an error.
@@ -120,17 +121,40 @@ def span(kind: str, /, **notes: Value) -> Iterator[Notes]:
         yield notes
 
 
-def trace_id() -> str:
+def current_trace_id() -> str:
     """Return the trace that this command is recorded in; "" where nobody records."""
     recorder = _recorder.get()
     return recorder.trace_id if recorder else ""
 
 
 @contextmanager
-def recorded_by(recorder: Recorder) -> Iterator[None]:
+def use_recorder(recorder: Recorder) -> Iterator[None]:
     """Have spans recorded by this one: of what is called inside, and of its tasks and threads."""
     token = _recorder.set(recorder)
     try:
         yield
     finally:
         _recorder.reset(token)
+
+
+# --- Logs, by name --------------------------------------------------------------------------------
+# What a line says is decided where it is written.
+
+
+STEPS = "reconciler.steps"  # what a command does, a sentence each
+CALLS = "reconciler.calls"  # each try of a call to the service (service/http/told.py)
+READING = "reconciler.reading"  # how far a list is read (engine/progress.py)
+
+step_log = logging.getLogger(STEPS)
+call_log = logging.getLogger(CALLS)
+reading_log = logging.getLogger(READING)
+
+for _name in ("httpx2", "httpcore2"):
+    # Below WARNING they write whole URLs, and links from answers; either may hold a key.
+    logging.getLogger(_name).setLevel(logging.WARNING)
+
+
+def start_stopwatch(clock: Callable[[], float] = time.monotonic) -> Callable[[], float]:
+    """Return what tells the seconds since now."""
+    began = clock()
+    return lambda: clock() - began

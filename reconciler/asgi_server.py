@@ -17,7 +17,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 waiting_max = 2048  # connections that wait to be accepted; a system may hold fewer
 
 
-def listen(host: str, port: int) -> socket.socket:
+def open_listening_socket(host: str, port: int) -> socket.socket:
     """Return a socket that takes connections; port 0 is any free one. Raises OSError as it came."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
@@ -33,7 +33,7 @@ def listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def address(listening: socket.socket) -> str:
+def socket_url(listening: socket.socket) -> str:
     """Return `http://host:port` of a listening socket."""
     host, port = listening.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
