@@ -10,84 +10,48 @@ store ----recorded----------------------> RECORDED --+          apply -> run
 What several verbs do alike is in work/.
 """
 
-from collections.abc import Collection
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+
 from msgspec import structs
-from reconciler.core.declared.resolve import Resolved
-from reconciler.core.declared.resolve import resolve
+
+from reconciler.core.declared.resolve import Resolved, resolve
 from reconciler.core.planning.select import Selection
-from reconciler.core.review.consents import NOTHING
-from reconciler.core.review.consents import consent_for
-from reconciler.core.review.consents import with_consent
-from reconciler.core.review.stale import expired
-from reconciler.core.review.stale import why_stale
+from reconciler.core.review.consents import NOTHING, consent_for, with_consent
+from reconciler.core.review.stale import expired, why_stale
 from reconciler.core.rules import rules_of
-from reconciler.core.runs.recover import Unfinished
-from reconciler.core.runs.recover import remaining_changes
-from reconciler.core.runs.undo import BY_MANIFEST
-from reconciler.core.runs.undo import desired_of
-from reconciler.core.runs.undo import proved
-from reconciler.core.views.listing import Inventory
-from reconciler.core.views.listing import listing
-from reconciler.core.views.listing import narrowed
+from reconciler.core.runs.recover import Unfinished, remaining_changes
+from reconciler.core.runs.undo import BY_MANIFEST, desired_of, proved
+from reconciler.core.views.listing import Inventory, listing, narrowed
 from reconciler.directories.reading import ReadOnce
 from reconciler.engine.collecting import without_collector
 from reconciler.engine.context import Outside
-from reconciler.engine.execute import KeepUndo
-from reconciler.engine.execute import Task
-from reconciler.engine.execute import carry_out
+from reconciler.engine.execute import KeepUndo, Task, carry_out
 from reconciler.engine.explaining import explained
-from reconciler.engine.exporting import ExportResult
-from reconciler.engine.exporting import ExportWishes
-from reconciler.engine.exporting import exported
+from reconciler.engine.exporting import ExportResult, ExportWishes, exported
 from reconciler.engine.locking import locking
 from reconciler.engine.opening import opened
 from reconciler.engine.plan_cache import standstill_of
-from reconciler.engine.planning import Planned
-from reconciler.engine.planning import found_again
-from reconciler.engine.planning import judged
-from reconciler.engine.planning import plan_afresh
-from reconciler.engine.resources import Observer
-from reconciler.engine.resources import reading
-from reconciler.engine.resources import writing
+from reconciler.engine.planning import Planned, found_again, judged, plan_afresh
+from reconciler.engine.resources import Observer, reading, writing
 from reconciler.engine.settling import settle
 from reconciler.engine.stop import StopFlag
 from reconciler.engine.undoing import make_undo
-from reconciler.errors import DirectoryError
-from reconciler.errors import ManifestError
-from reconciler.errors import Problem
-from reconciler.errors import StalePlan
-from reconciler.manifest.cache import Declaration
-from reconciler.manifest.cache import ManifestCache
-from reconciler.manifest.cache import load_project
+from reconciler.errors import DirectoryError, ManifestError, Problem, StalePlan
+from reconciler.instrumentation import record_span, start_stopwatch, step_log
+from reconciler.manifest.cache import Declaration, ManifestCache, load_project
 from reconciler.manifest.sources import is_without_manifests
 from reconciler.model.address import Address
-from reconciler.model.plans import Consent
-from reconciler.model.plans import Explanation
-from reconciler.model.plans import Options
-from reconciler.model.plans import Plan
-from reconciler.model.runs import Outcome
-from reconciler.model.runs import Run
-from reconciler.model.settings import NO_FILES
-from reconciler.model.settings import Settings
-from reconciler.model.snapshots import Desired
-from reconciler.model.snapshots import Recorded
-from reconciler.model.snapshots import Scope
+from reconciler.model.plans import Consent, Explanation, Options, Plan
+from reconciler.model.runs import Outcome, Run
+from reconciler.model.settings import NO_FILES, Settings
+from reconciler.model.snapshots import Desired, Recorded, Scope
 from reconciler.service.profile import bring_kinds
 from reconciler.store.aside import within
 from reconciler.store.database import Store
-from reconciler.instrumentation import record_span
-from reconciler.instrumentation import start_stopwatch
-from reconciler.instrumentation import step_log
-
-
-
-
 
 __all__ = [
     "Observer",

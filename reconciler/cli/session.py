@@ -6,57 +6,37 @@ Only this wiring belongs here. What is done is in pipeline.py, what is shown in 
 import asyncio
 import os
 import secrets
-from collections.abc import Callable
-from collections.abc import Coroutine
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
-from contextlib import contextmanager
-from contextlib import suppress
-from datetime import UTC
-from datetime import datetime
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
-from typing import TypeVar
+from typing import Any, TypeVar
+
 import click
 from msgspec import structs
+
 from reconciler import signals
-from reconciler.cli.console import output
-from reconciler.cli.console import streams
+from reconciler.cli.console import output, streams
 from reconciler.cli.options import CACHES
 from reconciler.database_urls import hide_url_password as shown_store
 from reconciler.engine.context import token_bytes
 from reconciler.engine.stop import StopFlag
-from reconciler.errors import Interrupted
-from reconciler.errors import SettingsError
+from reconciler.environment.checkout import Checkout, collect_inputs, read_checkout
+from reconciler.environment.run_context import read_context
+from reconciler.errors import Interrupted, SettingsError, unwrap_exception_group
+from reconciler.extras import is_extra_installed
+from reconciler.instrumentation import current_trace_id, step_log
 from reconciler.model.documents import InputFile
 from reconciler.model.runs import Context
 from reconciler.model.settings import Settings
 from reconciler.pipeline import Outside
-from reconciler.private_cache import STATE_FOLDER
-from reconciler.private_cache import find_cache_fault
-from reconciler.private_cache import find_state_folder
-from reconciler.service.http.auth import Concealed
-from reconciler.service.http.auth import Credentials
+from reconciler.private_cache import STATE_FOLDER, find_cache_fault, find_state_folder
+from reconciler.service.http.auth import Concealed, Credentials
 from reconciler.service.http.urls import origin
-from reconciler.settings.reading import ReadSettings
-from reconciler.settings.reading import read_settings
-from reconciler.settings.reading import working_folder
+from reconciler.settings.reading import ReadSettings, read_settings, working_folder
 from reconciler.settings.values import Layers
 from reconciler.store.database import Store
-from reconciler.environment.checkout import Checkout
-from reconciler.environment.checkout import collect_inputs
-from reconciler.environment.checkout import read_checkout
-from reconciler.environment.run_context import read_context
-from reconciler.errors import unwrap_exception_group
-from reconciler.extras import is_extra_installed
-from reconciler.instrumentation import current_trace_id
-from reconciler.instrumentation import step_log
-
-
-
-
 
 T = TypeVar("T")
 

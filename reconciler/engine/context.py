@@ -9,31 +9,23 @@ import secrets
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
-from reconciler.core.rules import Rules
-from reconciler.core.rules import rules_of
+
+from reconciler.concurrency import run_in_thread
+from reconciler.core.rules import Rules, rules_of
 from reconciler.engine.stop import StopFlag
 from reconciler.model.runs import Context
-from reconciler.model.settings import Limits
-from reconciler.model.settings import Settings
+from reconciler.model.settings import Limits, Settings
 from reconciler.model.snapshots import Desired
-from reconciler.service.client import Connections
-from reconciler.service.client import Reader
-from reconciler.service.client import ServiceClient
+from reconciler.service.client import Connections, Reader, ServiceClient
 from reconciler.service.http.timing import Timing
 from reconciler.service.profile import load_profile
-from reconciler.store.aside import Offload
-from reconciler.store.aside import within
+from reconciler.store.aside import Offload, within
 from reconciler.store.database import Store
 from reconciler.store.lock import Lock
-from reconciler.concurrency import run_in_thread
-
-
-
 
 T = TypeVar("T")
 

@@ -7,31 +7,19 @@ the pages prove (core/feed.py), where lists are kept (engine/list_cache.py), wha
 
 from collections.abc import Mapping
 from typing import Protocol
+
 from msgspec import Struct
-from reconciler.core.feed import MORE
-from reconciler.core.feed import Newest
-from reconciler.core.feed import Remembered
-from reconciler.core.feed import Row
-from reconciler.core.feed import Walk
-from reconciler.core.feed import seconds
-from reconciler.core.feed import stands_still
-from reconciler.core.feed import worth_remembering
+
+from reconciler.core.feed import MORE, Newest, Remembered, Row, Walk, seconds, stands_still, worth_remembering
 from reconciler.engine.rows import shown_in
-from reconciler.errors import Malformed
-from reconciler.errors import Rejected
+from reconciler.errors import Malformed, Rejected
+from reconciler.instrumentation import step_log
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Scope
-from reconciler.service.client import ReadCollection
-from reconciler.service.client import Reader
-from reconciler.service.found import Found
-from reconciler.service.found import Page
+from reconciler.service.client import ReadCollection, Reader
+from reconciler.service.found import Found, Page
 from reconciler.service.queries import Query
-from reconciler.instrumentation import step_log
-
-
-
-
 
 
 class Asked(Struct, frozen=True):

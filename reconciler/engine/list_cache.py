@@ -4,21 +4,18 @@ What is done with a list is in following.py, the files in private_cache.py. A li
 else (another service, stack, workspace, fields, profile or version of this program) is not found.
 """
 
-from datetime import UTC
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+
 import msgspec
-from reconciler.core.feed import Newest
-from reconciler.core.feed import Remembered
-from reconciler.core.feed import due
-from reconciler.core.feed import granularity_s
+
+from reconciler.core.feed import Newest, Remembered, due, granularity_s
 from reconciler.engine.collecting import without_collector
-from reconciler.engine.context import Outside
-from reconciler.engine.context import ReadContext
-from reconciler.engine.following import Asked
-from reconciler.engine.following import Recalled
+from reconciler.engine.context import Outside, ReadContext
+from reconciler.engine.following import Asked, Recalled
+from reconciler.instrumentation import step_log
 from reconciler.model.kind import Kind
 from reconciler.model.profile import Profile
 from reconciler.model.settings import Settings
@@ -29,11 +26,6 @@ from reconciler.service.http.auth import credential_hash
 from reconciler.service.profile import load_profile
 from reconciler.store.database import Store
 from reconciler.version import __version__
-from reconciler.instrumentation import step_log
-
-
-
-
 
 _form = "2"  # of what is kept; another one is not read
 _Kept = tuple[tuple[str, ...], Remembered]

@@ -8,19 +8,13 @@ Not here: how the lock is taken, and from when on a plan that is made meanwhile 
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from collections.abc import Callable
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any
-from typing import TypeVar
+from typing import Any, TypeVar
+
 from reconciler.engine.context import RunContext
 from reconciler.engine.resources import Observer
-from reconciler.instrumentation import start_stopwatch
-from reconciler.instrumentation import step_log
-
-
-
+from reconciler.instrumentation import start_stopwatch, step_log
 
 T = TypeVar("T")
 

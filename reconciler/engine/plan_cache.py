@@ -11,28 +11,21 @@ standstill.py), what proves that a list is as it was (core/feed.py).
 """
 
 from functools import partial
+
 import msgspec
 from msgspec import Struct
+
 from reconciler.core.feed import Newest
 from reconciler.core.planning.standstill import says_nothing
 from reconciler.engine.context import ReadContext
-from reconciler.engine.following import Asked
-from reconciler.engine.following import as_before
-from reconciler.engine.list_cache import RememberedLists
-from reconciler.engine.list_cache import lists_of
+from reconciler.engine.following import Asked, as_before
+from reconciler.engine.list_cache import RememberedLists, lists_of
 from reconciler.engine.targets import target_of
-from reconciler.model.encoding import decode_json
-from reconciler.model.encoding import encode_json
-from reconciler.model.plans import Options
-from reconciler.model.plans import Plan
-from reconciler.model.plans import Target
+from reconciler.instrumentation import step_log
+from reconciler.model.encoding import decode_json, encode_json
+from reconciler.model.plans import Options, Plan, Target
 from reconciler.model.snapshots import Read
 from reconciler.store.database import Store
-from reconciler.instrumentation import step_log
-
-
-
-
 
 _FORM = "2"  # 1 saw no blanks at the edges of live values, and knew another form of identities
 

@@ -6,15 +6,14 @@ Not here: what the plan says (core/planning/plan.py), how little is read (live/)
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
-from collections.abc import Callable
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
+
 from msgspec import structs
+
 from reconciler.core.compare import password_digests
 from reconciler.core.declared.removed import with_forgotten
 from reconciler.core.declared.values.content import is_placeholder
@@ -24,41 +23,20 @@ from reconciler.core.planning.restored import restored
 from reconciler.core.planning.scopes import Moment
 from reconciler.core.planning.standstill import once_more
 from reconciler.core.review.guard import guard
-from reconciler.core.review.whom import Whom
-from reconciler.core.review.whom import nobody
-from reconciler.core.review.whom import whom
-from reconciler.core.runs.recover import Unfinished
-from reconciler.core.runs.recover import doubtful
-from reconciler.engine.context import Outside
-from reconciler.engine.context import ReadContext
-from reconciler.engine.context import utc_text
+from reconciler.core.review.whom import Whom, nobody, whom
+from reconciler.core.runs.recover import Unfinished, doubtful
+from reconciler.engine.context import Outside, ReadContext, utc_text
 from reconciler.engine.list_cache import lists_of
 from reconciler.engine.plan_cache import Standstill
 from reconciler.engine.reading import read_live
 from reconciler.engine.rehoming import with_taken_over
 from reconciler.engine.targets import target_of
 from reconciler.errors import UnsafePlan
-from reconciler.model.plans import ACTION_WORDS
-from reconciler.model.plans import Consent
-from reconciler.model.plans import Options
-from reconciler.model.plans import Plan
-from reconciler.model.plans import Target
-from reconciler.model.plans import Verdict
-from reconciler.model.runs import ROWS_OF
-from reconciler.model.runs import Outcome
-from reconciler.model.runs import Running
-from reconciler.model.snapshots import DeletedEntity
-from reconciler.model.snapshots import Desired
-from reconciler.model.snapshots import Live
-from reconciler.model.snapshots import Recorded
+from reconciler.instrumentation import record_span, start_stopwatch, step_log
+from reconciler.model.plans import ACTION_WORDS, Consent, Options, Plan, Target, Verdict
+from reconciler.model.runs import ROWS_OF, Outcome, Running
+from reconciler.model.snapshots import DeletedEntity, Desired, Live, Recorded
 from reconciler.store.database import Store
-from reconciler.instrumentation import record_span
-from reconciler.instrumentation import start_stopwatch
-from reconciler.instrumentation import step_log
-
-
-
-
 
 # Of one core and 8 MiB each; the event loop needs little meanwhile, and what is computed depends on no order.
 _threads = min(8, os.cpu_count() or 1)

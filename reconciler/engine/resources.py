@@ -5,34 +5,25 @@ with them (carrying.py), how the locks work (store/lock.py, applying/service_loc
 """
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Protocol
+
 from reconciler.core.runs.recover import Unfinished
-from reconciler.engine.context import Outside
-from reconciler.engine.context import ReadContext
-from reconciler.engine.context import RunContext
+from reconciler.engine.context import Outside, ReadContext, RunContext
 from reconciler.engine.exclusion import locks
-from reconciler.engine.known_stores import lost_store
-from reconciler.engine.known_stores import remember_store
+from reconciler.engine.known_stores import lost_store, remember_store
 from reconciler.engine.opening import opened
 from reconciler.engine.planning import Planned
 from reconciler.engine.stop import StopFlag
-from reconciler.model.plans import Change
-from reconciler.model.plans import Plan
+from reconciler.instrumentation import step_log
+from reconciler.model.plans import Change, Plan
 from reconciler.model.runs import Outcome
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
-from reconciler.service.client import open_client
-from reconciler.service.client import open_reader
-from reconciler.service.client import paced
+from reconciler.service.client import open_client, open_reader, paced
 from reconciler.service.http.limiter import Pacer
 from reconciler.store.database import Store
-from reconciler.instrumentation import step_log
-
-
-
 
 
 class Observer(Protocol):

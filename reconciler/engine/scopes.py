@@ -5,57 +5,33 @@ which fields a list is asked for (rows.py), a list by what has changed in it (fo
 together (reading.py).
 """
 
-from collections.abc import AsyncIterator
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 from http import HTTPStatus
-from msgspec import Struct
-from msgspec import structs
+
+from msgspec import Struct, structs
+
 from reconciler.core.compare import normalize
-from reconciler.core.compare.evidence import MissedLook
-from reconciler.core.compare.evidence import is_wrong_service
-from reconciler.core.compare.evidence import judge_absence
-from reconciler.core.compare.identity import identity_digests
-from reconciler.core.compare.identity import search_texts
+from reconciler.core.compare.evidence import MissedLook, is_wrong_service, judge_absence
+from reconciler.core.compare.identity import identity_digests, search_texts
 from reconciler.core.compare.match import IdentityIndex
 from reconciler.core.compare.normalize import observe_entity
 from reconciler.core.rules import Key
 from reconciler.core.runs import ticket
-from reconciler.engine.following import Asked
-from reconciler.engine.following import Following
-from reconciler.engine.following import Lists
+from reconciler.engine.following import Asked, Following, Lists
 from reconciler.engine.progress import reached
 from reconciler.engine.read_request import Wanted
-from reconciler.engine.rows import inside
-from reconciler.engine.rows import list_fields
-from reconciler.engine.rows import shown_in
-from reconciler.engine.rows import size
-from reconciler.engine.rows import together
-from reconciler.errors import NotFound
-from reconciler.errors import ServiceError
+from reconciler.engine.rows import inside, list_fields, shown_in, size, together
+from reconciler.errors import NotFound, ServiceError
+from reconciler.instrumentation import record_span, start_stopwatch, step_log
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
 from reconciler.model.kinds import KINDS
-from reconciler.model.snapshots import ContradictedId
-from reconciler.model.snapshots import Entity
-from reconciler.model.snapshots import LiveEntity
-from reconciler.model.snapshots import Read
-from reconciler.model.snapshots import RecordedEntity
-from reconciler.service.client import ReadCollection
-from reconciler.service.client import Reader
-from reconciler.service.found import Found
-from reconciler.service.found import Page
+from reconciler.model.snapshots import ContradictedId, Entity, LiveEntity, Read, RecordedEntity
+from reconciler.service.client import ReadCollection, Reader
+from reconciler.service.found import Found, Page
 from reconciler.service.queries import Query
-from reconciler.instrumentation import record_span
-from reconciler.instrumentation import start_stopwatch
-from reconciler.instrumentation import step_log
-
-
-
-
 
 
 class _Look(Struct, frozen=True):

@@ -7,43 +7,26 @@
 Every change of the plan ends in exactly one outcome, whatever happens (planning rule A7).
 """
 
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+
 from reconciler.core.calls import summarize_gaps
 from reconciler.core.compare.bodies import find_shared_secrets
 from reconciler.core.planning.order import waves
-from reconciler.engine.context import RunContext
-from reconciler.engine.context import utc_text
+from reconciler.engine.context import RunContext, utc_text
 from reconciler.engine.endings import noted
 from reconciler.engine.exit_codes import exit_code
 from reconciler.engine.first_create_gate import Firsts
-from reconciler.engine.session import Session
-from reconciler.engine.session import known_ids
+from reconciler.engine.session import Session, known_ids
 from reconciler.engine.settle import settle
 from reconciler.engine.stop import Halt
-from reconciler.engine.workers import queues
-from reconciler.engine.workers import together
+from reconciler.engine.workers import queues, together
 from reconciler.engine.write import step
+from reconciler.instrumentation import SpanNotes, record_span, start_stopwatch, step_log
 from reconciler.model.address import Address
 from reconciler.model.kinds import KINDS
-from reconciler.model.plans import Change
-from reconciler.model.plans import Plan
-from reconciler.model.plans import Update
-from reconciler.model.plans import action_of
-from reconciler.model.runs import EXIT_CODE_WORDS
-from reconciler.model.runs import Outcome
-from reconciler.model.runs import Run
-from reconciler.model.snapshots import Desired
-from reconciler.model.snapshots import LiveEntity
-from reconciler.model.snapshots import Recorded
-from reconciler.instrumentation import SpanNotes
-from reconciler.instrumentation import record_span
-from reconciler.instrumentation import start_stopwatch
-from reconciler.instrumentation import step_log
-
-
-
+from reconciler.model.plans import Change, Plan, Update, action_of
+from reconciler.model.runs import EXIT_CODE_WORDS, Outcome, Run
+from reconciler.model.snapshots import Desired, LiveEntity, Recorded
 
 __all__ = ["apply"]
 

@@ -9,39 +9,37 @@ Whatever keeps a repository from being read is the answer that the commit is not
 """
 
 import os
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+
 from msgspec import Struct
-from reconciler.core.runs.committed import LINK
-from reconciler.core.runs.committed import MODULE
-from reconciler.core.runs.committed import POINTER_MAX
-from reconciler.core.runs.committed import TreeEntry
-from reconciler.core.runs.committed import converts_ends
-from reconciler.core.runs.committed import differs
-from reconciler.core.runs.committed import fits_with_unix_ends
-from reconciler.core.runs.committed import is_looked_at
-from reconciler.core.runs.committed import is_pointer_to
-from reconciler.core.runs.committed import unread_manifests
-from reconciler.core.runs.committed import without_generated
+
+from reconciler.core.runs.committed import (
+    LINK,
+    MODULE,
+    POINTER_MAX,
+    TreeEntry,
+    converts_ends,
+    differs,
+    fits_with_unix_ends,
+    is_looked_at,
+    is_pointer_to,
+    unread_manifests,
+    without_generated,
+)
+from reconciler.environment.repository import (
+    NoCommit,
+    NoRepository,
+    Repository,
+    UnreadableRepository,
+    find_repository,
+    read_remote_addresses,
+)
 from reconciler.files.project_files import is_in_repository
 from reconciler.manifest.sources import MANIFEST_SUFFIXES
-from reconciler.model.documents import InputDifference
-from reconciler.model.documents import InputFile
-from reconciler.model.documents import Inputs
+from reconciler.model.documents import InputDifference, InputFile, Inputs
 from reconciler.model.settings import Settings
-from reconciler.environment.repository import NoCommit
-from reconciler.environment.repository import NoRepository
-from reconciler.environment.repository import Repository
-from reconciler.environment.repository import UnreadableRepository
-from reconciler.environment.repository import find_repository
-from reconciler.environment.repository import read_remote_addresses
-
-
-
-
 
 _modules_max = 20  # submodules inside each other
 

@@ -4,19 +4,17 @@ import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+
 import pytest
 from opentelemetry.context import Context as Carried
 from opentelemetry.trace import get_current_span
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from reconciler.environment import run_context
+from reconciler.environment.run_context import read_context
 from reconciler.model.runs import Context
 from reconciler.schema.shipped import read_schema
 from reconciler.version import __version__
-from reconciler.environment import run_context
-from reconciler.environment.run_context import read_context
-
-
-
-
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 TRACE = "1-65e2f0a1-0123456789abcdef01234567"

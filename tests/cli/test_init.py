@@ -9,29 +9,20 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
 import effort
 import pytest
 import warm
 import yaml
-from cli.hands import PLAIN
-from cli.hands import Service
+from cli.hands import PLAIN, Service
 from waiting import patience_s
-from reconciler.core.start import IGNORED
-from reconciler.core.start import TEMPLATES
-from reconciler.core.start import Start
-from reconciler.core.start import ci_of
-from reconciler.core.start import not_ignored
-from reconciler.core.start import stack_of
-from reconciler.core.start import texts
+
+from reconciler.core.start import IGNORED, TEMPLATES, Start, ci_of, not_ignored, stack_of, texts
+from reconciler.environment.checkout import read_remotes
 from reconciler.errors import FileError
+from reconciler.files import atomic_files
 from reconciler.parsing.tree import read_tree
 from reconciler.schema.check import check_tree
-from reconciler.environment.checkout import read_remotes
-from reconciler.files import atomic_files
-
-
-
-
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = Path(__file__).with_name("init.golden")

@@ -3,18 +3,14 @@
 import json
 import os
 import stat
+
 import pytest
-from cli.hands import Project
-from cli.hands import Service
+from cli.hands import Project, Service
 from cli.test_documents import mistakes
 from msgspec import structs
+
+from reconciler.files.plan_file import read_plan, write_plan
 from reconciler.report.report_formats import FORMATS
-from reconciler.files.plan_file import read_plan
-from reconciler.files.plan_file import write_plan
-
-
-
-
 
 JANE = "contact/default/jane-doe"
 # Passes every look beforehand: only the longer name that the file has until it is whole is too long.

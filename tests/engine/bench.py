@@ -3,76 +3,40 @@
 import asyncio
 import itertools
 import time
-from collections.abc import AsyncIterator
-from collections.abc import Awaitable
-from collections.abc import Callable
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
-from datetime import UTC
-from datetime import datetime
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
-from typing import Literal
-from typing import TypeVar
+from typing import Any, Literal, TypeVar
+
 import httpx2
 from msgspec import structs
-from wire import Fault
-from wire import Rule
-from wire import Send
-from wire import Wire
+from wire import Fault, Rule, Send, Wire
+
+from reconciler.concurrency import run_in_thread
 from reconciler.core.compare.bodies import make_create_body
 from reconciler.core.planning.plan import make_plan
 from reconciler.core.planning.records import refreshed
 from reconciler.core.planning.scopes import Moment
 from reconciler.core.rules import Rules
-from reconciler.engine.context import Outside
-from reconciler.engine.context import RunContext
-from reconciler.engine.context import ServiceLock
+from reconciler.engine.context import Outside, RunContext, ServiceLock
 from reconciler.engine.reading import read_live
 from reconciler.engine.recover import settle_unfinished
 from reconciler.engine.stop import StopFlag
 from reconciler.engine.waves import apply
-from reconciler.model.address import Address
-from reconciler.model.address import contact_address
-from reconciler.model.address import device_address
-from reconciler.model.address import resource_address
-from reconciler.model.documents import Content
-from reconciler.model.documents import Controls
-from reconciler.model.documents import Fields
-from reconciler.model.documents import Place
-from reconciler.model.plans import Consent
-from reconciler.model.plans import Options
-from reconciler.model.plans import Plan
-from reconciler.model.plans import Target
-from reconciler.model.plans import Workspace
-from reconciler.model.runs import Context
-from reconciler.model.runs import Outcome
-from reconciler.model.runs import Run
-from reconciler.model.settings import Auth
-from reconciler.model.settings import Limits
-from reconciler.model.settings import Secret
-from reconciler.model.settings import Service
-from reconciler.model.settings import Settings
-from reconciler.model.snapshots import Desired
-from reconciler.model.snapshots import Entity
-from reconciler.model.snapshots import LiveEntity
-from reconciler.model.snapshots import Recorded
-from reconciler.model.snapshots import Scope
-from reconciler.sandbox.app import SandboxConfig
-from reconciler.sandbox.app import create_app
-from reconciler.service.client import ServiceClient
-from reconciler.service.client import open_client
+from reconciler.model.address import Address, contact_address, device_address, resource_address
+from reconciler.model.documents import Content, Controls, Fields, Place
+from reconciler.model.plans import Consent, Options, Plan, Target, Workspace
+from reconciler.model.runs import Context, Outcome, Run
+from reconciler.model.settings import Auth, Limits, Secret, Service, Settings
+from reconciler.model.snapshots import Desired, Entity, LiveEntity, Recorded, Scope
+from reconciler.sandbox.app import SandboxConfig, create_app
+from reconciler.service.client import ServiceClient, open_client
 from reconciler.service.http.timing import Timing
 from reconciler.service.queries import Query
 from reconciler.store.aside import Offload
 from reconciler.store.database import Store
 from reconciler.store.lock import Lock
-from reconciler.concurrency import run_in_thread
-
-
-
-
 
 T = TypeVar("T")
 Shows = Literal["shown", "masked", "omitted"]  # what of its push token a look at a device shows

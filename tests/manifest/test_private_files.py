@@ -3,34 +3,25 @@
 import json
 import os
 from pathlib import Path
+
 import pytest
 from cli.hands import PLAIN
 from manifest.project import Project
 from msgspec import structs
 from report import cases
+
 from reconciler.core.review.seal import sealed
+from reconciler.files.plan_file import write_plan
 from reconciler.files.project_files import detect_private_content
-from reconciler.manifest.load import LoadedManifests
-from reconciler.manifest.load import load_manifests
+from reconciler.manifest.load import LoadedManifests, load_manifests
 from reconciler.model.address import contact_address
-from reconciler.model.messaging.messages import Reply
-from reconciler.model.messaging.messages import Respondent
-from reconciler.model.plans import Create
-from reconciler.model.plans import Plan
+from reconciler.model.messaging.messages import Reply, Respondent
+from reconciler.model.plans import Create, Plan
 from reconciler.pipeline import validate
-from reconciler.report.json import drift_json
-from reconciler.report.json import plan_json
-from reconciler.report.json import problems_json
-from reconciler.report.json import report_json
-from reconciler.report.json import run_json
+from reconciler.report.json import drift_json, plan_json, problems_json, report_json, run_json
 from reconciler.report.service.messages import reply_json
 from reconciler.settings.reading import read_settings
 from reconciler.version import __version__
-from reconciler.files.plan_file import write_plan
-
-
-
-
 
 CONTENT = "resources:\n  r: {{name: r.csv, scope: public, mimeType: text/csv, content: {{file: {}}}}}\n"
 ROSTER = "rosters:\n  - {{file: {}, name: '{{a}}', contacts: {{}}}}\n"

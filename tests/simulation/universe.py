@@ -10,57 +10,32 @@ import traceback
 from collections.abc import Callable
 from contextlib import ExitStack
 from contextvars import Context
-from dataclasses import dataclass
-from dataclasses import field
-from datetime import datetime
-from datetime import timedelta
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from random import Random
-from typing import Any
-from typing import TypeVar
+from typing import Any, TypeVar
+
 from msgspec import UNSET
 from simulation import disk
 from simulation.faults import Faults
-from simulation.modelservice import EPOCH
-from simulation.modelservice import SIDS
-from simulation.modelservice import Model
-from simulation.modelservice import Switches
+from simulation.modelservice import EPOCH, SIDS, Model, Switches
 from simulation.modelwire import Answer
-from simulation.network import HOST
-from simulation.network import Network
-from simulation.network import Request
-from simulation.oracle import Oracle
-from simulation.oracle import Seat
+from simulation.network import HOST, Network, Request
+from simulation.oracle import Oracle, Seat
 from simulation.somebody import Somebody
-from simulation.virtualloop import HERE
-from simulation.virtualloop import Killed
-from simulation.virtualloop import Process
-from simulation.virtualloop import VirtualLoop
+from simulation.virtualloop import HERE, Killed, Process, VirtualLoop
+
 from reconciler import pipeline
 from reconciler.engine.stop import StopFlag
 from reconciler.errors import ReconcilerError
-from reconciler.model.plans import Change
-from reconciler.model.plans import Consent
-from reconciler.model.plans import Options
-from reconciler.model.plans import Plan
-from reconciler.model.plans import action_of
-from reconciler.model.runs import Outcome
-from reconciler.model.runs import Run
-from reconciler.model.settings import Auth
-from reconciler.model.settings import Limits
-from reconciler.model.settings import LockSettings
-from reconciler.model.settings import Secret
-from reconciler.model.settings import Service
-from reconciler.model.settings import Settings
-from reconciler.model.settings import WorkspaceRef
+from reconciler.model.plans import Change, Consent, Options, Plan, action_of
+from reconciler.model.runs import Outcome, Run
+from reconciler.model.settings import Auth, Limits, LockSettings, Secret, Service, Settings, WorkspaceRef
 from reconciler.model.snapshots import Desired
 from reconciler.service.http.timing import Timing
 from reconciler.store.database import Store
-
-
-
-
 
 T = TypeVar("T")
 

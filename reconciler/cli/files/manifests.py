@@ -4,19 +4,12 @@ An export holds everybody who is live, so what it writes is its owner's alone, a
 What is only formatted keeps its rights. Not here: how a file is written (whole.py).
 """
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
 from reconciler.errors import FileError
+from reconciler.files.atomic_files import make_folder, private_mode, write_folder, write_new, write_over
 from reconciler.manifest.sources import MANIFEST_SUFFIXES
-from reconciler.files.atomic_files import make_folder
-from reconciler.files.atomic_files import private_mode
-from reconciler.files.atomic_files import write_folder
-from reconciler.files.atomic_files import write_new
-from reconciler.files.atomic_files import write_over
-
-
-
 
 
 def write_manifests(

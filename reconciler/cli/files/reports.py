@@ -4,26 +4,18 @@ They hold names of people, as plans do, but for those of SHARED. What stands in 
 report/report_formats.py; only asking and writing belong here.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO
-from typing import Generic
-from typing import TypeVar
+from typing import BinaryIO, Generic, TypeVar
+
 import click
+
 from reconciler.cli.console import output
 from reconciler.cli.console.streams import hidden_pieces
 from reconciler.errors import FileError
-from reconciler.report.report_formats import SHARED
-from reconciler.files.atomic_files import require_writable_place
-from reconciler.files.atomic_files import write_pieces
+from reconciler.files.atomic_files import require_writable_place, write_pieces
 from reconciler.instrumentation import step_log
-
-
-
-
+from reconciler.report.report_formats import SHARED
 
 Subject = TypeVar("Subject")
 

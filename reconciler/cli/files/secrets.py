@@ -7,22 +7,16 @@ it is encrypted (files/encryption.py).
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
 import click
 from msgspec import Struct
+
+from reconciler.environment.checkout import is_ignored_by_git
 from reconciler.errors import InputError
-from reconciler.files.encryption import check_recipients
-from reconciler.files.encryption import encrypt_to
-from reconciler.files.encryption import read_recipients
+from reconciler.files.atomic_files import write_new, write_pieces
+from reconciler.files.encryption import check_recipients, encrypt_to, read_recipients, require_file_path
 from reconciler.files.project_files import is_in_repository
 from reconciler.model.settings import Settings
-from reconciler.environment.checkout import is_ignored_by_git
-from reconciler.files.atomic_files import write_new
-from reconciler.files.atomic_files import write_pieces
-from reconciler.files.encryption import require_file_path
-
-
-
-
 
 
 class SecretsFile(Struct, frozen=True):

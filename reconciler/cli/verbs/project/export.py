@@ -1,48 +1,36 @@
 """`reconciler export` at work: what is live is read, and written as manifests."""
 
 import os
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
+
 import click
 from msgspec import structs
+
 from reconciler import pipeline
 from reconciler.cli.console import output
-from reconciler.cli.files.manifests import files_in
-from reconciler.cli.files.manifests import write_manifests
+from reconciler.cli.files.manifests import files_in, write_manifests
 from reconciler.cli.files.secrets import secrets_files
-from reconciler.cli.session import finish
-from reconciler.cli.session import outside
-from reconciler.cli.session import settings_of
+from reconciler.cli.session import finish, outside, settings_of
 from reconciler.core.declared.values import zones
 from reconciler.core.exporting.envfile import env_text
 from reconciler.core.exporting.export import variable_values
 from reconciler.core.suggest import did_you_mean
-from reconciler.engine.exporting import ExportResult
-from reconciler.engine.exporting import ExportWishes
+from reconciler.engine.exporting import ExportResult, ExportWishes
+from reconciler.environment.checkout import is_ignored_by_git
 from reconciler.errors import SettingsError
+from reconciler.files.atomic_files import read_file
 from reconciler.manifest.entries import top_level_kinds
 from reconciler.manifest.sources import MANIFEST_SUFFIXES
-from reconciler.manifest.written.files import contents_of
-from reconciler.manifest.written.files import files_of
-from reconciler.manifest.written.files import names_of
+from reconciler.manifest.written.files import contents_of, files_of, names_of
 from reconciler.manifest.written.merging import appended
 from reconciler.manifest.written.rosters import rostered
 from reconciler.model.kinds import KINDS
 from reconciler.model.settings import Settings
-from reconciler.model.snapshots import Desired
-from reconciler.model.snapshots import Scope
+from reconciler.model.snapshots import Desired, Scope
 from reconciler.report.json import report_json
-from reconciler.report.project.export import Summary
-from reconciler.report.project.export import export_lines
-from reconciler.report.project.export import export_values
-from reconciler.environment.checkout import is_ignored_by_git
-from reconciler.files.atomic_files import read_file
-
-
-
-
+from reconciler.report.project.export import Summary, export_lines, export_values
 
 Grown = dict[str, tuple[bytes, bytes]]
 

@@ -7,38 +7,31 @@ import os
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
+
 from reconciler.cli.files.examples import example
 from reconciler.cli.verbs.calling import show
-from reconciler.core.start import HOOKS
-from reconciler.core.start import IGNORE
-from reconciler.core.start import MANIFEST
-from reconciler.core.start import SETTINGS
-from reconciler.core.start import TEMPLATES
-from reconciler.core.start import Ci
-from reconciler.core.start import Start
-from reconciler.core.start import ci_of
-from reconciler.core.start import hooks
-from reconciler.core.start import not_ignored
-from reconciler.core.start import texts
-from reconciler.errors import InputError
-from reconciler.errors import SettingsError
+from reconciler.core.start import (
+    HOOKS,
+    IGNORE,
+    MANIFEST,
+    SETTINGS,
+    TEMPLATES,
+    Ci,
+    Start,
+    ci_of,
+    hooks,
+    not_ignored,
+    texts,
+)
+from reconciler.environment.checkout import read_remotes
+from reconciler.errors import InputError, SettingsError
+from reconciler.files.atomic_files import make_folder, read_file, require_writable_place, write_new
 from reconciler.report.escaping import is_hidden
-from reconciler.report.project.start import Begun
-from reconciler.report.project.start import begun_lines
-from reconciler.report.project.start import begun_values
+from reconciler.report.project.start import Begun, begun_lines, begun_values
 from reconciler.service.http.urls import base
 from reconciler.settings import trust
 from reconciler.settings.reading import working_folder
-from reconciler.settings.variables import present
-from reconciler.settings.variables import variable
-from reconciler.environment.checkout import read_remotes
-from reconciler.files.atomic_files import make_folder
-from reconciler.files.atomic_files import read_file
-from reconciler.files.atomic_files import require_writable_place
-from reconciler.files.atomic_files import write_new
-
-
-
+from reconciler.settings.variables import present, variable
 
 _ADDRESS = variable("service.base_url")
 # Where credentials may be, by the settings that are written and by those that go over them.

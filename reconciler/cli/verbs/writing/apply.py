@@ -2,59 +2,43 @@
 
 import os
 import shlex
-from collections.abc import Callable
-from collections.abc import Coroutine
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
 import click
+
 from reconciler import pipeline
 from reconciler.cli.console import output
-from reconciler.cli.console.events import Events
-from reconciler.cli.console.events import events_of
-from reconciler.cli.session import Signals
-from reconciler.cli.session import checkout_of
-from reconciler.cli.session import context_of
-from reconciler.cli.session import finish
-from reconciler.cli.session import outside
-from reconciler.cli.session import patient
-from reconciler.cli.session import refreshed
-from reconciler.cli.session import settings_of
-from reconciler.cli.verbs.reviewing.plan import consent_of
-from reconciler.cli.verbs.reviewing.plan import next_step
-from reconciler.cli.verbs.reviewing.plan import options_of
-from reconciler.cli.verbs.reviewing.plan import recipients_of
+from reconciler.cli.console.events import Events, events_of
+from reconciler.cli.session import (
+    Signals,
+    checkout_of,
+    context_of,
+    finish,
+    outside,
+    patient,
+    refreshed,
+    settings_of,
+)
+from reconciler.cli.verbs.reviewing.plan import consent_of, next_step, options_of, recipients_of
 from reconciler.cli.verbs.reviewing.reviews import Reviews
-from reconciler.cli.verbs.writing.screen import Screen
-from reconciler.cli.verbs.writing.screen import report
-from reconciler.errors import CommitUnreadable
-from reconciler.errors import FileError
-from reconciler.errors import NotCommitted
-from reconciler.errors import Refused
+from reconciler.cli.verbs.writing.screen import Screen, report
+from reconciler.environment.checkout import Checkout
+from reconciler.environment.run_context import UNCHECKED, is_in_ci
+from reconciler.errors import CommitUnreadable, FileError, NotCommitted, Refused
+from reconciler.files.atomic_files import read_file, require_writable_place
 from reconciler.files.encryption import is_encrypted
+from reconciler.files.plan_file import read_plan, write_plan
 from reconciler.manifest.cache import Declaration
 from reconciler.model.codes import SKIP_CODES
-from reconciler.model.plans import Consent
-from reconciler.model.plans import Options
-from reconciler.model.plans import Plan
-from reconciler.model.runs import Context
-from reconciler.model.runs import Run
+from reconciler.model.plans import Consent, Options, Plan
+from reconciler.model.runs import Context, Run
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
 from reconciler.pipeline import Planned
 from reconciler.report.phrases import difference_words
-from reconciler.environment.checkout import Checkout
-from reconciler.environment.run_context import UNCHECKED
-from reconciler.environment.run_context import is_in_ci
-from reconciler.files.atomic_files import read_file
-from reconciler.files.atomic_files import require_writable_place
-from reconciler.files.plan_file import read_plan
-from reconciler.files.plan_file import write_plan
-
-
-
-
 
 skips_told_max = 10  # lines of a note; beyond that it hides what it is about
 _STILL_IN_GIT = "git still holds what was undone: revert the commit too, or the next apply repeats it."
