@@ -68,6 +68,10 @@ EXTRAS: Mapping[str, Extra] = {
         "serving the sandbox or receiving callbacks",
         (Library("starlette>=1.0", "starlette"), Library("uvicorn>=0.34", "uvicorn")),
     ),
+    "sql": Extra(
+        "a roster from a database that is neither SQLite nor PostgreSQL",
+        (Library("sqlalchemy>=2.0.40", "sqlalchemy"),),
+    ),
 }
 
 

@@ -59,8 +59,6 @@ _LATE = (
     "httpcore2",
     "phonenumbers",
     "psycopg",
-    "sqlalchemy.dialects.postgresql",
-    "sqlalchemy.dialects.sqlite",
     "truststore",
     "uvloop",
 )

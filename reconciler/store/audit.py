@@ -9,10 +9,6 @@ import socket
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct, structs
-from sqlalchemy import Connection, LargeBinary, Row, Select, bindparam, select
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.sql.functions import FunctionElement
 
 from reconciler.core.runs.audit import (
     Damaged,
@@ -30,12 +26,12 @@ from reconciler.model.address import Address
 from reconciler.model.runs import AuditEntry, AuditEvent, Context, Head, JournalEntry, Outcome
 from reconciler.model.snapshots import MovedAlias
 from reconciler.store.engines import sealed
+from reconciler.store.engines.adapter import Connection, Row
 from reconciler.store.engines.schema import AUDIT
 from reconciler.store.engines.sealed import Seal, Seals
 from reconciler.store.owner import Owner
 
-# Rows fetched at a time: enough to be quick, and a history of any length fits into memory.
-_page_rows = 1_000
+_HEAD = f"SELECT number, hash FROM audit WHERE {sealed.OWNED} ORDER BY number DESC LIMIT 1"
 
 
 class Author(Struct, frozen=True):
@@ -112,34 +108,6 @@ def operator() -> str:
     return f"{user} on {socket.gethostname()}".encode(errors="replace").decode()
 
 
-class _Stored(FunctionElement[bytes]):
-    """A text column as its bytes: what is no text any more has to be seen as damage, not end the look."""
-
-    name = "stored"
-    type = LargeBinary()
-    inherit_cache = True
-
-
-@compiles(_Stored)
-def _blob(element: _Stored, compiler: SQLCompiler, **words: object) -> str:
-    return f"CAST({compiler.process(element.clauses, **words)} AS BLOB)"
-
-
-@compiles(_Stored, "postgresql")
-def _bytea(element: _Stored, compiler: SQLCompiler, **words: object) -> str:
-    return f"convert_to({compiler.process(element.clauses, **words)}, 'UTF8')"
-
-
-# Built once, because every transaction that records results runs it.
-_HEAD = (
-    select(AUDIT.c.number, AUDIT.c.hash)
-    .where(AUDIT.c.origin == bindparam("of_origin"), AUDIT.c.stack == bindparam("of_stack"))
-    .order_by(AUDIT.c.number.desc())
-    .limit(1)
-)
-_LINE = (AUDIT.c.number, _Stored(AUDIT.c.body).label("body"), _Stored(AUDIT.c.hash).label("hash"))
-
-
 def append(seals: Seals, entries: Iterable[AuditEntry]) -> None:
     """Add the entries at the end of the chain, in their order; their numbers and hashes are made here."""
     # Only one transaction writes at a time, so nobody else ties an entry to the same end.
@@ -154,7 +122,7 @@ def append(seals: Seals, entries: Iterable[AuditEntry]) -> None:
         held = Head(tied.number, tied.hash)
         text = body(tied).decode()
         rows.append({**owner.key(), "number": tied.number, "body": text, "hash": tied.hash})
-    seals.connection.execute(AUDIT.insert(), rows)
+    seals.connection.execute_many(AUDIT.insert, rows)
     seals.put(AUDIT, Seal(held.number, held.hash))
 
 
@@ -167,8 +135,8 @@ def head(connection: Connection, owner: Owner) -> Head | None:
 
 
 def _head(connection: Connection, owner: Owner, seal: Seal) -> Head | None:
-    row = connection.execute(_HEAD, {"of_origin": owner.origin, "of_stack": owner.stack}).one_or_none()
-    found = Seal() if row is None else Seal(row.number, row.hash)
+    row = connection.execute(_HEAD, owner.key()).one_or_none()
+    found = Seal() if row is None else Seal(*row)
     if found != seal:
         raise CorruptRecord(
             f"the store's history is damaged for stack {owner.stack}: it does not end where it did.",
@@ -197,11 +165,10 @@ def history(connection: Connection, owner: Owner, *, limit: int, run: str) -> tu
 
     Raises CorruptRecord where one that was looked at is not as it was written, or is missing.
     """
-    query = select(*_LINE).where(*sealed.of(AUDIT, owner)).order_by(AUDIT.c.number.desc())
     start = beginning(owner.origin, owner.stack)
     found: list[AuditEntry] = []
     held = (head(connection, owner) or start) if limit > 0 else start
-    for row in _streamed(connection, query):
+    for row in connection.stream(f"{_lines(connection)} DESC", owner.key()):
         if len(found) >= limit:
             break
         entry = _entry(row)
@@ -225,17 +192,15 @@ def _damaged(number: int, what: str) -> CorruptRecord:
 
 def lines(connection: Connection, owner: Owner) -> Iterator[AuditEntry | Damaged]:
     """Yield every line from the first on, as it is stored; not all of them at once."""
-    query = select(*_LINE).where(*sealed.of(AUDIT, owner)).order_by(AUDIT.c.number)
-    return map(_entry, _streamed(connection, query))
+    return map(_entry, connection.stream(_lines(connection), owner.key()))
 
 
-def _streamed(
-    connection: Connection, query: Select[*tuple[object, ...]]
-) -> Iterator[Row[*tuple[object, ...]]]:
-    with connection.execute(query, execution_options={"yield_per": _page_rows}) as result:
-        yield from result
+def _lines(connection: Connection) -> str:
+    # Text as its bytes: what is no text any more has to be seen as damage, not end the look.
+    body, digest = map(connection.text_as_bytes, ("body", "hash"))
+    return f"SELECT number, {body}, {digest} FROM audit WHERE {sealed.OWNED} ORDER BY number"
 
 
-def _entry(row: Row[*tuple[object, ...]]) -> AuditEntry | Damaged:
-    number = row.number if isinstance(row.number, int) else 0
-    return read(number, row.body or b"", row.hash or b"")
+def _entry(row: Row) -> AuditEntry | Damaged:
+    number, text, digest = row
+    return read(number if isinstance(number, int) else 0, text or b"", digest or b"")

@@ -26,16 +26,15 @@ from reconciler.model.runs import AuditEntry, Context, Head, Run, Running
 from reconciler.model.snapshots import DeletedEntity, MovedAlias, Proofs, Recorded, RecordedEntity
 from reconciler.store import audit, deleted, journal, names, proofs, recorded, rehoming, runs, tickets
 from reconciler.store.engines import sealed
+from reconciler.store.engines.adapter import Connection
 from reconciler.store.engines.connection import Database, open_database
-from reconciler.store.engines.schema import ENTITIES, JOURNAL, RUNS, WORKSPACES
+from reconciler.store.engines.schema import ENTITIES, JOURNAL, RUNS, WORKSPACES, Table
 from reconciler.store.engines.sealed import Seals, writing
 from reconciler.store.lock import Holder, Lock, alive, holder, running, unlock
 from reconciler.store.owner import Owner
 from reconciler.store.recorded import Batch
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Table
-
     from reconciler.store.pace import SharedPace
 
 T = TypeVar("T")
@@ -170,14 +169,14 @@ class Store:
             shared=shared,
         )
 
-    def _moved_aliases(self, connection: "Connection", ids: Mapping[str, str]) -> dict[str, MovedAlias]:
+    def _moved_aliases(self, connection: Connection, ids: Mapping[str, str]) -> dict[str, MovedAlias]:
         """Return which of these workspaces (alias -> id) had another alias before, by id."""
         last = names.last_aliases(names.known(connection, self._owner))
         moved = {one: alias for alias, one in ids.items() if last.get(one, alias) != alias}
         owned = recorded.owned(connection, self._owner) if moved else {}
         return {one: MovedAlias(last[one], alias, owned.get(one, 0)) for one, alias in moved.items()}
 
-    def _unapplied(self, connection: "Connection", ids: Mapping[str, str]) -> frozenset[str]:
+    def _unapplied(self, connection: Connection, ids: Mapping[str, str]) -> frozenset[str]:
         """Return the aliases of those that were never applied here, and of which nothing is recorded."""
         known = {one.id for one in names.known(connection, self._owner) if one.applied}
         known |= recorded.owned(connection, self._owner).keys()
@@ -390,10 +389,11 @@ class Store:
         self._read(lambda connection: recorded.check_elsewhere(connection, self._owner), None)
         self.holder()
 
-    def _check(self, connection: "Connection", *tables: "Table") -> None:
+    def _check(self, connection: Connection, *tables: Table) -> None:
         self._database.check_pages(connection)
         for table in tables:
-            sealed.check(connection, table, self._owner, connection.execute(sealed.rows(table, self._owner)))
+            rows = connection.execute(sealed.rows(table), self._owner.key())
+            sealed.check(connection, table, self._owner, rows)
 
     def entity_hash(self, address: Address) -> str:
         """Return what stands for an address in the audit: 32 hexadecimal digits under this store's key."""
@@ -503,9 +503,9 @@ class Store:
     @property
     def _empty(self) -> bool:
         """Whether there is no store, or one that was never finished: opened for reading, it holds nothing."""
-        return self._database.engine is None or not self.salt
+        return self._database.pool is None or not self.salt
 
-    def _read(self, call: "Callable[[Connection], T]", nothing: T) -> T:
+    def _read(self, call: Callable[[Connection], T], nothing: T) -> T:
         """Return what `call` returns, or `nothing` of a store that is not there."""
         if self._empty:
             return nothing

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 import msgspec
-from sqlalchemy import Connection, select
 
 from reconciler.model import address as addresses
 from reconciler.model.address import Address
 from reconciler.model.runs import JournalEntry, Outcome
 from reconciler.model.snapshots import DeletedEntity
 from reconciler.store.engines import sealed
+from reconciler.store.engines.adapter import Connection
 from reconciler.store.engines.schema import DELETED
 from reconciler.store.owner import Owner
 
@@ -46,18 +46,22 @@ def note(
     gone = {address: one for address, one in gone.items() if address.workspace in ids}
     if not gone:
         return
-    mine = sealed.of(DELETED, owner)
-    connection.execute(DELETED.delete().where(*mine, DELETED.c.deleted_at < _text(now - kept_for)))
+    old = f"DELETE FROM deleted WHERE {sealed.OWNED} AND deleted_at < :until"
+    connection.execute(old, {**owner.key(), "until": _text(now - kept_for)})
     for address, remote_id in gone.items():
         row = {
+            **owner.key(),
             "workspace_id": ids[address.workspace],
             "address": str(address),
             "remote_id": remote_id,
         }
-        same = [DELETED.c[name] == value for name, value in row.items()]
-        connection.execute(DELETED.delete().where(*mine, *same))
+        connection.execute(
+            f"DELETE FROM deleted WHERE {sealed.OWNED} AND workspace_id = :workspace_id "
+            "AND address = :address AND remote_id = :remote_id",
+            row,
+        )
         told = {"identities": _written(known.get(address, {})), "run": run, "deleted_at": _text(now)}
-        connection.execute(DELETED.insert(), {**owner.key(), **row, **told})
+        connection.execute(DELETED.insert, {**row, **told})
 
 
 def load(
@@ -68,15 +72,17 @@ def load(
     A workspace is known by its id: what was deleted under another alias has the present one.
     """
     since, aliases = _text(now - kept_for), {one: alias for alias, one in ids.items()}
-    query = select(DELETED).where(*sealed.of(DELETED, owner), DELETED.c.deleted_at >= since)
+    query = (
+        "SELECT address, workspace_id, remote_id, run, deleted_at, identities FROM deleted "
+        f"WHERE {sealed.OWNED} AND deleted_at >= :since ORDER BY deleted_at, address"
+    )
     found = []
-    for row in connection.execute(query.order_by(DELETED.c.deleted_at, DELETED.c.address)):
-        address = addresses.parse_address(str(row.address))
-        alias = aliases.get(str(row.workspace_id))
+    for row in connection.execute(query, {**owner.key(), "since": since}):
+        text, workspace_id, remote_id, run, deleted_at, identities = map(str, row)
+        address, alias = addresses.parse_address(text), aliases.get(workspace_id)
         if address is not None and alias is not None:
             address = address.in_workspace(alias)
-            told = (str(row.remote_id), str(row.run), str(row.deleted_at), _read(str(row.identities)))
-            found.append(DeletedEntity(address, *told))
+            found.append(DeletedEntity(address, remote_id, run, deleted_at, _read(identities)))
     return tuple(found)
 
 

@@ -6,23 +6,23 @@ after a crash is decided in core/runs/recover.py.
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import lru_cache
 
 import msgspec
-from sqlalchemy import Connection, Row, Select, bindparam, select
 
 from reconciler.errors import StoreError
 from reconciler.model.address import Address
 from reconciler.model.plans import ACTION_WORDS, Create
 from reconciler.model.runs import UNKNOWN_ID, Ending, Intent, JournalEntry
 from reconciler.store.engines import sealed
+from reconciler.store.engines.adapter import Connection, Row
 from reconciler.store.engines.schema import JOURNAL
 from reconciler.store.engines.sealed import Seals
 from reconciler.store.owner import Owner
 from reconciler.store.recorded import Batch, address_in, corrupt
 
-_ROW = JOURNAL.c
 _OPEN = ""
+_OLDEST_FIRST = "ORDER BY at, run, address"
+_EVERY = f"{sealed.rows(JOURNAL)} {_OLDEST_FIRST}"
 _values_of = sealed.picked(
     JOURNAL,
     *("address", "ending", "run", "action", "at", "until", "remote_id", "parent_id", "workspace_id"),
@@ -94,8 +94,9 @@ def settle(
     aliases = {workspace_id: alias for alias, workspace_id in ids.items()}
     # Only the open rows: a run that settles one after the other would load thousands of others each time. It
     # has loaded all of them before, with their seal.
-    others = _query(seals.owner).where(_ROW.run != run, _ROW.ending == _OPEN)
-    for entry in map(_entry, seals.connection.execute(others)):
+    others = f"{sealed.rows(JOURNAL)} AND run <> :run AND ending = :open {_OLDEST_FIRST}"
+    of_others = {**seals.owner.key(), "run": run, "open": _OPEN}
+    for entry in map(_entry, seals.connection.execute(others, of_others)):
         address = entry.intent.address
         # Those of one run are named as it named them; whoever names no run has the aliases of now.
         ending = known.get((entry.run, address)) or known.get(("", entry.address_now(aliases)))
@@ -137,7 +138,7 @@ def entries(connection: Connection, owner: Owner) -> tuple[JournalEntry, ...]:
 
     Raises CorruptRecord where one cannot be read, and where all together are not what was written.
     """
-    rows = connection.execute(_query(owner)).all()
+    rows = connection.execute(_EVERY, owner.key()).all()
     found = tuple(map(_entry, rows))
     sealed.check(connection, JOURNAL, owner, rows)
     return found
@@ -145,31 +146,20 @@ def entries(connection: Connection, owner: Owner) -> tuple[JournalEntry, ...]:
 
 def read(connection: Connection, owner: Owner) -> Iterator[JournalEntry]:
     """Yield what is written down; a damaged row is left out."""
-    for row in connection.execute(_query(owner)).all():
+    for row in connection.execute(_EVERY, owner.key()).all():
         with suppress(StoreError):
             yield _entry(row)
 
 
 def is_open(connection: Connection, owner: Owner, run: str) -> bool:
     """Whether the run has an intent that has not ended."""
-    found = connection.execute(_open_one(owner), {"of_run": run, "of_ending": _OPEN})
-    return found.first() is not None
+    query = f"SELECT address FROM journal WHERE {sealed.OWNED} AND run = :run AND ending = :open LIMIT 1"
+    return connection.execute(query, {**owner.key(), "run": run, "open": _OPEN}).first() is not None
 
 
 def remove(seals: Seals, run: str) -> None:
     """Forget what the run wrote down."""
     seals.replace(JOURNAL, gone=[{"run": run}])
-
-
-@lru_cache(maxsize=8)
-def _query(owner: Owner) -> Select[*tuple[object, ...]]:
-    return sealed.rows(JOURNAL, owner).order_by(_ROW.at, _ROW.run, _ROW.address)
-
-
-@lru_cache(maxsize=8)
-def _open_one(owner: Owner) -> Select[*tuple[object, ...]]:
-    mine = (_ROW.run == bindparam("of_run"), _ROW.ending == bindparam("of_ending"))
-    return select(_ROW.address).where(*sealed.of(JOURNAL, owner), *mine).limit(1)
 
 
 def _values(intent: Intent, ids: Mapping[str, str]) -> dict[str, object]:
@@ -184,7 +174,7 @@ def _values(intent: Intent, ids: Mapping[str, str]) -> dict[str, object]:
     }
 
 
-def _entry(row: Row[*tuple[object, ...]]) -> JournalEntry:
+def _entry(row: Row) -> JournalEntry:
     named, ending_, *texts = _values_of(row)
     address = address_in(named, what="its intent names no address")
     for text in texts:

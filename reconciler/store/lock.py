@@ -10,16 +10,15 @@ import socket
 import sys
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from functools import lru_cache
 from pathlib import Path
 
 from msgspec import Struct, ValidationError, convert, field, structs, to_builtins
-from sqlalchemy import Connection, Update, bindparam, select
 
 from reconciler.errors import CorruptRecord, InputError, LockHeld
 from reconciler.model.runs import Running
 from reconciler.store.audit import operator
 from reconciler.store.engines import sealed
+from reconciler.store.engines.adapter import Connection
 from reconciler.store.engines.connection import Database
 from reconciler.store.engines.schema import LOCKS
 from reconciler.store.engines.sealed import Seal, Seals, writing
@@ -131,7 +130,7 @@ class Lock:
             counter=row.counter + 1 if row is not None else 1,
         )
         values = {**self._owner.key(), **mine.columns()}
-        connection.execute(LOCKS.insert() if row is None else _change(self._owner), values)
+        connection.execute(LOCKS.insert if row is None else _TAKE, values)
         seals.put(LOCKS, Seal(mine.counter))
         return mine
 
@@ -146,7 +145,8 @@ class Lock:
 
     def _renew(self, connection: Connection) -> None:
         expires = _text(self._time(connection) + timedelta(seconds=lease_s))
-        connection.execute(_change(self._owner), {"expires": expires})
+        renewed = f"UPDATE locks SET expires = :expires WHERE {sealed.OWNED}"
+        connection.execute(renewed, {**self._owner.key(), "expires": expires})
 
     def _time(self, connection: Connection) -> datetime:
         """Return the store's time, and remember when that was by our own clock."""
@@ -170,9 +170,12 @@ class Lock:
         )
 
 
-# Built once, because every transaction that records an intent runs it.
-_LOCK = select(*(LOCKS.c[name] for name in Holder.__struct_encode_fields__)).where(
-    LOCKS.c.origin == bindparam("of_origin"), LOCKS.c.stack == bindparam("of_stack")
+_COLUMNS = Holder.__struct_encode_fields__
+_LOCK = f"SELECT {', '.join(_COLUMNS)} FROM locks WHERE {sealed.OWNED}"
+_TAKE = f"UPDATE locks SET {', '.join(f'{name} = :{name}' for name in _COLUMNS)} WHERE {sealed.OWNED}"
+_FREE = (
+    "UPDATE locks SET nonce = '', run = '', holder = '', seat = '', pid = 0, since = '', expires = '' "
+    f"WHERE {sealed.OWNED} AND nonce = :nonce"
 )
 
 
@@ -214,27 +217,16 @@ def unlock(connection: Connection, owner: Owner, lock_id: str, *, now: datetime)
 
 def _free(connection: Connection, owner: Owner, nonce: str) -> None:
     # The row stays: its counter only ever rises.
-    nobody = {"nonce": "", "run": "", "holder": "", "seat": "", "pid": 0, "since": "", "expires": ""}
-    connection.execute(_free_it(owner), {"of_nonce": nonce, **nobody})
-
-
-@lru_cache(maxsize=8)
-def _change(owner: Owner) -> Update:
-    return LOCKS.update().where(*sealed.of(LOCKS, owner))
-
-
-@lru_cache(maxsize=8)
-def _free_it(owner: Owner) -> Update:
-    return _change(owner).where(LOCKS.c.nonce == bindparam("of_nonce"))
+    connection.execute(_FREE, {**owner.key(), "nonce": nonce})
 
 
 def _row(connection: Connection, owner: Owner) -> Holder | None:
     """Return the lock's row, of a free lock too; None where it was never taken."""
-    row = connection.execute(_LOCK, {"of_origin": owner.origin, "of_stack": owner.stack}).one_or_none()
+    row = connection.execute(_LOCK, owner.key()).one_or_none()
     if row is None:
         return None
     try:
-        return convert(dict(zip(Holder.__struct_encode_fields__, row, strict=True)), Holder)
+        return convert(dict(zip(_COLUMNS, row, strict=True)), Holder)
     except ValidationError:
         raise CorruptRecord("the store's record of the lock is damaged.", next=RESTORE) from None
 

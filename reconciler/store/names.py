@@ -7,9 +7,9 @@ anew, and the records go with it. What was written down last here tells that it 
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
-from sqlalchemy import Connection
 
 from reconciler.store.engines import sealed
+from reconciler.store.engines.adapter import Connection, Row
 from reconciler.store.engines.schema import WORKSPACES
 from reconciler.store.engines.sealed import Seals
 from reconciler.store.owner import Owner
@@ -31,14 +31,14 @@ def known(connection: Connection, owner: Owner) -> tuple[KnownAlias, ...]:
 
     Raises CorruptRecord where these are not the rows that were written.
     """
-    rows = connection.execute(sealed.rows(WORKSPACES, owner)).all()
+    rows = connection.execute(sealed.rows(WORKSPACES), owner.key()).all()
     sealed.check(connection, WORKSPACES, owner, rows)
     return _aliases(rows)
 
 
 def readable(connection: Connection, owner: Owner) -> tuple[KnownAlias, ...]:
     """Return the same of a table that may be damaged, for people to read; what is no alias is left out."""
-    rows = connection.execute(sealed.rows(WORKSPACES, owner)).all()
+    rows = connection.execute(sealed.rows(WORKSPACES), owner.key()).all()
     return _aliases(row for row in rows if list(map(type, _columns_of(row))) == [int, str, str, str])
 
 
@@ -52,7 +52,7 @@ def note(seals: Seals, ids: Mapping[str, str], *, applied: str = "") -> None:
 
     With `applied`, also that a whole apply of them ended then. Raises CorruptRecord.
     """
-    rows = seals.connection.execute(sealed.rows(WORKSPACES, seals.owner)).all()
+    rows = seals.connection.execute(sealed.rows(WORKSPACES), seals.owner.key()).all()
     seals.check(WORKSPACES, rows)
     found = _aliases(rows)
     last, number = last_aliases(found), max((one.number for one in found), default=0)
@@ -70,5 +70,5 @@ def note(seals: Seals, ids: Mapping[str, str], *, applied: str = "") -> None:
             seals.change(WORKSPACES, one, {"applied": applied})
 
 
-def _aliases(rows: Iterable[sealed.Found]) -> tuple[KnownAlias, ...]:
+def _aliases(rows: Iterable[Row]) -> tuple[KnownAlias, ...]:
     return tuple(sorted(KnownAlias(*_columns_of(row)) for row in rows))

@@ -11,17 +11,15 @@ one slows all. Only a courtesy depends on it: whoever cannot reach it goes on by
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from msgspec import Struct, structs
-from sqlalchemy import Connection, Float, cast, extract, func, select, text
-from sqlalchemy.dialects.postgresql import insert
 
 from reconciler.concurrency import run_in_thread, time_limit
 from reconciler.core import calls as paces
 from reconciler.errors import StoreError
+from reconciler.store.engines.adapter import Connection
 from reconciler.store.engines.connection import Database
 from reconciler.store.engines.schema import PACES
 
@@ -36,13 +34,20 @@ ahead_max_s = (
 )
 
 # Nothing is lost with this row: it need not be on the disk before the answer.
-_LIGHTLY = text(
+_LIGHTLY = (
     "SELECT set_config('synchronous_commit', 'off', true), "
     f"set_config('statement_timeout', '{statement_max_s * 1000:.0f}', true)"
 )
-_LOCKED = select(PACES).where(PACES.c.credential == text(":wanted")).with_for_update().cte("locked")
 # The clock is read when the lock is ours, however long that took; beside the lock it would be read before.
-_ROW = select(_LOCKED, cast(extract("epoch", func.clock_timestamp()), Float).label("now"))
+_ROW = (
+    "WITH locked AS (SELECT * FROM paces WHERE credential = :credential FOR UPDATE) "
+    "SELECT rate, changed_at, next_at, seen_at, CAST(EXTRACT(epoch FROM clock_timestamp()) AS FLOAT) "
+    "FROM locked"
+)
+_CHANGE = (
+    "UPDATE paces SET rate = :rate, changed_at = :changed_at, next_at = :next_at, seen_at = :seen_at "
+    "WHERE credential = :credential"
+)
 
 
 class SharedPace:
@@ -110,40 +115,28 @@ class SharedPace:
     def _changed(
         self, change: Callable[[paces.Pace, float], tuple[paces.Pace, tuple[float, float]]]
     ) -> "_Done":
-        with self._connected() as connection:
+        # A store that was opened for reading is written too: a plan's calls count.
+        with self._database.changing_rows() as connection:
             connection.execute(_LIGHTLY)
             asked_at = self._monotonic()
             pace, now = self._read(connection)
             answered_at = self._monotonic()
             after, found = change(pace, now)
-            mine = PACES.c.credential == self._credential
-            connection.execute(PACES.update().where(mine).values(structs.asdict(after)))
+            connection.execute(_CHANGE, {**structs.asdict(after), "credential": self._credential})
         return _Done(found, asked_at, now, answered_at)
-
-    @contextmanager
-    def _connected(self) -> Iterator[Connection]:
-        """Give a transaction that waits for nobody but those who use the same credential.
-
-        A store that was opened for reading is written too, where its user may: a plan's calls count.
-        """
-        engine = self._database.engine
-        # Our own mistake: a shared store is there whenever it could be opened.
-        assert engine is not None, "a pace is asked of a store that is there"  # noqa: S101 - see above
-        options = {"isolation_level": "READ COMMITTED", "postgresql_readonly": False}
-        with self._database.explained(), engine.execution_options(**options).begin() as connection:
-            yield connection
 
     def _read(self, connection: Connection) -> tuple[paces.Pace, float]:
         """Return the pace and the store's time, from when nobody else can change it."""
-        row = connection.execute(_ROW, {"wanted": self._credential}).one_or_none()
+        mine = {"credential": self._credential}
+        row = connection.execute(_ROW, mine).one_or_none()
         if row is None:
             # Last used when the clock began. Whoever else does this now: one of them makes the row.
             new = {"rate": self._limit, "changed_at": 0.0, "next_at": 0.0, "seen_at": 0.0}
-            made = insert(PACES).values(credential=self._credential, **new)
-            connection.execute(made.on_conflict_do_nothing())
-            row = connection.execute(_ROW, {"wanted": self._credential}).one()
-        pace = paces.Pace(row.rate, row.changed_at, row.next_at, row.seen_at)
-        return (pace if _believable(pace, row.now) else paces.begin_pace(row.now, self._limit)), row.now
+            connection.execute(f"{PACES.insert} ON CONFLICT DO NOTHING", {**mine, **new})
+            row = connection.execute(_ROW, mine).one()
+        *known, now = row
+        pace = paces.Pace(*known)
+        return (pace if _believable(pace, now) else paces.begin_pace(now, self._limit)), now
 
 
 class _Done(Struct, frozen=True):

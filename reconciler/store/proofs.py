@@ -6,16 +6,11 @@ nothing here raises CorruptRecord.
 
 from collections.abc import Mapping
 
-from sqlalchemy import Connection, bindparam, delete, insert, select
-
 from reconciler.model.snapshots import Proofs
+from reconciler.store.engines import sealed
+from reconciler.store.engines.adapter import Connection
 from reconciler.store.engines.schema import PROOFS
 from reconciler.store.owner import Owner
-
-_COLUMNS = (PROOFS.c.workspace_id, PROOFS.c.part, PROOFS.c.proof)
-_READ = select(*_COLUMNS).where(
-    PROOFS.c.origin == bindparam("of_origin"), PROOFS.c.stack == bindparam("of_stack")
-)
 
 
 def load(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> Proofs:
@@ -23,21 +18,22 @@ def load(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> Proofs
     aliases: dict[str, list[str]] = {}
     for alias, known in ids.items():
         aliases.setdefault(known, []).append(alias)
+    query = f"SELECT workspace_id, part, proof FROM proofs WHERE {sealed.OWNED}"
     return {
-        (alias, row.part): row.proof
-        for row in connection.execute(_READ, {"of_origin": owner.origin, "of_stack": owner.stack})
-        for alias in aliases.get(row.workspace_id, ())
-        if isinstance(row.part, int) and isinstance(row.proof, str)
+        (alias, part): proof
+        for workspace_id, part, proof in connection.execute(query, owner.key())
+        for alias in aliases.get(workspace_id, ())
+        if isinstance(part, int) and isinstance(proof, str)
     }
 
 
 def replace(connection: Connection, owner: Owner, proofs: Proofs, ids: Mapping[str, str]) -> None:
     """Put these proofs in the place of all that there are for the workspaces of `ids`."""
-    mine = (PROOFS.c.origin == owner.origin, PROOFS.c.stack == owner.stack)
-    connection.execute(delete(PROOFS).where(*mine, PROOFS.c.workspace_id.in_(sorted(set(ids.values())))))
+    mine = {**owner.key(), "ids": sorted(set(ids.values()))}
+    connection.execute(f"DELETE FROM proofs WHERE {sealed.OWNED} AND workspace_id IN (:ids)", mine)
     rows = {
         (ids[alias], part): {**owner.key(), "workspace_id": ids[alias], "part": part, "proof": proof}
         for (alias, part), proof in sorted(proofs.items())
     }
     if rows:
-        connection.execute(insert(PROOFS), list(rows.values()))
+        connection.execute_many(PROOFS.insert, list(rows.values()))

@@ -5,11 +5,9 @@ endings of a batch are written by journal.py, its entries of the audit by audit.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import msgspec
-from sqlalchemy import Connection, Row, Select, func, select
 
 from reconciler.errors import CorruptRecord, StoreError
 from reconciler.model import address as addresses
@@ -22,15 +20,17 @@ from reconciler.model.profile import KIND_NAME
 from reconciler.model.runs import Intent, Outcome
 from reconciler.model.snapshots import ElsewhereRecords, Flap, RecordedEntity
 from reconciler.store.engines import sealed
+from reconciler.store.engines.adapter import Connection, Row
 from reconciler.store.engines.schema import ENTITIES
 from reconciler.store.engines.sealed import Seals
 from reconciler.store.lost import RESTORE
 from reconciler.store.owner import Owner
 
 _FIELDS = msgspec.json.Decoder(dict[str, str | bool])
-_rows_at_once = 500
 _FLAPS = msgspec.json.Decoder(dict[str, Flap])
 _IDS = msgspec.json.Decoder(tuple[str, ...])
+_EVERY = f"{sealed.rows(ENTITIES)} ORDER BY address"
+_workspace_of = sealed.picked(ENTITIES, "workspace_id", "address")
 _values_of = sealed.picked(
     ENTITIES,
     *(
@@ -83,29 +83,24 @@ def load(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> dict[A
     unknown: list[KindUnknown] = []
     aliases = {workspace_id: alias for alias, workspace_id in ids.items()}
 
-    def read() -> Iterator[sealed.Found]:
-        # Some at a time: all rows as they stand in the database take as much memory again as what is kept.
-        for some in connection.execute(_every(owner)).partitions(_rows_at_once):
-            for row in some:
-                yield row
-                alias = aliases.get(row.workspace_id)
-                try:
-                    entity = _entity(row, alias or _ANY)
-                except KindUnknown as error:
-                    unknown.append(error)
-                    continue
-                if alias is not None:
-                    found[entity.address] = entity
+    def read() -> Iterator[Row]:
+        # One at a time: all rows as they stand in the database take as much memory again as what is kept.
+        for row in connection.execute(_EVERY, owner.key()):
+            yield row
+            workspace_id, _ = _workspace_of(row)
+            alias = aliases.get(workspace_id)
+            try:
+                entity = _entity(row, alias or _ANY)
+            except KindUnknown as error:
+                unknown.append(error)
+                continue
+            if alias is not None:
+                found[entity.address] = entity
 
     sealed.check(connection, ENTITIES, owner, read())  # first: a kind that nobody ever had is damage
     if unknown:
         raise unknown[-1]
     return found
-
-
-@lru_cache(maxsize=8)
-def _every(owner: Owner) -> Select[*tuple[Any, ...]]:
-    return sealed.rows(ENTITIES, owner).order_by(ENTITIES.c.address)
 
 
 class KindUnknown(StoreError):
@@ -114,29 +109,28 @@ class KindUnknown(StoreError):
 
 def known(connection: Connection, owner: Owner) -> Iterator[tuple[str, Address]]:
     """Yield every record's workspace id and address, under no alias of it; a damaged one is left out."""
-    query = select(ENTITIES.c.workspace_id, ENTITIES.c.address).where(*sealed.of(ENTITIES, owner))
-    for row in connection.execute(query):
-        address = (
-            addresses.parse_address(_placed(row.address, _ANY)) if isinstance(row.address, str) else None
-        )
+    query = f"SELECT workspace_id, address FROM entities WHERE {sealed.OWNED}"
+    for workspace_id, text in connection.execute(query, owner.key()):
+        address = addresses.parse_address(_placed(text, _ANY)) if isinstance(text, str) else None
         if address is not None:
-            yield str(row.workspace_id), address
+            yield str(workspace_id), address
 
 
 def owned(connection: Connection, owner: Owner) -> dict[str, int]:
     """Return how many records there are in each workspace, by its id."""
-    query = select(ENTITIES.c.workspace_id, func.count()).where(*sealed.of(ENTITIES, owner))
-    return {str(one): number for one, number in connection.execute(query.group_by(ENTITIES.c.workspace_id))}
+    query = f"SELECT workspace_id, count(*) FROM entities WHERE {sealed.OWNED} GROUP BY workspace_id"
+    return {str(workspace_id): number for workspace_id, number in connection.execute(query, owner.key())}
 
 
 def shared(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> dict[tuple[str, str], str]:
     """Return which other stack has a record of an entity in these workspaces, by alias and its id."""
-    of, aliases = ENTITIES.c, {workspace_id: alias for alias, workspace_id in ids.items()}
-    query = select(of.workspace_id, of.remote_id, of.stack).where(
-        of.origin == owner.origin, of.stack != owner.stack, of.workspace_id.in_([*aliases])
+    aliases = {workspace_id: alias for alias, workspace_id in ids.items()}
+    query = (
+        "SELECT workspace_id, remote_id, stack FROM entities "
+        "WHERE origin = :origin AND stack <> :stack AND workspace_id IN (:ids) ORDER BY stack DESC"
     )
-    rows = connection.execute(query.order_by(of.stack.desc()))
-    return {(aliases[row.workspace_id], str(row.remote_id)): str(row.stack) for row in rows}
+    rows = connection.execute(query, {**owner.key(), "ids": [*aliases]})
+    return {(aliases[workspace_id], str(remote_id)): str(stack) for workspace_id, remote_id, stack in rows}
 
 
 def elsewhere(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> tuple[ElsewhereRecords, ...]:
@@ -145,14 +139,18 @@ def elsewhere(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> t
     Raises CorruptRecord where the rows there are not those that were written.
     """
     check_elsewhere(connection, owner)
-    of, aliases = ENTITIES.c, {workspace_id: alias for alias, workspace_id in ids.items()}
-    query = select(of.origin, of.workspace_id, of.address, of.remote_id)
-    query = query.where(of.stack == owner.stack, of.origin != owner.origin, of.workspace_id.in_([*aliases]))
+    aliases = {workspace_id: alias for alias, workspace_id in ids.items()}
+    query = (
+        "SELECT origin, workspace_id, address, remote_id FROM entities "
+        "WHERE stack = :stack AND origin <> :origin AND workspace_id IN (:ids)"
+    )
     found: dict[str, dict[Address, str]] = {}
-    for row in connection.execute(query):
-        address = addresses.parse_address(_placed(str(row.address), aliases[row.workspace_id]))
+    for origin, workspace_id, text, remote_id in connection.execute(
+        query, {**owner.key(), "ids": [*aliases]}
+    ):
+        address = addresses.parse_address(_placed(str(text), aliases[workspace_id]))
         if address is not None:
-            found.setdefault(str(row.origin), {})[address] = str(row.remote_id)
+            found.setdefault(str(origin), {})[address] = str(remote_id)
     return tuple(ElsewhereRecords(origin, known) for origin, known in sorted(found.items()))
 
 
@@ -165,9 +163,8 @@ def check_elsewhere(connection: Connection, owner: Owner) -> None:
         if origin == owner.origin:
             continue
         other = Owner(origin, owner.stack)
-        rows = (row for some in connection.execute(_every(other)).partitions(_rows_at_once) for row in some)
         try:
-            sealed.check(connection, ENTITIES, other, rows)
+            sealed.check(connection, ENTITIES, other, connection.execute(_EVERY, other.key()))
         except CorruptRecord as error:
             raise CorruptRecord(f"{error} These are the records of {origin:.200}.", next=error.next) from None
 
@@ -177,15 +174,15 @@ def last_writes(
 ) -> dict[Address, LastWrite]:
     """Return the run that last wrote the record of each address, and when; of what is recorded alone."""
     found = {}
+    query = (
+        f"SELECT run, updated_at FROM entities "
+        f"WHERE {sealed.OWNED} AND address = :address AND workspace_id = :workspace_id"
+    )
     for address in wanted:
-        of_one = (
-            ENTITIES.c.address == address.without_workspace,
-            ENTITIES.c.workspace_id == ids.get(address.workspace),
-        )
-        query = select(ENTITIES.c.run, ENTITIES.c.updated_at).where(*sealed.of(ENTITIES, owner), *of_one)
-        row = connection.execute(query).one_or_none()
-        if row is not None and isinstance(row.run, str) and isinstance(row.updated_at, str):
-            found[address] = LastWrite(row.run, row.updated_at)
+        of_one = {"address": address.without_workspace, "workspace_id": ids.get(address.workspace)}
+        run, updated_at = connection.execute(query, {**owner.key(), **of_one}).one_or_none() or (None, None)
+        if isinstance(run, str) and isinstance(updated_at, str):
+            found[address] = LastWrite(run, updated_at)
     return found
 
 
@@ -249,7 +246,7 @@ def _row(entity: RecordedEntity, ids: Mapping[str, str]) -> dict[str, object]:
     }
 
 
-def _entity(row: Row[*tuple[object, ...]], alias: str) -> RecordedEntity:
+def _entity(row: Row, alias: str) -> RecordedEntity:
     named, remote_id, parent_id, sent, shown, modified, protected, adopted, earlier, flaps = _values_of(row)
     address = address_in(_placed(named, alias) if isinstance(named, str) else named)
     if not (isinstance(remote_id, str) and remote_id):

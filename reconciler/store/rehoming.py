@@ -6,12 +6,11 @@ Not here: who may say that both are one service (engine/rehoming.py), the lines 
 from collections.abc import Mapping
 from datetime import datetime
 
-from sqlalchemy import Connection, Table, select
-
 from reconciler.errors import LockHeld
 from reconciler.store import names
 from reconciler.store.engines import sealed
-from reconciler.store.engines.schema import ENTITIES, JOURNAL, META, RUNS
+from reconciler.store.engines.adapter import Connection
+from reconciler.store.engines.schema import ENTITIES, JOURNAL, META, RUNS, Table
 from reconciler.store.engines.sealed import Seals
 from reconciler.store.lock import alive
 from reconciler.store.owner import Owner
@@ -21,8 +20,8 @@ _COMPANY = "company "
 
 def company(connection: Connection, origin: str) -> str:
     """Return the id of the company that the service at this address was of, or "" where nobody asked."""
-    query = select(META.c.value).where(META.c.key == f"{_COMPANY}{origin}")
-    return str(connection.execute(query).scalar() or "")
+    query = "SELECT value FROM meta WHERE key = :key"
+    return str(connection.execute(query, {"key": f"{_COMPANY}{origin}"}).scalar() or "")
 
 
 def take_over(seals: Seals, before: Owner, *, now: datetime, ids: Mapping[str, str], company: str) -> int:
@@ -47,32 +46,20 @@ def take_over(seals: Seals, before: Owner, *, now: datetime, ids: Mapping[str, s
     came = {last[one]: one for one in wanted if one in last and one not in known}
     names.note(seals, came)
     if company:
-        connection.execute(META.delete().where(META.c.key == f"{_COMPANY}{owner.origin}"))
-        connection.execute(META.insert(), [{"key": f"{_COMPANY}{owner.origin}", "value": company}])
+        known_company = {"key": f"{_COMPANY}{owner.origin}", "value": company}
+        connection.execute("DELETE FROM meta WHERE key = :key", known_company)
+        connection.execute(META.insert, known_company)
     return moved
 
 
 def _move(seals: Seals, theirs: Seals, table: Table, key: tuple[str, ...], where: sealed.Where) -> int:
-    owner = seals.owner
-    sealed.check(
-        seals.connection,
-        table,
-        theirs.owner,
-        seals.connection.execute(sealed.rows(table, theirs.owner)).all(),
-    )
-    conditions = [table.c[name].in_(values) for name, values in where.items()]
-    rows = seals.connection.execute(select(table).where(*sealed.of(table, theirs.owner), *conditions)).all()
-    there = {
-        tuple(row)
-        for row in seals.connection.execute(
-            select(*(table.c[name] for name in key)).where(*sealed.of(table, owner))
-        )
-    }
+    connection, mine, before = seals.connection, seals.owner.key(), theirs.owner.key()
+    sealed.check(connection, table, theirs.owner, connection.execute(sealed.rows(table), before).all())
+    condition = " AND ".join((sealed.OWNED, *(f"{name} IN (:{name})" for name in where)))
+    rows = connection.execute(f"{table.select} WHERE {condition}", {**before, **where}).all()
+    there = set(connection.execute(f"SELECT {', '.join(key)} FROM {table.name} WHERE {sealed.OWNED}", mine))
     theirs.replace(table, gone=[where])
-    come = [
-        {**row._mapping, **owner.key()}  # noqa: SLF001 - the public name for a row as a mapping
-        for row in rows
-        if tuple(getattr(row, name) for name in key) not in there
-    ]
+    found = (dict(zip(table.columns, row, strict=True)) for row in rows)
+    come = [{**row, **mine} for row in found if tuple(row[name] for name in key) not in there]
     seals.replace(table, come=come)
     return len(come)

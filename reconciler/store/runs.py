@@ -3,13 +3,10 @@
 The plan of a run is kept from its beginning until nothing of it is left to do or to settle.
 """
 
+import re
 from collections.abc import Mapping
-from functools import lru_cache
-from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Row, Select, func, select
-from sqlalchemy.exc import IntegrityError
 
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.runs.recover import Unfinished
@@ -18,12 +15,16 @@ from reconciler.model.plans import PLAN_VERSION, Consent, Plan
 from reconciler.model.runs import Context, JournalEntry, Run
 from reconciler.store import journal
 from reconciler.store.engines import sealed
-from reconciler.store.engines.schema import PLANS_USED, RUNS
+from reconciler.store.engines.adapter import Connection
+from reconciler.store.engines.schema import RUNS
 from reconciler.store.engines.sealed import Seals
 from reconciler.store.owner import Owner
 from reconciler.store.progress import PLANNED
 from reconciler.store.recorded import corrupt
 
+# Not by time: two runs may begin within a second, and a clock may be put back.
+_EVERY = f"{sealed.rows(RUNS)} ORDER BY number, started_at, run"
+_values_of = sealed.picked(RUNS, "run", "outcome", "plan", "command", "started_at", "consent")
 _NOTHING_LEFT = {"plan": "", "consent": ""}
 _SEEN = "seen "  # how the words of `Run.seen` begin among the counts of a run
 
@@ -50,7 +51,8 @@ class Looked(msgspec.Struct, frozen=True):
 
 def begin(seals: Seals, began: Began) -> None:
     """Write down that a run has begun. A run that never ends keeps an empty outcome."""
-    number = seals.connection.execute(_last(seals.owner)).scalar() or 0
+    last = f"SELECT max(number) FROM runs WHERE {sealed.OWNED}"
+    number = seals.connection.execute(last, seals.owner.key()).scalar() or 0
     if not isinstance(number, int):
         sealed.broken(RUNS, seals.owner, "the number of a run cannot be read")
     row = {
@@ -102,17 +104,20 @@ def unfinished(connection: Connection, owner: Owner) -> tuple[Unfinished, ...]:
 
     Raises CorruptRecord.
     """
-    rows = connection.execute(_every(owner)).all()
+    rows = connection.execute(_EVERY, owner.key()).all()
     sealed.check(connection, RUNS, owner, rows)
     entries: dict[str, list[JournalEntry]] = {}
     for entry in journal.entries(connection, owner):
         entries.setdefault(entry.run, []).append(entry)
     open_ = {run for run, written in entries.items() if any(entry.open for entry in written)}
-    return tuple(
-        _unfinished(row, tuple(entries.get(str(row.run), ())))
-        for row in rows
-        if not row.outcome or row.plan or row.run in open_
-    )
+    found = []
+    for row in rows:
+        run, outcome, plan, command, started_at, consent = _values_of(row)
+        if not outcome or plan or run in open_:
+            texts = (str(run), str(command), str(started_at))
+            written = tuple(entries.get(str(run), ()))
+            found.append(Unfinished(*texts, _plan(str(plan)), _consent(str(consent)), written))
+    return tuple(found)
 
 
 def counts(run: Run) -> Mapping[str, int]:
@@ -129,43 +134,29 @@ def last_look(connection: Connection, owner: Owner, word: str = "") -> Looked | 
 
     With `word` the last one that saw something whose word begins with it. Raises CorruptRecord.
     """
-    query = (
-        select(RUNS.c.run, RUNS.c.ended_at, RUNS.c.counts)
-        .where(RUNS.c.origin == owner.origin, RUNS.c.stack == owner.stack)
-        .where(RUNS.c.counts.contains(f'"{_SEEN}{word}', autoescape=True))
-        .order_by(RUNS.c.number.desc())
-        .limit(1)
-    )
-    row = connection.execute(query).first()
+    query = f"SELECT run, ended_at, counts FROM runs WHERE {sealed.OWNED} AND counts LIKE :seen ESCAPE '/'"
+    last = "ORDER BY number DESC LIMIT 1"
+    seen_word = re.sub("[/%_]", r"/\g<0>", f'"{_SEEN}{word}')
+    row = connection.execute(f"{query} {last}", {**owner.key(), "seen": f"%{seen_word}%"}).first()
     if row is None:
         return None
+    run, ended_at, text = row
     try:
-        known = decode_json(str(row.counts), dict[str, int])
+        known = decode_json(str(text), dict[str, int])
     except (msgspec.DecodeError, ValueError):
-        corrupt(row.run, "its counts cannot be read")
+        corrupt(run, "its counts cannot be read")
     seen = {word.removeprefix(_SEEN): number for word, number in known.items() if word.startswith(_SEEN)}
-    return Looked(str(row.run), str(row.ended_at), seen)
+    return Looked(str(run), str(ended_at), seen)
 
 
 def use_plan(connection: Connection, *, salt: str, run: str, used_at: str) -> bool:
     """Whether this plan, known by its salt, is carried out for the first time. From now on it is used."""
-    try:
-        with connection.begin_nested():
-            connection.execute(PLANS_USED.insert().values(salt=salt, run=run, used_at=used_at))
-    except IntegrityError:
-        return False
-    return True
-
-
-@lru_cache(maxsize=8)
-def _last(owner: Owner) -> Select[Any]:
-    return select(func.max(RUNS.c.number)).where(*sealed.of(RUNS, owner))
-
-
-@lru_cache(maxsize=8)
-def _every(owner: Owner) -> Select[*tuple[Any, ...]]:
-    # Not by time: two runs may begin within a second, and a clock may be put back.
-    return sealed.rows(RUNS, owner).order_by(RUNS.c.number, RUNS.c.started_at, RUNS.c.run)
+    new = connection.execute(
+        "INSERT INTO plans_used (salt, run, used_at) VALUES (:salt, :run, :used_at) "
+        "ON CONFLICT (salt) DO NOTHING",
+        {"salt": salt, "run": run, "used_at": used_at},
+    )
+    return new.rowcount == 1
 
 
 def _let_go(seals: Seals, run: str) -> None:
@@ -173,17 +164,6 @@ def _let_go(seals: Seals, run: str) -> None:
         return
     journal.remove(seals, run)
     seals.change(RUNS, {"run": run}, _NOTHING_LEFT)
-
-
-def _unfinished(row: Row[*tuple[object, ...]], entries: tuple[JournalEntry, ...]) -> Unfinished:
-    return Unfinished(
-        run=str(row.run),
-        command=str(row.command),
-        started_at=str(row.started_at),
-        plan=_plan(str(row.plan)),
-        consent=_consent(str(row.consent)),
-        entries=entries,
-    )
 
 
 def _plan(text: str) -> Plan | None:

@@ -6,9 +6,8 @@ sent: a copy of the store that was made before knows nothing of it. Not here: ti
 
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, select
-
 from reconciler.store.engines import sealed
+from reconciler.store.engines.adapter import Connection
 from reconciler.store.engines.schema import TICKETS
 from reconciler.store.owner import Owner
 
@@ -17,16 +16,16 @@ kept_for = timedelta(days=7)  # a lease lasts some minutes, and is renewed while
 
 def note(connection: Connection, owner: Owner, run: str, now: datetime) -> None:
     """Write down that this run is about to create a ticket; old ones are forgotten."""
-    mine = sealed.of(TICKETS, owner)
-    until = _text(now - kept_for)
-    connection.execute(TICKETS.delete().where(*mine, (TICKETS.c.run == run) | (TICKETS.c.drawn_at < until)))
-    connection.execute(TICKETS.insert(), {**owner.key(), "run": run, "drawn_at": _text(now)})
+    mine = {**owner.key(), "run": run, "until": _text(now - kept_for)}
+    old = f"DELETE FROM tickets WHERE {sealed.OWNED} AND (run = :run OR drawn_at < :until)"
+    connection.execute(old, mine)
+    connection.execute(TICKETS.insert, {**owner.key(), "run": run, "drawn_at": _text(now)})
 
 
 def runs(connection: Connection, owner: Owner) -> frozenset[str]:
     """Return the runs that may have left a ticket at the service."""
-    query = select(TICKETS.c.run).where(*sealed.of(TICKETS, owner))
-    return frozenset(str(row.run) for row in connection.execute(query))
+    query = f"SELECT run FROM tickets WHERE {sealed.OWNED}"
+    return frozenset(str(run) for (run,) in connection.execute(query, owner.key()))
 
 
 def _text(moment: datetime) -> str:

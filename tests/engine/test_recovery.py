@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from engine.bench import JANE, ORIGIN, SAM, TARGET, Bench, desire, only, person, phone, results
-from sqlalchemy import text
 from store.support import seal_again
 from wire import Rule, answered, lost_after, lost_before
 
@@ -29,7 +28,7 @@ def in_doubt(bench: Bench) -> list[str]:
 def forget_plans(bench: Bench) -> None:
     """As if another version of the program had written what is unfinished."""
     with bench.store() as store, store._database.writing() as connection:
-        connection.execute(text("UPDATE runs SET plan = '{}' WHERE plan <> ''"))
+        connection.execute("UPDATE runs SET plan = '{}' WHERE plan <> ''")
         seal_again(connection, RUNS)
 
 

@@ -6,7 +6,6 @@ import httpx2
 import pytest
 from engine.bench import JANE, SAM, ZOE, Bench, only, person, phone, results, upload
 from msgspec import structs
-from sqlalchemy import text
 from waiting import for_ever
 from wire import Rule, Send, answered, lost_after, wrong
 
@@ -201,7 +200,7 @@ def test_a_lost_lock_ends_the_run_before_the_next_write(tmp_path: Path) -> None:
 
     def taken(store: Store, _: Lock) -> None:
         with store._database.writing() as connection:
-            connection.execute(text("UPDATE locks SET nonce = 'another', holder = 'somebody'"))
+            connection.execute("UPDATE locks SET nonce = 'another', holder = 'somebody'")
 
     run = bench.apply(*PEOPLE, sabotage=taken)
 
@@ -217,7 +216,7 @@ def test_a_store_that_fails_ends_the_run(tmp_path: Path) -> None:
 
     def broken(store: Store, _: Lock) -> None:
         with store._database.writing() as connection:
-            connection.execute(text("DROP TABLE entities"))
+            connection.execute("DROP TABLE entities")
 
     run = bench.apply(*PEOPLE, sabotage=broken, rules=[])
 
@@ -289,7 +288,7 @@ def test_a_store_that_cannot_be_read_ends_the_run_before_a_write(tmp_path: Path)
 
     def broken(store: Store, _: Lock) -> None:
         with store._database.writing() as connection:
-            connection.execute(text("DROP TABLE locks"))
+            connection.execute("DROP TABLE locks")
 
     run = bench.apply(person(), sabotage=broken)
 

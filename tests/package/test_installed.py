@@ -39,6 +39,12 @@ manifests: [manifests/]
 directories: {staff: {ldap: {url: "ldap://127.0.0.1:1", base: "dc=example,dc=com"}}}
 workspaces: {default: {}}
 """
+OVER_SQL = """version: 1
+stack: on-call
+manifests: [manifests/]
+directories: {staff: {sql: {url: "mysql://127.0.0.1:1/hr", statement: "SELECT 1 AS id"}}}
+workspaces: {default: {}}
+"""
 ASKING: dict[str, list[tuple[tuple[str, ...], dict[str, str], dict[str, str]]]] = {
     "encryption": [(("plan", "-o", "plan.age", "--encrypt-to", KEY), {}, {})],
     "ldap": [
@@ -53,6 +59,17 @@ ASKING: dict[str, list[tuple[tuple[str, ...], dict[str, str], dict[str, str]]]] 
         )
     ],
     "postgres": [(("plan",), {"RECONCILER_STORE": "postgresql://127.0.0.1:1/on-call"}, {})],
+    "sql": [
+        (
+            ("validate", "--config", "sql.yaml"),
+            {},
+            {
+                "sql.yaml": OVER_SQL,
+                "manifests/roster.yaml": "version: 1\nworkspace: default\n"
+                "rosters: [{directory: staff, name: '{id}', contacts: {firstName: '{id}'}}]\n",
+            },
+        )
+    ],
     "sandbox": [(("sandbox", "--port", "0"), {}, {}), (("demo",), {}, {}), (LISTEN, {}, {})],
 }
 # What may be imported where its extra is installed, and by nothing else: module -> extra.
@@ -67,7 +84,9 @@ GATED = {
     "reconciler.sandbox.web.guard": "sandbox",
     "reconciler.sandbox.web.server": "sandbox",
     "reconciler.asgi_server": "sandbox",
-    "reconciler.store.engines.patient": "postgres",
+    "reconciler.directories.sql.dialects": "sql",
+    "reconciler.directories.sql.encryption": "sql",
+    "reconciler.store.engines.postgres": "postgres",
 }
 IMPORT_ALL = """
 import importlib, json, pkgutil, reconciler

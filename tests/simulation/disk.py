@@ -2,7 +2,7 @@
 
 What a commit that returned has written survives; what one that did not has written may be there or not: the
 hook commits by itself, and can then say that it failed, or kill the process before or after. Hooked in
-through the database library's own events, so that the store under test is the real one.
+as an observer of every connection, so that the store under test is the real one.
 """
 
 import shutil
@@ -10,11 +10,12 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
+from weakref import WeakKeyDictionary
 
 from simulation.virtualloop import HERE, Killed, Process
-from sqlalchemy import Connection, Engine, Pool, event
-from sqlalchemy.exc import OperationalError
+
+from reconciler.store.engines.adapter import OF_EVERY_POOL, Connection, Mode, Observer
 
 
 class Watcher(Protocol):
@@ -34,47 +35,40 @@ class Watcher(Protocol):
 def hooked(watcher: Watcher) -> Iterator[None]:
     """Every transaction of every simulated process passes `watcher` for as long as this lasts."""
     disk = _Disk(watcher)
-    hooks: list[tuple[type, str, Any]] = [
-        (Pool, "connect", disk.connect),
-        (Engine, "before_cursor_execute", disk.execute),
-        (Engine, "commit", disk.commit),
-    ]
-    for target, name, hook in hooks:
-        event.listen(target, name, hook)
+    OF_EVERY_POOL.append(disk)
     try:
         yield
     finally:
-        for target, name, hook in hooks:
-            event.remove(target, name, hook)
+        OF_EVERY_POOL.remove(disk)
 
 
-class _Disk:
+class _Disk(Observer):
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher
+        self._owners: WeakKeyDictionary[Connection, Process] = WeakKeyDictionary()
 
-    def connect(self, handle: sqlite3.Connection, record: Any) -> None:
+    def opened(self, connection: Connection) -> None:
         process = HERE.get()
-        record.info["process"] = process
         if process is not None:
-            process.handles.append(handle)
+            self._owners[connection] = process
+            process.handles.append(connection.raw)
 
-    def execute(self, connection: Connection, *_: object) -> None:
+    def executes(self, connection: Connection, sql: str) -> None:  # noqa: ARG002 - as it is called
         """Nothing of a dead process reaches the disk, whatever its `finally` blocks try."""
-        process = _owner(connection)
+        process = self._owners.get(connection)
         if process is not None and not process.alive:
             raise Killed
 
-    def commit(self, connection: Connection) -> None:
-        process = _owner(connection)
+    def commits(self, connection: Connection, mode: Mode) -> None:
+        process = self._owners.get(connection)
         if process is None:
             return
-        self.execute(connection)
-        raw: Any = connection.connection.dbapi_connection
-        if not raw.in_transaction or not connection.get_execution_options().get("writing", False):
+        self.executes(connection, "COMMIT")
+        if not connection.raw.in_transaction or mode == "reading":
             return
         self._watcher.effect(process, "before a commit")
         self._fail(process, "before")
-        raw.execute("COMMIT")
+        connection.raw.execute("COMMIT")
         self._watcher.committed(process)
         self._watcher.effect(process, "after a commit")
         self._fail(process, "after")
@@ -84,12 +78,7 @@ class _Disk:
         if name:
             error = sqlite3.OperationalError("the simulated disk")
             error.sqlite_errorname = name
-            raise OperationalError("COMMIT", None, error)
-
-
-def _owner(connection: Connection) -> Process | None:
-    found = connection.connection.info.get("process")
-    return found if isinstance(found, Process) else None
+            raise error
 
 
 def laid(template: Path, folder: Path) -> Path:

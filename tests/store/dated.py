@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psycopg
 from copies import copied
-from sqlalchemy import create_engine, make_url, text
 from world import World
 
 from reconciler.core.review.seal import PlanFile, opened
@@ -59,19 +59,16 @@ def dated_plan() -> Plan:
 
 def copied_to_server(url: str) -> None:
     """Give an empty database of PostgreSQL the tables and the rows of the store of 2026-11-26."""
-    made = make_url(url).set(drivername="postgresql+psycopg")
-    engine = create_engine(made, connect_args={"options": f"-c search_path={postgres.SCHEMA}"})
     with closing(sqlite3.connect(f"file:{NOVEMBER / 'store.db'}?mode=ro&immutable=1", uri=True)) as source:
         tables = source.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
-        with engine.begin() as target:
-            target.execute(text(f"CREATE SCHEMA {postgres.SCHEMA}"))
+        with psycopg.connect(url, options=f"-c search_path={postgres.SCHEMA}") as target:
+            target.execute(f"CREATE SCHEMA {postgres.SCHEMA}".encode())
             for name, sql in tables:
-                target.exec_driver_sql(sql)
+                target.execute(sql.encode())
                 rows = source.execute(f"SELECT * FROM {name}")  # noqa: S608 - names of tables
                 columns = [column[0] for column in rows.description]
                 flags = {columns.index("protected")} if "protected" in columns else set()
                 values = ", ".join(["%s"] * len(columns))
                 for row in rows:
                     typed = tuple(bool(v) if at in flags else v for at, v in enumerate(row))
-                    target.exec_driver_sql(f"INSERT INTO {name} VALUES ({values})", typed)  # noqa: S608 - the same
-    engine.dispose()
+                    target.execute(f"INSERT INTO {name} VALUES ({values})".encode(), typed)  # noqa: S608 - the same

@@ -6,14 +6,14 @@ from contextlib import contextmanager
 
 from clock import Clock
 from core import build
-from sqlalchemy import event, select
-from store.support import JANE, ORIGIN, SAM
+from store.support import JANE, ORIGIN, SAM, observed, pool_of
 
 from reconciler.model.address import Address
 from reconciler.model.plans import Consent, Plan
 from reconciler.model.runs import Context, Intent, Outcome, Result, Run
 from reconciler.store.database import Store
-from reconciler.store.engines.schema import METADATA
+from reconciler.store.engines.adapter import Connection, Observer
+from reconciler.store.engines.schema import TABLES
 
 CONTEXT = Context(program="0.4.0", commit="4f" * 20, trace_id="a1" * 16)
 CONSENT = Consent(deletes=3, creates=2, updates=1)
@@ -81,21 +81,18 @@ def run_of(*outcomes: Outcome, run: str = "run-1", outcome: str = "done") -> Run
 def everything(store: Store) -> dict[str, list[tuple[object, ...]]]:
     """Return every row of every table, to compare before with after."""
     with store._database.reading() as connection:
-        return {
-            table.name: sorted(tuple(row) for row in connection.execute(select(table)))
-            for table in METADATA.sorted_tables
-        }
+        return {table.name: sorted(connection.execute(table.select)) for table in TABLES}
 
 
-class Statements:
+class Statements(Observer):
     """Counts statements, and raises in place of the one with the number `fatal`, counted from 1."""
 
     def __init__(self) -> None:
         self.seen: list[str] = []
         self.fatal = 0
 
-    def __call__(self, _connection: object, _cursor: object, statement: str, *_: object) -> None:
-        self.seen.append(statement)
+    def executes(self, connection: Connection, sql: str) -> None:  # noqa: ARG002 - as it is called
+        self.seen.append(sql)
         if len(self.seen) == self.fatal:
             raise Crash
 
@@ -108,9 +105,5 @@ class Crash(Exception):
 def watched(store: Store) -> Iterator[Statements]:
     """Watch the statements of a store, and crash where that is asked for."""
     statements = Statements()
-    engine = store._database.engine
-    event.listen(engine, "before_cursor_execute", statements)
-    try:
+    with observed(pool_of(store), statements):
         yield statements
-    finally:
-        event.remove(engine, "before_cursor_execute", statements)

@@ -8,16 +8,18 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from clock import Clock
-from sqlalchemy import Connection, Table, create_engine, select
 
 from reconciler.model.address import Address, contact_address
 from reconciler.model.plans import Workspace
 from reconciler.model.snapshots import RecordedEntity
 from reconciler.store.database import Store
 from reconciler.store.engines import sealed
-from reconciler.store.engines.schema import ENTITIES, JOURNAL, LOCKS, RUNS, SEALS
+from reconciler.store.engines.adapter import Connection, Observer, Pool, Result
+from reconciler.store.engines.schema import ENTITIES, JOURNAL, RUNS, Table
+from reconciler.store.engines.sqlite import FileConnection
 from reconciler.store.owner import Owner
 
 ORIGIN = "https://api.example.com"
@@ -72,8 +74,11 @@ def record(address: Address = JANE, **fields: str | bool) -> RecordedEntity:
 def seal_again(connection: Connection, *tables: Table) -> None:
     """Let the seals fit the rows as they are now: what a test wrote by hand is what the program wrote."""
     for table in tables:
-        mine = select(SEALS.c.origin, SEALS.c.stack).where(SEALS.c.name == table.name)
-        for owner in connection.execute(mine.union(select(table.c.origin, table.c.stack))).all():
+        owners = (
+            f"SELECT origin, stack FROM seals WHERE name = '{table.name}' "  # noqa: S608 - names of tables
+            f"UNION SELECT origin, stack FROM {table.name}"
+        )
+        for owner in connection.execute(owners).all():
             seals = sealed.Seals(connection, Owner(*owner))
             seals.make(table)
             seals.save()
@@ -81,13 +86,32 @@ def seal_again(connection: Connection, *tables: Table) -> None:
 
 def seal_file_again(path: Path) -> None:
     """The same, for a store in a file, of the history too."""
-    engine = create_engine(f"sqlite:///{path}")
-    with engine.begin() as connection:
-        seal_again(connection, ENTITIES, JOURNAL, RUNS)
+    with closing(sqlite3.connect(path)) as raw, raw:
+        seal_again(FileConnection(raw), ENTITIES, JOURNAL, RUNS)
         last = "SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1"
-        row = connection.exec_driver_sql(last).one_or_none() or (0, "")
-        connection.exec_driver_sql("UPDATE seals SET number = ?, digest = ? WHERE name = 'audit'", tuple(row))
-    engine.dispose()
+        row = raw.execute(last).fetchone() or (0, "")
+        raw.execute("UPDATE seals SET number = ?, digest = ? WHERE name = 'audit'", row)
+
+
+def named_rows(result: Result) -> list[dict[str, Any]]:
+    """Return the rows of an answer, by the names of their columns."""
+    return [dict(zip(result.columns, row, strict=True)) for row in result]
+
+
+def pool_of(store: Store) -> Pool:
+    """Return the connections of a store."""
+    assert store._database.pool is not None
+    return store._database.pool
+
+
+@contextmanager
+def observed(pool: Pool, observer: Observer) -> Iterator[None]:
+    """Let somebody hear what happens on these connections."""
+    pool.observers.append(observer)
+    try:
+        yield
+    finally:
+        pool.observers.remove(observer)
 
 
 def pass_time(store: Store, clock: Clock, seconds: float) -> None:
@@ -98,9 +122,10 @@ def pass_time(store: Store, clock: Clock, seconds: float) -> None:
     clock.pass_s(seconds)
     if store.shared:
         with store._database.writing() as connection:
-            since, expires = connection.execute(select(LOCKS.c.since, LOCKS.c.expires)).one()
+            since, expires = connection.execute("SELECT since, expires FROM locks").one()
             connection.execute(
-                LOCKS.update().values(since=_earlier(since, seconds), expires=_earlier(expires, seconds))
+                "UPDATE locks SET since = :since, expires = :expires",
+                {"since": _earlier(since, seconds), "expires": _earlier(expires, seconds)},
             )
 
 

@@ -11,7 +11,6 @@ import effort
 import pytest
 import tally
 from clock import Clock
-from sqlalchemy import func, select, text
 from store.remembering import (
     CONTEXT,
     PLAN,
@@ -115,7 +114,7 @@ def test_no_address_of_a_person_is_in_the_audit(store: Store) -> None:
     store.end(run_of(outcome))
     assert len(store.history()) == 5
     with store._database.reading() as connection:
-        rows = connection.execute(select(AUDIT)).all()
+        rows = connection.execute(AUDIT.select).all()
     values = [str(value) for row in rows for value in row]
     assert not any("canary" in value for value in values)
     assert sum(store.entity_hash(canary) in value for value in values) == 2
@@ -183,7 +182,7 @@ def test_each_stack_and_each_service_has_a_chain_of_its_own(store: Store, store_
 def change(store: Store, statement: str, **values: object) -> None:
     """Tamper with the store, as whoever can write it can."""
     with store._database.writing() as connection:
-        connection.execute(text(statement), values)
+        connection.execute(statement, values)
 
 
 def filled(store: Store) -> Head:
@@ -238,7 +237,7 @@ def test_every_byte_of_a_stored_entry_that_is_another_is_found(store: Store) -> 
     """In the table itself: nothing between it and the check may be forgiving."""
     anchor = filled(store)
     with store._database.reading() as connection:
-        body, digest = connection.execute(select(AUDIT.c.body, AUDIT.c.hash).where(AUDIT.c.number == 5)).one()
+        body, digest = connection.execute("SELECT body, hash FROM audit WHERE number = 5").one()
     put = "UPDATE audit SET body = :body, hash = :hash WHERE number = 5"
     for place in range(len(body)):
         other = "x" if body[place] != "x" else "y"
@@ -354,4 +353,4 @@ def test_nothing_in_the_audit_is_ever_changed_by_what_comes_after(store: Store) 
     after = everything(store)["audit"]
     assert after[: len(before)] == before
     with store._database.reading() as connection:
-        assert connection.execute(select(func.count()).select_from(AUDIT)).scalar() == len(before) + 4
+        assert connection.execute("SELECT count(*) FROM audit").scalar() == len(before) + 4

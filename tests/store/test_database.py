@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 from clock import Clock
-from sqlalchemy import event, literal_column, select, text
-from store.support import JANE, ORIGIN, WORKSPACES, as_somebody_without_rights, record, store_at
+from store.support import JANE, ORIGIN, WORKSPACES, as_somebody_without_rights, pool_of, record, store_at
 from waiting import patience_s
 
 from reconciler.errors import SettingsError, StoreError
 from reconciler.store.database import Store
-from reconciler.store.engines import sqlite
-from reconciler.store.engines.schema import METADATA, VERSION
+from reconciler.store.engines.adapter import Connection, Observer
+from reconciler.store.engines.schema import TABLES, VERSION
 
 TESTS = str(Path(__file__).parents[1])
 
@@ -49,30 +48,8 @@ def test_the_store_is_private_from_its_creation(
 
 def test_a_commit_survives_a_power_cut(tmp_path: Path) -> None:
     with store_at(tmp_path / "store.db") as store, store._database.reading() as connection:
-        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
-        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
-
-
-def test_what_one_store_has_compiled_no_other_compiles_again(tmp_path: Path) -> None:
-    """A run opens the store several times, a program many runs: compiling anew took longer than the work."""
-    sqlite._compiled.clear()
-    sizes = []
-    for number in range(2):
-        with store_at(tmp_path / f"{number}.db") as store:
-            store.remember([record(firstName=str(number))], WORKSPACES)
-            assert store.recorded(WORKSPACES).entities.keys() == {JANE}
-        sizes.append(len(sqlite._compiled))
-
-    assert sizes[0] == sizes[1] > 0
-    assert "firstName" not in repr(sqlite._compiled.keys()), "a value is in it, and would stay"
-
-
-def test_what_was_compiled_does_not_grow_for_ever(tmp_path: Path) -> None:
-    with store_at(tmp_path / "store.db") as store, store._database.reading() as connection:
-        for number in range(sqlite.compiled_max + 20):
-            assert connection.execute(select(literal_column(str(number)))).scalar() == number
-
-    assert 0 < len(sqlite._compiled) <= sqlite.compiled_max
+        assert connection.execute("PRAGMA journal_mode").scalar() == "wal"
+        assert connection.execute("PRAGMA synchronous").scalar() == 2
 
 
 def test_reading_a_store_that_does_not_exist_makes_nothing(tmp_path: Path) -> None:
@@ -96,7 +73,7 @@ def test_a_plan_can_be_made_while_an_apply_writes(store_url: str) -> None:
     with store_at(store_url) as writer, store_at(store_url, create=False) as reader:
         writer.remember([record()], WORKSPACES)
         with writer._database.writing() as connection:
-            connection.execute(text("DELETE FROM entities"))
+            connection.execute("DELETE FROM entities")
             assert set(reader.recorded(WORKSPACES).entities) == {JANE}
 
 
@@ -173,7 +150,7 @@ def test_a_store_in_a_folder_that_may_not_be_entered_is_not_taken_for_an_empty_o
 def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     with store_at(path) as store, store._database.writing() as connection:
-        connection.execute(text("DROP TABLE meta"))
+        connection.execute("DROP TABLE meta")
     before = path.read_bytes()
     with pytest.raises(StoreError, match="another program"):
         store_at(path)
@@ -183,7 +160,7 @@ def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
 def test_a_store_of_a_newer_version_is_refused_by_name(store_url: str) -> None:
     with store_at(store_url) as store, store._database.writing() as connection:
         newer = {"newer": str(VERSION + 1)}
-        connection.execute(text("UPDATE meta SET value = :newer WHERE key = 'version'"), newer)
+        connection.execute("UPDATE meta SET value = :newer WHERE key = 'version'", newer)
     for create in (True, False):
         with pytest.raises(StoreError, match=f"schema {VERSION + 1}, this one knows {VERSION}") as caught:
             store_at(store_url, create=create)
@@ -200,7 +177,7 @@ def test_a_store_of_a_newer_version_is_refused_by_name(store_url: str) -> None:
 )
 def test_a_store_without_its_salt_or_version_is_refused(store_url: str, change: str) -> None:
     with store_at(store_url) as store, store._database.writing() as connection:
-        connection.execute(text(change))
+        connection.execute(change)
     for create in (True, False):
         with pytest.raises(StoreError, match="version or salt is missing"):
             store_at(store_url, create=create)
@@ -244,8 +221,8 @@ def test_a_transaction_that_fails_keeps_nothing(store_url: str) -> None:
 
     def break_off() -> None:
         with store._database.writing() as connection:
-            for name in METADATA.tables:
-                connection.execute(text(f"DELETE FROM {name}"))  # noqa: S608 - names of our tables
+            for table in TABLES:
+                connection.execute(f"DELETE FROM {table.name}")  # noqa: S608 - names of our tables
             raise Broken
 
     with store_at(store_url) as store:
@@ -260,16 +237,16 @@ def test_writers_take_turns_so_that_what_one_has_read_is_still_so_when_it_writes
 
     def count_on(_: int) -> None:
         with store_at(store_url) as store, store._database.writing() as connection:
-            number = connection.execute(text("SELECT count(*) FROM plans_used")).scalar_one()
+            number = connection.execute("SELECT count(*) FROM plans_used").scalar()
             row = {"salt": f"{number:03}"}
-            connection.execute(text("INSERT INTO plans_used VALUES (:salt, '', '')"), row)
+            connection.execute("INSERT INTO plans_used VALUES (:salt, '', '')", row)
 
     store_at(store_url).close()
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(count_on, range(20)))
     with store_at(store_url, create=False) as store, store._database.reading() as connection:
-        rows = connection.execute(text("SELECT salt FROM plans_used ORDER BY salt")).scalars().all()
-    assert rows == [f"{number:03}" for number in range(20)]
+        rows = connection.execute("SELECT salt FROM plans_used ORDER BY salt").all()
+    assert rows == [(f"{number:03}",) for number in range(20)]
 
 
 def test_a_creation_that_was_cut_short_is_taken_up_again(tmp_path: Path) -> None:
@@ -291,13 +268,18 @@ def test_the_salt_is_made_once(store_url: str) -> None:
         assert store.recorded(WORKSPACES).salt == salt
 
 
+class SmallDisk(Observer):
+    """Every new connection finds a disk with little room."""
+
+    def opened(self, connection: Connection) -> None:
+        connection.execute("PRAGMA max_page_count = 30")
+
+
 def test_a_full_disk_is_an_error_and_keeps_what_was_there(tmp_path: Path) -> None:
     with store_at(tmp_path / "store.db") as store:
         store.remember([record()], WORKSPACES)
-        engine = store._database.engine
-        assert engine is not None
-        engine.dispose()
-        event.listen(engine, "connect", lambda raw, _: raw.execute("PRAGMA max_page_count = 30"))
+        pool_of(store).dispose()
+        pool_of(store).observers.append(SmallDisk())
         with pytest.raises(StoreError, match="disk is full") as caught:
             store.remember([record(title="x" * 100_000)], WORKSPACES)
         assert "make room" in caught.value.next
@@ -337,7 +319,7 @@ def test_a_relative_path_is_meant_from_the_project(tmp_path: Path) -> None:
 def test_no_value_of_a_person_is_in_an_error(store_url: str) -> None:
     with store_at(store_url) as store:
         with store._database.writing() as connection:
-            connection.execute(text("DROP TABLE entities"))
+            connection.execute("DROP TABLE entities")
         with pytest.raises(StoreError) as caught:
             store.remember([record(firstName="canary")], WORKSPACES)
     assert "canary" not in f"{caught.value} {caught.value.__cause__}"

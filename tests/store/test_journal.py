@@ -10,7 +10,6 @@ from clock import Clock
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
-from sqlalchemy import event, text
 from store.remembering import (
     PLAN,
     UNTIL,
@@ -23,13 +22,14 @@ from store.remembering import (
     store_of,
     watched,
 )
-from store.support import JANE, SAM, WORKSPACES, record
+from store.support import JANE, SAM, WORKSPACES, observed, pool_of, record
 
 from reconciler.core.runs.recover import recover
 from reconciler.errors import CorruptRecord, LockHeld, StoreError
 from reconciler.model.address import Address, contact_address
 from reconciler.model.runs import Intent, JournalEntry, Result
 from reconciler.store.database import Store
+from reconciler.store.engines.adapter import Connection, Mode, Observer
 from reconciler.store.journal import net
 from reconciler.store.lock import lease_s
 from reconciler.store.recorded import Batch
@@ -248,7 +248,7 @@ def test_an_intent_says_under_which_lock_it_was_written(store_url: str) -> None:
             with store.lock("run-1") as lock:
                 store.record([Batch(intents=(intent(),))], (), lock=lock)
                 with store._database.reading() as connection:
-                    assert connection.execute(text("SELECT counter FROM journal")).scalar() == lock.counter
+                    assert connection.execute("SELECT counter FROM journal").scalar() == lock.counter
         assert lock.counter == 2
 
 
@@ -345,21 +345,21 @@ def test_a_crash_before_any_statement_of_a_write_leaves_nothing_of_it(
     tally.count("crash points", f"statement of a store's {write.__name__.strip('_')}", fatal - 1)
 
 
+class CrashAtCommit(Observer):
+    """The process dies when it is about to commit."""
+
+    def commits(self, connection: Connection, mode: Mode) -> None:  # noqa: ARG002 - as it is called
+        raise Crash
+
+
 @pytest.mark.parametrize("write", WRITES)
 def test_a_crash_at_the_commit_leaves_nothing_of_a_write(
     store_url: str, write: Callable[[Store], None]
 ) -> None:
     with busy(store_url) as store:
         before = everything(store)
-        engine = store._database.engine
-
-        def crash(_: object) -> None:
-            raise Crash
-
-        event.listen(engine, "commit", crash)
-        with pytest.raises(Crash):
+        with observed(pool_of(store), CrashAtCommit()), pytest.raises(Crash):
             write(store)
-        event.remove(engine, "commit", crash)
         assert everything(store) == before
         write(store)
         assert everything(store) != before
@@ -388,30 +388,30 @@ def test_a_connection_that_is_killed_at_any_statement_leaves_nothing(postgres_ur
     tally.count("crash points", "connection killed at a statement of record", fatal - 1)
 
 
-class Killing:
+class Killing(Observer):
     """The server ends our connection before the statement with the number `fatal`."""
 
     def __init__(self, store: Store, url: str, fatal: int) -> None:
-        self._engine = store._database.engine
+        self._pool = pool_of(store)
         self._url = url
         self._left = fatal
         self._killed = False
 
     def __enter__(self) -> Self:
-        event.listen(self._engine, "before_cursor_execute", self._count)
+        self._pool.observers.append(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        event.remove(self._engine, "before_cursor_execute", self._count)
+        self._pool.observers.remove(self)
 
     def __bool__(self) -> bool:
         return self._killed
 
-    def _count(self, _connection: object, cursor: psycopg.Cursor[object], *_: object) -> None:
+    def executes(self, connection: Connection, sql: str) -> None:  # noqa: ARG002 - as it is called
         self._left -= 1
         if self._left == 0:
             self._killed = True
-            pid = cursor.connection.info.backend_pid
+            pid = connection.raw.info.backend_pid
             with psycopg.connect(self._url, autocommit=True) as other:
                 other.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
 
@@ -436,7 +436,7 @@ def test_a_damaged_row_is_said_so_and_never_left_out(store: Store, change: str) 
     """An intent that is not seen is one that is sent again."""
     store.record([Batch(intents=(intent(),))], ())
     with store._database.writing() as connection:
-        connection.execute(text(f"UPDATE journal SET {change}"))  # noqa: S608 - the test's own words
+        connection.execute(f"UPDATE journal SET {change}")  # noqa: S608 - the test's own words
     with pytest.raises(CorruptRecord, match="contact/") as caught:
         store.unfinished()
     assert caught.value.next
@@ -448,7 +448,7 @@ def test_an_intent_that_is_no_text_is_said_so_too(tmp_path: Path) -> None:
         begin(store)
         store.record([Batch(intents=(intent(),))], ())
         with store._database.writing() as connection:
-            connection.execute(text("UPDATE journal SET until = x'00ff'"))
+            connection.execute("UPDATE journal SET until = x'00ff'")
         with pytest.raises(CorruptRecord, match=str(JANE)):
             store.recorded(WORKSPACES)
 

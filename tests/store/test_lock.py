@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 import tally
 from clock import Clock
-from sqlalchemy import text
 from store.support import WORKSPACES, pass_time, record, store_at
 from waiting import patience_s
 
@@ -205,7 +204,7 @@ def test_a_process_number_of_another_machine_says_nothing(store: Store, rival: S
     process.wait(timeout=patience_s)
     with store.lock("run-1"):
         with store._database.writing() as connection:
-            connection.execute(text("UPDATE locks SET seat = 'elsewhere', pid = :pid"), {"pid": process.pid})
+            connection.execute("UPDATE locks SET seat = 'elsewhere', pid = :pid", {"pid": process.pid})
         with pytest.raises(LockHeld), rival.lock("run-2"):
             pass
 
@@ -266,19 +265,19 @@ def test_what_needs_the_lock_is_not_kept_without_it(store: Store, rival: Store, 
 
     def write() -> None:
         with store._database.writing() as connection:
-            connection.execute(text("INSERT INTO plans_used VALUES ('salt', 'run-1', '')"))
+            connection.execute("INSERT INTO plans_used VALUES ('salt', 'run-1', '')")
             lock.check_in(connection)
 
     with store.lock("run-1") as lock:
         write()
         with store._database.writing() as connection:
-            connection.execute(text("DELETE FROM plans_used"))
+            connection.execute("DELETE FROM plans_used")
         pass_time(store, clock, lease_s + 1)
         with rival.lock("run-2"):
             with pytest.raises(LockHeld, match="run run-2"):
                 write()
             with store._database.reading() as connection:
-                assert connection.execute(text("SELECT count(*) FROM plans_used")).scalar() == 0
+                assert connection.execute("SELECT count(*) FROM plans_used").scalar() == 0
 
 
 def test_the_lease_is_renewed_by_what_is_written_under_it(store: Store, rival: Store, clock: Clock) -> None:
@@ -406,7 +405,7 @@ def test_a_damaged_lock_row_is_said_so_and_keeps_others_out(
         store.lock("run-1") as lock,
     ):
         with store._database.writing() as connection:
-            connection.execute(text(f"UPDATE locks SET {damage}"))  # noqa: S608 - the test's own words
+            connection.execute(f"UPDATE locks SET {damage}")  # noqa: S608 - the test's own words
         with pytest.raises(CorruptRecord, match="lock is damaged") as caught:
             lock.check()
         assert caught.value.next

@@ -10,7 +10,6 @@ import psycopg
 import pytest
 from core.build import contact as entry
 from core.build import desired, live, planned
-from sqlalchemy import text
 from store.support import JANE, WORKSPACES, file_of, record, store_at
 
 from reconciler.errors import StoreError
@@ -73,7 +72,7 @@ def test_a_file_that_goes_while_it_is_written_to_is_noticed_after_the_commit(pat
 
     def write_and_lose(store: Store) -> None:
         with store._database.writing() as connection:
-            connection.execute(text("INSERT INTO plans_used VALUES ('salt', 'run-1', '')"))
+            connection.execute("INSERT INTO plans_used VALUES ('salt', 'run-1', '')")
             removed(path)
 
     with store_at(path) as store, pytest.raises(StoreError, match="removed or replaced"):

@@ -1,5 +1,6 @@
 import json
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -10,12 +11,12 @@ from pathlib import Path
 
 import effort
 import postgres as postgres_server
+import psycopg
 import pytest
 import tally
 from clock import Clock
 from core.build import contact, desired, live, person, planned
-from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url, text
-from store.support import JANE, ORIGIN, SAM, WORKSPACES, as_somebody_without_rights, store_at
+from store.support import JANE, ORIGIN, SAM, WORKSPACES, as_somebody_without_rights, named_rows, store_at
 from waiting import patience_s
 
 from reconciler.core.compare.normalize import mask_password, mask_secret
@@ -25,7 +26,8 @@ from reconciler.model.plans import Update
 from reconciler.model.snapshots import UNKNOWN, Recorded, RecordedEntity
 from reconciler.store import journal
 from reconciler.store.database import Store
-from reconciler.store.engines import connection, migrations, postgres, schema
+from reconciler.store.engines import connection, migrations, postgres, schema, sqlite
+from reconciler.store.engines.adapter import Connection, Observer
 from reconciler.store.owner import Owner
 from reconciler.store.recorded import Batch
 
@@ -81,41 +83,38 @@ INSERT INTO plans_used VALUES ('a-plan', 'run-1', '2026-02-02T10:00:00+00:00')
 
 
 @contextmanager
-def engine_of(url: str) -> Iterator[Engine]:
-    """An engine that knows nothing of the program but where its tables are."""
-    made = make_url(url)
-    if made.drivername == "postgresql":
-        made = made.set(drivername="postgresql+psycopg")
-        engine = create_engine(made, connect_args={"options": f"-c search_path={postgres.SCHEMA}"})
-    else:
-        engine = create_engine(made)
-    try:
-        yield engine
-    finally:
-        engine.dispose()
-
-
-@contextmanager
 def connected(url: str) -> Iterator[Connection]:
-    with engine_of(url) as engine, engine.begin() as opened:
-        yield opened
+    """A connection that knows nothing of the program but where its tables are; committed at the end."""
+    if url.startswith("postgresql"):
+        with psycopg.connect(url, options=f"-c search_path={postgres.SCHEMA}") as server:
+            yield postgres.ServerConnection(server)  # type: ignore[arg-type]  # a plain one will do
+        return
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as file, file:
+        yield sqlite.FileConnection(file)
+
+
+def names_of(connection: Connection) -> list[str]:
+    """The tables that are there."""
+    server = isinstance(connection, postgres.ServerConnection)
+    query = "SELECT tablename FROM pg_tables WHERE schemaname = 'reconciler'"
+    found = connection.execute(query if server else "SELECT name FROM sqlite_master WHERE type = 'table'")
+    return sorted(name for (name,) in found)
 
 
 def make_version_1(url: str) -> None:
     with connected(url) as connection:
-        if connection.dialect.name == "postgresql":
-            connection.execute(text(f"CREATE SCHEMA {postgres.SCHEMA}"))
+        if url.startswith("postgresql"):
+            connection.execute(f"CREATE SCHEMA {postgres.SCHEMA}")
         for statement in VERSION_1.split(";"):
-            connection.exec_driver_sql(statement)
+            connection.execute(statement)
 
 
 def everything(url: str) -> dict[str, list[tuple[object, ...]]]:
     """Every row of every table."""
     with connected(url) as connection:
-        names = sorted(inspect(connection).get_table_names())
         return {
-            name: sorted(map(tuple, connection.exec_driver_sql(f"SELECT * FROM {name}")))  # noqa: S608 - names of tables
-            for name in names
+            name: sorted(connection.execute(f"SELECT * FROM {name}"))  # noqa: S608 - names of tables
+            for name in names_of(connection)
         }
 
 
@@ -133,8 +132,8 @@ def test_a_store_of_version_1_is_brought_up_and_nothing_of_it_is_lost(old: str, 
         kept = store.recorded(WORKSPACES)
         with store._database.reading() as connection:
             entries = journal.entries(connection, ME)
-            runs = connection.execute(text("SELECT * FROM runs ORDER BY run")).mappings().all()
-            used = connection.execute(text("SELECT * FROM plans_used")).all()
+            runs = named_rows(connection.execute("SELECT * FROM runs ORDER BY run"))
+            used = connection.execute("SELECT * FROM plans_used").all()
         holder = store.holder()
 
     assert store.salt == "the-old-salt"
@@ -170,31 +169,37 @@ def test_a_store_that_was_brought_up_is_like_one_that_was_made(old: str, tmp_pat
     """Or every later statement would have two kinds of tables to be right for."""
 
     def shape(connection: Connection) -> dict[str, object]:
-        found = inspect(connection)
-        return {
-            name: (
-                {
-                    column["name"]: (str(column["type"]), column["nullable"], column["default"])
-                    for column in found.get_columns(name)
-                },
-                found.get_pk_constraint(name)["constrained_columns"],
-                found.get_indexes(name),
+        if isinstance(connection, postgres.ServerConnection):
+            columns = (
+                "SELECT column_name, data_type, is_nullable, column_default FROM information_schema.columns "
+                "WHERE table_schema = 'reconciler' AND table_name = :name ORDER BY column_name"
             )
-            for name in found.get_table_names()
+            keys = (
+                "SELECT column_name, ordinal_position FROM information_schema.key_column_usage "
+                "WHERE table_schema = 'reconciler' AND table_name = :name ORDER BY ordinal_position"
+            )
+        else:
+            columns = (
+                'SELECT name, type, "notnull", dflt_value, pk FROM pragma_table_info(:name) ORDER BY name'
+            )
+            keys = "SELECT origin FROM pragma_index_list(:name)"
+        return {
+            name: [connection.execute(one, {"name": name}).all() for one in (columns, keys)]
+            for name in names_of(connection)
         }
 
     store_at(old).close()
     fresh = f"sqlite:///{tmp_path / 'fresh.db'}"
     with connected(old) as connection:
         brought_up = shape(connection)
-        if connection.dialect.name == "postgresql":
-            connection.execute(text(f"DROP SCHEMA {postgres.SCHEMA} CASCADE"))
+        if old.startswith("postgresql"):
+            connection.execute(f"DROP SCHEMA {postgres.SCHEMA} CASCADE")
             fresh = old
     store_at(fresh).close()
 
     with connected(fresh) as connection:
         assert brought_up == shape(connection)
-    assert set(brought_up) == set(schema.METADATA.tables)
+    assert set(brought_up) == {table.name for table in schema.TABLES}
 
 
 def test_bringing_up_twice_changes_nothing_more(old: str) -> None:
@@ -213,7 +218,7 @@ def test_a_lock_of_an_older_version_counts_on(old: str) -> None:
 
 def write_lease(url: str, expires: str) -> None:
     with connected(url) as opened:
-        opened.execute(text("UPDATE locks SET expires = :expires"), {"expires": expires})
+        opened.execute("UPDATE locks SET expires = :expires", {"expires": expires})
 
 
 @pytest.mark.parametrize("create", [True, False])
@@ -244,7 +249,7 @@ def test_a_run_whose_store_was_brought_to_a_newer_version_writes_nothing_more(st
     def upgrade(store: Store) -> None:
         with store._database.writing() as opened:
             newer = {"version": str(schema.VERSION + 1)}
-            opened.execute(text("UPDATE meta SET value = :version WHERE key = 'version'"), newer)
+            opened.execute("UPDATE meta SET value = :version WHERE key = 'version'", newer)
 
     with store_at(store_url) as store, store.lock("run-1") as lock:
         upgrade(store)
@@ -283,7 +288,7 @@ def test_what_version_2_learnt_from_writes_without_effect_is_forgotten(old: str)
     }
     values = {"sent": json.dumps(sent), "shown": json.dumps(shown)}
     with connected(old) as connection:
-        connection.execute(text("UPDATE entities SET sent = :sent, shown = :shown"), values)
+        connection.execute("UPDATE entities SET sent = :sent, shown = :shown", values)
 
     with store_at(old) as store:
         kept = store.recorded(WORKSPACES).entities[JANE]
@@ -301,7 +306,7 @@ def test_what_version_2_learnt_wrongly_is_shown_by_the_first_plan(old: str) -> N
     sent, shown = {"workMobilePhone1": "+61491570157"}, {"workMobilePhone1": "+61491570156"}
     with connected(old) as connection:
         values = {"sent": json.dumps(sent), "shown": json.dumps(shown)}
-        connection.execute(text("UPDATE entities SET sent = :sent, shown = :shown"), values)
+        connection.execute("UPDATE entities SET sent = :sent, shown = :shown", values)
     want = desired(contact("ops/jane-doe", sent))
     there = live(person("00AB", shown))
 
@@ -320,9 +325,9 @@ def test_what_version_2_learnt_wrongly_is_shown_by_the_first_plan(old: str) -> N
 def test_the_fast_digest_of_a_password_becomes_a_slow_one(old: str) -> None:
     """Millions of words a second can be tried against the fast one; the declared password still fits."""
     with connected(old) as connection:
-        salt = connection.execute(text("SELECT value FROM meta WHERE key = 'salt'")).scalar_one()
+        salt = connection.execute("SELECT value FROM meta WHERE key = 'salt'").scalar()
         sent = {"password": mask_secret("correct horse", salt), "secretAnswer": "", "jobTitle": "Engineer"}
-        connection.execute(text("UPDATE entities SET sent = :sent, shown = '{}'"), {"sent": json.dumps(sent)})
+        connection.execute("UPDATE entities SET sent = :sent, shown = '{}'", {"sent": json.dumps(sent)})
 
     with store_at(old) as store:
         kept = store.recorded(WORKSPACES).entities[JANE]
@@ -340,11 +345,11 @@ def test_nothing_of_a_fast_digest_stays_in_the_file(tmp_path: Path, *, create: b
     digests = [mask_secret(word, "the-old-salt") for word in ("correct horse", "battery staple")]
     insert = "INSERT INTO plans_used VALUES (:salt, :run, '')"
     with connected(url) as connection:
-        connection.execute(text("PRAGMA secure_delete = OFF"))  # as most builds of SQLite are
+        connection.execute("PRAGMA secure_delete = OFF")  # as most builds of SQLite are
         sent = json.dumps({"password": digests[0]})
-        connection.execute(text("UPDATE entities SET sent = :sent, shown = '{}'"), {"sent": sent})
-        connection.execute(text(insert), [{"salt": str(n), "run": digests[1]} for n in range(500)])
-        connection.execute(text("DELETE FROM plans_used WHERE salt <> 'a-plan'"))
+        connection.execute("UPDATE entities SET sent = :sent, shown = '{}'", {"sent": sent})
+        connection.execute_many(insert, [{"salt": str(n), "run": digests[1]} for n in range(500)])
+        connection.execute("DELETE FROM plans_used WHERE salt <> 'a-plan'")
     before = path.read_bytes()
     assert all(str(one).encode() in before for one in digests)
 
@@ -378,11 +383,11 @@ def test_beyond_so_many_passwords_their_digests_are_forgotten(old: str) -> None:
     """Opening a store may not take minutes. What the store does not know, the next plan sends once more."""
     sent = {"password": "secret:0123456789abcdef", "secretAnswer": "secret:fedcba9876543210"}
     with connected(old) as connection:
-        connection.execute(text("UPDATE entities SET sent = :sent"), {"sent": json.dumps(sent)})
+        connection.execute("UPDATE entities SET sent = :sent", {"sent": json.dumps(sent)})
 
         migrations._stretch_secrets(connection, most=1)
 
-        kept = json.loads(connection.execute(text("SELECT sent FROM entities")).scalar_one())
+        kept = json.loads(connection.execute("SELECT sent FROM entities").scalar())
     assert [str(value)[:14] for value in kept.values()] == ["secret:scrypt:"]
 
 
@@ -396,9 +401,14 @@ class Interrupted(Exception):
 def bring_up(url: str, each: Callable[[int], None]) -> None:
     """Open a store as the program does to write it; `each` hears 1, 2, ... before each statement."""
     numbers = count(1)
+
+    class Each(Observer):
+        def executes(self, connection: Connection, sql: str) -> None:  # noqa: ARG002 - as it is called
+            each(next(numbers))
+
     with closing(connection.Database(source := connection._source(url, ""), None, now=Clock())) as database:
-        database.engine = source.engine(writing=True)
-        event.listen(database.engine, "before_cursor_execute", lambda *_: each(next(numbers)))
+        database.pool = source.pool(writing=True)
+        database.pool.observers.append(Each())
         database.write(lambda opened: connection._made(database, opened, str))
 
 

@@ -1,14 +1,15 @@
 """An alias or an address that is spelt anew: what is ours stays ours, and it is said (rules S4 and X8)."""
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec import structs
-from sqlalchemy import MetaData, Table, create_engine, select
 from store.dated import LABORATORY, OPERATIONS, WORKSPACES, copied_to_server, dated_world
-from store.support import seal_again
+from store.support import named_rows, seal_again
 from world import World, actions
 
 from reconciler import pipeline
@@ -24,7 +25,8 @@ from reconciler.report.json import report_json
 from reconciler.report.lines import plain
 from reconciler.report.listing import listing_lines, listing_values, unread_lines
 from reconciler.store.database import Store
-from reconciler.store.engines.schema import ENTITIES
+from reconciler.store.engines.schema import ENTITIES, known_table
+from reconciler.store.engines.sqlite import FileConnection
 
 SAM = contact_address("ops", "sam-lee")
 SAME = Options(same_service=True)
@@ -244,16 +246,17 @@ def test_a_doubt_in_another_workspace_keeps_nobody_back(tmp_path: Path) -> None:
 def test_of_two_records_of_before_with_one_name_the_later_stays(tmp_path: Path) -> None:
     """An alias was spelt anew before records went with it: who was adopted anew is recorded twice."""
     world = dated_world(tmp_path)
-    engine = create_engine(f"sqlite:///{world.root / 'store.db'}")
-    with engine.begin() as connection:
-        entities = Table("entities", MetaData(), autoload_with=connection)  # as it was then
-        row = connection.execute(select(entities).where(entities.c.address == str(SAM))).mappings().one()
+    with closing(sqlite3.connect(world.root / "store.db")) as raw, raw:
+        connection = FileConnection(raw)
+        found = connection.execute("SELECT * FROM entities WHERE address = :address", {"address": str(SAM)})
+        entities = known_table("entities", found.columns)  # as it was then
+        (row,) = named_rows(found)
         former = {"address": "contact/former/sam-lee", "remote_id": "00FF", "updated_at": "2026-01-01"}
-        connection.execute(entities.insert(), [{**row, **former}])
-        kim = entities.c.address == "contact/ops/kim-park"
-        connection.execute(entities.update().where(kim).values(address="contact/former/kim-park"))
+        connection.execute(entities.insert, {**row, **former})
+        connection.execute(
+            "UPDATE entities SET address = 'contact/former/kim-park' WHERE address = 'contact/ops/kim-park'"
+        )
         seal_again(connection, entities)
-    engine.dispose()
 
     planned = world.plan()
 
@@ -392,7 +395,7 @@ def test_a_new_service_beside_another_one_is_none_of_this(tmp_path: Path) -> Non
 
 def _write_company(store: Store, origin: str, company: str) -> None:
     def work(connection: Any) -> None:
-        connection.exec_driver_sql(
+        connection.execute(
             f"INSERT INTO meta (key, value) VALUES ('company {origin}', '{company}')"  # noqa: S608 - our own words
         )
 
@@ -405,7 +408,7 @@ def _copy_records(store: Store, origin: str) -> None:
             "stack, workspace_id, address, remote_id, parent_id, sent, shown, modified, protected, adopted, "
             "earlier, flaps, updated_at, run"
         )
-        connection.exec_driver_sql(
+        connection.execute(
             f"INSERT INTO entities (origin, {columns}) SELECT '{origin}', {columns} FROM entities"  # noqa: S608 - our own words
         )
         seal_again(connection, ENTITIES)
@@ -415,7 +418,7 @@ def _copy_records(store: Store, origin: str) -> None:
 
 def _new_ids(store: Store) -> None:
     def work(connection: Any) -> None:
-        connection.exec_driver_sql("UPDATE entities SET remote_id = 'FF' || remote_id")
+        connection.execute("UPDATE entities SET remote_id = 'FF' || remote_id")
         seal_again(connection, ENTITIES)
 
     store._database.write(work)

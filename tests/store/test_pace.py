@@ -21,7 +21,6 @@ import psycopg
 import pytest
 from service.support import KEY, PASSWORD, USER, service
 from simulation.virtualloop import in_no_time, pause
-from sqlalchemy import Connection, event
 from store.pacing_agent import NotingPace
 from waiting import for_ever, patience_s
 
@@ -29,6 +28,7 @@ from reconciler.errors import StoreError
 from reconciler.service.client import paced
 from reconciler.service.http.limiter import Limiter
 from reconciler.service.http.timing import Timing
+from reconciler.store.engines.adapter import Connection, Mode, Observer
 from reconciler.store.engines.connection import Database, open_database
 from reconciler.store.pace import SharedPace, _Difference, answer_max_s, share
 
@@ -67,7 +67,7 @@ def rows(url: str) -> list[tuple[object, ...]]:
         return connection.execute("SELECT * FROM reconciler.paces").fetchall()
 
 
-class StoreClock:
+class StoreClock(Observer):
     """The clock of a store's server, which shows what it is told to, to these databases."""
 
     def __init__(self, url: str, *databases: Database) -> None:
@@ -80,12 +80,11 @@ class StoreClock:
         ):
             self._connection.execute(each.encode())
         for database in databases:
-            assert database.engine is not None
-            event.listen(database.engine, "begin", self._look_here_first)
+            assert database.pool is not None
+            database.pool.observers.append(self)
 
-    @staticmethod
-    def _look_here_first(connection: Connection) -> None:
-        connection.exec_driver_sql("SET LOCAL search_path = reconciler, pg_catalog")
+    def began(self, connection: Connection, mode: Mode) -> None:  # noqa: ARG002 - as it is called
+        connection.execute("SET LOCAL search_path = reconciler, pg_catalog")
 
     def show(self, seconds: float) -> None:
         self._connection.execute("UPDATE reconciler.shown SET now = 1e9 + %s", (seconds,))

@@ -6,7 +6,6 @@ import postgres
 import psycopg
 import pytest
 import tally
-from sqlalchemy import Connection, text
 from store.support import JANE, SAM, WORKSPACES, record, store_at
 from waiting import patience_s, until
 
@@ -14,6 +13,7 @@ from reconciler.database_urls import parse_server_url
 from reconciler.errors import StoreError
 from reconciler.model.address import contact_address
 from reconciler.store.database import Store
+from reconciler.store.engines.adapter import Connection
 from reconciler.store.engines.postgres import SCHEMA, Server
 
 READING = (
@@ -52,12 +52,12 @@ def nobody_is_connected(url: str) -> bool:
 def delete_all_and(then: Callable[[], object], store: Store) -> None:
     """Delete every entity, and let something happen before that is committed."""
     with store._database.writing() as connection:
-        connection.execute(text("DELETE FROM entities"))
+        connection.execute("DELETE FROM entities")
         then()
 
 
 def shows(connection: Connection, name: str) -> str:
-    found: str = connection.exec_driver_sql(f"SHOW {name}").scalar_one()
+    found: str = connection.execute(f"SHOW {name}").scalar()
     return found
 
 
@@ -80,14 +80,14 @@ def test_a_look_sees_one_moment_and_may_not_write(postgres_url: str) -> None:
     with store_at(postgres_url) as store:
         with store._database.reading() as connection:
             assert shows(connection, "transaction_isolation") == "repeatable read"
-            before = connection.execute(text("SELECT count(*) FROM entities")).scalar()
+            before = connection.execute("SELECT count(*) FROM entities").scalar()
             store.remember([record()], WORKSPACES)
-            assert connection.execute(text("SELECT count(*) FROM entities")).scalar() == before
+            assert connection.execute("SELECT count(*) FROM entities").scalar() == before
         with (
             pytest.raises(StoreError, match="may not be written"),
             store._database.reading() as connection,
         ):
-            connection.execute(text("DELETE FROM entities"))
+            connection.execute("DELETE FROM entities")
         assert set(store.recorded(WORKSPACES).entities) == {JANE}
 
 
@@ -156,8 +156,8 @@ def test_a_server_that_only_serves_readers_is_named_as_such(postgres_url: str) -
 
         def write() -> None:
             with store._database.writing() as connection:
-                connection.execute(text("SET TRANSACTION READ ONLY"))
-                connection.execute(text("DELETE FROM entities"))
+                connection.execute("SET TRANSACTION READ ONLY")
+                connection.execute("DELETE FROM entities")
 
         with pytest.raises(StoreError, match="may not be written") as caught:
             write()
@@ -370,14 +370,14 @@ def test_a_transaction_that_was_undone_for_another_one_is_done_again(postgres_ur
     def work(connection: Connection) -> None:
         nonlocal tries
         tries += 1
-        connection.execute(text("INSERT INTO plans_used VALUES ('salt', '', '')"))
+        connection.execute("INSERT INTO plans_used VALUES ('salt', '', '')")
         if tries < 3:
-            connection.execute(text("DO $$ BEGIN RAISE EXCEPTION 'again' USING ERRCODE = '40001'; END $$"))
+            connection.execute("DO $$ BEGIN RAISE EXCEPTION 'again' USING ERRCODE = '40001'; END $$")
 
     with store_at(postgres_url) as store:
         store._database.write(work)
         with store._database.reading() as connection:
-            assert connection.execute(text("SELECT count(*) FROM plans_used")).scalar() == 1
+            assert connection.execute("SELECT count(*) FROM plans_used").scalar() == 1
     assert tries == 3
 
 
@@ -387,7 +387,7 @@ def test_a_transaction_is_not_done_again_for_ever(postgres_url: str) -> None:
     def work(connection: Connection) -> None:
         nonlocal tries
         tries += 1
-        connection.execute(text("DO $$ BEGIN RAISE EXCEPTION 'again' USING ERRCODE = '40P01'; END $$"))
+        connection.execute("DO $$ BEGIN RAISE EXCEPTION 'again' USING ERRCODE = '40P01'; END $$")
 
     with store_at(postgres_url) as store, pytest.raises(StoreError, match="others wrote"):
         store._database.write(work)
@@ -402,7 +402,7 @@ def test_what_was_not_undone_for_another_one_is_tried_once(postgres_url: str) ->
         nonlocal tries
         tries += 1
         cut_every_connection(postgres_url)
-        connection.execute(text("SELECT 1"))
+        connection.execute("SELECT 1")
 
     with store_at(postgres_url) as store, pytest.raises(StoreError):
         store._database.write(work)
@@ -414,7 +414,7 @@ def test_a_sign_that_the_server_cannot_keep_is_an_error_and_not_another_value(po
         with pytest.raises(StoreError, match="a value holds a sign that it cannot keep") as caught:
             store._database.write(
                 lambda connection: connection.execute(
-                    text("INSERT INTO plans_used VALUES (:salt, '', '')"), {"salt": "canary\0"}
+                    "INSERT INTO plans_used VALUES (:salt, '', '')", {"salt": "canary\0"}
                 )
             )
         assert "canary" not in f"{caught.value} {caught.value.__cause__}"

@@ -29,7 +29,7 @@ def test_a_lock_that_is_lost_while_a_write_waits_for_its_turn_keeps_nothing_of_i
             with other._database.writing() as connection:
                 writer.start()
                 time.sleep(WAIT_S)
-                connection.exec_driver_sql("UPDATE locks SET nonce = 'other', run = 'run-2'")
+                connection.execute("UPDATE locks SET nonce = 'other', run = 'run-2'")
             writer.join()
         assert [type(error) for error in ended] == [LockHeld]
         assert mine.recorded(WORKSPACES).entities == {}
@@ -39,7 +39,7 @@ def test_no_address_of_a_person_is_in_an_error_or_in_its_cause(tmp_path: Path) -
     """Addresses are the first parameters of every write; a database's own error would quote them."""
     with store_at(tmp_path / "store.db") as store:
         with store._database.writing() as connection:
-            connection.exec_driver_sql("DROP TABLE entities")
+            connection.execute("DROP TABLE entities")
         with pytest.raises(StoreError) as caught:
             store.remember([record()], WORKSPACES)
 

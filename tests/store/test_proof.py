@@ -158,11 +158,11 @@ import json, os, sys
 from reconciler.errors import SettingsError
 from reconciler.store.engines.postgres import _arguments
 from reconciler.store.engines.proof import surroundings
-from reconciler.database_urls import server_of
+from reconciler.database_urls import parse_server_url
 for url, environ in json.load(sys.stdin):
     os.environ.update(environ)
     try:
-        given = _arguments(server_of(url), surroundings(os.environ), writing=False)
+        given = _arguments(parse_server_url(url), surroundings(os.environ), writing=False)
         print(given.get("host", ""), given.get("hostaddr", ""), given["sslmode"], sep="|")
     except SettingsError as error:
         print("refused")

@@ -7,7 +7,6 @@ from growth import RATIO_MAX, ratio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
-from sqlalchemy import text
 from store.remembering import store_of
 from store.support import JANE, SAM, WORKSPACES, record
 
@@ -184,7 +183,7 @@ def damaged(url: str, column: str, value: str) -> None:
         store.remember([record(SAM), record()], WORKSPACES)
         with store._database.writing() as connection:
             connection.execute(
-                text(f"UPDATE entities SET {column} = {value} WHERE address = '{JANE.without_workspace}'")  # noqa: S608 - the test's own words
+                f"UPDATE entities SET {column} = {value} WHERE address = '{JANE.without_workspace}'"  # noqa: S608 - the test's own words
             )
         with pytest.raises(CorruptRecord, match=str(JANE)) as caught:
             store.recorded(WORKSPACES)
@@ -195,7 +194,7 @@ def test_a_damaged_address_is_shown(store_url: str) -> None:
     with store_of(store_url) as store:
         store.remember([record()], WORKSPACES)
         with store._database.writing() as connection:
-            connection.execute(text("UPDATE entities SET address = 'contact/Jane'"))
+            connection.execute("UPDATE entities SET address = 'contact/Jane'")
         with pytest.raises(CorruptRecord, match="contact/ops/Jane is damaged"):
             store.recorded(WORKSPACES)
 

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from laws.test_planning import made
 from laws.worlds import World, worlds
 from msgspec import structs
-from sqlalchemy import text
 from store.remembering import (
     CONSENT,
     CONTEXT,
@@ -19,7 +18,7 @@ from store.remembering import (
     run_of,
     store_of,
 )
-from store.support import JANE, SAM, WORKSPACES, record, seal_again
+from store.support import JANE, SAM, WORKSPACES, named_rows, record, seal_again
 
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.runs.recover import Recovery, Unfinished, recover
@@ -42,8 +41,8 @@ def store(store_url: str) -> Iterator[Store]:
 def kept(store: Store) -> tuple[int, int]:
     """Return how many intents and how many plans are kept."""
     with store._database.reading() as connection:
-        intents = connection.execute(text("SELECT count(*) FROM journal")).scalar_one()
-        plans = connection.execute(text("SELECT count(*) FROM runs WHERE plan <> ''")).scalar_one()
+        intents = connection.execute("SELECT count(*) FROM journal").scalar()
+        plans = connection.execute("SELECT count(*) FROM runs WHERE plan <> ''").scalar()
     return int(intents), int(plans)
 
 
@@ -69,12 +68,12 @@ def test_a_run_is_written_down_with_who_where_and_how_it_ended(store: Store) -> 
     begin(store)
     store.end(run_of(ended(), ended(SAM, "failed"), outcome="partial"))
     with store._database.reading() as connection:
-        row = connection.execute(text("SELECT * FROM runs")).one()
-    assert (row.run, row.command, row.fingerprint) == ("run-1", "apply", PLAN.fingerprint)
-    assert (row.outcome, row.ended_at) == ("partial", "2026-03-01T12:00:09+00:00")
-    assert row.counts == '{"create applied":1,"create failed":1}'
-    assert row.context == encode_json(CONTEXT).decode()
-    assert " on " in row.who
+        (row,) = named_rows(connection.execute("SELECT * FROM runs"))
+    assert (row["run"], row["command"], row["fingerprint"]) == ("run-1", "apply", PLAN.fingerprint)
+    assert (row["outcome"], row["ended_at"]) == ("partial", "2026-03-01T12:00:09+00:00")
+    assert row["counts"] == '{"create applied":1,"create failed":1}'
+    assert row["context"] == encode_json(CONTEXT).decode()
+    assert " on " in row["who"]
 
 
 @pytest.mark.parametrize("result", ["applied", "skipped", "conflict", "failed"])
@@ -124,7 +123,7 @@ def test_closing_a_run_does_not_change_how_it_said_it_ended(store: Store) -> Non
     begin(store, "run-2")
     store.close_run("run-2", "settled")
     with store._database.reading() as connection:
-        rows = connection.execute(text("SELECT run, outcome, ended_at FROM runs ORDER BY run")).all()
+        rows = connection.execute("SELECT run, outcome, ended_at FROM runs ORDER BY run").all()
     assert [tuple(row) for row in rows] == [
         ("run-1", "interrupted", "2026-03-01T12:00:09+00:00"),
         ("run-2", "settled", "2026-03-01T12:00:00+00:00"),
@@ -173,7 +172,7 @@ def test_the_intents_of_a_run_come_in_the_order_of_their_writing(store: Store) -
 def save(store: Store, plan: str) -> None:
     """Put a text in the place of the plan that was saved."""
     with store._database.writing() as connection:
-        connection.execute(text("UPDATE runs SET plan = :plan"), {"plan": plan})
+        connection.execute("UPDATE runs SET plan = :plan", {"plan": plan})
         seal_again(connection, RUNS)
 
 
@@ -213,7 +212,7 @@ def test_a_consent_that_cannot_be_read_is_none(store: Store, text_: str) -> None
     """Whoever cannot show that a person agreed has to ask again."""
     begin(store)
     with store._database.writing() as connection:
-        connection.execute(text("UPDATE runs SET consent = :consent"), {"consent": text_})
+        connection.execute("UPDATE runs SET consent = :consent", {"consent": text_})
         seal_again(connection, RUNS)
     assert store.unfinished()[0].consent == Consent()
 
@@ -229,7 +228,7 @@ def test_what_is_recorded_carries_the_name_of_its_run(store: Store) -> None:
     begin(store, "run-7")
     store.remember([record()], WORKSPACES)
     with store._database.reading() as connection:
-        assert connection.execute(text("SELECT run FROM entities")).scalar() == "run-7"
+        assert connection.execute("SELECT run FROM entities").scalar() == "run-7"
 
 
 def test_two_runs_of_one_name_are_not_possible(store: Store) -> None:

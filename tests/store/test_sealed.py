@@ -7,7 +7,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlalchemy import select, text
 from store.remembering import begin, ended, everything, intent, run_of, store_of
 from store.support import JANE, ORIGIN, SAM, WORKSPACES, record, seal_again, store_at
 
@@ -15,7 +14,7 @@ from reconciler.errors import CorruptRecord, StoreError
 from reconciler.model.address import contact_address
 from reconciler.store.database import Store
 from reconciler.store.engines import sealed
-from reconciler.store.engines.schema import ENTITIES, JOURNAL, METADATA, RUNS, SEALS
+from reconciler.store.engines.schema import ENTITIES, JOURNAL, RUNS, SEALS, TABLES
 from reconciler.store.engines.schema import WORKSPACES as ALIASES
 from reconciler.store.owner import Owner
 from reconciler.store.recorded import Batch
@@ -41,7 +40,7 @@ def store(store_url: str) -> Iterator[Store]:
 def change(store: Store, statement: str) -> None:
     """Do to the tables what nobody should."""
     with store._database.writing() as connection:
-        assert connection.execute(text(statement)).rowcount
+        assert connection.execute(statement).rowcount
 
 
 def load(store: Store) -> None:
@@ -162,9 +161,9 @@ def test_every_change_keeps_the_seals_true(store: Store) -> None:
     store.close_run("run-1", "settled")
     store.forget([ann], WORKSPACES)
     with store._database.writing() as connection:
-        kept = connection.execute(select(SEALS).order_by(SEALS.c.name)).all()
+        kept = connection.execute(f"{SEALS.select} ORDER BY name").all()
         seal_again(connection, ENTITIES, ALIASES, JOURNAL, RUNS)
-        assert connection.execute(select(SEALS).order_by(SEALS.c.name)).all() == kept
+        assert connection.execute(f"{SEALS.select} ORDER BY name").all() == kept
     assert set(store.recorded(WORKSPACES).entities) == {SAM}
     assert store.unfinished() == ()
 
@@ -265,11 +264,11 @@ def test_an_older_state_of_every_table_is_known_by_a_head_that_was_kept_elsewher
     store.end(run_of())
     kept = store.head()
     with store._database.writing() as connection:
-        for table in METADATA.sorted_tables:
-            connection.execute(table.delete())
-            rows = [dict(zip(table.columns.keys(), row, strict=True)) for row in before[table.name]]
+        for table in TABLES:
+            connection.execute(f"DELETE FROM {table.name}")  # noqa: S608 - names of tables
+            rows = [dict(zip(table.columns, row, strict=True)) for row in before[table.name]]
             if rows:
-                connection.execute(table.insert(), rows)
+                connection.execute_many(table.insert, rows)
 
     load(store)
     assert store.verify(None).broken_at == 0

@@ -4,26 +4,25 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import effort
 import httpx2
 import pytest
 from msgspec import structs
-from sqlalchemy import event
 from store.silence import Proxy, deaf, proxy
 from store.support import WORKSPACES, record, store_at
 from wire import Send
 from world import World
 
 from reconciler.concurrency import run_in_thread
-from reconciler.database_urls import parse_server_url
 from reconciler.errors import StoreError
 from reconciler.store.aside import within
 from reconciler.store.database import Store
-from reconciler.store.engines.patient import NoAnswer, _timed
-from reconciler.store.engines.postgres import Server, _in_slices
+from reconciler.store.engines.postgres import NoAnswer, ServerConnection, _timed
 
 PATIENCE = {"connect_timeout": 2}  # seconds; the least that the driver knows
 
@@ -175,13 +174,16 @@ def test_the_driver_is_asked_whether_it_should_go_on() -> None:
         conversation.send(None)
 
 
-class _Cursor:
+class _Driver:
     """What the driver gives, as far as it takes rows."""
 
     def __init__(self) -> None:
-        self.taken: list[Sequence[int]] = []
+        self.taken: list[Sequence[object]] = []
 
-    def executemany(self, _: str, rows: Sequence[int]) -> None:
+    def cursor(self) -> AbstractContextManager["_Driver"]:
+        return nullcontext(self)
+
+    def executemany(self, _: bytes, rows: Sequence[object]) -> None:
         self.taken.append(rows)
 
 
@@ -191,16 +193,9 @@ def test_many_rows_are_many_answers(many: int) -> None:
 
     A healthy server that was busy with them was given up as silent after ten seconds.
     """
-    cursor = _Cursor()
+    cursor: Any = _Driver()
 
-    assert _in_slices(cursor, "INSERT", range(many), None)
-    assert [row for rows in cursor.taken for row in rows] == list(range(many))
+    ServerConnection(cursor).execute_many("INSERT", [{"number": number} for number in range(many)])
+
+    assert [row["number"] for rows in cursor.taken for row in rows] == list(range(many))
     assert all(len(rows) <= 1_000 for rows in cursor.taken)
-
-
-@pytest.mark.parametrize("writing", [True, False])
-def test_whatever_is_written_goes_in_slices(*, writing: bool) -> None:
-    """A connection that knows nothing of them would send all rows at once."""
-    engine = Server(parse_server_url("postgresql:///x"), {}).engine(writing=writing)
-
-    assert event.contains(engine, "do_executemany", _in_slices)

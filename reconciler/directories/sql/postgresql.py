@@ -17,7 +17,7 @@ from reconciler.database_urls import ServerUrl, UnusableUrl, parse_server_url
 from reconciler.directories.answers import DirectoryFailed
 from reconciler.directories.sql.statements import READ_ONLY
 from reconciler.parsing.display import show_value
-from reconciler.store.engines import patient
+from reconciler.store.engines import postgres
 from reconciler.store.engines.proof import proof, surroundings
 
 _connect_s = 10.0  # seconds; a server that is there answers within one
@@ -92,7 +92,7 @@ def _batches(cursor: Any, ends_at: float) -> Iterator[Sequence[Sequence[Any]]]:
 
 
 def _connected(url: ServerUrl, timeout_s: float) -> "psycopg.Connection[Any]":
-    connection = patient.connect(None, None, (), _arguments(url, timeout_s))
+    connection = postgres.connect(_arguments(url, timeout_s))
     connection.answer_max_s = timeout_s + _beyond_s
     connection.read_only = True
     connection.isolation_level = IsolationLevel.REPEATABLE_READ  # one moment, for all of its batches
@@ -137,7 +137,7 @@ def _meant(error: psycopg.Error) -> DirectoryFailed:
         return DirectoryFailed(
             f"its statement cannot be carried out (SQLSTATE {state}).", "look into its log"
         )
-    if patient.is_silence(error):
+    if postgres.is_silence(error):
         return DirectoryFailed(
             "it does not answer.", "check that it runs, and that it can be reached from here"
         )

@@ -38,6 +38,7 @@ def _asked(url: str, statement: str, directory: SqlDirectory) -> Any:
         from reconciler.directories.sql import postgresql  # noqa: PLC0415 - loads the driver, which few need
 
         return postgresql.asked(url, statement, timeout_s)
+    require_extra("sql")
     from reconciler.directories.sql import dialects  # noqa: PLC0415 - loads SQLAlchemy
 
     return dialects.asked(url, statement, timeout_s, leave_tls=directory.tls == "driver")

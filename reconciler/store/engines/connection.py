@@ -5,19 +5,18 @@ database does in its own way; that is `sqlite.py` and `postgres.py`.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from sqlalchemy import Connection, Engine, inspect, select
-from sqlalchemy.exc import SQLAlchemyError
-
 from reconciler import database_urls
 from reconciler.core.text import escape_undecodable, why_not_text
 from reconciler.errors import StoreError
-from reconciler.store.engines import migrations, postgres, schema, sqlite
+from reconciler.extras import require_extra
+from reconciler.store.engines import migrations, schema, sqlite
+from reconciler.store.engines.adapter import Connection, NoFreeConnection, Pool, UnexpectedRows
 from reconciler.store.lost import RESTORE, replaced
 
 T = TypeVar("T")
@@ -26,7 +25,7 @@ T = TypeVar("T")
 tries_max = 5
 
 
-_META = select(schema.META.c.key, schema.META.c.value)
+_META = "SELECT key, value FROM meta"
 
 
 class Source(Protocol):
@@ -41,8 +40,8 @@ class Source(Protocol):
         """Whether other machines use it too."""
 
     @property
-    def schema(self) -> str | None:
-        """The place of the tables within the database; None where there is but one."""
+    def errors(self) -> tuple[type[Exception], ...]:
+        """What its driver raises."""
 
     def exists(self) -> bool:
         """Whether it may be opened for reading. Raises StoreError for one that was there, and is lost."""
@@ -65,7 +64,7 @@ class Source(Protocol):
     def check_pages(self, connection: Connection) -> None:
         """Return where all that the database is made of holds together. Raises StoreError."""
 
-    def scrub(self, engine: Engine) -> None:
+    def scrub(self, pool: Pool) -> None:
         """Remove what was deleted earlier and still stands in the file. In no transaction."""
 
     def ends(self, connection: Connection) -> None:
@@ -74,11 +73,11 @@ class Source(Protocol):
     def committed(self, connection: Connection, salt: str) -> None:
         """Return where what was just committed is in the store that was opened. Raises StoreError."""
 
-    def engine(self, *, writing: bool) -> Engine:
-        """Return the way to it."""
+    def pool(self, *, writing: bool) -> Pool:
+        """Return the connections to it."""
 
-    def options(self, *, writing: bool) -> Mapping[str, object]:
-        """Return the execution options that make a transaction what it has to be."""
+    def tables(self, connection: Connection) -> list[str]:
+        """Return the names of the tables that are there."""
 
     def make_room(self, connection: Connection) -> None:
         """Make what has to be there before the tables."""
@@ -111,25 +110,25 @@ class _Unscrubbed(Exception):
 class Database:
     """Transactions on one store, all of whose errors are StoreErrors that say what to do.
 
-    `engine` is None for a store that does not exist and was opened for reading: there is nothing
+    `pool` is None for a store that does not exist and was opened for reading: there is nothing
     in it, and nothing may be written.
     """
 
-    def __init__(self, source: Source, engine: Engine | None, *, now: Callable[[], datetime]) -> None:
+    def __init__(self, source: Source, pool: Pool | None, *, now: Callable[[], datetime]) -> None:
         self.name = source.name  # what errors call it
         self.shared = source.shared
-        self.engine = engine
+        self.pool = pool
         self.salt = ""
         self.doubtful = ""  # why what was written later may be missing, or ""
         self._source = source
         self._now = now
+        self._errors: tuple[type[Exception], ...] = (*source.errors, UnexpectedRows)
         self._silence: StoreError | None = None
-        self._ways: dict[bool, Engine] = {}  # to one that is written, and to one that is read
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Give a connection that sees one moment of the store, and does not wait for writers."""
-        with self.explained(), self._engine(writing=False).begin() as connection:
+        with self.explained(), self._connections.transaction("reading") as connection:
             yield connection
 
     def check_pages(self, connection: Connection) -> None:
@@ -143,12 +142,21 @@ class Database:
         There is one writer at a time: what it has read stays as it is until it ends. Raises StoreError where
         the store is not the one that was opened any more: then nothing may follow from what was written.
         """
-        with self.explained(), self._engine(writing=True).connect() as connection:
-            with connection.begin():
+        with self.explained(), self._connections.connection() as connection:
+            with connection.transaction("writing"):
                 self._source.begins(connection)
                 yield connection
                 self._source.ends(connection)
             self._source.committed(connection, self.salt)
+
+    @contextmanager
+    def changing_rows(self) -> Iterator[Connection]:
+        """Give a transaction that takes no turn: it waits for nobody but who changes the same rows.
+
+        A store that was opened for reading is written too, where its user may. Only for a shared store.
+        """
+        with self.explained(), self._connections.transaction("rows") as connection:
+            yield connection
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """Return what `work` returns, in a writing transaction of its own.
@@ -172,12 +180,11 @@ class Database:
     def scrub(self) -> None:
         """Remove what an older version has deleted and still stands in the store. Raises StoreError."""
         with self.explained():
-            self._source.scrub(self._engine(writing=True))
+            self._source.scrub(self._connections)
 
     def confirm(self, connection: Connection) -> None:
         """Return where the store is still the one that was opened, in this version. Raises StoreError."""
-        rows = connection.execute(_META)
-        meta = {str(row.key): str(row.value) for row in rows}
+        meta = {str(key): str(value) for key, value in connection.execute(_META)}
         if meta.get("salt") != self.salt:
             raise replaced(self.name)
         if meta.get("version") != str(schema.VERSION):
@@ -203,21 +210,19 @@ class Database:
 
     def tables(self, connection: Connection) -> list[str]:
         """Return the names of the tables that are there."""
-        return inspect(connection).get_table_names(schema=self._source.schema)
+        return self._source.tables(connection)
 
     def make_tables(self, connection: Connection) -> None:
         """Make every table of this version, where none of them is."""
         self._source.make_room(connection)
-        schema.METADATA.create_all(connection, checkfirst=False)
+        for table in schema.TABLES:
+            connection.execute(table.create)
 
-    def _engine(self, *, writing: bool) -> Engine:
+    @property
+    def _connections(self) -> Pool:
         # Our own mistake, not a user's.
-        assert self.engine is not None, "opened for reading, and does not exist"  # noqa: S101 - see above
-        way = self._ways.get(writing)
-        if way is None:
-            way = self.engine.execution_options(**self._source.options(writing=writing))
-            self._ways[writing] = way
-        return way
+        assert self.pool is not None, "opened for reading, and does not exist"  # noqa: S101 - see above
+        return self.pool
 
     @contextmanager
     def explained(self) -> Iterator[None]:
@@ -226,12 +231,16 @@ class Database:
             raise self._silence
         try:
             yield
-        except SQLAlchemyError as error:
-            origin = getattr(error, "orig", None) or error
-            what, hint = self._source.meaning(origin)
-            kind = _Collided if self._source.collided(origin) else StoreError
+        except NoFreeConnection as error:
+            raise StoreError(
+                f"the store {self.name}: all connections to it are in use.",
+                next="run it again; if this happens again, report it",
+            ) from error
+        except self._errors as error:
+            what, hint = self._source.meaning(error)
+            kind = _Collided if self._source.collided(error) else StoreError
             told = kind(f"the store {self.name}: {what}.", next=hint)
-            if self._source.silent(origin):
+            if self._source.silent(error):
                 self.give_up(told)
             raise told from error
         except (OverflowError, UnicodeError) as error:
@@ -255,9 +264,8 @@ class Database:
 
     def close(self) -> None:
         """Let go of the database."""
-        if self.engine is not None and self._silence is None:
-            with self.explained():
-                self.engine.dispose()
+        if self.pool is not None and self._silence is None:
+            self.pool.dispose()
 
 
 def open_database(
@@ -296,13 +304,18 @@ def _source(url: str, root: str) -> Source:
     if problem is not None:
         raise problem.of_store()
     path = database_urls.sqlite_path(url)
-    return sqlite.File(Path(root, path)) if path is not None else postgres.source(url)
+    if path is not None:
+        return sqlite.File(Path(root, path))
+    require_extra("postgres")
+    from reconciler.store.engines import postgres  # noqa: PLC0415 - loads the driver, which few need
+
+    return postgres.source(url)
 
 
 @contextmanager
 def _opened(source: Source, now: Callable[[], datetime], *, writing: bool) -> Iterator[Database]:
     """Give a database that stays open where nothing is raised."""
-    database = Database(source, source.engine(writing=writing), now=now)
+    database = Database(source, source.pool(writing=writing), now=now)
     try:
         yield database
     except BaseException:
@@ -330,7 +343,7 @@ def _made(
         salt = token()
         database.make_tables(connection)
         rows = [{"key": "version", "value": str(schema.VERSION)}, {"key": "salt", "value": salt}]
-        connection.execute(schema.META.insert(), rows)
+        connection.execute_many(schema.META.insert, rows)
     elif version < schema.VERSION:
         writer = migrations.writer(connection, database.now(connection))
         if writer:
@@ -371,8 +384,7 @@ def _found(database: Database, connection: Connection) -> tuple[int, str]:
                 next="set `store` to another place",
             )
         return 0, ""
-    rows = connection.execute(_META)
-    meta = {str(row.key): str(row.value) for row in rows}
+    meta = {str(key): str(value) for key, value in connection.execute(_META)}
     version, salt = meta.get("version", ""), meta.get("salt", "")
     if not re.fullmatch(r"[1-9][0-9]{0,99}", version, re.ASCII) or not salt:
         raise StoreError(

@@ -6,34 +6,17 @@ that the caller gives: after a kill at any moment the store is of the one versio
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
-
-from sqlalchemy import (
-    Boolean,
-    Column,
-    ColumnElement,
-    Connection,
-    Float,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    Text,
-    bindparam,
-    insert,
-    literal,
-    select,
-    text,
-)
 
 from reconciler.core.compare.normalize import SECRET
 from reconciler.core.compare.readback import reads_back_as
 from reconciler.core.digests import stretch_secret
 from reconciler.model.kinds import KINDS
 from reconciler.store.engines import schema, sealed
+from reconciler.store.engines.adapter import Connection, Row
 from reconciler.store.owner import Owner
 
 
@@ -41,9 +24,7 @@ def migrate(connection: Connection, version: int) -> None:
     """Bring the tables from `version`, an older one, to the present one. Nothing that was kept is lost."""
     for step in range(version, schema.VERSION):
         STEPS[step](connection)
-    connection.execute(
-        schema.META.update().where(schema.META.c.key == "version").values(value=str(schema.VERSION))
-    )
+    connection.execute("UPDATE meta SET value = :now WHERE key = 'version'", {"now": str(schema.VERSION)})
 
 
 def writer(connection: Connection, now: datetime) -> str:
@@ -52,10 +33,11 @@ def writer(connection: Connection, now: datetime) -> str:
     Such a run goes on with statements for the tables as they were. What it writes would be in no seal, and be
     taken for damage.
     """
-    locks = Table("locks", MetaData(), *_texts("nonce", "run", "holder", "expires"))
-    for row in connection.execute(select(locks).where(locks.c.nonce != "")):
-        if _lives(row.expires, now):
-            return f"{row.holder}, run {row.run}; its lease ends at {row.expires}"
+    for holder, run, expires in connection.execute(
+        "SELECT holder, run, expires FROM locks WHERE nonce <> ''"
+    ):
+        if _lives(expires, now):
+            return f"{holder}, run {run}; its lease ends at {expires}"
     return ""
 
 
@@ -68,106 +50,88 @@ def _lives(expires: object, now: datetime) -> bool:
 
 def _to_2(connection: Connection) -> None:
     """Doubts become open creates of a journal; locks count; runs keep who, where, plan and consent."""
-    metadata = MetaData()
-    doubts = Table("doubts", metadata, *_texts("origin", "stack", "address", "until", "run"))
-    journal = Table(
-        "journal",
-        metadata,
-        *_key("origin", "stack", "run", "address"),
-        *_texts("action", "remote_id", "parent_id", "at", "until", "ending"),
-        Column("counter", Integer, nullable=False),
+    connection.execute("""
+CREATE TABLE journal (
+    origin VARCHAR NOT NULL, stack VARCHAR NOT NULL, run VARCHAR NOT NULL, address VARCHAR NOT NULL,
+    action VARCHAR NOT NULL, remote_id VARCHAR NOT NULL, parent_id VARCHAR NOT NULL, at VARCHAR NOT NULL,
+    until VARCHAR NOT NULL, ending VARCHAR NOT NULL, counter INTEGER NOT NULL,
+    PRIMARY KEY (origin, stack, run, address)
+)""")
+    connection.execute(f"INSERT INTO journal {_DOUBTS_AS_CREATES}")
+    connection.execute("DROP TABLE doubts")
+    for table in _AUDIT_AND_PACES:
+        connection.execute(table)
+    _rebuild(connection, _LOCKS_2, {"counter": "1"})
+    _rebuild(
+        connection, _RUNS_2, {"number": "0", "who": "''", "context": "''", "plan": "''", "consent": "''"}
     )
-    journal.create(connection)
-    # When it was sent is not known, only when it can no longer land.
-    known = doubts.c
-    rows = select(
-        *(known.origin, known.stack, known.run, known.address),
-        *(literal("create"), literal(""), literal("")),
-        *(known.until, known.until, literal("")),
-        literal(0),
-    )
-    connection.execute(insert(journal).from_select([column.name for column in journal.columns], rows))
-    doubts.drop(connection)
-    _add_audit_and_paces(connection)
-    _count_locks(connection)
-    _widen_runs(connection)
 
 
-def _add_audit_and_paces(connection: Connection) -> None:
-    metadata = MetaData()
-    Table(
-        "audit",
-        metadata,
-        *_key("origin", "stack"),
-        Column("number", Integer, primary_key=True),
-        Column("body", Text, nullable=False),
-        Column("hash", String, nullable=False),
-    )
-    Table(
-        "paces",
-        metadata,
-        Column("credential", String, primary_key=True),
-        *(Column(name, Float, nullable=False) for name in ("rate", "changed_at", "next_at", "seen_at")),
-    )
-    metadata.create_all(connection)
-
-
-def _count_locks(connection: Connection) -> None:
-    locks = Table(
-        "locks",
-        MetaData(),
-        *_key("origin", "stack"),
-        Column("counter", Integer, nullable=False),
-        *_texts("nonce", "run", "holder", "seat"),
-        Column("pid", Integer, nullable=False),
-        *_texts("since", "expires"),
-    )
-    _rebuild(connection, locks, {"counter": literal(1)})
-
-
-def _widen_runs(connection: Connection) -> None:
-    runs = Table(
-        "runs",
-        MetaData(),
-        *_key("run"),
-        *_texts("origin", "stack"),
-        Column("number", Integer, nullable=False),
-        *_texts("command", "fingerprint", "started_at", "ended_at", "outcome"),
-        Column("exit_code", Integer, nullable=False),
-        Column("counts", Text, nullable=False),
-        *_texts("who"),
-        *(Column(name, Text, nullable=False) for name in ("context", "plan", "consent")),
-    )
-    added: dict[str, ColumnElement[object]] = {
-        name: literal("") for name in ("who", "context", "plan", "consent")
-    }
-    _rebuild(connection, runs, {"number": literal(0), **added})
+# The columns of the journal of version 2. When it was sent is not known, only when it can no longer land.
+_DOUBTS_AS_CREATES = "SELECT origin, stack, run, address, 'create', '', '', until, until, '', 0 FROM doubts"
+_AUDIT_AND_PACES = (
+    """
+CREATE TABLE audit (
+    origin VARCHAR NOT NULL, stack VARCHAR NOT NULL, number INTEGER NOT NULL,
+    body TEXT NOT NULL, hash VARCHAR NOT NULL,
+    PRIMARY KEY (origin, stack, number)
+)""",
+    """
+CREATE TABLE paces (
+    credential VARCHAR NOT NULL, rate FLOAT NOT NULL, changed_at FLOAT NOT NULL, next_at FLOAT NOT NULL,
+    seen_at FLOAT NOT NULL,
+    PRIMARY KEY (credential)
+)""",
+)
+_LOCKS_2 = """
+CREATE TABLE locks (
+    origin VARCHAR NOT NULL, stack VARCHAR NOT NULL, counter INTEGER NOT NULL, nonce VARCHAR NOT NULL,
+    run VARCHAR NOT NULL, holder VARCHAR NOT NULL, seat VARCHAR NOT NULL, pid INTEGER NOT NULL,
+    since VARCHAR NOT NULL, expires VARCHAR NOT NULL,
+    PRIMARY KEY (origin, stack)
+)"""
+_RUNS_2 = """
+CREATE TABLE runs (
+    run VARCHAR NOT NULL, origin VARCHAR NOT NULL, stack VARCHAR NOT NULL, number INTEGER NOT NULL,
+    command VARCHAR NOT NULL, fingerprint VARCHAR NOT NULL, started_at VARCHAR NOT NULL,
+    ended_at VARCHAR NOT NULL, outcome VARCHAR NOT NULL, exit_code INTEGER NOT NULL, counts TEXT NOT NULL,
+    who VARCHAR NOT NULL, context TEXT NOT NULL, plan TEXT NOT NULL, consent TEXT NOT NULL,
+    PRIMARY KEY (run)
+)"""
 
 
 def _to_3(connection: Connection) -> None:
     """Records say whose their entity is, and forget what a write without effect left; rows are sealed."""
-    _trace_entities(connection)
+    # Nobody wrote down whether we made them.
+    _rebuild(connection, _ENTITIES_3, {"adopted": "'unknown'", "earlier": "'[]'"})
     _forget_what_was_not_taken(connection)
     _stretch_secrets(connection)
-    _add_proofs(connection)
+    connection.execute(_PROOFS_3)
     _seal(connection)
 
 
-def _trace_entities(connection: Connection) -> None:
-    entities = Table(
-        "entities",
-        MetaData(),
-        *_key("origin", "stack", "workspace_id", "address"),
-        *_texts("remote_id", "parent_id"),
-        *(Column(name, Text, nullable=False) for name in ("sent", "shown")),
-        *_texts("modified"),
-        Column("protected", Boolean, nullable=False),
-        *_texts("adopted"),
-        Column("earlier", Text, nullable=False),
-        *_texts("updated_at", "run"),
-    )
-    # Nobody wrote down whether we made them.
-    _rebuild(connection, entities, {"adopted": literal("unknown"), "earlier": literal("[]")})
+_ENTITIES_3 = """
+CREATE TABLE entities (
+    origin VARCHAR NOT NULL, stack VARCHAR NOT NULL, workspace_id VARCHAR NOT NULL, address VARCHAR NOT NULL,
+    remote_id VARCHAR NOT NULL, parent_id VARCHAR NOT NULL, sent TEXT NOT NULL, shown TEXT NOT NULL,
+    modified VARCHAR NOT NULL, protected BOOLEAN NOT NULL, adopted VARCHAR NOT NULL, earlier TEXT NOT NULL,
+    updated_at VARCHAR NOT NULL, run VARCHAR NOT NULL,
+    PRIMARY KEY (origin, stack, workspace_id, address)
+)"""
+_PROOFS_3 = """
+CREATE TABLE proofs (
+    origin VARCHAR NOT NULL, stack VARCHAR NOT NULL, workspace_id VARCHAR NOT NULL, part INTEGER NOT NULL,
+    proof VARCHAR NOT NULL,
+    PRIMARY KEY (origin, stack, workspace_id, part)
+)"""
+_SEALS_3 = """
+CREATE TABLE seals (
+    origin VARCHAR NOT NULL, stack VARCHAR NOT NULL, name VARCHAR NOT NULL, number INTEGER NOT NULL,
+    digest VARCHAR NOT NULL,
+    PRIMARY KEY (origin, stack, name)
+)"""
+_ENTITY_KEY = ("origin", "stack", "workspace_id", "address")
+_THIS_ENTITY = " AND ".join(f"{name} = :{name}" for name in _ENTITY_KEY)
 
 
 def _forget_what_was_not_taken(connection: Connection) -> None:
@@ -176,17 +140,15 @@ def _forget_what_was_not_taken(connection: Connection) -> None:
     Version 2 took any value that was shown after a write for the service's own way of writing it, also the
     old one after a write that the service ignored. Without a record the next plan compares anew.
     """
-    entities = Table("entities", MetaData(), *_key(*_ENTITY_KEY), *_texts("sent", "shown", "modified"))
-    rows = connection.execute(select(entities)).all()
-    for row in rows:
-        kept = _taken(row.address, row.sent, row.shown)
+    rows = connection.execute(f"SELECT {', '.join(_ENTITY_KEY)}, sent, shown FROM entities").all()
+    for *key, sent_text, shown_text in rows:
+        kept = _taken(key[-1], sent_text, shown_text)
         if kept is not None:
             sent, shown = (json.dumps(one, ensure_ascii=False) for one in kept)
-            mine = [entities.c[name] == getattr(row, name) for name in _ENTITY_KEY]
-            connection.execute(entities.update().where(*mine).values(sent=sent, shown=shown, modified=""))
+            update = f"UPDATE entities SET sent = :sent, shown = :shown, modified = '' WHERE {_THIS_ENTITY}"
+            connection.execute(update, {**_named(key), "sent": sent, "shown": shown})
 
 
-_ENTITY_KEY = ("origin", "stack", "workspace_id", "address")
 _Fields = dict[str, Any]
 
 
@@ -220,13 +182,13 @@ _stretched_max = 300
 
 def _stretch_secrets(connection: Connection, most: int = _stretched_max) -> None:
     """Put a slow digest of the fast one of a password in its place: no words are tried quickly any more."""
-    salt = connection.execute(select(schema.META.c.value).where(schema.META.c.key == "salt")).scalar_one()
-    entities = Table("entities", MetaData(), *_key(*_ENTITY_KEY), *_texts("sent"))
+    salt = connection.execute("SELECT value FROM meta WHERE key = 'salt'").scalar()
     left = most
-    for row in connection.execute(select(entities).order_by(entities.c.address)).all():
-        kind = KINDS.get(row.address.partition("/")[0])
+    query = f"SELECT {', '.join(_ENTITY_KEY)}, sent FROM entities ORDER BY address"
+    for *key, text in connection.execute(query).all():
+        kind = KINDS.get(key[-1].partition("/")[0])
         try:
-            sent = json.loads(row.sent)
+            sent = json.loads(text)
         except ValueError:
             continue  # the store says so when it reads the row
         if kind is None or not isinstance(sent, dict) or kind.guessable.isdisjoint(sent):
@@ -236,62 +198,53 @@ def _stretch_secrets(connection: Connection, most: int = _stretched_max) -> None
             if left > 0 or not old:
                 sent[path] = old and f"{SECRET}scrypt:{stretch_secret(old, salt)}"
                 left -= 1
-        mine = [entities.c[name] == getattr(row, name) for name in _ENTITY_KEY]
-        connection.execute(entities.update().where(*mine).values(sent=json.dumps(sent, ensure_ascii=False)))
+        update = f"UPDATE entities SET sent = :sent WHERE {_THIS_ENTITY}"
+        connection.execute(update, {**_named(key), "sent": json.dumps(sent, ensure_ascii=False)})
 
 
-def _add_proofs(connection: Connection) -> None:
-    proofs = Table(
-        "proofs",
-        MetaData(),
-        *_key("origin", "stack", "workspace_id"),
-        Column("part", Integer, primary_key=True),
-        *_texts("proof"),
-    )
-    proofs.create(connection)
+def _named(key: Sequence[str]) -> dict[str, str]:
+    return dict(zip(_ENTITY_KEY, key, strict=True))
 
 
 def _seal(connection: Connection) -> None:
     """Seal what each origin and stack have in the tables whose rows may not be lost unnoticed."""
-    seals = Table(
-        "seals",
-        MetaData(),
-        *_key("origin", "stack", "name"),
-        Column("number", Integer, nullable=False),
-        *_texts("digest"),
-    )
-    seals.create(connection)
+    connection.execute(_SEALS_3)
     for name in ("entities", "journal", "runs", "locks", "audit"):
-        table = Table(name, MetaData(), autoload_with=connection)  # with the columns that it has now
-        for owner in connection.execute(select(table.c.origin, table.c.stack).distinct()).all():
+        table = _as_it_is(connection, name)
+        for owner in connection.execute(f"SELECT DISTINCT origin, stack FROM {name}").all():
             sealed.writing(connection, Owner(*owner), partial(_seal_rows, table))
 
 
-def _seal_rows(table: Table, seals: sealed.Seals) -> None:
-    mine = sealed.of(table, seals.owner)
+def _as_it_is(connection: Connection, name: str) -> schema.Table:
+    """Return a table with the columns that it has now."""
+    return schema.known_table(name, connection.execute(f"SELECT * FROM {name} LIMIT 0").columns)
+
+
+def _seal_rows(table: schema.Table, seals: sealed.Seals) -> None:
+    mine, owner = sealed.OWNED, seals.owner.key()
     if table.name == "locks":
-        counter = seals.connection.execute(select(table.c.counter).where(*mine)).scalar_one()
+        counter = seals.connection.execute(f"SELECT counter FROM locks WHERE {mine}", owner).scalar()
         seals.put(table, sealed.Seal(counter))
     elif table.name == "audit":
-        last = select(table.c.number, table.c.hash).where(*mine).order_by(table.c.number.desc())
-        row = seals.connection.execute(last.limit(1)).one()
-        seals.put(table, sealed.Seal(row.number, row.hash))
+        last = f"SELECT number, hash FROM audit WHERE {mine} ORDER BY number DESC LIMIT 1"
+        seals.put(table, sealed.Seal(*seals.connection.execute(last, owner).one()))
     else:
         seals.make(table)
 
 
 def _to_4(connection: Connection) -> None:
     """Runs remember that they drew a ticket, and deleted entities are known again; nothing is known yet."""
-    metadata = MetaData()
-    Table("tickets", metadata, *_key("origin", "stack", "run"), *_texts("drawn_at"))
-    Table(
-        "deleted",
-        metadata,
-        *_key("origin", "stack", "workspace_id", "address", "remote_id"),
-        Column("identities", Text, nullable=False),
-        *_texts("run", "deleted_at"),
-    )
-    metadata.create_all(connection)
+    connection.execute("""
+CREATE TABLE tickets (
+    origin VARCHAR NOT NULL, stack VARCHAR NOT NULL, run VARCHAR NOT NULL, drawn_at VARCHAR NOT NULL,
+    PRIMARY KEY (origin, stack, run)
+)""")
+    connection.execute("""
+CREATE TABLE deleted (
+    origin VARCHAR NOT NULL, stack VARCHAR NOT NULL, workspace_id VARCHAR NOT NULL, address VARCHAR NOT NULL,
+    remote_id VARCHAR NOT NULL, identities TEXT NOT NULL, run VARCHAR NOT NULL, deleted_at VARCHAR NOT NULL,
+    PRIMARY KEY (origin, stack, workspace_id, address, remote_id)
+)""")
 
 
 def _to_5(connection: Connection) -> None:
@@ -299,32 +252,49 @@ def _to_5(connection: Connection) -> None:
     _add_workspaces(connection)
     _tell_workspaces_of_intents(connection)
     _take_aliases_off(connection)
-    _count_flaps(connection)
+    _rebuild(connection, _ENTITIES_5, {"flaps": "'{}'"})
     for name in ("entities", "journal"):
-        table = Table(name, MetaData(), autoload_with=connection)
-        seals = Table("seals", MetaData(), autoload_with=connection)
-        for owner in connection.execute(
-            select(seals.c.origin, seals.c.stack).where(seals.c.name == name)
-        ).all():
+        table = _as_it_is(connection, name)
+        owners = "SELECT origin, stack FROM seals WHERE name = :name"
+        for owner in connection.execute(owners, {"name": name}).all():
             sealed.writing(connection, Owner(*owner), partial(_seal_rows, table))
 
 
+_WORKSPACES_5 = schema.table("""
+CREATE TABLE workspaces (
+    origin VARCHAR NOT NULL,
+    stack VARCHAR NOT NULL,
+    workspace_id VARCHAR NOT NULL,
+    alias VARCHAR NOT NULL,
+    number INTEGER NOT NULL,
+    applied VARCHAR NOT NULL,
+    PRIMARY KEY (origin, stack, workspace_id, alias)
+)""")
+_JOURNAL_5 = """
+CREATE TABLE journal (
+    origin VARCHAR NOT NULL, stack VARCHAR NOT NULL, run VARCHAR NOT NULL, address VARCHAR NOT NULL,
+    workspace_id VARCHAR NOT NULL, action VARCHAR NOT NULL, remote_id VARCHAR NOT NULL,
+    parent_id VARCHAR NOT NULL, at VARCHAR NOT NULL, until VARCHAR NOT NULL, ending VARCHAR NOT NULL,
+    counter INTEGER NOT NULL,
+    PRIMARY KEY (origin, stack, run, address)
+)"""
+_ENTITIES_5 = """
+CREATE TABLE entities (
+    origin VARCHAR NOT NULL, stack VARCHAR NOT NULL, workspace_id VARCHAR NOT NULL, address VARCHAR NOT NULL,
+    remote_id VARCHAR NOT NULL, parent_id VARCHAR NOT NULL, sent TEXT NOT NULL, shown TEXT NOT NULL,
+    modified VARCHAR NOT NULL, protected BOOLEAN NOT NULL, adopted VARCHAR NOT NULL, earlier TEXT NOT NULL,
+    flaps TEXT NOT NULL, updated_at VARCHAR NOT NULL, run VARCHAR NOT NULL,
+    PRIMARY KEY (origin, stack, workspace_id, address)
+)"""
+
+
 def _add_workspaces(connection: Connection) -> None:
-    workspaces = Table(
-        "workspaces",
-        MetaData(),
-        *_key("origin", "stack", "workspace_id", "alias"),
-        Column("number", Integer, nullable=False),
-        *_texts("applied"),
-    )
-    workspaces.create(connection)
-    entities = Table(
-        "entities", MetaData(), *_texts("origin", "stack", "workspace_id", "address", "updated_at")
-    )
+    connection.execute(_WORKSPACES_5.create)
     last: dict[tuple[str, str, str, str], str] = {}
-    for row in connection.execute(select(entities)):
-        key = (row.origin, row.stack, row.workspace_id, _alias(row.address))
-        last[key] = max(last.get(key, ""), row.updated_at)
+    query = "SELECT origin, stack, workspace_id, address, updated_at FROM entities"
+    for origin, stack, workspace_id, address, updated_at in connection.execute(query):
+        key = (origin, stack, workspace_id, _alias(address))
+        last[key] = max(last.get(key, ""), updated_at)
     # What a run of each was about to do may be in a workspace that nothing is recorded in yet.
     for owner, _, plan in _plans(connection):
         for alias, workspace_id in plan.items():
@@ -338,7 +308,7 @@ def _add_workspaces(connection: Connection) -> None:
         if key[3]
     ]
     if rows:
-        connection.execute(insert(workspaces), rows)
+        connection.execute_many(_WORKSPACES_5.insert, rows)
 
 
 def _alias(address: object) -> str:
@@ -349,37 +319,41 @@ def _alias(address: object) -> str:
 
 def _plans(connection: Connection) -> Iterator[tuple[tuple[str, str], str, dict[str, str]]]:
     """Yield the owner and the id of each run whose plan is kept, and the workspaces of it: alias -> id."""
-    runs = Table("runs", MetaData(), *_texts("origin", "stack", "run", "plan"))
-    for row in connection.execute(select(runs).where(runs.c.plan != "")).all():
+    query = "SELECT origin, stack, run, plan FROM runs WHERE plan <> ''"
+    for origin, stack, run, plan in connection.execute(query).all():
         try:
-            known = json.loads(row.plan)["target"]["workspaces"]
-            yield (row.origin, row.stack), row.run, {str(one["alias"]): str(one["id"]) for one in known}
+            known = json.loads(plan)["target"]["workspaces"]
+            yield (origin, stack), run, {str(one["alias"]): str(one["id"]) for one in known}
         except (ValueError, KeyError, TypeError):
             continue  # a plan of another form names none
 
 
 def _tell_workspaces_of_intents(connection: Connection) -> None:
-    table = Table(
-        "journal",
-        MetaData(),
-        *_key("origin", "stack", "run", "address"),
-        *_texts("workspace_id", "action", "remote_id", "parent_id", "at", "until", "ending"),
-        Column("counter", Integer, nullable=False),
-    )
-    _rebuild(connection, table, {"workspace_id": literal("unknown")})
+    _rebuild(connection, _JOURNAL_5, {"workspace_id": "'unknown'"})
     planned = {(*owner, run): known for owner, run, known in _plans(connection)}
-    entities = Table("entities", MetaData(), *_texts("origin", "stack", "workspace_id", "address"))
     recorded: dict[tuple[str, str, str], set[str]] = {}
-    for row in connection.execute(select(entities)):
-        recorded.setdefault((row.origin, row.stack, _alias(row.address)), set()).add(row.workspace_id)
-    for row in connection.execute(select(table)).all():
-        alias = _alias(row.address)
-        found = planned.get((row.origin, row.stack, row.run), {}).get(alias)
-        ids = recorded.get((row.origin, row.stack, alias), set())
+    query = "SELECT origin, stack, address, workspace_id FROM entities"
+    for origin, stack, address, workspace_id in connection.execute(query):
+        recorded.setdefault((origin, stack, _alias(address)), set()).add(workspace_id)
+    for origin, stack, run, address in connection.execute(
+        "SELECT origin, stack, run, address FROM journal"
+    ).all():
+        alias = _alias(address)
+        found = planned.get((origin, stack, run), {}).get(alias)
+        ids = recorded.get((origin, stack, alias), set())
         workspace_id = found if found is not None else "".join(ids) if len(ids) == 1 else None
         if workspace_id is not None:
-            mine = [table.c[name] == getattr(row, name) for name in ("origin", "stack", "run", "address")]
-            connection.execute(table.update().where(*mine).values(workspace_id=workspace_id))
+            connection.execute(
+                "UPDATE journal SET workspace_id = :workspace_id "
+                "WHERE origin = :origin AND stack = :stack AND run = :run AND address = :address",
+                {
+                    "workspace_id": workspace_id,
+                    "origin": origin,
+                    "stack": stack,
+                    "run": run,
+                    "address": address,
+                },
+            )
 
 
 def _take_aliases_off(connection: Connection) -> None:
@@ -387,75 +361,49 @@ def _take_aliases_off(connection: Connection) -> None:
 
     Such a workspace was given another alias before: who was adopted anew under it is recorded twice.
     """
-    entities = Table("entities", MetaData(), *_key(*_ENTITY_KEY), *_texts("updated_at"))
     newest: dict[tuple[str, ...], str] = {}
-    query = select(entities).order_by(entities.c.updated_at, entities.c.address)
-    rows = connection.execute(query).all()
-    for row in rows:
-        kind, _, rest = str(row.address).split("/", 2) if _alias(row.address) else ("", "", "")
+    rows: list[Row] = connection.execute(_BY_AGE).all()
+    for origin, stack, workspace_id, old in rows:
+        kind, _, rest = str(old).split("/", 2) if _alias(old) else ("", "", "")
         if kind:
-            newest[(row.origin, row.stack, row.workspace_id, f"{kind}/{rest}")] = row.address
+            newest[(origin, stack, workspace_id, f"{kind}/{rest}")] = old
     kept = {(*key[:3], address): key[3] for key, address in newest.items()}
     gone, named = [], []
-    for row in rows:
-        key = (row.origin, row.stack, row.workspace_id, row.address)
+    for key in rows:
         if key in kept:
-            named.append({**_found_by(key), "now": kept[key]})
-        elif _alias(row.address):  # what is no address is damage, and the store says so when it reads the row
-            gone.append(_found_by(key))
-    conditions = [entities.c[name] == bindparam(f"old_{name}") for name in _ENTITY_KEY]
+            named.append({**_named(key), "now": kept[key]})
+        elif _alias(key[-1]):  # what is no address is damage, and the store says so when it reads the row
+            gone.append(_named(key))
     if gone:
-        connection.execute(entities.delete().where(*conditions), gone)
+        connection.execute_many(f"DELETE FROM entities WHERE {_THIS_ENTITY}", gone)
     if named:
-        connection.execute(entities.update().where(*conditions).values(address=bindparam("now")), named)
+        connection.execute_many(f"UPDATE entities SET address = :now WHERE {_THIS_ENTITY}", named)
 
 
-def _count_flaps(connection: Connection) -> None:
-    entities = Table(
-        "entities",
-        MetaData(),
-        *_key("origin", "stack", "workspace_id", "address"),
-        *_texts("remote_id", "parent_id"),
-        *(Column(name, Text, nullable=False) for name in ("sent", "shown")),
-        *_texts("modified"),
-        Column("protected", Boolean, nullable=False),
-        *_texts("adopted"),
-        *(Column(name, Text, nullable=False) for name in ("earlier", "flaps")),
-        *_texts("updated_at", "run"),
-    )
-    _rebuild(connection, entities, {"flaps": literal("{}")})
-
-
-def _found_by(key: tuple[str, ...]) -> dict[str, str]:
-    return {f"old_{name}": value for name, value in zip(_ENTITY_KEY, key, strict=True)}
+_BY_AGE = "SELECT origin, stack, workspace_id, address FROM entities ORDER BY updated_at, address"
 
 
 def _to_6(connection: Connection) -> None:
     """The aliases that workspaces were known by are sealed, as records are."""
-    table = Table("workspaces", MetaData(), autoload_with=connection)
-    for owner in connection.execute(select(table.c.origin, table.c.stack).distinct()).all():
+    table = _as_it_is(connection, "workspaces")
+    for owner in connection.execute("SELECT DISTINCT origin, stack FROM workspaces").all():
         sealed.writing(connection, Owner(*owner), partial(_seal_rows, table))
 
 
 STEPS: Mapping[int, Callable[[Connection], None]] = {1: _to_2, 2: _to_3, 3: _to_4, 4: _to_5, 5: _to_6}
 
 
-def _rebuild(connection: Connection, table: Table, added: Mapping[str, ColumnElement[object]]) -> None:
-    """Put `table` in the place of the one with its name; columns that are new get the value of `added`."""
+def _rebuild(connection: Connection, create: str, added: Mapping[str, str]) -> None:
+    """Put the table of this statement in the place of the one with its name.
+
+    Columns that are new get the value of `added`, a literal of SQL.
+    """
     # Not ALTER TABLE ADD COLUMN: that would leave a default behind, and a table unlike one that is made new.
-    before = f"{table.name}_before"
-    connection.execute(text(f"ALTER TABLE {table.name} RENAME TO {before}"))
-    table.create(connection)
-    names = [column.name for column in table.columns]
-    old = Table(before, MetaData(), *(Column(name) for name in names if name not in added))
-    rows = select(*(added[name] if name in added else old.c[name] for name in names))
-    connection.execute(insert(table).from_select(names, rows))
-    old.drop(connection)
-
-
-def _key(*names: str) -> list[Column[str]]:
-    return [Column(name, String, primary_key=True) for name in names]
-
-
-def _texts(*names: str) -> list[Column[str]]:
-    return [Column(name, String, nullable=False) for name in names]
+    name = create.split()[2]
+    before = f"{name}_before"
+    connection.execute(f"ALTER TABLE {name} RENAME TO {before}")
+    connection.execute(create)
+    columns = connection.execute(f"SELECT * FROM {name} LIMIT 0").columns
+    values = ", ".join(added.get(column, column) for column in columns)
+    connection.execute(f"INSERT INTO {name} ({', '.join(columns)}) SELECT {values} FROM {before}")
+    connection.execute(f"DROP TABLE {before}")

@@ -1,27 +1,40 @@
-"""Everything that only PostgreSQL needs: the way there, the turn of a writer, the words for its errors.
+"""Everything that only PostgreSQL needs: the way there, time limits, a writer's turn, what its errors mean.
 
-What is stored, and every statement, is elsewhere and portable. Nothing here ever shows a password.
+What is stored, and every statement, is elsewhere and portable. Nothing here ever shows a password. Loads the
+driver, which is an extra.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
-from typing import Any
+from functools import lru_cache
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event, func, inspect, select
-from sqlalchemy.engine import ExceptionContext
-from sqlalchemy.schema import CreateSchema
+import psycopg
 
 from reconciler.database_urls import ServerUrl, UnusableUrl, parse_server_url
-from reconciler.extras import require_extra
+from reconciler.store.engines.adapter import (
+    Connection,
+    Mode,
+    Observer,
+    Pool,
+    Result,
+    Row,
+    Values,
+    in_pyformat,
+)
 from reconciler.store.engines.proof import proof, surroundings
 from reconciler.store.lost import RESTORE
+
+T = TypeVar("T")
 
 # The tables have a schema of their own: a database may hold other things, and theirs are not ours.
 SCHEMA = "reconciler"
 
-# Seconds, by our own clock, for the call and for every answer (patient.py): a server that is there answers
-# within one. Longer than the server's own limits below, whose errors say more.
+# Seconds, by our own clock, for the call and for every answer (`_TimedConnection`): a server that is there
+# answers within one. Longer than the server's own limits below, whose errors say more.
 connect_timeout_s = 10
 lock_timeout_s = 7  # seconds; everything that somebody else may be doing takes milliseconds
 statement_timeout_s = 8  # seconds; and so do our statements
@@ -54,6 +67,7 @@ _CONNECTION = {
     "keepalives_interval": 10,
     "keepalives_count": 3,
     "tcp_user_timeout": dead_after_s * 1000,  # milliseconds
+    "autocommit": True,  # transactions are begun by our own words
     "prepare_threshold": None,  # a prepared statement would not survive another process's migration
 }
 
@@ -141,7 +155,7 @@ class Server:
     """A database on a PostgreSQL server, which several machines share."""
 
     shared = True
-    schema = SCHEMA
+    errors = (psycopg.Error,)
 
     def __init__(self, url: ServerUrl, environ: Mapping[str, str]) -> None:
         self.name = url.name
@@ -168,7 +182,7 @@ class Server:
     def check_pages(self, connection: Connection) -> None:
         """Nothing is asked: the server watches over its own pages."""
 
-    def scrub(self, engine: Engine) -> None:
+    def scrub(self, pool: Pool) -> None:
         """Nothing to do: the server uses the space of deleted rows again when it chooses to."""
 
     def ends(self, connection: Connection) -> None:
@@ -177,47 +191,34 @@ class Server:
     def committed(self, connection: Connection, salt: str) -> None:
         """Nothing to look at: the server has committed to what it will answer from."""
 
-    def engine(self, *, writing: bool) -> Engine:
-        """Return an engine; nothing is asked yet. Raises SettingsError where the way there is not safe."""
-        from reconciler.store.engines.patient import connect  # noqa: PLC0415 - loads the driver, which few need
+    def pool(self, *, writing: bool) -> Pool:
+        """Return its connections; nothing is asked yet. Raises SettingsError where the way is not safe."""
+        arguments = _arguments(self._url, surroundings(self._environ), writing=writing)
 
-        engine = create_engine(
-            "postgresql+psycopg://",
-            connect_args=_arguments(self._url, surroundings(self._environ), writing=writing),
-            hide_parameters=True,  # parameters are people's data, and errors end up in logs
-            pool_size=2,  # many machines share the server's connections
-            max_overflow=6,
-            pool_pre_ping=True,  # a server that was started again is no error
-            use_native_hstore=False,  # spares a question at the beginning
-        )
-        event.listen(engine, "do_connect", connect)
-        event.listen(engine, "begin", _take_turn)
-        event.listen(engine, "do_executemany", _in_slices)
-        event.listen(engine, "handle_error", _give_up_a_silent_ping)
-        return engine
+        def open_(observers: Sequence[Observer]) -> Connection:
+            return ServerConnection(connect(arguments), observers)
 
-    def options(self, *, writing: bool) -> Mapping[str, object]:
-        """Return what a transaction has to be: a look at one moment, or the one that writes."""
-        if writing:
-            # Each statement sees what is there after the turn was taken.
-            return {"isolation_level": "READ COMMITTED", "postgresql_readonly": False, "writing": True}
-        return {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        return Pool(open_, idle_max=2, open_max=8)  # many machines share the server's connections
+
+    def tables(self, connection: Connection) -> list[str]:
+        """Return the names of the tables that are there."""
+        query = "SELECT tablename FROM pg_catalog.pg_tables WHERE schemaname = :schema ORDER BY tablename"
+        return [str(name) for (name,) in connection.execute(query, {"schema": SCHEMA})]
 
     def make_room(self, connection: Connection) -> None:
         """Make the schema for the tables where there is none."""
         # Where somebody made it for us, we need no right to make one.
-        if SCHEMA not in inspect(connection).get_schema_names():
-            connection.execute(CreateSchema(SCHEMA))
+        query = "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = :schema"
+        if connection.execute(query, {"schema": SCHEMA}).first() is None:
+            connection.execute(f"CREATE SCHEMA {SCHEMA}")
 
     def now(self, connection: Connection) -> datetime:
         """Return the server's time, which all who share it agree on, in UTC."""
-        moment: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
+        moment: datetime = connection.execute("SELECT clock_timestamp()").scalar()
         return moment.astimezone(UTC)
 
     def silent(self, error: BaseException) -> bool:
         """Whether the server did not answer in time, in a conversation or when it was called."""
-        from reconciler.store.engines.patient import is_silence  # noqa: PLC0415 - as above; here it is loaded already
-
         return is_silence(error)
 
     def collided(self, error: BaseException) -> bool:
@@ -240,8 +241,7 @@ class Server:
 
 
 def source(url: str) -> Server:
-    """Return the server that a `postgresql://` URL names. Raises SettingsError, MissingExtra."""
-    require_extra("postgres")
+    """Return the server that a `postgresql://` URL names. Raises SettingsError."""
     try:
         return Server(parse_server_url(url), os.environ)
     except UnusableUrl as error:
@@ -252,24 +252,126 @@ def _state(error: BaseException) -> str:
     return getattr(error, "sqlstate", "") or ""
 
 
-def _give_up_a_silent_ping(context: ExceptionContext) -> None:
-    """Let silence at the ping before a transaction be the end: a new connection would be silent too."""
-    from reconciler.store.engines.patient import is_silence  # noqa: PLC0415 - loaded already
+class ServerConnection(Connection):
+    """A connection to a server. Transactions are begun by statements; the driver begins none by itself."""
 
-    if context.is_pre_ping and is_silence(context.original_exception):
-        context.is_disconnect = False
+    raw: "_TimedConnection"
+
+    def __init__(self, raw: "_TimedConnection", observers: Sequence[Observer] = ()) -> None:
+        super().__init__(observers)
+        self.raw = raw
+
+    def text_as_bytes(self, column: str) -> str:
+        """Return the SQL for a column of text as its bytes."""
+        return f"convert_to({column}, 'UTF8')"
+
+    def is_alive(self) -> bool:
+        """Whether the server still answers: one that was started again is no error.
+
+        Raises what says that it is silent: a new connection would be silent too.
+        """
+        try:
+            self.raw.execute("SELECT 1")
+        except psycopg.Error as error:
+            if is_silence(error) or not self.raw.closed:
+                raise
+            return False
+        return True
+
+    def reset(self) -> bool:
+        """Undo what was begun and not committed; False where the connection is gone."""
+        if not self.raw.closed:
+            self.raw.rollback()
+        return not self.raw.closed
+
+    @staticmethod
+    def _in_own_style(sql: str) -> str:
+        return _translated(sql)
+
+    @staticmethod
+    def _mark(name: str) -> str:
+        return f"%({name})s"
+
+    def _execute(self, sql: str, values: Values | None) -> Result:
+        return Result(self.raw.execute(sql.encode(), values))
+
+    def _execute_many(self, sql: str, rows: Sequence[Values]) -> None:
+        # Each thousand with a patience of its own.
+        with self.raw.cursor() as cursor:
+            for start in range(0, len(rows), _rows_at_once):
+                cursor.executemany(sql.encode(), rows[start : start + _rows_at_once])
+
+    def _stream(self, sql: str, values: Values) -> Iterator[Row]:
+        with closing(self.raw.cursor(name="reconciler")) as cursor:
+            cursor.itersize = _rows_at_once
+            yield from cursor.execute(sql.encode(), values)
+
+    def _begin(self, mode: Mode) -> None:
+        if mode == "reading":
+            self.raw.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            return
+        # Each statement sees what is there after the turn was taken.
+        self.raw.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+        if mode == "writing":
+            self.execute(f"SELECT pg_advisory_xact_lock({_TURN})")
 
 
-def _take_turn(connection: Connection) -> None:
-    if connection.get_execution_options().get("writing", False):
-        connection.execute(select(func.pg_advisory_xact_lock(_TURN)))
+_translated = lru_cache(maxsize=200)(in_pyformat)  # there are some 60 statements
 
 
-def _in_slices(cursor: Any, statement: str, rows: Sequence[Any], _: object) -> bool:
-    """Send many rows a thousand at a time, each with a patience of its own; True: nothing is left to send."""
-    for start in range(0, len(rows), _rows_at_once):
-        cursor.executemany(statement, rows[start : start + _rows_at_once])
-    return True
+# --- Time limits ------------------------------------------------------------------------------------------
+#
+# Connections wait for an answer so long and no longer, by this machine's clock. The limits that the server
+# keeps (`_SESSION`) end nothing where it takes our words and says nothing: the other side acknowledges what
+# arrives, so that the network is no help either.
+
+
+class NoAnswer(psycopg.OperationalError):
+    """The server took what we sent, and answered nothing for too long."""
+
+
+class _TimedConnection(psycopg.Connection[Any]):
+    """A connection that waits for each answer so long and no longer, whatever the other side does.
+
+    Everything that talks to the server (statements, commit, rollback) passes `wait`. The driver asks every
+    tenth of a second whether it should go on; a server that trickles is asked as well.
+    """
+
+    answer_max_s = 0.0  # seconds
+
+    def wait(self, gen: Generator[Any, Any, T], *args: Any, **words: Any) -> T:
+        """Return what `gen` returns. Raises NoAnswer, and then the connection is closed."""
+        try:
+            return super().wait(_timed(gen, self.answer_max_s), *args, **words)
+        except NoAnswer:
+            self.pgconn.finish()  # nothing more is said on it; the pool takes another one
+            raise
+
+
+def _timed(gen: Generator[Any, Any, T], seconds: float) -> Generator[Any, Any, T]:
+    ends_at = time.monotonic() + seconds
+    try:
+        state = next(gen)
+        while True:
+            ready = yield state
+            state = gen.send(ready)
+            if time.monotonic() > ends_at:
+                raise NoAnswer(f"timeout: no answer within {seconds:g} s")
+    except StopIteration as ended:
+        value: T = ended.value
+        return value
+
+
+def connect(arguments: Mapping[str, Any]) -> _TimedConnection:
+    """Return a connection in which every answer has as long as the call itself: `connect_timeout`."""
+    connection = _TimedConnection.connect(**arguments)
+    connection.answer_max_s = float(arguments["connect_timeout"])
+    return connection
+
+
+def is_silence(error: BaseException) -> bool:
+    """Whether the server did not answer in time, in a conversation or when it was called."""
+    return isinstance(error, (NoAnswer, psycopg.errors.ConnectionTimeout))
 
 
 def _arguments(url: ServerUrl, found: Mapping[str, str], *, writing: bool) -> dict[str, object]:

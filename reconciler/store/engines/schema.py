@@ -1,4 +1,4 @@
-"""The tables of the store, and the version of their shape. Definitions only: no engine, no statements.
+"""The tables of the store, and the version of their shape. Definitions only: no statements of the program.
 
     meta        version, salt
     entities    what we own: one row an address without its alias, in the workspace (the service's id) it
@@ -19,175 +19,212 @@
 Text and integers only, and JSON as text, so that the same tables serve every database.
 """
 
-from sqlalchemy import Boolean, Column, Float, Integer, MetaData, String, Table, Text
+import re
+
+from msgspec import Struct
 
 # Raised with every change of the tables; a store with a higher one was written by a newer program.
 VERSION = 6
 
-METADATA = MetaData()
+# Columns that are true or false, in whichever table.
+TRUTH_COLUMNS = frozenset({"protected"})
 
-META = Table(
-    "meta",
-    METADATA,
-    Column("key", String, primary_key=True),
-    Column("value", String, nullable=False),
-)
+
+class Table(Struct, frozen=True):
+    """A table: its name, its columns in their order, the statement that makes it, and one that adds a row."""
+
+    name: str
+    columns: tuple[str, ...]
+    create: str
+    insert: str
+
+    @property
+    def select(self) -> str:
+        """The beginning of a query for all columns, in their order."""
+        return f"SELECT {', '.join(self.columns)} FROM {self.name}"
+
+
+def table(sql: str) -> Table:
+    """Return the table that a statement makes; each column in a line of its own, with NOT NULL."""
+    create = re.sub(r" *--.*", "", sql).strip()
+    name = create.removeprefix("CREATE TABLE ").partition(" ")[0]
+    columns = tuple(re.findall(r"^\s+(\w+) [A-Z]+ NOT NULL", create, re.MULTILINE))
+    return known_table(name, columns, create)
+
+
+def known_table(name: str, columns: tuple[str, ...], create: str = "") -> Table:
+    """Return a table with these columns, which is there already."""
+    values = ", ".join(f":{column}" for column in columns)
+    return Table(name, columns, create, f"INSERT INTO {name} ({', '.join(columns)}) VALUES ({values})")
+
+
+META = table("""
+CREATE TABLE meta (
+    key VARCHAR NOT NULL,
+    value VARCHAR NOT NULL,
+    PRIMARY KEY (key)
+)""")
 
 # The workspace's id is part of the key and its alias is not: an alias that is pointed at another workspace,
 # and later back again, finds what it owned there; one that is spelt anew finds what the old one owned.
-ENTITIES = Table(
-    "entities",
-    METADATA,
-    Column("origin", String, primary_key=True),
-    Column("stack", String, primary_key=True),
-    Column("workspace_id", String, primary_key=True),
-    Column("address", String, primary_key=True),  # without the alias: contact/jane-doe
-    Column("remote_id", String, nullable=False),
-    Column("parent_id", String, nullable=False),
-    Column("sent", Text, nullable=False),
-    Column("shown", Text, nullable=False),
-    Column("modified", String, nullable=False),
-    Column("protected", Boolean, nullable=False),
-    Column("adopted", String, nullable=False),  # empty: we made it; else when it was adopted, or `unknown`
-    Column("earlier", Text, nullable=False),  # ids of what we made before under this address, a JSON list
-    Column("flaps", Text, nullable=False),  # fields that others keep writing: path -> times, since, last
-    Column("updated_at", String, nullable=False),
-    Column("run", String, nullable=False),
-)
+ENTITIES = table("""
+CREATE TABLE entities (
+    origin VARCHAR NOT NULL,
+    stack VARCHAR NOT NULL,
+    workspace_id VARCHAR NOT NULL,
+    address VARCHAR NOT NULL,     -- without the alias: contact/jane-doe
+    remote_id VARCHAR NOT NULL,
+    parent_id VARCHAR NOT NULL,
+    sent TEXT NOT NULL,
+    shown TEXT NOT NULL,
+    modified VARCHAR NOT NULL,
+    protected BOOLEAN NOT NULL,
+    adopted VARCHAR NOT NULL,     -- empty: we made it; else when it was adopted, or `unknown`
+    earlier TEXT NOT NULL,        -- ids of what we made before under this address, a JSON list
+    flaps TEXT NOT NULL,          -- fields that others keep writing: path -> times, since, last
+    updated_at VARCHAR NOT NULL,
+    run VARCHAR NOT NULL,
+    PRIMARY KEY (origin, stack, workspace_id, address)
+)""")
 
-WORKSPACES = Table(
-    "workspaces",
-    METADATA,
-    Column("origin", String, primary_key=True),
-    Column("stack", String, primary_key=True),
-    Column("workspace_id", String, primary_key=True),
-    Column("alias", String, primary_key=True),
-    Column("number", Integer, nullable=False),  # rises with every change of an alias: the highest is the last
-    Column("applied", String, nullable=False),  # when a whole apply of it ended last; empty: never
-)
+WORKSPACES = table("""
+CREATE TABLE workspaces (
+    origin VARCHAR NOT NULL,
+    stack VARCHAR NOT NULL,
+    workspace_id VARCHAR NOT NULL,
+    alias VARCHAR NOT NULL,
+    number INTEGER NOT NULL,      -- rises with every change of an alias: the highest is the last
+    applied VARCHAR NOT NULL,     -- when a whole apply of it ended last; empty: never
+    PRIMARY KEY (origin, stack, workspace_id, alias)
+)""")
 
-LOCKS = Table(
-    "locks",
-    METADATA,
-    Column("origin", String, primary_key=True),
-    Column("stack", String, primary_key=True),
-    Column("counter", Integer, nullable=False),  # how often it was taken
-    Column("nonce", String, nullable=False),  # empty: free
-    Column("run", String, nullable=False),
-    Column("holder", String, nullable=False),
-    Column("seat", String, nullable=False),
-    Column("pid", Integer, nullable=False),
-    Column("since", String, nullable=False),
-    Column("expires", String, nullable=False),
-)
+LOCKS = table("""
+CREATE TABLE locks (
+    origin VARCHAR NOT NULL,
+    stack VARCHAR NOT NULL,
+    counter INTEGER NOT NULL,     -- how often it was taken
+    nonce VARCHAR NOT NULL,       -- empty: free
+    run VARCHAR NOT NULL,
+    holder VARCHAR NOT NULL,
+    seat VARCHAR NOT NULL,
+    pid INTEGER NOT NULL,
+    since VARCHAR NOT NULL,
+    expires VARCHAR NOT NULL,
+    PRIMARY KEY (origin, stack)
+)""")
 
-RUNS = Table(
-    "runs",
-    METADATA,
-    Column("run", String, primary_key=True),
-    Column("origin", String, nullable=False),
-    Column("stack", String, nullable=False),
-    Column("number", Integer, nullable=False),  # rises with every run of an origin and stack
-    Column("command", String, nullable=False),
-    Column("fingerprint", String, nullable=False),
-    Column("started_at", String, nullable=False),
-    Column("ended_at", String, nullable=False),
-    Column("outcome", String, nullable=False),
-    Column("exit_code", Integer, nullable=False),
-    Column("counts", Text, nullable=False),
-    Column("who", String, nullable=False),
-    Column("context", Text, nullable=False),
-    Column("plan", Text, nullable=False),  # empty when nothing of it is left to do or to settle
-    Column("consent", Text, nullable=False),
-)
+RUNS = table("""
+CREATE TABLE runs (
+    run VARCHAR NOT NULL,
+    origin VARCHAR NOT NULL,
+    stack VARCHAR NOT NULL,
+    number INTEGER NOT NULL,      -- rises with every run of an origin and stack
+    command VARCHAR NOT NULL,
+    fingerprint VARCHAR NOT NULL,
+    started_at VARCHAR NOT NULL,
+    ended_at VARCHAR NOT NULL,
+    outcome VARCHAR NOT NULL,
+    exit_code INTEGER NOT NULL,
+    counts TEXT NOT NULL,
+    who VARCHAR NOT NULL,
+    context TEXT NOT NULL,
+    plan TEXT NOT NULL,           -- empty when nothing of it is left to do or to settle
+    consent TEXT NOT NULL,
+    PRIMARY KEY (run)
+)""")
 
 # One row for each address that a run writes: a second try takes the place of the first, whose end is known.
-JOURNAL = Table(
-    "journal",
-    METADATA,
-    Column("origin", String, primary_key=True),
-    Column("stack", String, primary_key=True),
-    Column("run", String, primary_key=True),
-    Column("address", String, primary_key=True),  # with the alias that the run knew
-    Column("workspace_id", String, nullable=False),  # `unknown` where an older version wrote the row
-    Column("action", String, nullable=False),
-    Column("remote_id", String, nullable=False),
-    Column("parent_id", String, nullable=False),
-    Column("at", String, nullable=False),
-    Column("until", String, nullable=False),
-    Column("ending", String, nullable=False),  # empty: open
-    Column("counter", Integer, nullable=False),  # of the lock it was written under
-)
+JOURNAL = table("""
+CREATE TABLE journal (
+    origin VARCHAR NOT NULL,
+    stack VARCHAR NOT NULL,
+    run VARCHAR NOT NULL,
+    address VARCHAR NOT NULL,     -- with the alias that the run knew
+    workspace_id VARCHAR NOT NULL, -- `unknown` where an older version wrote the row
+    action VARCHAR NOT NULL,
+    remote_id VARCHAR NOT NULL,
+    parent_id VARCHAR NOT NULL,
+    at VARCHAR NOT NULL,
+    until VARCHAR NOT NULL,
+    ending VARCHAR NOT NULL,      -- empty: open
+    counter INTEGER NOT NULL,     -- of the lock it was written under
+    PRIMARY KEY (origin, stack, run, address)
+)""")
 
-AUDIT = Table(
-    "audit",
-    METADATA,
-    Column("origin", String, primary_key=True),
-    Column("stack", String, primary_key=True),
-    Column("number", Integer, primary_key=True),
-    Column("body", Text, nullable=False),  # the entry as canonical JSON, without its own hash
-    Column("hash", String, nullable=False),
-)
+AUDIT = table("""
+CREATE TABLE audit (
+    origin VARCHAR NOT NULL,
+    stack VARCHAR NOT NULL,
+    number INTEGER NOT NULL,
+    body TEXT NOT NULL,           -- the entry as canonical JSON, without its own hash
+    hash VARCHAR NOT NULL,
+    PRIMARY KEY (origin, stack, number)
+)""")
 
-PACES = Table(
-    "paces",
-    METADATA,
-    Column("credential", String, primary_key=True),  # a keyed hash
-    Column("rate", Float, nullable=False),  # turns a second, now
-    Column("changed_at", Float, nullable=False),  # the store's clock, in seconds; it grows from here on
-    Column("next_at", Float, nullable=False),  # the same; no turn begins before
-    Column("seen_at", Float, nullable=False),  # the same; when it was last asked for turns
-)
+PACES = table("""
+CREATE TABLE paces (
+    credential VARCHAR NOT NULL,  -- a keyed hash
+    rate FLOAT NOT NULL,          -- turns a second, now
+    changed_at FLOAT NOT NULL,    -- the store's clock, in seconds; it grows from here on
+    next_at FLOAT NOT NULL,       -- the same; no turn begins before
+    seen_at FLOAT NOT NULL,       -- the same; when it was last asked for turns
+    PRIMARY KEY (credential)
+)""")
 
-SEALS = Table(
-    "seals",
-    METADATA,
-    Column("origin", String, primary_key=True),
-    Column("stack", String, primary_key=True),
-    Column("name", String, primary_key=True),  # of the table
-    Column("number", Integer, nullable=False),  # of rows; of the audit's last entry; the lock's counter
-    Column("digest", String, nullable=False),  # of all rows together; the hash of the audit's last entry
-)
+SEALS = table("""
+CREATE TABLE seals (
+    origin VARCHAR NOT NULL,
+    stack VARCHAR NOT NULL,
+    name VARCHAR NOT NULL,        -- of the table
+    number INTEGER NOT NULL,      -- of rows; of the audit's last entry; the lock's counter
+    digest VARCHAR NOT NULL,      -- of all rows together; the hash of the audit's last entry
+    PRIMARY KEY (origin, stack, name)
+)""")
 
 # Written at the end of a run, replaced as a whole. It holds no fact that is nowhere else: nothing seals it.
-PROOFS = Table(
-    "proofs",
-    METADATA,
-    Column("origin", String, primary_key=True),
-    Column("stack", String, primary_key=True),
-    Column("workspace_id", String, primary_key=True),
-    Column("part", Integer, primary_key=True),  # its number, from 0
-    Column("proof", String, nullable=False),
-)
+PROOFS = table("""
+CREATE TABLE proofs (
+    origin VARCHAR NOT NULL,
+    stack VARCHAR NOT NULL,
+    workspace_id VARCHAR NOT NULL,
+    part INTEGER NOT NULL,        -- its number, from 0
+    proof VARCHAR NOT NULL,
+    PRIMARY KEY (origin, stack, workspace_id, part)
+)""")
 
-PLANS_USED = Table(
-    "plans_used",
-    METADATA,
-    Column("salt", String, primary_key=True),
-    Column("run", String, nullable=False),
-    Column("used_at", String, nullable=False),
-)
+PLANS_USED = table("""
+CREATE TABLE plans_used (
+    salt VARCHAR NOT NULL,
+    run VARCHAR NOT NULL,
+    used_at VARCHAR NOT NULL,
+    PRIMARY KEY (salt)
+)""")
 
 # Of a run that ended a lost ticket may still stand at the service. A row that is missing costs a wait.
-TICKETS = Table(
-    "tickets",
-    METADATA,
-    Column("origin", String, primary_key=True),
-    Column("stack", String, primary_key=True),
-    Column("run", String, primary_key=True),
-    Column("drawn_at", String, nullable=False),
-)
+TICKETS = table("""
+CREATE TABLE tickets (
+    origin VARCHAR NOT NULL,
+    stack VARCHAR NOT NULL,
+    run VARCHAR NOT NULL,
+    drawn_at VARCHAR NOT NULL,
+    PRIMARY KEY (origin, stack, run)
+)""")
 
 # Kept for 90 days. Nothing is written to the service because of it, so nothing seals it.
-DELETED = Table(
-    "deleted",
-    METADATA,
-    Column("origin", String, primary_key=True),
-    Column("stack", String, primary_key=True),
-    Column("workspace_id", String, primary_key=True),
-    Column("address", String, primary_key=True),
-    Column("remote_id", String, primary_key=True),
-    Column("identities", Text, nullable=False),  # name of the identity -> its digest under the salt, as JSON
-    Column("run", String, nullable=False),
-    Column("deleted_at", String, nullable=False),
+DELETED = table("""
+CREATE TABLE deleted (
+    origin VARCHAR NOT NULL,
+    stack VARCHAR NOT NULL,
+    workspace_id VARCHAR NOT NULL,
+    address VARCHAR NOT NULL,
+    remote_id VARCHAR NOT NULL,
+    identities TEXT NOT NULL,     -- name of the identity -> its digest under the salt, as JSON
+    run VARCHAR NOT NULL,
+    deleted_at VARCHAR NOT NULL,
+    PRIMARY KEY (origin, stack, workspace_id, address, remote_id)
+)""")
+
+TABLES = (
+    *(META, ENTITIES, WORKSPACES, LOCKS, RUNS, JOURNAL, AUDIT),
+    *(PACES, SEALS, PROOFS, PLANS_USED, TICKETS, DELETED),
 )

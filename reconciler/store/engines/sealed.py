@@ -13,28 +13,16 @@ that an older row does not pass for a lock that is free.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from operator import itemgetter
 from typing import Any, NoReturn, TypeVar
 
 import msgspec
-from sqlalchemy import (
-    BindParameter,
-    Column,
-    ColumnElement,
-    Connection,
-    Delete,
-    Row,
-    Select,
-    Table,
-    Update,
-    bindparam,
-    select,
-)
 
 from reconciler.errors import CorruptRecord
-from reconciler.store.engines.schema import SEALS
+from reconciler.store.engines.adapter import Connection, Row, Values
+from reconciler.store.engines.schema import SEALS, Table
 from reconciler.store.lost import RESTORE
 from reconciler.store.owner import Owner
 
@@ -42,8 +30,9 @@ T = TypeVar("T")
 # A condition: columns by name, each with the value that it has, or with a list of which it has one. At most
 # one of them has a list.
 Where = Mapping[str, str | list[str]]
-Found = Row[*tuple[Any, ...]]
 _Shape = tuple[tuple[str, bool], ...]
+
+OWNED = "origin = :origin AND stack = :stack"  # the condition for the rows of an owner: `Owner.key`
 
 _octets = 16  # of a digest
 _all = 1 << (8 * _octets)
@@ -51,14 +40,8 @@ values_max = 5_000  # values in one statement: SQLite takes 32,766, PostgreSQL 6
 
 _encode = msgspec.msgpack.Encoder().encode
 
-# Statements are built once: every writing transaction runs them, and running one costs less than building it.
-_OWNER = (SEALS.c.origin == bindparam("of_origin"), SEALS.c.stack == bindparam("of_stack"))
-_READ = select(SEALS.c.name, SEALS.c.number, SEALS.c.digest).where(*_OWNER)
-_CHANGE = (
-    SEALS.update()
-    .where(*_OWNER, SEALS.c.name == bindparam("of_name"))
-    .values(number=bindparam("now_number"), digest=bindparam("now_digest"))
-)
+_READ = f"SELECT name, number, digest FROM seals WHERE {OWNED}"
+_CHANGE = f"UPDATE seals SET number = :number, digest = :digest WHERE {OWNED} AND name = :name"
 
 
 class Seal(msgspec.Struct, frozen=True):
@@ -94,32 +77,35 @@ class Seals:
         self, table: Table, *, gone: Iterable[Where] = (), come: Sequence[Mapping[str, Any]] = ()
     ) -> None:
         """Remove the owner's rows that one of the conditions fits, then add others, with all columns."""
-        removed: list[Found] = []
+        removed: list[Row] = []
         for where in (some for every in gone for some in _parts(every, self._at_once)):
-            select_, delete = _statements(table, _shape(where))
-            found = self.connection.execute(select_, self._values(where)).all()
+            condition = _condition(_shape(where))
+            values = self._values(where)
+            found = self.connection.execute(f"{_selected(table)} WHERE {condition}", values).all()
             if found:
-                self.connection.execute(delete, self._values(where))
+                self.connection.execute(f"DELETE FROM {table.name} WHERE {condition}", values)
                 removed += found
         if come:
-            self.connection.execute(table.insert(), come)
-        names = [column.name for column in _columns(table)]
+            self.connection.execute_many(table.insert, come)
+        names = _columns(table)
         self._adjust(table, map(_digest, removed), (_digest(row[name] for name in names) for row in come))
 
     def change(self, table: Table, where: Where, values: Mapping[str, object]) -> None:
         """Give the owner's rows that the condition fits other values."""
         now = {f"now_{name}": value for name, value in values.items()}
+        changes = ", ".join(f"{name} = :now_{name}" for name in values)
         for some in _parts(where, self._at_once):
-            select_, _ = _statements(table, _shape(some))
-            found = self.connection.execute(select_, self._values(some)).all()
+            condition = _condition(_shape(some))
+            found = self.connection.execute(f"{_selected(table)} WHERE {condition}", self._values(some)).all()
             if found:
-                update = _update(table, _shape(some), tuple(values))
+                update = f"UPDATE {table.name} SET {changes} WHERE {condition}"
                 self.connection.execute(update, {**self._values(some), **now})
-                # `_mapping` is the public name for a row as a mapping.
-                changed = ({**row._mapping, **values}.values() for row in found)  # noqa: SLF001 - see above
+                changed = (
+                    ({**dict(zip(_columns(table), row, strict=True)), **values}).values() for row in found
+                )
                 self._adjust(table, map(_digest, found), map(_digest, changed))
 
-    def check(self, table: Table, found: Iterable[Found]) -> None:
+    def check(self, table: Table, found: Iterable[Row]) -> None:
         """Return where these, all rows of the owner as they are now, are those of the seal.
 
         Raises CorruptRecord.
@@ -128,32 +114,24 @@ class Seals:
 
     def make(self, table: Table) -> None:
         """Seal the rows as they are now."""
-        found = self.connection.execute(rows(table, self.owner)).all()
+        found = self.connection.execute(rows(table), self.owner.key()).all()
         self.put(table, Seal(len(found), _hexadecimal(sum(map(_digest, found)))))
 
     def save(self) -> None:
         """Write the seals that have changed."""
         changed = {name: seal for name, seal in self._now.items() if seal != self._before.get(name)}
-        owner = {"of_origin": self.owner.origin, "of_stack": self.owner.stack}
-        known = [
-            {**owner, "of_name": name, "now_number": seal.number, "now_digest": seal.digest}
+        written = {
+            name: {**self.owner.key(), "name": name, "number": seal.number, "digest": seal.digest}
             for name, seal in changed.items()
-            if name in self._before
-        ]
-        new = [
-            {**self.owner.key(), "name": name, "number": seal.number, "digest": seal.digest}
-            for name, seal in changed.items()
-            if name not in self._before
-        ]
-        if known:
-            self.connection.execute(_CHANGE, known)
-        if new:
-            self.connection.execute(SEALS.insert(), new)
+        }
+        if known := [row for name, row in written.items() if name in self._before]:
+            self.connection.execute_many(_CHANGE, known)
+        if new := [row for name, row in written.items() if name not in self._before]:
+            self.connection.execute_many(SEALS.insert, new)
         self._before = dict(self._now)
 
-    def _values(self, where: Where) -> dict[str, object]:
-        owner: Where = {"origin": self.owner.origin, "stack": self.owner.stack}
-        return {f"of_{name}": value for name, value in {**owner, **where}.items()}
+    def _values(self, where: Where) -> Values:
+        return {**self.owner.key(), **where}
 
     def _adjust(self, table: Table, gone: Iterable[int], come: Iterable[int]) -> None:
         minus, plus = list(gone), list(come)
@@ -176,39 +154,35 @@ def writing(connection: Connection, owner: Owner, work: Callable[[Seals], T]) ->
     return done
 
 
-@lru_cache(maxsize=64)
-def rows(table: Table, owner: Owner) -> Select[*tuple[Any, ...]]:
-    """Return the query for every row of an owner, with all columns but its own two: what `check` is given."""
-    return select(*_columns(table)).where(*of(table, owner))
+def rows(table: Table) -> str:
+    """Return the query for every row of an owner, with all columns but its own two: what `check` is given.
+
+    Its values are `Owner.key`.
+    """
+    return f"{_selected(table)} WHERE {OWNED}"
 
 
-def picked(table: Table, *names: str) -> Callable[[Found], tuple[Any, ...]]:
-    """Return what takes these columns out of a row of `rows`; quicker than by name, for thousands of rows."""
-    known = [column.name for column in _columns(table)]
-    return itemgetter(*(known.index(name) for name in names))
+def picked(table: Table, *names: str) -> Callable[[Row], tuple[Any, ...]]:
+    """Return what takes these columns out of a row of `rows`."""
+    return itemgetter(*(_columns(table).index(name) for name in names))
 
 
-@lru_cache(maxsize=64)
-def of(table: Table, owner: Owner) -> tuple[ColumnElement[bool], ...]:
-    """Return the condition for the rows of an owner."""
-    return (table.c.origin == owner.origin, table.c.stack == owner.stack)
-
-
-def check(connection: Connection, table: Table, owner: Owner, found: Iterable[Found]) -> None:
+def check(connection: Connection, table: Table, owner: Owner, found: Iterable[Row]) -> None:
     """Return where these, all rows of the owner, are the ones that were written. Raises CorruptRecord."""
     _compare(table, owner, seal(connection, table, owner), found)
 
 
 def origins(connection: Connection, table: Table, stack: str) -> tuple[str, ...]:
     """Return every origin that has rows of a table for this stack, or a seal that says so."""
-    rows_ = select(table.c.origin).where(table.c.stack == stack)
-    seals = select(SEALS.c.origin).where(SEALS.c.stack == stack, SEALS.c.name == table.name)
-    return tuple(sorted(str(origin) for (origin,) in connection.execute(rows_.union(seals))))
+    rows_ = f"SELECT origin FROM {table.name} WHERE stack = :stack"
+    seals = "SELECT origin FROM seals WHERE stack = :stack AND name = :name"
+    found = connection.execute(f"{rows_} UNION {seals}", {"stack": stack, "name": table.name})
+    return tuple(sorted(str(origin) for (origin,) in found))
 
 
 def read(connection: Connection, owner: Owner) -> dict[str, Seal]:
     """Return the seals of an owner as they are stored, by the name of their table."""
-    found = connection.execute(_READ, {"of_origin": owner.origin, "of_stack": owner.stack})
+    found = connection.execute(_READ, owner.key())
     return {name: Seal(number, digest) for name, number, digest in found}
 
 
@@ -224,7 +198,7 @@ def broken(table: Table, owner: Owner, what: str) -> NoReturn:
     )
 
 
-def _compare(table: Table, owner: Owner, sealed: Seal, found: Iterable[Found]) -> None:
+def _compare(table: Table, owner: Owner, sealed: Seal, found: Iterable[Row]) -> None:
     digests = [_digest(row) for row in found]
     if sealed.number != len(digests):
         broken(table, owner, f"it holds {len(digests)} rows, and {sealed.number} were written")
@@ -239,12 +213,16 @@ def _checked(table: Table, owner: Owner, seals: Mapping[str, Seal]) -> Seal:
     return found
 
 
-@lru_cache(maxsize=32)  # of ours; migrations have some of their own
-def _columns(table: Table) -> tuple[Column[Any], ...]:
+@cache
+def _columns(table: Table) -> tuple[str, ...]:
     # In an order that does not depend on how a table came to its columns. Rows are looked for by the two that
     # name the owner: a row whose owner has changed is missing from one sum, and too many in another.
-    every = sorted(table.columns, key=lambda column: column.name)
-    return tuple(column for column in every if column.name not in Owner.__struct_fields__)
+    return tuple(sorted(set(table.columns) - set(Owner.__struct_fields__)))
+
+
+@cache
+def _selected(table: Table) -> str:
+    return f"SELECT {', '.join(_columns(table))} FROM {table.name}"
 
 
 def _parts(where: Where, at_once: int) -> Iterator[Where]:
@@ -263,25 +241,11 @@ def _shape(where: Where) -> _Shape:
 
 
 @lru_cache(maxsize=64)
-def _statements(table: Table, shape: _Shape) -> tuple[Select[*tuple[Any, ...]], Delete]:
-    """Return how to look at the owner's rows that a condition of this shape fits, and how to remove them."""
-    where = _conditions(table, shape)
-    return select(*_columns(table)).where(*where), table.delete().where(*where)
-
-
-@lru_cache(maxsize=64)
-def _update(table: Table, shape: _Shape, names: tuple[str, ...]) -> Update:
-    now: dict[str, BindParameter[Any]] = {name: bindparam(f"now_{name}") for name in names}
-    return table.update().where(*_conditions(table, shape)).values(now)
-
-
-def _conditions(table: Table, shape: _Shape) -> list[ColumnElement[bool]]:
-    return [
-        table.c[name].in_(bindparam(f"of_{name}", expanding=True))
-        if many
-        else table.c[name] == bindparam(f"of_{name}")
-        for name, many in (("origin", False), ("stack", False), *shape)
-    ]
+def _condition(shape: _Shape) -> str:
+    """Return the condition of this shape for the owner's rows."""
+    return " AND ".join(
+        [OWNED, *(f"{name} IN (:{name})" if many else f"{name} = :{name}" for name, many in shape)]
+    )
 
 
 def _digest(values: Iterable[object]) -> int:

@@ -1,4 +1,4 @@
-"""Everything that only SQLite needs: the file and its rights, the connection, the words for its errors.
+"""Everything that only SQLite needs: the file and its rights, its connections, what its errors mean.
 
 What is stored, and every statement, is elsewhere and portable.
 """
@@ -7,21 +7,18 @@ import os
 import sqlite3
 import stat
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
 from datetime import datetime
-from functools import cache
 from pathlib import Path
 from time import monotonic, sleep
-from typing import cast
 from urllib.parse import quote
-
-from sqlalchemy import Connection, Engine, QueuePool, create_engine, event, util
-from sqlalchemy.exc import DBAPIError
 
 from reconciler.errors import StoreError
 from reconciler.private_cache import make_private_folder
 from reconciler.store import marker
+from reconciler.store.engines.adapter import Connection, Mode, Observer, Pool, Result, Row, Values
+from reconciler.store.engines.schema import TRUTH_COLUMNS
 from reconciler.store.lost import RESTORE, missing, replaced
 
 # How long a statement waits for another process that is writing. Seconds: a commit takes
@@ -60,7 +57,7 @@ class File:
     """A database in one file of this machine."""
 
     shared = False
-    schema = None  # there is but one place for tables
+    errors = (sqlite3.Error,)
 
     def __init__(self, path: Path) -> None:
         self.name = str(path)
@@ -86,11 +83,11 @@ class File:
             ) from error
         return True
 
-    def engine(self, *, writing: bool) -> Engine:
-        """Return an engine; to write, the file is made where there is none. Raises StoreError."""
+    def pool(self, *, writing: bool) -> Pool:
+        """Return its connections; to write, the file is made where there is none. Raises StoreError."""
         if writing:
             prepare(self._path)
-        return connect(self._path, writing=writing)
+        return Pool(_opener(self._path, writing=writing), idle_max=5, open_max=15)
 
     def recognize(self, connection: Connection, salt: str) -> str:
         """Return why this file may lack what was written to it later, or "". Raises StoreError."""
@@ -105,14 +102,15 @@ class File:
         if said.id != marker.store_id(salt):
             raise missing(self._path, marker.marker_of(self._path), "another one")
         self._marked = said.number
-        return _OLDER if _generation(connection) < said.number else ""
+        return _OLDER if _of_file(connection).read_generation() < said.number else ""
 
     def accept(self, connection: Connection, salt: str) -> None:
         """Take the file as it is: the marker follows it again from now on."""
+        file = _of_file(connection)
         said = marker.read(self._path)
         ahead = said.number if said is not None and said.id == marker.store_id(salt) else 0
-        _set_generation(connection, max(ahead, _generation(connection)) + 1)
-        _held(connection).accepted = True
+        file.set_generation(max(ahead, file.read_generation()) + 1)
+        file.accepted = True
 
     def mark(self, salt: str) -> None:
         """Write the marker beside the file where there is none yet."""
@@ -121,43 +119,40 @@ class File:
 
     def begins(self, connection: Connection) -> None:
         """Refuse to write to a file that is not the one at its path any more."""
-        held = _held(connection)
-        held.check()
+        file = _of_file(connection)
+        file.check()
         self._check_pages(connection)
-        held.changes, held.generation, held.accepted = held.total_changes, 0, False
+        file.changes, file.generation, file.accepted = file.raw.total_changes, 0, False
 
     def check_pages(self, connection: Connection) -> None:
         """Raise StoreError where pages or indexes do not hold together."""
-        found = str(_told(connection, "PRAGMA integrity_check(1)").fetchone()[0])
-        if found != "ok":
-            raise StoreError(
-                f"the store {self.name}: it is damaged: its pages do not hold together.", next=RESTORE
-            )
+        if connection.execute("PRAGMA integrity_check(1)").scalar() != "ok":
+            raise self._torn()
 
-    def scrub(self, engine: Engine) -> None:
+    def scrub(self, pool: Pool) -> None:
         """Write the file anew, without what was deleted from it before deleted content was overwritten."""
-        with engine.execution_options(transaction=False).connect() as connection:
+        with pool.connection() as connection:
             self._check_pages(connection)  # what cannot be read would be left out
-            connection.exec_driver_sql("PRAGMA temp_store = MEMORY")  # no copy in a folder for passing files
-            connection.exec_driver_sql("VACUUM")
-            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+            connection.execute("PRAGMA temp_store = MEMORY")  # no copy in a folder for passing files
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").all()
 
     def ends(self, connection: Connection) -> None:
         """Count the generation up where any row was changed."""
-        held = _held(connection)
-        if held.accepted or held.total_changes != held.changes:
-            held.generation = _generation(connection) + 1
-            _set_generation(connection, held.generation)
+        file = _of_file(connection)
+        if file.accepted or file.raw.total_changes != file.changes:
+            file.generation = file.read_generation() + 1
+            file.set_generation(file.generation)
 
     def committed(self, connection: Connection, salt: str) -> None:
         """Refuse to believe a commit to a file that is not at its path any more; let the marker follow."""
-        held = _held(connection)
-        held.check()
-        if held.accepted:
+        file = _of_file(connection)
+        file.check()
+        if file.accepted:
             self._marked = 0
-        if salt and held.generation > self._marked:
-            marker.follow(self._path, salt, held.generation)
-            self._marked = held.generation
+        if salt and file.generation > self._marked:
+            marker.follow(self._path, salt, file.generation)
+            self._marked = file.generation
 
     def _check_pages(self, connection: Connection) -> None:
         """Raise StoreError where the pages do not hold together; looked at once.
@@ -167,15 +162,21 @@ class File:
         """
         if self._whole:
             return
-        if connection.exec_driver_sql("PRAGMA quick_check(1)").scalar() != "ok":
-            raise StoreError(
-                f"the store {self.name}: it is damaged: its pages do not hold together.", next=RESTORE
-            )
+        if connection.execute("PRAGMA quick_check(1)").scalar() != "ok":
+            raise self._torn()
         self._whole = True
 
-    def options(self, *, writing: bool) -> Mapping[str, object]:
-        """Return what a transaction has to be: a look at one moment, or the one that writes."""
-        return {"writing": writing}
+    def _torn(self) -> StoreError:
+        return StoreError(
+            f"the store {self.name}: it is damaged: its pages do not hold together.", next=RESTORE
+        )
+
+    def tables(self, connection: Connection) -> list[str]:
+        """Return the names of the tables that are there."""
+        query = (
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT GLOB 'sqlite_*' ORDER BY name"
+        )
+        return [str(name) for (name,) in connection.execute(query)]
 
     def make_room(self, connection: Connection) -> None:
         """Nothing has to be made before the tables."""
@@ -237,38 +238,6 @@ def prepare(path: Path) -> None:
     os.close(descriptor)
 
 
-def connect(path: Path, *, writing: bool) -> Engine:
-    """Return an engine for an existing file; it never creates one. Reading leaves nothing behind."""
-    first = _first_engine()
-    opener = _opener(path, writing=writing)
-    engine = Engine(
-        QueuePool(opener, dialect=first.dialect),  # type: ignore[arg-type]  # the protocol wants less than it says
-        first.dialect,
-        first.url,
-        hide_parameters=True,  # parameters are people's data, and errors end up in logs
-        execution_options={"compiled_cache": _compiled},
-    )
-    event.listen(engine, "begin", _begin)
-    return engine
-
-
-# Statements as text of SQL, by statement and dialect: all engines of a process have both in common. To write
-# each statement anew for each of them took a third of the time of a short run. No value is in it. There are
-# some 60 of them; the limit is for one that is made of values, should there ever be any.
-compiled_max = 500
-_compiled: util.LRUCache[object, object] = util.LRUCache(compiled_max, threshold=0)
-
-
-@cache
-def _first_engine() -> Engine:
-    """Return an engine that has asked SQLite for its version; others take over what it knows."""
-    engine = create_engine("sqlite://")
-    with engine.connect():
-        pass
-    engine.dispose()
-    return engine
-
-
 def meaning(
     error: BaseException | None, *, elsewhere: str = "set `store` to another file"
 ) -> tuple[str, str]:
@@ -282,37 +251,96 @@ def meaning(
     return f"it cannot be used ({name or type(error).__name__})", "check the file and its folder"
 
 
-class _Held(sqlite3.Connection):
+class FileConnection(Connection):
     """A connection, and the file that it has opened: its device and inode, and those of the log beside it.
 
     SQLite goes on with an open file that nobody else can find any more. What it commits there is lost for
     every other process, and for us when we end.
     """
 
-    path = Path()
-    log_path = Path()  # where the links of `path` led when it was opened: SQLite does not follow them again
-    file: tuple[int, int] | None = None
-    log: tuple[int, int] | None = None
-    # Of the transaction under way: the rows changed before it, its generation, whether it accepts the file.
-    changes = 0
-    generation = 0
-    accepted = False
+    raw: sqlite3.Connection
+
+    def __init__(self, raw: sqlite3.Connection, observers: Sequence[Observer] = ()) -> None:
+        super().__init__(observers)
+        self.raw = raw
+        self._path = Path()
+        self._log_path = (
+            Path()
+        )  # where the links of the path led when it was opened: SQLite does not follow them again
+        self._file: tuple[int, int] | None = None
+        self._log: tuple[int, int] | None = None
+        # Of the transaction under way: rows changed before it, its generation, whether it accepts the file.
+        self.changes = 0
+        self.generation = 0
+        self.accepted = False
 
     def hold(self, path: Path, before: tuple[int, int] | None) -> None:
         """Remember what was opened, which was `before` when it began. Raises StoreError where it moved."""
-        self.path, self.log_path = path, _log_of(path)
-        self.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # opens the log, where there is one
-        self.file, self.log = before, _identity(self.log_path)
+        self._path, self._log_path = path, _log_of(path)
+        self.raw.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # opens the log, where there is one
+        self._file, self._log = before, _identity(self._log_path)
         self.check()
 
     def check(self) -> None:
         """Return where the files at the path are those that are open. Raises StoreError."""
-        if _identity(self.path) != self.file or (self.log and _identity(self.log_path) != self.log):
-            raise replaced(str(self.path))
+        if _identity(self._path) != self._file or (self._log and _identity(self._log_path) != self._log):
+            raise replaced(str(self._path))
+
+    def read_generation(self) -> int:
+        """Return how many commits have changed rows, as the file itself says."""
+        return int(self.raw.execute("PRAGMA user_version").fetchone()[0])
+
+    def set_generation(self, number: int) -> None:
+        """Write down how many there were. For a writing transaction."""
+        # Part of the transaction like any row; not a row, so that no table has to change for it.
+        self.raw.execute(f"PRAGMA user_version = {min(number, _generation_max):d}")
+
+    def text_as_bytes(self, column: str) -> str:
+        """Return the SQL for a column of text as its bytes."""
+        return f"CAST({column} AS BLOB)"
+
+    def is_alive(self) -> bool:
+        """True: a file does not go away by itself; `check` says whether it is still the same one."""
+        return True
+
+    def reset(self) -> bool:
+        """Undo what was begun and not committed. Raises sqlite3.Error."""
+        self.raw.rollback()
+        return True
+
+    @staticmethod
+    def _in_own_style(sql: str) -> str:
+        return sql
+
+    @staticmethod
+    def _mark(name: str) -> str:
+        return f":{name}"
+
+    def _execute(self, sql: str, values: Values | None) -> Result:
+        cursor = self.raw.execute(sql, values or {})
+        # SQLite has no type for what is true or false, and keeps 0 and 1: readers want what was written.
+        truths = [at for at, column in enumerate(cursor.description or ()) if column[0] in TRUTH_COLUMNS]
+        return Result(cursor, (_with_truths(row, truths) for row in cursor) if truths else None)
+
+    def _execute_many(self, sql: str, rows: Sequence[Values]) -> None:
+        self.raw.executemany(sql, rows)
+
+    def _stream(self, sql: str, values: Values) -> Iterator[Row]:
+        with closing(self.raw.execute(sql, values)) as cursor:
+            yield from cursor
+
+    def _begin(self, mode: Mode) -> None:
+        # A transaction that will write takes its turn at once: one that first read could not wait for it.
+        self.raw.execute("BEGIN" if mode == "reading" else "BEGIN IMMEDIATE")
 
 
-def _held(connection: Connection) -> _Held:
-    return cast("_Held", connection.connection.dbapi_connection)  # every connection is made by `_opener`
+def _with_truths(row: Row, truths: Sequence[int]) -> Row:
+    return tuple(bool(value) if at in truths and value is not None else value for at, value in enumerate(row))
+
+
+def _of_file(connection: Connection) -> FileConnection:
+    assert isinstance(connection, FileConnection), "made by `_opener`"  # noqa: S101 - our own mistake
+    return connection
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
@@ -328,28 +356,21 @@ def _log_of(path: Path) -> Path:
     return real.with_name(f"{real.name}-wal")
 
 
-def _generation(connection: Connection) -> int:
-    return int(_told(connection, "PRAGMA user_version").fetchone()[0])
+def _opener(path: Path, *, writing: bool) -> Callable[[Sequence[Observer]], FileConnection]:
+    """Return what opens an existing file; it never makes one. Reading leaves nothing behind."""
 
-
-def _set_generation(connection: Connection, number: int) -> None:
-    # Part of the transaction like any row; not a row, so that no table has to change for it.
-    _told(connection, f"PRAGMA user_version = {min(number, _generation_max):d}")
-
-
-def _opener(path: Path, *, writing: bool) -> Callable[[], sqlite3.Connection]:
-    def open_() -> sqlite3.Connection:
+    def open_(observers: Sequence[Observer]) -> FileConnection:
         mode, before = ("rw" if writing else _reading_mode(path)), _identity(path)
-        connection = sqlite3.connect(
+        raw = sqlite3.connect(
             f"file:{quote(str(path))}?mode={mode}",
             uri=True,
             timeout=busy_timeout_s,
-            isolation_level=None,  # transactions begin where `_begin_*` say so, not where the driver guesses
+            isolation_level=None,  # transactions begin where `_begin` says so, not where the driver guesses
             check_same_thread=False,  # the pool gives a connection to one thread at a time
-            factory=_Held,
         )
+        connection = FileConnection(raw, observers)
         try:
-            _tune(connection, writing=writing)
+            _tune(raw, writing=writing)
             if writing:
                 connection.hold(path, first.setdefault("file", before))
         except BaseException:
@@ -396,26 +417,3 @@ def _reading_mode(path: Path) -> str:
     if os.access(path.parent, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
         return "rw"
     return "ro" if Path(f"{path}-wal").exists() else "ro&immutable=1"
-
-
-def _begin(connection: Connection) -> None:
-    # A transaction that will write takes its turn at once: one that first read could not wait for it.
-    options = connection.get_execution_options()
-    if not options.get("transaction", True):
-        return
-    writes = options.get("writing", False)
-    _told(connection, "BEGIN IMMEDIATE" if writes else "BEGIN")
-
-
-def _told(connection: Connection, words: str) -> sqlite3.Cursor:
-    """Tell the driver these words; its errors are raised as those of every other statement.
-
-    A transaction is as many of them as statements. On the long way through the library a quarter of a
-    transaction's time went into words without a value and an answer of one number.
-    """
-    try:
-        return _held(connection).execute(words)
-    except sqlite3.Error as error:
-        raise DBAPIError.instance(
-            words, None, error, sqlite3.Error, hide_parameters=True, dialect=connection.dialect
-        ) from error

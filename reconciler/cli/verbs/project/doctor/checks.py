@@ -33,7 +33,7 @@ from reconciler.version import DISTRIBUTION, __version__
 OPEN_TO_OTHERS = 0o077
 
 _PACKAGE = "reconciler"  # of this program; as a distribution, the name of another project
-_LIBRARIES = ("httpx2", "sqlalchemy", "msgspec", "pyyaml", "jsonschema-rs", "rich")
+_LIBRARIES = ("httpx2", "msgspec", "pyyaml", "jsonschema-rs", "rich")
 
 # What other programs would heed. Session keys in a file, or credentials from one, are never ours to use.
 _NEVER_HEEDED = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSLKEYLOGFILE", "NETRC")
