@@ -16,9 +16,9 @@ from reconciler.core.exporting.recognizing import Advice, identity_advice
 from reconciler.engine.context import ReadContext
 from reconciler.engine.read_all import Whole, read_everything
 from reconciler.engine.targets import target_of
+from reconciler.manifest.drop_invalid import drop_invalid_entries
 from reconciler.manifest.flatten import list_known_fields
 from reconciler.manifest.load import extend_contact_schemas
-from reconciler.manifest.written.sieve import sieved
 from reconciler.model.kinds import KINDS, child_kinds
 from reconciler.model.snapshots import Desired, LiveEntity, Scope
 
@@ -99,7 +99,7 @@ def _sieved(
             for one in made.entries
             if one.address.kind in kinds and one.address.workspace == scope.workspace
         ]
-        passed = sieved(scope, mine, context.rules, extras)
+        passed = drop_invalid_entries(scope, mine, context.rules, extras)
         entries.append((scope, passed.entries))
         left += passed.left
     untold = tuple((scope, wholes[scope].untold) for scope in scopes if wholes[scope].untold)

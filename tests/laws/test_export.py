@@ -18,8 +18,7 @@ from reconciler.core.exporting.export import WHOLE, Exported
 from reconciler.engine.exporting import ExportResult, ExportWishes
 from reconciler.engine.progress import Reached
 from reconciler.errors import Rejected, Unavailable
-from reconciler.manifest.written.files import files_of, names_of
-from reconciler.manifest.written.merging import appended
+from reconciler.manifest.export import append_entries, build_export_files, list_scope_files
 from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Scope
 from reconciler.sandbox.app import SandboxConfig
@@ -117,7 +116,7 @@ def export(
     there = [one.name for one in folder.iterdir()] if folder.exists() else []
     for scope, entries in found.entries:
         grown = grow(folder, scope, entries, there)
-        for file in () if grown else files_of(scope, entries, there):
+        for file in () if grown else build_export_files(scope, entries, there):
             (folder / file.name).parent.mkdir(parents=True, exist_ok=True)
             (folder / file.name).write_bytes(file.data)
     world.environ = {
@@ -131,9 +130,9 @@ def export(
 
 def grow(folder: Path, scope: Scope, entries: Sequence[Exported], there: list[str]) -> bool:
     """Add the entries to a file of an earlier export, where they belong there."""
-    for name in names_of(scope, there) if entries else ():
+    for name in list_scope_files(scope, there) if entries else ():
         data = (folder / name).read_bytes()
-        after = appended(data, scope, entries)
+        after = append_entries(data, scope, entries)
         if after is not None:
             (folder / name).write_bytes(after)
             return True

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from manifest.layouts import manifest
 
-from reconciler.manifest.formatted.formatting import _unlike, formatted
+from reconciler.manifest.fmt import _find_unlike_paths, format_manifest
 from reconciler.parsing.tree import read_tree
 
 NOTE = re.compile(r"# note \d+")
@@ -20,11 +20,11 @@ def test_any_layout_is_formatted_and_means_the_same(seed: int) -> None:
     before = read_tree(data, "a.yaml")
     assume(not before.problems)
 
-    result = formatted(data, "a.yaml")
+    result = format_manifest(data, "a.yaml")
 
     assert result.problems == ()
     after = read_tree(result.data, "a.yaml")
     assert after.problems == ()
-    assert [*_unlike(before.value, after.value, ())] == []
+    assert [*_find_unlike_paths(before.value, after.value, ())] == []
     assert Counter(NOTE.findall(data.decode())) == Counter(NOTE.findall(result.data.decode()))
-    assert formatted(result.data, "a.yaml").data == result.data
+    assert format_manifest(result.data, "a.yaml").data == result.data

@@ -9,11 +9,14 @@ from hypothesis import strategies as st
 
 from reconciler.core.exporting.export import Exported
 from reconciler.manifest.entries import top_level_kinds
-from reconciler.manifest.formatted.difference import difference
-from reconciler.manifest.formatted.formatting import _difference, _lost, formatted
-from reconciler.manifest.formatted.order import body_keys
-from reconciler.manifest.written.files import files_of
-from reconciler.manifest.written.rosters import LEAST
+from reconciler.manifest.export import ROSTER_ROWS_MIN, build_export_files
+from reconciler.manifest.fmt import (
+    _find_difference,
+    _find_lost_comment,
+    diff_formatted,
+    format_manifest,
+    list_body_keys,
+)
 from reconciler.model.address import Address
 from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Scope
@@ -26,7 +29,7 @@ HEAD = "version: 1\nworkspace: ops\n"
 
 def form(text: str) -> str:
     """Return the canonical form of a text that has one."""
-    result = formatted(text.encode(), "ops.yaml")
+    result = format_manifest(text.encode(), "ops.yaml")
     assert result.problems == ()
     return result.data.decode()
 
@@ -38,14 +41,14 @@ def entry(body: str) -> str:
 
 def stays(text: str) -> None:
     """Refuse to change a text, and say why."""
-    result = formatted(text.encode(), "ops.yaml")
+    result = format_manifest(text.encode(), "ops.yaml")
     assert result.data == text.encode()
     assert result.problems
 
 
 def test_fields_stand_in_the_order_of_their_row() -> None:
     """As an export writes them, whatever the order was; what the program should do comes last."""
-    keys = body_keys("contact")
+    keys = list_body_keys("contact")
     text = entry("    meta: {tags: {b: x, a: z}, protect: true}\n    lastName: Doe\n    firstName: Jane\n")
     assert form(text) == entry(
         "    firstName: Jane\n    lastName: Doe\n    meta: {protect: true, tags: {b: x, a: z}}\n"
@@ -153,7 +156,7 @@ def test_texts_of_several_lines_keep_their_lines() -> None:
 def test_line_ends_stay_and_the_byte_order_mark_goes() -> None:
     """A file of Windows stays one; every line ends as the first one does."""
     text = entry("    firstName: 'Jane'\n    jobTitle: x").replace("\n", "\r\n")
-    result = formatted(text.encode("utf-8-sig"), "a.yaml")
+    result = format_manifest(text.encode("utf-8-sig"), "a.yaml")
     assert result.data.decode() == entry("    firstName: Jane\n    jobTitle: x\n").replace("\n", "\r\n")
 
 
@@ -191,7 +194,7 @@ def test_what_cannot_be_read_stays_as_it_is(text: str) -> None:
 def test_a_form_that_would_not_be_read_again_keeps_the_file_as_it_is() -> None:
     """A key over two lines can only be written with a question mark, which is not done."""
     text = entry('    custom:\n      ? "two\n        words"\n      : x\n')
-    result = formatted(text.encode(), "ops.yaml")
+    result = format_manifest(text.encode(), "ops.yaml")
     assert result.data == text.encode()
     (problem,) = result.problems
     assert "without a change of what it says; the file was left as it is" in problem.what
@@ -210,16 +213,18 @@ def test_every_difference_of_meaning_is_seen() -> None:
         "shape": f"{HEAD}tags: {{a: x, b: {{}}}}\nremoved: {{contacts: [a, b]}}\n",
         "broken": f"{HEAD}tags: {{\n",
     }
-    seen = {why for why, text in others.items() if _difference(before, read_tree(text.encode(), "a.yaml"))}
+    seen = {
+        why for why, text in others.items() if _find_difference(before, read_tree(text.encode(), "a.yaml"))
+    }
     assert seen == set(others)
     same = f"removed: {{contacts: [a, b]}}\n{HEAD}tags: {{a: x, b: y}}\n"
-    assert _difference(before, read_tree(same.encode(), "a.yaml")) is None
+    assert _find_difference(before, read_tree(same.encode(), "a.yaml")) is None
 
 
 def test_a_comment_that_is_not_there_any_more_is_seen() -> None:
-    assert _lost("a.yaml", ["# a", "# a"], f"# a\n{HEAD}")
-    assert _lost("a.yaml", [], f"# a\n{HEAD}")
-    assert _lost("a.yaml", ["# a"], f"# a\n{HEAD}") is None
+    assert _find_lost_comment("a.yaml", ["# a", "# a"], f"# a\n{HEAD}")
+    assert _find_lost_comment("a.yaml", [], f"# a\n{HEAD}")
+    assert _find_lost_comment("a.yaml", ["# a"], f"# a\n{HEAD}") is None
 
 
 texts = st.text(max_size=12).filter(lambda text: not UNFIT_CHARACTERS.search(text))
@@ -235,11 +240,11 @@ def test_what_an_export_writes_is_canonical(data: st.DataObject) -> None:
             paths += [f"{kind.custom}.{name}" for name in ("b", "a", "no", "0010")]
         if "messagingOptions" in kind.structured:
             paths += ["messagingOptions.sms.primary", "messagingOptions.email.enabled"]
-        count = data.draw(st.sampled_from([1, 2, LEAST]))
+        count = data.draw(st.sampled_from([1, 2, ROSTER_ROWS_MIN]))
         chosen = data.draw(
             st.dictionaries(st.sampled_from(paths), st.one_of(texts, st.booleans()), min_size=1)
         )
-        ignored = tuple(chosen)[: data.draw(st.integers(0, 2))] if count < LEAST else ()
+        ignored = tuple(chosen)[: data.draw(st.integers(0, 2))] if count < ROSTER_ROWS_MIN else ()
         entries = [
             Exported(
                 Address(f"{kind.name}/ops/n{number}"),
@@ -250,9 +255,9 @@ def test_what_an_export_writes_is_canonical(data: st.DataObject) -> None:
             )
             for number in range(count)
         ]
-        for file in files_of(Scope(kind.name, "ops"), entries):
+        for file in build_export_files(Scope(kind.name, "ops"), entries):
             if file.name.endswith(".yaml"):
-                result = formatted(file.data, file.name)
+                result = format_manifest(file.data, file.name)
                 assert result.problems == ()
                 assert result.data == file.data
 
@@ -261,7 +266,9 @@ def test_the_examples_are_canonical() -> None:
     """What people copy is what `fmt` would make of it."""
     files = [one for one in EXAMPLES.rglob("*.yaml") if "manifests" in one.parts]
     assert files
-    assert [one.name for one in files if formatted(one.read_bytes(), one.name).data != one.read_bytes()] == []
+    assert [
+        one.name for one in files if format_manifest(one.read_bytes(), one.name).data != one.read_bytes()
+    ] == []
 
 
 def test_secrets_do_not_stand_in_a_difference() -> None:
@@ -271,7 +278,7 @@ def test_secrets_do_not_stand_in_a_difference() -> None:
         f'    secretAnswer: "{secret}\n      {secret}"\n    password: {secret}\n    lastName: Doe\n'
         "    devices:\n      a: {status: x, pushToken: '${env:TOKEN}', appId: y}\n    firstName: Jane\n"
     )
-    shown = "\n".join(difference("ops.yaml", text.encode(), form(text).encode()))
+    shown = "\n".join(diff_formatted("ops.yaml", text.encode(), form(text).encode()))
     assert secret not in shown
     assert "(secret)" in shown
     assert "${env:TOKEN}" in shown
@@ -287,4 +294,4 @@ def test_json_on_one_line_is_formatted_as_the_yaml_that_it_is() -> None:
 
 def test_every_kind_has_an_order() -> None:
     for kind in KINDS.values():
-        assert {field.name for field in kind.keys} < {*body_keys(kind.name)}
+        assert {field.name for field in kind.keys} < {*list_body_keys(kind.name)}

@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.core.exporting.export import Exported
+from reconciler.manifest import export
+from reconciler.manifest.export import append_entries
 from reconciler.manifest.variables import ManifestVariables, substitute_variables
-from reconciler.manifest.written import yamltext
-from reconciler.manifest.written.merging import appended
 from reconciler.model.address import Address
 from reconciler.model.snapshots import Scope
 from reconciler.parsing.display import UNFIT_CHARACTERS
@@ -44,20 +44,20 @@ def entry(name: str) -> Exported:
 @given(st.one_of(hostile, st.text(max_size=40)).filter(lambda text: not UNFIT_CHARACTERS.search(text)))
 def test_a_value_reads_back_as_itself(text: str) -> None:
     """A name such as `null` or `${env:HOME}` is somebody's name, and nothing else."""
-    tree = read_tree(f"key: {yamltext.scalar(text)}\n".encode(), "a.yaml")
+    tree = read_tree(f"key: {export.write_scalar(text)}\n".encode(), "a.yaml")
     assert substitute_variables(tree, ManifestVariables({}, ())).problems == ()
     assert tree.problems == ()
     assert tree.value == {"key": text}
 
 
 def test_an_entry_is_added_behind_the_last_one() -> None:
-    grown = appended(OLD.encode(), OPS, [entry("bo")])
+    grown = append_entries(OLD.encode(), OPS, [entry("bo")])
     assert grown is not None
     assert grown.decode() == f"{OLD}  bo:\n    firstName: Bo\n    custom:\n      a.b: x\n"
 
 
 def test_a_last_line_without_an_end_gets_one() -> None:
-    grown = appended(OLD.rstrip("\n").encode(), OPS, [entry("bo")])
+    grown = append_entries(OLD.rstrip("\n").encode(), OPS, [entry("bo")])
     assert grown is not None
     assert grown.startswith(OLD.encode())
 
@@ -77,5 +77,7 @@ def test_nothing_is_added_where_it_would_mean_something_else() -> None:
         "empty": f"{HEAD}contacts: {{}}\n",
         "broken": f"{HEAD}contacts: [\n",
     }
-    made = {why for why, text in others.items() if appended(text.encode(), OPS, [entry("bo")]) is not None}
+    made = {
+        why for why, text in others.items() if append_entries(text.encode(), OPS, [entry("bo")]) is not None
+    }
     assert made <= {"open text"}, made

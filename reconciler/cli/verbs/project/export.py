@@ -22,10 +22,14 @@ from reconciler.environment.checkout import is_ignored_by_git
 from reconciler.errors import SettingsError
 from reconciler.files.atomic_files import read_file
 from reconciler.manifest.entries import top_level_kinds
+from reconciler.manifest.export import (
+    append_entries,
+    build_export_files,
+    build_placeholders,
+    list_scope_files,
+    select_roster_rows,
+)
 from reconciler.manifest.sources import MANIFEST_SUFFIXES
-from reconciler.manifest.written.files import contents_of, files_of, names_of
-from reconciler.manifest.written.merging import appended
-from reconciler.manifest.written.rosters import rostered
 from reconciler.model.kinds import KINDS
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired, Scope
@@ -180,13 +184,13 @@ def files(folder: Path, there: Iterable[str], found: ExportResult) -> tuple[dict
         if not entries:
             continue
         # Many new ones are a roster, which is a file of its own.
-        for name in () if rostered(scope, entries) else names_of(scope, there):
+        for name in () if select_roster_rows(scope, entries) else list_scope_files(scope, there):
             data = read_file(folder / name)
-            after = appended(data, scope, entries)
+            after = append_entries(data, scope, entries)
             if after is not None:
                 grown[name] = data, after
-                new |= {file.name: file.data for file in contents_of(entries)}
+                new |= {file.name: file.data for file in build_placeholders(entries)}
                 break
         else:
-            new |= {file.name: file.data for file in files_of(scope, entries, there)}
+            new |= {file.name: file.data for file in build_export_files(scope, entries, there)}
     return new, grown

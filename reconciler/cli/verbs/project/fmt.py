@@ -7,8 +7,7 @@ from pathlib import Path
 from reconciler.cli.console import output
 from reconciler.cli.files.manifests import write_manifests
 from reconciler.errors import ManifestError, Problem
-from reconciler.manifest.formatted.difference import difference
-from reconciler.manifest.formatted.formatting import formatted
+from reconciler.manifest.fmt import diff_formatted, format_manifest
 from reconciler.manifest.sources import ManifestFile, find_manifests, read_manifest
 from reconciler.model.settings import Settings
 from reconciler.report.lines import count
@@ -60,11 +59,11 @@ def _one(file: ManifestFile, *, write: bool, show: bool) -> tuple[bool, Sequence
     data = read_manifest(file)
     if isinstance(data, Problem):
         return False, (data,)
-    result = formatted(data, file.name)
+    result = format_manifest(data, file.name)
     if result.problems or result.data == data:
         return False, result.problems
     if show:
-        output.data("\n".join(difference(file.name, data, result.data)))
+        output.data("\n".join(diff_formatted(file.name, data, result.data)))
     if write:
         write_manifests(file.path.parent, {}, {file.path.name: (data, result.data)})
     return True, ()

@@ -1,7 +1,7 @@
-"""What the manifest language refuses of an export is taken out, until the rest passes every check.
+"""Drop from an export what the manifest language refuses, until the rest passes every check.
 
 The checks are those that `validate` makes: the same reader, schema, variables and rules judge the text that
-will be written. So no rule stands here a second time. Nobody is called, and no value is told.
+will be written. So no rule stands here a second time. No value is reported.
 """
 
 import hashlib
@@ -19,9 +19,9 @@ from reconciler.core.rules import Rules
 from reconciler.core.text import normalize_unicode
 from reconciler.errors import Problem
 from reconciler.manifest.entries import Steps, find_kind_at, name_entry, top_level_kinds
+from reconciler.manifest.export import placeholder_data, split_entries, write_head, write_section
 from reconciler.manifest.flatten import Flattener
 from reconciler.manifest.variables import ManifestVariables, substitute_variables
-from reconciler.manifest.written.files import content_data, head, parts, section
 from reconciler.model import address
 from reconciler.model.address import Address
 from reconciler.model.documents import Content, Manifest
@@ -35,30 +35,34 @@ from reconciler.schema.shipped import ExtraFields
 _KEY_MAX = 100  # characters of the name of a custom field; the schema says so too, but YAML stops before
 _TURNS_MAX = 20  # what is taken out may leave something that needed it; each turn takes out at least one
 
-Wrong = set[tuple[Address, str]]  # an address and a path; "" for the whole entry
+WrongFields = set[tuple[Address, str]]  # an address and a path; "" for the whole entry
 
 
-class Sieved(Struct, frozen=True):
+class ValidEntries(Struct, frozen=True):
     """The entries that pass every check, and what was taken out."""
 
     entries: tuple[Exported, ...]
     left: tuple[Left, ...]
 
 
-def sieved(scope: Scope, entries: Iterable[Exported], rules: Rules, extras: ExtraFields) -> Sieved:
+def drop_invalid_entries(
+    scope: Scope, entries: Iterable[Exported], rules: Rules, extras: ExtraFields
+) -> ValidEntries:
     """Return the entries of a scope, with what belongs to them, that `validate` has nothing to say about."""
     work = {one.address: one for one in entries}
     left: list[Left] = []
-    _take_out(work, {(one.address, path) for one in work.values() for path in _unfit(one)}, left, rules)
+    _drop_wrong(
+        work, {(one.address, path) for one in work.values() for path in _find_unfit_paths(one)}, left, rules
+    )
     for _ in range(_TURNS_MAX):
-        wrong = _Judge(scope, work, rules, extras).wrong()
+        wrong = _ExportValidator(scope, work, rules, extras).wrong()
         if not wrong:
-            return Sieved(tuple(work.values()), tuple(left))
-        _take_out(work, wrong, left, rules)
+            return ValidEntries(tuple(work.values()), tuple(left))
+        _drop_wrong(work, wrong, left, rules)
     raise AssertionError(scope)  # the checks and the writer do not agree
 
 
-def _unfit(one: Exported) -> Iterator[str]:
+def _find_unfit_paths(one: Exported) -> Iterator[str]:
     """Yield the paths that no file can hold: characters that the reader refuses, in a value or a name."""
     for path, value in one.fields.items():
         bad = UNFIT_CHARACTERS.search(path) or (isinstance(value, str) and UNFIT_CHARACTERS.search(value))
@@ -66,7 +70,7 @@ def _unfit(one: Exported) -> Iterator[str]:
             yield path
 
 
-def _take_out(work: dict[Address, Exported], wrong: Wrong, left: list[Left], rules: Rules) -> None:
+def _drop_wrong(work: dict[Address, Exported], wrong: WrongFields, left: list[Left], rules: Rules) -> None:
     for one, path in sorted(wrong):
         entry = work.get(one)
         if entry is None:
@@ -76,7 +80,7 @@ def _take_out(work: dict[Address, Exported], wrong: Wrong, left: list[Left], rul
         }
         if path and len(rest) < len(entry.fields) and path not in KINDS[one.kind].required:
             work[one] = structs.replace(entry, fields=rest)
-            reason = "region" if _is_of_no_country(entry, path, rules) else "field"
+            reason = "region" if _lacks_country(entry, path, rules) else "field"
             left.append(Left(reason, str(one), path))
             continue
         for gone in [at for at in work if one in (at, at.above)]:
@@ -84,7 +88,7 @@ def _take_out(work: dict[Address, Exported], wrong: Wrong, left: list[Left], rul
             left.append(Left("refused", about, path if gone == one else ""))
 
 
-def _is_of_no_country(entry: Exported, path: str, rules: Rules) -> bool:
+def _lacks_country(entry: Exported, path: str, rules: Rules) -> bool:
     """Whether a value is a national phone number, and neither the entry nor the settings name a country."""
     value = entry.fields.get(path)
     at = KINDS[entry.address.kind].identity_path(path, rules.checks.region)
@@ -99,7 +103,7 @@ def _is_of_no_country(entry: Exported, path: str, rules: Rules) -> bool:
     return bool(number) and not number.startswith("+")
 
 
-class _Judge:
+class _ExportValidator:
     """One turn: the text as it would be written, read back and judged."""
 
     def __init__(
@@ -110,15 +114,15 @@ class _Judge:
         self._rules = rules
         self._extras = extras
 
-    def wrong(self) -> Wrong:
+    def wrong(self) -> WrongFields:
         """Return what the checks refuse; empty where they refuse nothing."""
         values = {
             name: str(one.values[path]) for one in self._work.values() for path, name in one.variables.items()
         }
         trees = []
-        wrong: Wrong = set()
-        for number, part in enumerate(parts(self._work.values())):
-            text = head(self._scope) + section(part)
+        wrong: WrongFields = set()
+        for number, part in enumerate(split_entries(self._work.values())):
+            text = write_head(self._scope) + write_section(part)
             tree = read_tree(text.encode(), f"{number}.yaml", subject=name_entry)
             assert not tree.problems  # noqa: S101 - the writer writes what can be read
             filled = substitute_variables(tree, ManifestVariables(values, ["*"]))
@@ -152,14 +156,14 @@ class _Judge:
     def _payloads(self) -> Iterator[tuple[Steps, Content]]:
         for one in self._work.values():
             if one.content:
-                data = content_data(one)
+                data = placeholder_data(one)
                 digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
                 yield (KINDS[one.address.kind].plural, one.address.name), Content(data, digest)
 
     def _at(self, tree: Tree, problems: Iterable[Problem]) -> Iterator[tuple[Address, str]]:
         known: dict[tuple[int, int], Steps] = {}
         for problem in problems:
-            known = known or dict(_positions(tree))
+            known = known or dict(_map_positions(tree))
             yield self._meant(known[problem.line, problem.column])
 
     def _meant(self, path: Steps) -> tuple[Address, str]:
@@ -173,7 +177,7 @@ class _Judge:
         return one, field
 
 
-def _positions(tree: Tree) -> Iterator[tuple[tuple[int, int], Steps]]:
+def _map_positions(tree: Tree) -> Iterator[tuple[tuple[int, int], Steps]]:
     """Yield every position of a tree with the path that leads there; of two at one, the outer one."""
     found: dict[tuple[int, int], Steps] = {}
     waiting: deque[tuple[Steps, Any]] = deque([((), tree.value)])

@@ -1,1 +1,0 @@
-"""Manifests that people wrote, in the canonical form: the same meaning, every comment kept."""

@@ -1,1 +1,0 @@
-"""Manifests that this program writes: their text, and what the manifest language refuses of it."""
