@@ -27,7 +27,7 @@ from reconciler.manifest.cache import Declaration
 from reconciler.model.plans import Change, Consent, Options, Plan, Verdict
 from reconciler.model.runs import Outcome, Run
 from reconciler.model.settings import Settings
-from reconciler.pipeline import Outside, Planned
+from reconciler.pipeline import Dependencies, PlanResult
 from reconciler.private_cache import find_state_folder
 from reconciler.report.json import plan_json
 from reconciler.settings.reading import read_settings
@@ -115,7 +115,7 @@ async def plan_async(
 
     Raises SettingsError, ManifestError, UnknownAddress, ServiceError, StoreError.
     """
-    settings, declared, outside = await asyncio.to_thread(_read, project)
+    settings, declared, outside = await asyncio.to_thread(_read_project, project)
     planning = pipeline.plan(
         settings,
         declared.desired,
@@ -124,7 +124,7 @@ async def plan_async(
         consent=consent,
         made_of=declared.made_of,
     )
-    return _proposal(await _plainly(planning))
+    return _make_proposal(await _unwrap_errors(planning))
 
 
 async def apply_async(
@@ -153,8 +153,8 @@ async def apply_async(
     saved = approved if isinstance(approved, Plan) else None
     if saved is not None and options != _EVERYTHING:
         raise InputError("the options belong to the plan, and it has its own.", next="leave them out")
-    settings, declared, outside = await asyncio.to_thread(_read, project)
-    hearing = _Hearing(_as_planned if isinstance(approved, Plan) else approved, ended)
+    settings, declared, outside = await asyncio.to_thread(_read_project, project)
+    hearing = _CallbackObserver(_approve_saved if isinstance(approved, Plan) else approved, ended)
     applying = pipeline.apply(
         settings,
         declared.desired,
@@ -166,7 +166,7 @@ async def apply_async(
         stop=hearing.stop,
         observer=hearing,
     )
-    run = await _stopping(_plainly(applying), hearing)
+    run = await _run_until_stopped(_unwrap_errors(applying), hearing)
     if run is None:
         raise Refused("the plan was not approved; nothing was written.", next="plan again, and approve it")
     return run
@@ -174,7 +174,7 @@ async def apply_async(
 
 def plan(project: Project, *, options: Options = _EVERYTHING, consent: Consent = _NOTHING) -> Proposal:
     """Return what apply would do, as `plan_async` does, for a program without an event loop."""
-    return _alone(lambda: plan_async(project, options=options, consent=consent))
+    return _run_in_new_loop(lambda: plan_async(project, options=options, consent=consent))
 
 
 def apply(
@@ -190,14 +190,14 @@ def apply(
 
     Ctrl-C while changes are written stops it as it stops the command; KeyboardInterrupt is raised then.
     """
-    return _alone(
+    return _run_in_new_loop(
         lambda: apply_async(
             project, approved, options=options, consent=consent, fail_fast=fail_fast, ended=ended
         )
     )
 
 
-class _Hearing:
+class _CallbackObserver:
     """The observer of a run that nobody watches: passes on what the caller asked for."""
 
     def __init__(
@@ -217,18 +217,18 @@ class _Hearing:
     def beyond(self, changes: tuple[Change, ...]) -> None:
         """Only of what is resumed."""
 
-    def planned(self, planned: Planned) -> None:
+    def planned(self, planned: PlanResult) -> None:
         """What is not safe is raised."""
 
     def waits(self, what: str) -> None:
         """The wait is logged."""
 
-    def stale(self, saved: Plan, planned: Planned) -> None:
+    def stale(self, saved: Plan, planned: PlanResult) -> None:
         """StalePlan says why."""
 
-    def agrees(self, planned: Planned) -> bool:
+    def agrees(self, planned: PlanResult) -> bool:
         """Whether the caller approves; from then on a cancellation lets writes end."""
-        self.writes = self._approve(_proposal(planned))
+        self.writes = self._approve(_make_proposal(planned))
         return self.writes
 
     def ended(self, outcome: Outcome) -> None:
@@ -237,27 +237,27 @@ class _Hearing:
             self._ended(outcome)
 
 
-def _as_planned(_: Proposal) -> bool:
+def _approve_saved(_: Proposal) -> bool:
     return True
 
 
-def _proposal(planned: Planned) -> Proposal:
+def _make_proposal(planned: PlanResult) -> Proposal:
     standing = Standing(planned.running, planned.unfinished)
     return Proposal(planned.plan, planned.verdict, bool(ambiguous(planned.plan, planned.desired)), standing)
 
 
-def _read(project: Project) -> tuple[Settings, Declaration, Outside]:
+def _read_project(project: Project) -> tuple[Settings, Declaration, Dependencies]:
     """Return the settings, what is declared, and the real clock, chance and network. Nobody can be asked."""
     settings = project.settings()
-    declared = pipeline.declared(settings, project.variables)
+    declared = pipeline.load_declaration(settings, project.variables)
     root = Path(settings.root)
     checkout = read_checkout(root.resolve(), collect_inputs(settings, declared.inputs))
     context = partial(read_context, project.variables, root, random=secrets.token_hex, checkout=checkout)
-    outside = Outside.real(context, unattended=True, state=find_state_folder(project.variables))
+    outside = Dependencies.real(context, unattended=True, state=find_state_folder(project.variables))
     return settings, declared, outside
 
 
-async def _stopping(work: Coroutine[Any, Any, T], hearing: _Hearing) -> T:
+async def _run_until_stopped(work: Coroutine[Any, Any, T], hearing: _CallbackObserver) -> T:
     """Return what `work` does; where this task is cancelled meanwhile, only once it has ended."""
     working, cancelled = asyncio.ensure_future(work), False
     while not working.done():
@@ -275,7 +275,7 @@ async def _stopping(work: Coroutine[Any, Any, T], hearing: _Hearing) -> T:
     return working.result()
 
 
-async def _plainly(work: Coroutine[Any, Any, T]) -> T:
+async def _unwrap_errors(work: Coroutine[Any, Any, T]) -> T:
     """Return what `work` does. Raises what a user can meet alone, also where several reads raise it."""
     try:
         return await work
@@ -283,7 +283,7 @@ async def _plainly(work: Coroutine[Any, Any, T]) -> T:
         raise unwrap_exception_group(group) from None
 
 
-def _alone(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+def _run_in_new_loop(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Return what `work` does, in an event loop of its own."""
     try:
         asyncio.get_running_loop()

@@ -27,17 +27,17 @@ from reconciler.core.runs.recover import Unfinished, remaining_changes
 from reconciler.core.runs.undo import BY_MANIFEST, desired_of, proved
 from reconciler.core.views.listing import Inventory, listing, narrowed
 from reconciler.directories.reading import ReadOnce
-from reconciler.engine.collecting import without_collector
-from reconciler.engine.context import Outside
-from reconciler.engine.execute import KeepUndo, Task, carry_out
-from reconciler.engine.explaining import explained
-from reconciler.engine.exporting import ExportResult, ExportWishes, exported
-from reconciler.engine.locking import locking
-from reconciler.engine.opening import opened
-from reconciler.engine.plan_cache import standstill_of
-from reconciler.engine.planning import Planned, found_again, judged, plan_afresh
-from reconciler.engine.resources import Observer, reading, writing
-from reconciler.engine.settling import settle
+from reconciler.engine.collecting import pause_collector
+from reconciler.engine.context import Dependencies
+from reconciler.engine.execute import Execution, KeepUndo, execute_plan
+from reconciler.engine.explaining import explain_addresses
+from reconciler.engine.exporting import ExportRequest, ExportResult, export_scopes
+from reconciler.engine.locking import acquire_service_lock
+from reconciler.engine.opening import open_run_store
+from reconciler.engine.plan_cache import open_plan_cache
+from reconciler.engine.planning import PlanResult, find_cached_plan, judge_plan, make_fresh_plan
+from reconciler.engine.resources import RunObserver, open_for_reading, open_for_writing
+from reconciler.engine.settling import settle_earlier_runs
 from reconciler.engine.stop import StopFlag
 from reconciler.engine.undoing import make_undo
 from reconciler.errors import DirectoryError, ManifestError, Problem, StalePlan
@@ -54,18 +54,18 @@ from reconciler.store.aside import within
 from reconciler.store.database import Store
 
 __all__ = [
-    "Observer",
-    "Outside",
-    "Planned",
+    "Dependencies",
+    "PlanResult",
+    "RunObserver",
     "apply",
-    "declared",
-    "declared_so_far",
     "expiry_reason",
     "explain",
     "export",
     "list_entities",
+    "load_declaration",
+    "load_partial_declaration",
     "plan",
-    "resolved",
+    "resolve_manifests",
     "resume",
     "undo",
     "validate",
@@ -73,7 +73,7 @@ __all__ = [
     "workspace_mismatch",
 ]
 
-_AFRESH = "reconciler plan, then reconciler apply"
+_PLAN_AND_APPLY = "reconciler plan, then reconciler apply"
 
 
 def validate(
@@ -83,10 +83,10 @@ def validate(
 
     Calls nobody but the directories that rosters come from.
     """
-    return declared(settings, environ, all_values=all_values, asks=asks).desired
+    return load_declaration(settings, environ, all_values=all_values, asks=asks).desired
 
 
-def declared(
+def load_declaration(
     settings: Settings, environ: Mapping[str, str], *, all_values: bool = True, asks: bool = True
 ) -> Declaration:
     """Return the same, and what it was made of where that is known.
@@ -96,26 +96,26 @@ def declared(
     and for nothing else. Without `asks` the same is true of directories. With `caches` of the settings, large
     manifests that are as they were are not read again; what is returned is the same.
     """
-    settings = _close_files(settings, all_values=all_values)
+    settings = _leave_out_secret_files(settings, all_values=all_values)
     bring_kinds(settings.service.profile)
     asked = ReadOnce(settings.directories, asks=asks)
     with record_span("manifests") as notes:
         kept = ManifestCache(settings, environ, directories=asked) if settings.caches else None
-        with without_collector():
+        with pause_collector():
             known = kept.declared() if kept is not None else None
         if known is None:
-            found = resolved(settings, environ, all_values=all_values, kept=kept, directories=asked)
+            found = resolve_manifests(settings, environ, all_values=all_values, kept=kept, directories=asked)
             known = Declaration(found.desired, inputs=found.inputs)
         notes["entities"] = len(known.desired.entities)
     return known
 
 
-def _close_files(settings: Settings, *, all_values: bool) -> Settings:
+def _leave_out_secret_files(settings: Settings, *, all_values: bool) -> Settings:
     """Return the settings, without files of secrets where not all values are wanted: that needs no key."""
     return settings if all_values else structs.replace(settings, variable_files=NO_FILES)
 
 
-def resolved(
+def resolve_manifests(
     settings: Settings,
     environ: Mapping[str, str],
     *,
@@ -128,10 +128,10 @@ def resolved(
     Everything is read; where there is no mistake, the cache `kept` gets it. Raises DirectoryError where there
     is none but that a directory did not answer.
     """
-    settings = _close_files(settings, all_values=all_values)
+    settings = _leave_out_secret_files(settings, all_values=all_values)
     bring_kinds(settings.service.profile)
     took = start_stopwatch()
-    with without_collector():
+    with pause_collector():
         loaded = load_project(settings, environ, directories=directories)
         found = structs.replace(resolve(loaded.manifests, rules_of(settings)), inputs=loaded.files)
     unset = () if all_values else loaded.unset
@@ -141,7 +141,7 @@ def resolved(
         "manifests read; files: %d, entries: %d, mistakes: %d, %.1f s", files, entries, len(problems), took()
     )
     if problems:
-        raise _unusable(problems, failed=frozenset(loaded.failed))
+        raise _make_manifest_error(problems, failed=frozenset(loaded.failed))
     if not unset and not loaded.unasked:
         if kept is not None:
             kept.keep(loaded, found)
@@ -150,7 +150,9 @@ def resolved(
     return structs.replace(found, desired=structs.replace(found.desired, notices=notices))
 
 
-def _unusable(problems: Collection[Problem], failed: frozenset[Problem]) -> ManifestError | DirectoryError:
+def _make_manifest_error(
+    problems: Collection[Problem], failed: frozenset[Problem]
+) -> ManifestError | DirectoryError:
     """Return the error with all mistakes in file order, and their number; or that only directories failed."""
     ordered = sorted(problems, key=lambda one: (one.file, one.line, one.column, one.what))
     if failed.issuperset(problems):
@@ -165,45 +167,45 @@ def _unusable(problems: Collection[Problem], failed: frozenset[Problem]) -> Mani
 async def plan(
     settings: Settings,
     desired: Desired,
-    outside: Outside,
+    outside: Dependencies,
     *,
     options: Options,
     consent: Consent,
     made_of: str = "",
-) -> Planned:
+) -> PlanResult:
     """Return what apply would do. Sends nothing but GET, and writes nothing anywhere.
 
     With `made_of` of a Declaration, `desired` is just what it declares.
     """
-    async with reading(settings, desired, outside) as context:
-        standstill = await standstill_of(context, options, made_of)
-        planned = await found_again(context, standstill, consent)
-        planned = planned or await plan_afresh(context, options, consent, standstill=standstill)
-        planned = _agreed(await _of_commit(planned, outside), consent)
+    async with open_for_reading(settings, desired, outside) as context:
+        standstill = await open_plan_cache(context, options, made_of)
+        planned = await find_cached_plan(context, standstill, consent)
+        planned = planned or await make_fresh_plan(context, options, consent, standstill=standstill)
+        planned = _add_consent(await _add_commit(planned, outside), consent)
         found = await context.ask(Store.standing)
         return replace(planned, unfinished=found.left, running=found.running)
 
 
-def _agreed(planned: Planned, consent: Consent) -> Planned:
+def _add_consent(planned: PlanResult, consent: Consent) -> PlanResult:
     """Return a plan that carries what was agreed to with it."""
     return replace(planned, plan=with_consent(planned.plan, consent))
 
 
-async def _of_commit(planned: Planned, outside: Outside) -> Planned:
+async def _add_commit(planned: PlanResult, outside: Dependencies) -> PlanResult:
     """Return a plan that names the commit of its manifests, where that is known; git may be slow."""
     commit = (await outside.offload(outside.context)).commit
     return replace(planned, plan=structs.replace(planned.plan, commit=commit)) if commit else planned
 
 
 async def list_entities(
-    settings: Settings, desired: Desired, outside: Outside, *, selection: Selection, everyone: bool
+    settings: Settings, desired: Desired, outside: Dependencies, *, selection: Selection, everyone: bool
 ) -> Inventory:
     """Return every selected entity of the scopes, and whose it is. Sends nothing but GET, and writes nothing.
 
     With `everyone` also whom nobody declared. Raises UnknownAddress.
     """
-    async with reading(settings, narrowed(desired, selection), outside) as context:
-        planned = await plan_afresh(context, Options(), Consent(), everyone=everyone)
+    async with open_for_reading(settings, narrowed(desired, selection), outside) as context:
+        planned = await make_fresh_plan(context, Options(), Consent(), everyone=everyone)
     return listing(
         desired,
         planned.live,
@@ -218,7 +220,7 @@ async def list_entities(
 async def explain(
     settings: Settings,
     declared: Resolved,
-    outside: Outside,
+    outside: Dependencies,
     *,
     addresses: Sequence[str],
     selection: Selection,
@@ -228,20 +230,22 @@ async def explain(
 
     Nothing at all is sent where `offline`. Raises UnknownAddress.
     """
-    return await explained(settings, declared, outside, addresses, selection=selection, offline=offline)
+    return await explain_addresses(
+        settings, declared, outside, addresses, selection=selection, offline=offline
+    )
 
 
 async def apply(
     settings: Settings,
     desired: Desired,
-    outside: Outside,
+    outside: Dependencies,
     *,
     options: Options,
     consent: Consent,
     saved: Plan | None,
     fail_fast: bool,
     stop: StopFlag,
-    observer: Observer,
+    observer: RunObserver,
     keep_undo: KeepUndo | None = None,
 ) -> Run | None:
     """Plan afresh, and carry out exactly that plan if it is safe, still what `saved` says, and agreed to.
@@ -252,19 +256,19 @@ async def apply(
     Interrupted before any write.
     """
     if options.undo_of or options.undo_proof:
-        raise StalePlan("this plan undoes a run, and is not what the manifests say.", next=_AFRESH)
+        raise StalePlan("this plan undoes a run, and is not what the manifests say.", next=_PLAN_AND_APPLY)
     consent = consent_for(saved, consent) if saved else consent
     async with (
-        writing(settings, desired, outside, stop, observer, fail_fast=fail_fast) as context,
-        locking(context, observer) as lock,
+        open_for_writing(settings, desired, outside, stop, observer, fail_fast=fail_fast) as context,
+        acquire_service_lock(context, observer.waits) as lock,
     ):
         unfinished = await context.ask(Store.unfinished)
         # There is something to write, or most likely so: the lock waits while earlier runs are settled.
         sure = saved is not None and bool(saved.changes)
         if sure or unfinished:
             lock.start()
-        settled = await settle(context, unfinished, observer, released=options.released)
-        planning = partial(plan_afresh, context, options, consent)
+        settled = await settle_earlier_runs(context, unfinished, observer, released=options.released)
+        planning = partial(make_fresh_plan, context, options, consent)
         if sure:
             planned = await lock.read(partial(planning, salt=saved.salt if saved else ""))
         else:
@@ -274,28 +278,28 @@ async def apply(
             # Planned once more under the lock: another run may have written before.
             if lock.used:
                 planned = await lock.read(partial(planning, salt=planned.plan.salt))
-        planned = await _of_commit(planned, outside)
+        planned = await _add_commit(planned, outside)
         # Those of `adopt` and `forget` follow from the command itself, and nobody said a number.
         said = (saved.consent or NOTHING) if saved else consent if options.verb == "apply" else NOTHING
-        planned = _agreed(planned, said)
+        planned = _add_consent(planned, said)
         if saved and (why := why_stale(saved, planned.plan, context.now(), hours=settings.plan_expires_h)):
             observer.stale(saved, planned)
             raise StalePlan(why, next="plan again, and review it")
         # What was found is recorded by now; what is in doubt still is no success of this run either.
         open_still = tuple(one for one in settled if one.result == "in doubt")
-        task = Task(
+        task = Execution(
             options.verb, planned, consent, unfinished, saved=saved, settled=open_still, keep_undo=keep_undo
         )
-        return await carry_out(context, task, observer)
+        return await execute_plan(context, task, observer)
 
 
 async def resume(
     settings: Settings,
     desired: Desired,
-    outside: Outside,
+    outside: Dependencies,
     *,
     stop: StopFlag,
-    observer: Observer,
+    observer: RunObserver,
     fail_fast: bool,
 ) -> Run | None:
     """Settle what earlier runs left in doubt, then carry out what is left of the last one's plan, just so.
@@ -305,39 +309,39 @@ async def resume(
     outcomes begin with what was settled. Raises LockHeld, StalePlan, UnsafePlan, Interrupted before any
     write.
     """
-    async with opened(settings, outside, create=False) as store:
+    async with open_run_store(settings, outside, create=False) as store:
         known = await within(outside.offload, store.unfinished, give_up=store.give_up)
         if not known and not store.doubtful:
             return None
     async with (
-        writing(settings, desired, outside, stop, observer, fail_fast=fail_fast) as context,
-        locking(context, observer) as lock,
+        open_for_writing(settings, desired, outside, stop, observer, fail_fast=fail_fast) as context,
+        acquire_service_lock(context, observer.waits) as lock,
     ):
         unfinished = await context.ask(Store.unfinished)
         if unfinished and not expiry_reason(unfinished[-1], context.now()):
             lock.start()
-        settled = await settle(context, unfinished, observer)
+        settled = await settle_earlier_runs(context, unfinished, observer)
         if not unfinished:
             return None
         last = unfinished[-1]
         if why := expiry_reason(last, context.now()):
-            raise StalePlan(f"{why} What it left in doubt has been looked for.", next=_AFRESH)
+            raise StalePlan(f"{why} What it left in doubt has been looked for.", next=_PLAN_AND_APPLY)
         assert last.plan is not None  # noqa: S101 - a plan that cannot be read has expired
         left: Plan | None = None
         if last.plan.options.undo_of:  # it comes from the store, so nothing about it is to be proved
-            undoing = partial(make_undo, context, last.plan, last.consent, _ended(last, settled))
+            undoing = partial(make_undo, context, last.plan, last.consent, _list_finished(last, settled))
             planned = await lock.read(undoing)
         else:
-            planning = partial(plan_afresh, context, last.plan.options, last.consent, salt=last.plan.salt)
-            planned = _agreed(await lock.read(planning), last.plan.consent or NOTHING)
-            left = _left(last.plan, planned.plan, observer)
-            planned = replace(planned, verdict=judged(context, left, last.consent))
+            planning = partial(make_fresh_plan, context, last.plan.options, last.consent, salt=last.plan.salt)
+            planned = _add_consent(await lock.read(planning), last.plan.consent or NOTHING)
+            left = _select_remaining(last.plan, planned.plan, observer)
+            planned = replace(planned, verdict=judge_plan(context, left, last.consent))
         settled = (*settled, *planned.conflicts)
-        task = Task("resume", planned, last.consent, unfinished, left=left, settled=settled)
-        return await carry_out(context, task, observer)
+        task = Execution("resume", planned, last.consent, unfinished, left=left, settled=settled)
+        return await execute_plan(context, task, observer)
 
 
-def declared_so_far(settings: Settings, environ: Mapping[str, str]) -> Desired:
+def load_partial_declaration(settings: Settings, environ: Mapping[str, str]) -> Desired:
     """Return what is declared already: there may be no manifest yet, and no variable has to be set."""
     bring_kinds(settings.service.profile)
     root = Path(settings.root).resolve()
@@ -355,29 +359,29 @@ def _holds_manifests(path: Path, root: Path) -> bool:
 async def export(
     settings: Settings,
     declared: Desired,
-    outside: Outside,
+    outside: Dependencies,
     *,
     scopes: Collection[Scope],
-    wishes: ExportWishes,
+    wishes: ExportRequest,
 ) -> ExportResult:
     """Return what is live in these scopes as entries of manifests, without what is declared. Only GETs.
 
     Raises ServiceError where anything could not be read completely: then nothing is exported.
     """
-    async with reading(settings, declared, outside) as context:
-        return await exported(context, scopes, wishes)
+    async with open_for_reading(settings, declared, outside) as context:
+        return await export_scopes(context, scopes, wishes)
 
 
-def _ended(last: Unfinished, settled: tuple[Outcome, ...]) -> set[Address]:
+def _list_finished(last: Unfinished, settled: tuple[Outcome, ...]) -> set[Address]:
     """Return what of an earlier run's plan is done."""
     ended = {entry.intent.address for entry in last.entries if entry.ending in {"applied", "skipped"}}
     return ended | {outcome.address for outcome in settled if outcome.result == "applied"}
 
 
-def _left(old: Plan, fresh: Plan, observer: Observer) -> Plan:
+def _select_remaining(old: Plan, fresh: Plan, observer: RunObserver) -> Plan:
     """Return what is left of an earlier run's plan; `observer` hears of the rest. Raises StalePlan."""
     if why := workspace_mismatch(old, fresh):
-        raise StalePlan(why, next=_AFRESH)
+        raise StalePlan(why, next=_PLAN_AND_APPLY)
     remaining = remaining_changes(old, fresh)
     if remaining.beyond:
         observer.beyond(remaining.beyond)
@@ -387,12 +391,12 @@ def _left(old: Plan, fresh: Plan, observer: Observer) -> Plan:
 async def undo(
     settings: Settings,
     saved: Plan,
-    outside: Outside,
+    outside: Dependencies,
     *,
     consent: Consent,
     fail_fast: bool,
     stop: StopFlag,
-    observer: Observer,
+    observer: RunObserver,
 ) -> Run | None:
     """Carry out an undo that a run with this store left: whole, in its time, once, and change by change.
 
@@ -402,21 +406,21 @@ async def undo(
     """
     nothing = desired_of(saved, Recorded({}))
     async with (
-        writing(settings, nothing, outside, stop, observer, fail_fast=fail_fast) as context,
-        locking(context, observer) as lock,
+        open_for_writing(settings, nothing, outside, stop, observer, fail_fast=fail_fast) as context,
+        acquire_service_lock(context, observer.waits) as lock,
     ):
         if why := expired(saved, context.now(), hours=settings.plan_expires_h):
-            raise StalePlan(why, next=_AFRESH)
+            raise StalePlan(why, next=_PLAN_AND_APPLY)
         unfinished = await context.ask(Store.unfinished)
-        await settle(context, unfinished, observer)
+        await settle_earlier_runs(context, unfinished, observer)
         if not proved(saved, context.store.salt):
             raise StalePlan(
                 "the undo was not made by a run with this store, or it was changed since.",
                 next=f"name the store of that run; or {BY_MANIFEST}",
             )
         planned = await lock.read(partial(make_undo, context, saved, consent))
-        task = Task("undo", planned, consent, unfinished, settled=planned.conflicts, saved=saved)
-        return await carry_out(context, task, observer)
+        task = Execution("undo", planned, consent, unfinished, settled=planned.conflicts, saved=saved)
+        return await execute_plan(context, task, observer)
 
 
 def expiry_reason(last: Unfinished, now: datetime) -> str:

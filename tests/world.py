@@ -51,15 +51,15 @@ class Agreeing:
     """Looks on, agrees to everything, and keeps what it saw."""
 
     def __init__(self) -> None:
-        self.plan: pipeline.Planned | None = None
-        self.compared: tuple[Plan, pipeline.Planned] | None = None
+        self.plan: pipeline.PlanResult | None = None
+        self.compared: tuple[Plan, pipeline.PlanResult] | None = None
         self.outcomes: list[Outcome] = []
         self.waited: list[str] = []
         self.left: tuple[Unfinished, ...] = ()
         self.besides: tuple[Change, ...] = ()
         self.doubts: list[str] = []
 
-    def planned(self, planned: pipeline.Planned) -> None:
+    def planned(self, planned: pipeline.PlanResult) -> None:
         self.plan = planned
 
     def unfinished(self, runs: tuple[Unfinished, ...]) -> None:
@@ -74,10 +74,10 @@ class Agreeing:
     def waits(self, what: str) -> None:
         self.waited.append(what)
 
-    def stale(self, saved: Plan, planned: pipeline.Planned) -> None:
+    def stale(self, saved: Plan, planned: pipeline.PlanResult) -> None:
         self.compared = (saved, planned)
 
-    def agrees(self, _planned: pipeline.Planned) -> bool:
+    def agrees(self, _planned: pipeline.PlanResult) -> bool:
         return True
 
     def ended(self, outcome: Outcome) -> None:
@@ -112,7 +112,7 @@ class World:
         )
         service = structs.replace(self.settings.service, **self.service)
         self.settings = structs.replace(self.settings, service=service, **self.changes)
-        self.outside = pipeline.Outside(
+        self.outside = pipeline.Dependencies(
             now=self.clock,
             token=self.tokens.__next__,
             run_id=lambda: f"00000000-0000-4000-8000-{next(self.runs):012d}",
@@ -136,7 +136,7 @@ class World:
 
     def plan(
         self, *, options: Options | None = None, consent: Consent = ALLOWED, made_of: str = ""
-    ) -> pipeline.Planned:
+    ) -> pipeline.PlanResult:
         """Plan, and claim that nothing but GET was sent."""
         before = len(self.wire.sent)
         desired = pipeline.validate(self.settings, self.environ)
@@ -160,7 +160,7 @@ class World:
         consent: Consent = ALLOWED,
         saved: Plan | None = None,
         keep_undo: Callable[[Plan], None] | None = None,
-    ) -> tuple[pipeline.Planned, Run]:
+    ) -> tuple[pipeline.PlanResult, Run]:
         """Apply, agreeing to whatever the plan is."""
         desired = pipeline.validate(self.settings, self.environ)
         observer = Agreeing()

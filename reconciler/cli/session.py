@@ -30,7 +30,7 @@ from reconciler.instrumentation import current_trace_id, step_log
 from reconciler.model.documents import InputFile
 from reconciler.model.runs import Context
 from reconciler.model.settings import Settings
-from reconciler.pipeline import Outside
+from reconciler.pipeline import Dependencies
 from reconciler.private_cache import STATE_FOLDER, find_cache_fault, find_state_folder
 from reconciler.service.http.auth import Concealed, Credentials
 from reconciler.service.http.urls import origin
@@ -142,9 +142,9 @@ def context_of(
     )
 
 
-def outside(settings: Settings, context: Context | None = None) -> Outside:
+def outside(settings: Settings, context: Context | None = None) -> Dependencies:
     """Return the real clock, the real chance, the real network, and where we are, where that is known yet."""
-    return Outside.real(
+    return Dependencies.real(
         lambda: context or context_of(settings),
         unattended=not output.can_ask(),
         state=find_state_folder(os.environ),

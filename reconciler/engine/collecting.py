@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def without_collector() -> Iterator[None]:
+def pause_collector() -> Iterator[None]:
     """Load without the cyclic collector.
 
     What is loaded is left to it afterwards: a program that plans many times must not keep all of it for ever.

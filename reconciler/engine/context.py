@@ -33,7 +33,7 @@ token_bytes = 16  # 128 bits: no two runs or plans of this world share one
 
 
 @dataclass(frozen=True, slots=True)
-class Outside:
+class Dependencies:
     """What the verbs get from outside the program: time, chance, and the way to the service.
 
     `now` tells UTC; `token` gives fresh random text, `run_id` a UUID; `context` says where we are;
@@ -55,7 +55,7 @@ class Outside:
     @classmethod
     def real(
         cls, context: Callable[[], Context], *, unattended: bool, state: Path | None = None
-    ) -> "Outside":
+    ) -> "Dependencies":
         """Return the real clock, the real chance and the real network."""
         return cls(
             now=lambda: datetime.now(UTC),
@@ -74,7 +74,7 @@ class ReadContext:
 
     settings: Settings
     desired: Desired
-    outside: Outside
+    outside: Dependencies
     store: Store
     client: Reader
 
@@ -153,6 +153,6 @@ class RunContext(ReadContext):
         return self.began + self.limits.deadline_s
 
 
-def utc_text(moment: datetime) -> str:
+def format_utc(moment: datetime) -> str:
     """Return a moment as plans and reports write it: ISO 8601 in UTC, whole seconds."""
     return moment.astimezone(UTC).isoformat(timespec="seconds")

@@ -9,8 +9,8 @@ from functools import partial
 
 from msgspec import structs
 
-from reconciler.engine.context import Outside, ServiceLock
-from reconciler.engine.service_lock import Terms, TicketLock
+from reconciler.engine.context import Dependencies, ServiceLock
+from reconciler.engine.service_lock import LockTerms, TicketLock
 from reconciler.engine.stop import StopFlag
 from reconciler.errors import CorruptRecord, LockHeld, SettingsError, StoreError
 from reconciler.instrumentation import record_span, step_log
@@ -25,16 +25,16 @@ from reconciler.store.audit import operator
 from reconciler.store.database import Store
 from reconciler.store.lock import Holder, Lock, lease_s
 
-entries_max = 20  # of the history; the last run is among them
-poll_s = 1.0  # between two looks at a store's lock that somebody else holds
-tell_s = 30.0  # between two words of who holds it, and how far that run is
+history_entries_max = 20  # of the history; the last run is among them
+store_poll_s = 1.0  # between two looks at a store's lock that somebody else holds
+report_wait_s = 30.0  # between two words of who holds it, and how far that run is
 
 
-async def locks(
+async def hold_locks(
     held: AsyncExitStack,
     settings: Settings,
     store: Store,
-    outside: Outside,
+    outside: Dependencies,
     stop: StopFlag,
     *,
     run: str,
@@ -45,21 +45,23 @@ async def locks(
     `held` lets go of both on every way out. `waits` hears who holds the store's lock, and how far that is.
     Raises LockHeld, SettingsError.
     """
-    unused = without_service_lock(settings, shared=store.shared, unattended=outside.unattended)
+    unused = choose_unused_lock(settings, shared=store.shared, unattended=outside.unattended)
     # Asked before the lock is ours: whoever holds it until then writes no more, whatever its ticket says.
     before = await within(outside.offload, store.holder, give_up=store.give_up)
-    taking = partial(_in_store, store, run, outside.offload)
+    taking = partial(_hold_store_lock, store, run, outside.offload)
     with record_span("lock"):
-        lock = await _waited_for(held, taking, outside.timing, settings.lock.timeout_s, waits)
+        lock = await _wait_for_store_lock(held, taking, outside.timing, settings.lock.timeout_s, waits)
     if unused is not None:
         return lock, unused
-    ended = await within(outside.offload, partial(finished_runs, store, before), give_up=store.give_up)
+    ended = await within(
+        outside.offload, partial(collect_finished_runs, store, before), give_up=store.give_up
+    )
     note = partial(within, outside.offload, partial(store.note_ticket, run), give_up=store.give_up)
-    in_service = _in_service(settings, outside, stop, run=run, over=ended, note=note)
+    in_service = _hold_service_lock(settings, outside, stop, run=run, over=ended, note=note)
     return lock, await held.enter_async_context(in_service)
 
 
-async def _waited_for(
+async def _wait_for_store_lock(
     held: AsyncExitStack,
     taking: Callable[[], AbstractAsyncContextManager[Lock]],
     timing: Timing,
@@ -78,12 +80,12 @@ async def _waited_for(
             if now >= tell_at:
                 step_log.info("another run holds the lock; waiting, %.0f s at most", ends_at - now)
                 waits(f"waiting, {ends_at - now:,.0f} s at most: {str(other).removesuffix('.')}")
-                tell_at = now + tell_s
-            await timing.sleep(min(poll_s, ends_at - now))
+                tell_at = now + report_wait_s
+            await timing.sleep(min(store_poll_s, ends_at - now))
 
 
 @asynccontextmanager
-async def _in_store(store: Store, run: str, offload: Offload) -> AsyncIterator[Lock]:
+async def _hold_store_lock(store: Store, run: str, offload: Offload) -> AsyncIterator[Lock]:
     """Hold the store's lock, and let go of it on every way out. Raises LockHeld, StoreError."""
     lock = store.lock_for(run)  # a new nonce each time: one that was refused lets go of nobody's lock
     try:
@@ -97,7 +99,7 @@ async def _in_store(store: Store, run: str, offload: Offload) -> AsyncIterator[L
             step_log.info("run %s let go of the lock", run)
 
 
-def without_service_lock(settings: Settings, *, shared: bool, unattended: bool) -> ServiceLock | None:
+def choose_unused_lock(settings: Settings, *, shared: bool, unattended: bool) -> ServiceLock | None:
     """Return None where a run takes the lock in the service. Raises SettingsError where it has to and cannot.
 
     `auto`: where nobody can be asked, as in CI, and the store is not shared, so that other runners do not
@@ -117,7 +119,7 @@ def without_service_lock(settings: Settings, *, shared: bool, unattended: bool) 
     )
 
 
-def finished_runs(store: Store, before: Holder | None) -> frozenset[str]:
+def collect_finished_runs(store: Store, before: Holder | None) -> frozenset[str]:
     """Return the runs that write no more, though lists may still show their tickets; for who holds the lock.
 
     `before` held the store's lock until we took it. That one, the runs that the store knows as unfinished,
@@ -128,21 +130,21 @@ def finished_runs(store: Store, before: Holder | None) -> frozenset[str]:
         {one.run for one in store.unfinished()} | ({before.run} if before else set()) | store.ticket_runs()
     )
     with suppress(CorruptRecord):  # a damaged history is not this lock's business
-        found |= {entry.run for entry in store.history(entries_max)}
+        found |= {entry.run for entry in store.history(history_entries_max)}
     return frozenset(found)
 
 
 @asynccontextmanager
-async def looking(settings: Settings, outside: Outside) -> AsyncIterator[TicketLock]:
+async def open_service_lock(settings: Settings, outside: Dependencies) -> AsyncIterator[TicketLock]:
     """Yield the lock in the service to somebody who looks at it, or frees it, and never takes it."""
-    async with _in_service(settings, outside, StopFlag()) as lock:
+    async with _hold_service_lock(settings, outside, StopFlag()) as lock:
         yield lock
 
 
 @asynccontextmanager
-async def _in_service(
+async def _hold_service_lock(
     settings: Settings,
-    outside: Outside,
+    outside: Dependencies,
     stop: StopFlag,
     *,
     run: str = "",
@@ -150,7 +152,7 @@ async def _in_service(
     note: Callable[[], Awaitable[None]] | None = None,
 ) -> AsyncIterator[TicketLock]:
     """Yield the lock, and remove its ticket by a client of its own: the run's may be out of time by then."""
-    service, terms = settings.service, _terms(settings, run, over)
+    service, terms = settings.service, _make_lock_terms(settings, run, over)
     deadline_s = service.limits.deadline_s + terms.patience_s + terms.lease_s
     patient = structs.replace(service, limits=structs.replace(service.limits, deadline_s=deadline_s))
     given = outside.connections
@@ -168,9 +170,9 @@ async def _in_service(
             await watched.aclose()
 
 
-def _terms(settings: Settings, run: str, over: frozenset[str]) -> Terms:
+def _make_lock_terms(settings: Settings, run: str, over: frozenset[str]) -> LockTerms:
     window_s = settings.service.limits.settle_s
-    return Terms(
+    return LockTerms(
         stack=settings.stack,
         run=run,
         holder=operator(),

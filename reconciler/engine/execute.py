@@ -17,12 +17,12 @@ from reconciler.core.planning.records import refreshed
 from reconciler.core.runs.recover import Unfinished
 from reconciler.core.runs.undo import inverse
 from reconciler.engine import waves
-from reconciler.engine.context import RunContext, utc_text
-from reconciler.engine.exit_codes import INTERRUPTED, cut_short, with_settled
-from reconciler.engine.finish import end
-from reconciler.engine.planning import Planned, check_safe, moment_of
-from reconciler.engine.rehoming import take_over
-from reconciler.engine.resources import Observer
+from reconciler.engine.context import RunContext, format_utc
+from reconciler.engine.exit_codes import INTERRUPTED, add_settled, report_cut_short
+from reconciler.engine.finish import finish_run
+from reconciler.engine.planning import PlanResult, check_plan_safe, make_moment
+from reconciler.engine.rehoming import take_over_records
+from reconciler.engine.resources import RunObserver
 from reconciler.errors import StalePlan, StoreError
 from reconciler.instrumentation import step_log
 from reconciler.model.plans import Consent, Plan, Workspace
@@ -32,11 +32,11 @@ from reconciler.store.database import Store
 
 KeepUndo = Callable[[Plan], None]
 # Of one transaction: some 0.3 s, where a store that is silent for 12 s is given up.
-records_at_once = 10_000
+records_per_transaction = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class Execution:
     """What a verb has found that there is to do.
 
     `command` is the verb as the history shows it. `left` is what of the plan is carried out, where that is
@@ -46,7 +46,7 @@ class Task:
     """
 
     command: Literal["apply", "adopt", "forget", "resume", "undo"]
-    planned: Planned
+    planned: PlanResult
     consent: Consent
     unfinished: tuple[Unfinished, ...]
     left: Plan | None = None
@@ -60,18 +60,18 @@ class Task:
         return self.left or self.planned.plan
 
 
-async def carry_out(context: RunContext, task: Task, observer: Observer) -> Run | None:
+async def execute_plan(context: RunContext, task: Execution, observer: RunObserver) -> Run | None:
     """Return the finished run, whose row has ended; None where `observer` disagreed, and nothing was written.
 
     Raises UnsafePlan, StalePlan before any write.
     """
     plan, planned, heard = task.plan, task.planned, list[Outcome]()
     observer.planned(replace(planned, plan=plan))
-    check_safe(planned.verdict)
+    check_plan_safe(planned.verdict)
     # A resumed run was confirmed when it began, and that consent still holds.
     if task.command != "resume" and not observer.agrees(planned):
         return None
-    about, began = await _begin(context, task)
+    about, began = await _begin_run(context, task)
     step_log.info("run %s begins; changes to carry out: %d", context.run, len(plan.changes))
 
     def ended(outcome: Outcome) -> None:
@@ -80,29 +80,29 @@ async def carry_out(context: RunContext, task: Task, observer: Observer) -> Run 
 
     live = chain.from_iterable(planned.live.entities.values())
     try:
-        run, shown = await waves.apply(
+        run, shown = await waves.execute_changes(
             context, plan, with_leaving(plan, planned.desired), planned.recorded, on_outcome=ended, live=live
         )
     except BaseException:
-        now = utc_text(context.now())
+        now = format_utc(context.now())
         with suppress(StoreError):
-            await context.ask(lambda store: store.end(cut_short(plan, heard, run=context.run, at=now)))
+            await context.ask(lambda store: store.end(report_cut_short(plan, heard, run=context.run, at=now)))
         raise
     if task.keep_undo is not None:
-        moment = moment_of(context, context.now(), context.outside.token())
+        moment = make_moment(context, context.now(), context.outside.token())
         task.keep_undo(inverse(plan, run, shown, planned.recorded, moment=moment, key=context.store.salt))
     own = {outcome.address for outcome in heard}
     for outcome in task.settled:
         if outcome.address not in own:
             observer.ended(outcome)
     resumes = task.unfinished[-1].run if task.command == "resume" else ""
-    run = structs.replace(with_settled(run, task.settled), context=about, resumes=resumes, started_at=began)
-    run = await end(context, planned, run)
+    run = structs.replace(add_settled(run, task.settled), context=about, resumes=resumes, started_at=began)
+    run = await finish_run(context, planned, run)
     step_log.info("run %s ended: %s", run.run, run.outcome)
     return run
 
 
-async def _begin(context: RunContext, task: Task) -> tuple[Context, str]:
+async def _begin_run(context: RunContext, task: Execution) -> tuple[Context, str]:
     """Write down that the run begins, and what it takes over. Return where it runs, and since when.
 
     Raises StalePlan for a reviewed plan that was carried out before.
@@ -113,25 +113,25 @@ async def _begin(context: RunContext, task: Task) -> tuple[Context, str]:
         raise StalePlan(f"this {what} was carried out before.", next="reconciler plan, then reconciler apply")
     # Its calls count from the lock on, planning and settling included: so does its time.
     held_s = max(0.0, context.timing.monotonic() - context.locked_at)
-    began = utc_text(context.now() - timedelta(seconds=held_s))
+    began = format_utc(context.now() - timedelta(seconds=held_s))
     # The new run stands before the old ones are closed: killed in between, there is one to resume.
     await context.ask(lambda store: store.begin(context.run, task.command, task.plan, task.consent, about))
-    await context.ask(lambda store: _close_all(store, task.unfinished))
+    await context.ask(lambda store: _close_runs(store, task.unfinished))
     if planned.plan.options.same_service is True:
-        await take_over(context, planned.plan.target)
-    await context.ask(lambda store: _keep_names(store, planned))
+        await take_over_records(context, planned.plan.target)
+    await context.ask(lambda store: _update_record_names(store, planned))
     found = refreshed(planned.plan, planned.desired, planned.live, planned.recorded)
-    while await context.ask(lambda store: keep_some(store, found, planned.plan.target.workspaces)):
+    while await context.ask(lambda store: remember_batch(store, found, planned.plan.target.workspaces)):
         pass
     return about, began
 
 
-def _close_all(store: Store, unfinished: Iterable[Unfinished]) -> None:
+def _close_runs(store: Store, unfinished: Iterable[Unfinished]) -> None:
     for one in unfinished:
         store.close_run(one.run, EXIT_CODE_WORDS[INTERRUPTED])
 
 
-def _keep_names(store: Store, planned: Planned) -> None:
+def _update_record_names(store: Store, planned: PlanResult) -> None:
     """Bring the names of the records to what the plan found, before anything is written to the service."""
     plan, workspaces = planned.plan, planned.plan.target.workspaces
     store.rename(plan.renames.items(), workspaces)
@@ -139,11 +139,11 @@ def _keep_names(store: Store, planned: Planned) -> None:
     store.leave(forgotten_at_once(plan), workspaces)
 
 
-def keep_some(
+def remember_batch(
     store: Store,
     found: Iterator[RecordedEntity],
     workspaces: tuple[Workspace, ...],
-    at_once: int = records_at_once,
+    at_once: int = records_per_transaction,
 ) -> bool:
     """Remember the next of these records in a transaction of their own; whether there were any.
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 
 from msgspec import structs
 
-from reconciler.engine.stop import Reason
+from reconciler.engine.stop import StopCause
 from reconciler.model.notices import Notice
 from reconciler.model.plans import Plan, action_of
 from reconciler.model.runs import EXIT_CODE_WORDS, Outcome, Result, Run
@@ -12,7 +12,7 @@ from reconciler.model.runs import EXIT_CODE_WORDS, Outcome, Result, Run
 DONE, FAILED, LOCKED, STALE, PARTIAL, IN_DOUBT, INTERRUPTED = 0, 1, 4, 5, 6, 8, 130
 
 
-def exit_code(outcomes: Iterable[Outcome], stopped: Reason | None) -> int:
+def run_exit_code(outcomes: Iterable[Outcome], stopped: StopCause | None) -> int:
     """Return the exit code of a run. The first line that fits decides.
 
     =====================================================  ===
@@ -44,7 +44,7 @@ def exit_code(outcomes: Iterable[Outcome], stopped: Reason | None) -> int:
     return STALE if stopped is None and "failed" not in results else FAILED
 
 
-def with_settled(run: Run, settled: Iterable[Outcome]) -> Run:
+def add_settled(run: Run, settled: Iterable[Outcome]) -> Run:
     """Return the run with what it settled of earlier ones before its own outcomes, and the exit code of both.
 
     Where a change was settled and then carried out, how it was carried out counts.
@@ -64,17 +64,17 @@ def with_settled(run: Run, settled: Iterable[Outcome]) -> Run:
     )
 
 
-def with_notices(run: Run, notices: tuple[Notice, ...], ambiguous: tuple[Notice, ...]) -> Run:
+def add_run_notices(run: Run, notices: tuple[Notice, ...], ambiguous: tuple[Notice, ...]) -> Run:
     """Return the run with its notices; exit code 5 where somebody is ambiguous and all else went well."""
     # Not 6: there is nothing that another apply could go on with. A person has to look at the service.
     run = structs.replace(run, notices=(*ambiguous, *notices))
     names = {notice.subject for notice in ambiguous}
     others = (outcome for outcome in run.outcomes if outcome.address not in names)
-    well = not run.stopped and run.exit_code in {DONE, PARTIAL} and exit_code(others, None) == DONE
+    well = not run.stopped and run.exit_code in {DONE, PARTIAL} and run_exit_code(others, None) == DONE
     return structs.replace(run, exit_code=STALE, outcome=EXIT_CODE_WORDS[STALE]) if names and well else run
 
 
-def cut_short(plan: Plan, heard: Iterable[Outcome], *, run: str, at: str) -> Run:
+def report_cut_short(plan: Plan, heard: Iterable[Outcome], *, run: str, at: str) -> Run:
     """Return what is known of a run that was cut off from outside: what has not ended was not attempted."""
     # What was under way is in doubt by the journal, whatever stands here.
     ended = {outcome.address: outcome for outcome in heard}

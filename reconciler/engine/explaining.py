@@ -18,10 +18,10 @@ from reconciler.core.rules import Rules, rules_of
 from reconciler.core.suggest import did_you_mean
 from reconciler.core.views.explaining import Evidence, PlanView, explanations
 from reconciler.core.views.provenance import sources_of
-from reconciler.engine.context import Outside, ReadContext
-from reconciler.engine.opening import opened
-from reconciler.engine.planning import plan_afresh
-from reconciler.engine.resources import reading
+from reconciler.engine.context import Dependencies, ReadContext
+from reconciler.engine.opening import open_run_store
+from reconciler.engine.planning import make_fresh_plan
+from reconciler.engine.resources import open_for_reading
 from reconciler.errors import UnknownAddress
 from reconciler.model.address import Address, parse_address
 from reconciler.model.plans import Consent, Explanation, Options
@@ -34,10 +34,10 @@ _EXAMPLE = "write one as plans show it: contact/ops/jane-doe"
 _COMPARE = "compare it with the addresses that `reconciler list` shows"
 
 
-async def explained(
+async def explain_addresses(
     settings: Settings,
     declared: Resolved,
-    outside: Outside,
+    outside: Dependencies,
     texts: Sequence[str],
     *,
     selection: Selection,
@@ -48,20 +48,20 @@ async def explained(
     Sends nothing but GET, and nothing at all where `offline`, or where no manifest speaks of what they are.
     Raises UnknownAddress for what is no address, or neither declared nor recorded.
     """
-    async with opened(settings, outside, create=False) as store:
-        looking = partial(_without_service, store, texts, declared, rules_of(settings), selection)
+    async with open_run_store(settings, outside, create=False) as store:
+        looking = partial(_load_evidence, store, texts, declared, rules_of(settings), selection)
         addresses, known = await within(outside.offload, looking, give_up=store.give_up)
-    asked = () if offline else tuple(one for one in addresses if _speaks_of(declared.desired, one))
+    asked = () if offline else tuple(one for one in addresses if _is_in_scope(declared.desired, one))
     found = {one.address: one for one in explanations([a for a in addresses if a not in asked], known)}
     if asked:
-        part = _same_workspaces(declared.desired, asked)
-        async with reading(settings, part, outside) as context:
-            planned = await _planned(replace(context, desired=part), known, asked)
+        part = _narrow_to_workspaces(declared.desired, asked)
+        async with open_for_reading(settings, part, outside) as context:
+            planned = await _add_plan(replace(context, desired=part), known, asked)
         found |= {one.address: one for one in explanations(asked, planned)}
     return tuple(found[one] for one in addresses)
 
 
-def _without_service(
+def _load_evidence(
     store: Store, texts: Sequence[str], declared: Resolved, rules: Rules, selection: Selection
 ) -> tuple[tuple[Address, ...], Evidence]:
     """Return the addresses, and what manifests and store know of them. Raises UnknownAddress.
@@ -70,23 +70,25 @@ def _without_service(
     """
     workspaces = store.workspaces()
     stored = store.recorded(workspaces)
-    addresses = _known(texts, declared.desired, {*stored.entities, *store.addresses().values()})
+    addresses = _parse_addresses(texts, declared.desired, {*stored.entities, *store.addresses().values()})
     check(selection, selectable(declared.desired, stored))
     sources = {
         one: sources_of(declared.declared[one], rules) for one in addresses if one in declared.declared
     }
-    recorded_as = {*addresses, *_former(declared.desired, addresses)}
+    recorded_as = {*addresses, *_list_former_addresses(declared.desired, addresses)}
     writes = store.last_writes(sorted(recorded_as), workspaces)
     return addresses, Evidence(declared.desired, stored, rules, sources, writes, selection=selection)
 
 
-def _former(desired: Desired, addresses: Collection[Address]) -> Collection[Address]:
+def _list_former_addresses(desired: Desired, addresses: Collection[Address]) -> Collection[Address]:
     """Return the addresses under which these, or what they belong to, were recorded before a rename."""
     entities = [desired.entities[one] for one in addresses if one in desired.entities]
     return former_names(entities).values()
 
 
-def _known(texts: Sequence[str], desired: Desired, recorded: Collection[Address]) -> tuple[Address, ...]:
+def _parse_addresses(
+    texts: Sequence[str], desired: Desired, recorded: Collection[Address]
+) -> tuple[Address, ...]:
     """Return the addresses once each. Raises UnknownAddress for the first that nobody knows."""
     known = {*desired.entities, *desired.removed, *recorded}
     found: dict[Address, None] = {}
@@ -106,12 +108,12 @@ def _known(texts: Sequence[str], desired: Desired, recorded: Collection[Address]
     return tuple(found)
 
 
-def _speaks_of(desired: Desired, address: Address) -> bool:
+def _is_in_scope(desired: Desired, address: Address) -> bool:
     """Whether a plan has something to say of an address: its kind is in scope, or it leaves."""
     return Scope.of(address.above or address) in desired.scopes or address in desired.removed
 
 
-def _same_workspaces(desired: Desired, addresses: Collection[Address]) -> Desired:
+def _narrow_to_workspaces(desired: Desired, addresses: Collection[Address]) -> Desired:
     """Return what is declared in the workspaces of these addresses; the others need not be looked up."""
     names = {one.workspace for one in addresses}
     return structs.replace(
@@ -122,13 +124,13 @@ def _same_workspaces(desired: Desired, addresses: Collection[Address]) -> Desire
     )
 
 
-async def _planned(context: ReadContext, known: Evidence, addresses: Sequence[Address]) -> Evidence:
+async def _add_plan(context: ReadContext, known: Evidence, addresses: Sequence[Address]) -> Evidence:
     """Return the same with the plan of these addresses, and what it saw."""
     only = tuple(map(str, addresses))
-    planned = await plan_afresh(context, Options(only=only), Consent())
+    planned = await make_fresh_plan(context, Options(only=only), Consent())
     seen = PlanView(planned.live, planned.plan, planned.verdict)
     workspaces = planned.plan.target.workspaces
-    wanted = sorted({*addresses, *_former(planned.desired, addresses)})
+    wanted = sorted({*addresses, *_list_former_addresses(planned.desired, addresses)})
     writes = await context.ask(lambda store: store.last_writes(wanted, workspaces))
     return structs.replace(
         known, desired=planned.desired, recorded=planned.recorded, writes=writes, seen=seen

@@ -14,8 +14,8 @@ from msgspec import Struct, structs
 from reconciler.core.exporting.export import Export, Exported, Left, Wishes, export
 from reconciler.core.exporting.recognizing import Advice, identity_advice
 from reconciler.engine.context import ReadContext
-from reconciler.engine.read_all import Whole, read_everything
-from reconciler.engine.targets import target_of
+from reconciler.engine.read_all import WholeScope, read_whole_scope
+from reconciler.engine.targets import resolve_target
 from reconciler.manifest.drop_invalid import drop_invalid_entries
 from reconciler.manifest.flatten import list_known_fields
 from reconciler.manifest.load import extend_contact_schemas
@@ -23,7 +23,7 @@ from reconciler.model.kinds import KINDS, child_kinds
 from reconciler.model.snapshots import Desired, LiveEntity, Scope
 
 
-class ExportWishes(Struct, frozen=True):
+class ExportRequest(Struct, frozen=True):
     """What the user asked for: the name of a time zone ("": none), and a look at each for what is below.
 
     `secrets`: those that the service shows are declared too.
@@ -49,18 +49,20 @@ class ExportResult(Struct, frozen=True):
     advice: tuple[Advice, ...] = ()
 
 
-async def exported(context: ReadContext, scopes: Collection[Scope], wishes: ExportWishes) -> ExportResult:
+async def export_scopes(
+    context: ReadContext, scopes: Collection[Scope], wishes: ExportRequest
+) -> ExportResult:
     """Return what is live in these scopes as entries, without what is declared. Raises ServiceError."""
-    target = await target_of(context, Desired({}, frozenset(scopes)))
+    target = await resolve_target(context, Desired({}, frozenset(scopes)))
     ids = {one.alias: one.id for one in target.workspaces}
     recorded = await context.ask(lambda store: store.recorded(target.workspaces))
     ordered = sorted(scopes)
     async with asyncio.TaskGroup() as group:
-        read = partial(read_everything, look=wishes.look, concurrency=context.limits.concurrency)
+        read = partial(read_whole_scope, look=wishes.look, concurrency=context.limits.concurrency)
         tasks = [group.create_task(read(context.client, one, ids[one.workspace])) for one in ordered]
     wholes = dict(zip(ordered, (task.result() for task in tasks), strict=True))
     extras = extend_contact_schemas(context.settings.contact_fields)
-    live = _by_scope(wholes.items())
+    live = _group_by_scope(wholes.items())
     made = export(
         live,
         context.desired,
@@ -68,11 +70,11 @@ async def exported(context: ReadContext, scopes: Collection[Scope], wishes: Expo
         context.rules,
         Wishes(wishes.zone, list_known_fields(extras), wishes.secrets),
     )
-    result = _sieved(context, made, ordered, wholes, extras)
+    result = _drop_invalid_entries(context, made, ordered, wholes, extras)
     return structs.replace(result, advice=identity_advice(live, made.left, context.rules))
 
 
-def _by_scope(wholes: Iterable[tuple[Scope, Whole]]) -> dict[Scope, list[LiveEntity]]:
+def _group_by_scope(wholes: Iterable[tuple[Scope, WholeScope]]) -> dict[Scope, list[LiveEntity]]:
     """Return the entities of each scope, and those that belong to them in scopes of their own."""
     found: dict[Scope, list[LiveEntity]] = {}
     for scope, whole in wholes:
@@ -83,11 +85,11 @@ def _by_scope(wholes: Iterable[tuple[Scope, Whole]]) -> dict[Scope, list[LiveEnt
     return found
 
 
-def _sieved(
+def _drop_invalid_entries(
     context: ReadContext,
     made: Export,
     scopes: list[Scope],
-    wholes: dict[Scope, Whole],
+    wholes: dict[Scope, WholeScope],
     extras: dict[str, tuple[str, ...]],
 ) -> ExportResult:
     left = list(made.left)

@@ -20,7 +20,7 @@ from msgspec import structs
 from reconciler.engine import look
 from reconciler.engine.look import ContactGone
 from reconciler.engine.session import NotDone, Session
-from reconciler.engine.stop import Halt
+from reconciler.engine.stop import StopReason
 from reconciler.errors import ReconcilerError, Unauthorized
 from reconciler.instrumentation import step_log
 from reconciler.model.address import Address
@@ -40,7 +40,7 @@ _NEXT_OF_ANOTHER = (
 )
 
 
-class Firsts:
+class FirstCreateGate:
     """Which scopes (kind and workspace) have shown in this run that a lookup finds what was created."""
 
     def __init__(self, run: Session) -> None:
@@ -76,7 +76,7 @@ class Firsts:
             # the service says that it made another one than was sent, it may do so with everybody.
             if made.result == "in doubt" and self._run.is_named(change.address):
                 what = f"{change.address} was created, and what the service shows of it is another one."
-                self._run.halt(Halt("unconfirmed", what, _NEXT_OF_ANOTHER))
+                self._run.halt(StopReason("unconfirmed", what, _NEXT_OF_ANOTHER))
             return
         entity = self._as_shown(self._run.desired.entities[change.address])
         try:
@@ -87,7 +87,7 @@ class Firsts:
             self._confirmed.add(scope)
             return
         what = f"{change.address} was created (id {made.remote_id}), and {why}: no lookup can be trusted."
-        self._run.halt(Halt("unconfirmed", what, _NEXT))
+        self._run.halt(StopReason("unconfirmed", what, _NEXT))
 
     def _as_shown(self, entity: Entity) -> Entity:
         """Return the entity with its identity as the service writes it: by that a lookup finds it."""
@@ -111,13 +111,13 @@ class Firsts:
 
     async def _looked(self, entity: Entity, remote_id: str, parent_id: str) -> str:
         try:
-            hits = await look.same(self._run, entity, parent_id)
+            hits = await look.find_matches(self._run, entity, parent_id)
         except ContactGone:
             raise
         except NotDone as told:
             return told.what.removesuffix(".")
         except Unauthorized as error:
-            self._run.halt(Halt("credentials", str(error), error.next))
+            self._run.halt(StopReason("credentials", str(error), error.next))
             return str(error).removesuffix(".")
         except ReconcilerError as error:
             return f"looking for it failed ({error})"

@@ -11,7 +11,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from reconciler.core.feed import MORE, Newest, Remembered, Row, Walk, seconds, stands_still, worth_remembering
-from reconciler.engine.rows import shown_in
+from reconciler.engine.rows import find_shown_paths
 from reconciler.errors import Malformed, Rejected
 from reconciler.instrumentation import step_log
 from reconciler.model.kind import Kind
@@ -22,7 +22,7 @@ from reconciler.service.found import Found, Page
 from reconciler.service.queries import Query
 
 
-class Asked(Struct, frozen=True):
+class ListRequest(Struct, frozen=True):
     """Which list: its scope, the service's id of the workspace, and the fields that its rows show."""
 
     scope: Scope
@@ -30,7 +30,7 @@ class Asked(Struct, frozen=True):
     fields: tuple[str, ...]
 
 
-class Recalled(Struct, frozen=True):
+class CachedRows(Struct, frozen=True):
     """What is remembered of a list, if anything, and why it is to be read completely all the same."""
 
     known: Remembered | None = None
@@ -51,20 +51,22 @@ class Lists(Protocol):
     def feeds(self, kind: Kind) -> bool:
         """Whether the deployment lists a kind in order of change."""
 
-    async def recall(self, asked: Asked) -> Recalled:
+    async def recall(self, asked: ListRequest) -> CachedRows:
         """Return what is remembered of exactly this."""
 
-    async def keep(self, asked: Asked, found: Remembered | None) -> None:
+    async def keep(self, asked: ListRequest, found: Remembered | None) -> None:
         """Remember this from now on; None: nothing."""
 
-    def followed(self, asked: Asked, newest: Newest, calls: int) -> None:
+    def followed(self, asked: ListRequest, newest: Newest, calls: int) -> None:
         """Take note of the newest rows of a list that is now as it is remembered, after so many calls."""
 
 
-class Following:
+class ListFollower:
     """A list that may be read by what has changed in it. `calls` it took, and `why` it did not do, or ""."""
 
-    def __init__(self, lists: Lists | None, collection: ReadCollection, kind: Kind, asked: Asked) -> None:
+    def __init__(
+        self, lists: Lists | None, collection: ReadCollection, kind: Kind, asked: ListRequest
+    ) -> None:
         self._collection = collection
         self._kind = kind
         self._asked = asked
@@ -114,10 +116,10 @@ class Following:
                 page = await self._collection.page(query, workspace=self._asked.workspace, offset=offset)
             except (Malformed, Rejected):  # a scan will tell whether it is this list or this order
                 return "the service does not list it in order of change", ""
-            if shown_in(self._kind, page.rows, self._asked.fields, wanted) is None:
+            if find_shown_paths(self._kind, page.rows, self._asked.fields, wanted) is None:
                 return "its rows show what is in an entity, and that changes without its time", ""
             date = date or next((row.date for row in page.rows), "")
-            rows = [_row(row, self._kind) for row in page.rows]
+            rows = [_make_feed_row(row, self._kind) for row in page.rows]
             judged = walk.take(rows, total=page.total, last=page.last)
             offset += len(rows)
         return judged.why, date
@@ -126,11 +128,11 @@ class Following:
         """Remember a list whose pages were all read, or forget it where it was not complete."""
         if self._lists is None or self.completed:
             return
-        told = shown_in(self._kind, first.rows, self._asked.fields, frozenset())
+        told = find_shown_paths(self._kind, first.rows, self._asked.fields, frozenset())
         found = None
         if complete and told is not None:
             found = worth_remembering(
-                [_row(row, self._kind) for row in rows.values()],
+                [_make_feed_row(row, self._kind) for row in rows.values()],
                 total=first.total,
                 date=next((row.date for row in first.rows), ""),
                 margin_s=self._lists.margin_s,
@@ -147,7 +149,7 @@ class Following:
             await self._lists.keep(self._asked, None)
 
 
-async def as_before(reader: Reader, asked: Asked, newest: Newest) -> bool:
+async def is_list_unchanged(reader: Reader, asked: ListRequest, newest: Newest) -> bool:
     """Whether one page in order of change shows that a list is as it was; where not, a read tells more.
 
     Errors: whatever the service's client raises, but for a refusal of the order.
@@ -158,16 +160,16 @@ async def as_before(reader: Reader, asked: Asked, newest: Newest) -> bool:
         page = await reader[kind.name].page(query, workspace=asked.workspace)
     except (Malformed, Rejected):
         return False
-    rows = [_row(row, kind) for row in page.rows]
+    rows = [_make_feed_row(row, kind) for row in page.rows]
     return stands_still(newest, rows, total=page.total, last=page.last)
 
 
-def _row(found: Found, kind: Kind) -> Row | None:
+def _make_feed_row(found: Found, kind: Kind) -> Row | None:
     at = seconds(found.body.get(kind.listing.changed))
-    return None if at is None else Row(found.remote_id, at, _brief(found.body, kind), found.date)
+    return None if at is None else Row(found.remote_id, at, _strip_row(found.body, kind), found.date)
 
 
-def _brief(body: Mapping[str, object], kind: Kind) -> dict[str, object]:
+def _strip_row(body: Mapping[str, object], kind: Kind) -> dict[str, object]:
     """Return what is kept of a row: its links have told its id, and what is never compared is left out."""
     unused = {"link", *(kind.wire.get(path, path) for path in kind.write_only)}
     return {key: value for key, value in body.items() if key not in unused}

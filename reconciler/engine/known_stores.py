@@ -17,15 +17,15 @@ from pathlib import Path
 
 import msgspec
 
-from reconciler.engine.context import Outside, utc_text
+from reconciler.engine.context import Dependencies, format_utc
 from reconciler.model.settings import Settings
 from reconciler.ownership import Folder
 from reconciler.private_cache import CacheFolder
 from reconciler.store.database import Store
 from reconciler.store.marker import store_id
 
-_bytes_max = 4096  # of one file; ours has about a hundred
-_SQLITE = "sqlite:///"
+_known_store_bytes_max = 4096  # of one file; ours has about a hundred
+_SQLITE_URL = "sqlite:///"
 
 
 class KnownStore(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,53 +36,53 @@ class KnownStore(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     held_at: str
 
 
-def lost_store(settings: Settings, outside: Outside, store: Store) -> str:
+def explain_lost_store(settings: Settings, outside: Dependencies, store: Store) -> str:
     """Return why the store of these settings is not the one that this project had, or "".
 
     Of files alone. A store that is there under its old salt is never lost.
     """
     mine = store_id(store.salt) if store.salt else ""
-    known = list(_known(settings, outside))
+    known = list(_read_known_stores(settings, outside))
     if not known or any(one.id == mine for one in known):
         return ""
     last = max(one.held_at for one in known)
     what = "is a new one" if mine else "is not there"
-    place = _place(settings)
+    place = _store_path(settings)
     shown = place.relative_to(settings.root) if place.is_relative_to(settings.root) else place
     return f"the store {shown} {what}, and a run held another one there at {last}; it was deleted or moved"
 
 
-def remember_store(settings: Settings, outside: Outside, store: Store, now: datetime) -> None:
+def remember_store(settings: Settings, outside: Dependencies, store: Store, now: datetime) -> None:
     """Let it be known from now on that there is this store. Never fails."""
     if not settings.caches or not store.salt or store.doubtful:
         return
     if outside.state is not None:
         with suppress(OSError):
             outside.state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    text = msgspec.json.encode(KnownStore(1, store_id(store.salt), utc_text(now)))
-    for folder in _folders(settings, outside):
-        folder.write(_name(settings), [text])
+    text = msgspec.json.encode(KnownStore(1, store_id(store.salt), format_utc(now)))
+    for folder in _known_store_folders(settings, outside):
+        folder.write(_known_store_file(settings), [text])
 
 
-def _known(settings: Settings, outside: Outside) -> Iterator[KnownStore]:
-    for folder in _folders(settings, outside):
-        text = folder.read(_name(settings), bytes_max=_bytes_max)
+def _read_known_stores(settings: Settings, outside: Dependencies) -> Iterator[KnownStore]:
+    for folder in _known_store_folders(settings, outside):
+        text = folder.read(_known_store_file(settings), bytes_max=_known_store_bytes_max)
         with suppress(msgspec.DecodeError):
             if text is not None:
                 yield msgspec.json.decode(text, type=KnownStore)
 
 
-def _folders(settings: Settings, outside: Outside) -> Iterator[Folder]:
-    if not settings.caches or not settings.store.startswith(_SQLITE):
+def _known_store_folders(settings: Settings, outside: Dependencies) -> Iterator[Folder]:
+    if not settings.caches or not settings.store.startswith(_SQLITE_URL):
         return
     yield CacheFolder(Path(settings.root))
     if outside.state is not None:
         yield Folder(outside.state, ("reconciler",))
 
 
-def _name(settings: Settings) -> str:
-    return f"store-{sha256(str(_place(settings)).encode()).hexdigest()[:32]}.json"
+def _known_store_file(settings: Settings) -> str:
+    return f"store-{sha256(str(_store_path(settings)).encode()).hexdigest()[:32]}.json"
 
 
-def _place(settings: Settings) -> Path:
-    return Path(settings.root, settings.store.removeprefix(_SQLITE)).absolute()
+def _store_path(settings: Settings) -> Path:
+    return Path(settings.root, settings.store.removeprefix(_SQLITE_URL)).absolute()

@@ -94,16 +94,16 @@ class Ledger:
             # All that came while the last commit waited for the disk shares the next one, in its order.
             taken, self._waiting = self._waiting, []
             if self.broken is not None:  # nothing may follow an intent any more; results still try
-                taken = _refused(taken, self.broken)
+                taken = _refuse_waiting(taken, self.broken)
             try:
-                await self._commit(taken, self._lock if _locked(taken) else None)
+                await self._commit(taken, self._lock if _any_needs_lock(taken) else None)
             except LockHeld as error:
                 # Results are written also after the lock was lost: it happened. Nothing else is written.
-                await self._results(_refused(taken, error))
+                await self._results(_refuse_waiting(taken, error))
             except Exception as error:  # noqa: BLE001 - whoever waits must hear of it, also of a mistake of ours
                 self._broke(taken, error)
             else:
-                _end(taken, None)
+                _release_waiting(taken, None)
 
     async def _results(self, taken: list[_Waiting]) -> None:
         try:
@@ -111,7 +111,7 @@ class Ledger:
         except Exception as error:  # noqa: BLE001 - as above
             self._broke(taken, error)
         else:
-            _end(taken, None)
+            _release_waiting(taken, None)
 
     async def _commit(self, taken: list[_Waiting], lock: Lock | None) -> None:
         batches = [batch for batch, _ in taken]
@@ -123,7 +123,7 @@ class Ledger:
         mistake = f"a mistake in this program kept the store from being written ({type(error).__name__})."
         told = error if isinstance(error, StoreError) else StoreError(mistake, next="report it")
         self.broken = self.broken or told
-        _end(taken, error)
+        _release_waiting(taken, error)
 
 
 def _needs_lock(batch: Batch) -> bool:
@@ -131,17 +131,17 @@ def _needs_lock(batch: Batch) -> bool:
     return bool(batch.intents or batch.absent or batch.found)
 
 
-def _locked(taken: list[_Waiting]) -> bool:
+def _any_needs_lock(taken: list[_Waiting]) -> bool:
     return any(_needs_lock(batch) for batch, _ in taken)
 
 
-def _refused(taken: list[_Waiting], error: Exception) -> list[_Waiting]:
+def _refuse_waiting(taken: list[_Waiting], error: Exception) -> list[_Waiting]:
     """Tell `error` to all who need the lock, and return the others."""
-    _end([one for one in taken if _needs_lock(one[0])], error)
+    _release_waiting([one for one in taken if _needs_lock(one[0])], error)
     return [one for one in taken if not _needs_lock(one[0])]
 
 
-def _end(taken: list[_Waiting], error: Exception | None) -> None:
+def _release_waiting(taken: list[_Waiting], error: Exception | None) -> None:
     for _, done in taken:
         if done is None or done.done():
             continue  # nobody waits, or whoever did was cancelled

@@ -12,9 +12,9 @@ from pathlib import Path
 import msgspec
 
 from reconciler.core.feed import Newest, Remembered, due, granularity_s
-from reconciler.engine.collecting import without_collector
-from reconciler.engine.context import Outside, ReadContext
-from reconciler.engine.following import Asked, Recalled
+from reconciler.engine.collecting import pause_collector
+from reconciler.engine.context import Dependencies, ReadContext
+from reconciler.engine.following import CachedRows, ListRequest
 from reconciler.instrumentation import step_log
 from reconciler.model.kind import Kind
 from reconciler.model.profile import Profile
@@ -27,21 +27,21 @@ from reconciler.service.profile import load_profile
 from reconciler.store.database import Store
 from reconciler.version import __version__
 
-_form = "2"  # of what is kept; another one is not read
-_Kept = tuple[tuple[str, ...], Remembered]
+_list_cache_form = "2"  # of what is kept; another one is not read
+_StoredList = tuple[tuple[str, ...], Remembered]
 
 
-class RememberedLists:
+class RowCache:
     """The lists of one project. `now` is when this run reads, ISO 8601."""
 
-    def __init__(self, settings: Settings, outside: Outside, salt: str, now: datetime) -> None:
+    def __init__(self, settings: Settings, outside: Dependencies, salt: str, now: datetime) -> None:
         self._settings = settings
         self._offload = outside.offload
         self._salt = salt
         self.files = ListCache(Path(settings.root), salt)
         self._profile = load_profile(settings.service.profile)
         self.now = now.astimezone(UTC).isoformat(timespec="seconds")
-        self.newest: dict[Scope, tuple[Asked, Newest, int]] = {}  # of the lists that this run followed
+        self.newest: dict[Scope, tuple[ListRequest, Newest, int]] = {}  # of the lists that this run followed
 
     @property
     def margin_s(self) -> float:
@@ -52,12 +52,12 @@ class RememberedLists:
         """Whether the profile says that a kind is listed in order of change."""
         return bool(getattr(self._profile, f"{kind.name}_feed", False))
 
-    async def recall(self, asked: Asked) -> Recalled:
+    async def recall(self, asked: ListRequest) -> CachedRows:
         """Return what is remembered of exactly this, and why it is to be read completely all the same."""
         known = await self._offload(partial(self._read, asked))
         if known is None:
-            return Recalled()
-        return Recalled(known, self.why_whole(known))
+            return CachedRows()
+        return CachedRows(known, self.why_whole(known))
 
     def why_whole(self, known: Remembered | Newest) -> str:
         """Return why a list is to be read completely though it is remembered, or ""."""
@@ -66,11 +66,11 @@ class RememberedLists:
             return "a complete read was asked for"
         return due(known, now=self.now, every_s=refresh.complete_every_h * 3600)
 
-    def followed(self, asked: Asked, newest: Newest, calls: int) -> None:
+    def followed(self, asked: ListRequest, newest: Newest, calls: int) -> None:
         """Take note of the newest rows of a list that is now as it is remembered, after so many calls."""
         self.newest[asked.scope] = asked, newest, calls
 
-    def state(self, asked: Asked, *, now: bool) -> tuple[str, ...]:
+    def state(self, asked: ListRequest, *, now: bool) -> tuple[str, ...]:
         """Return what tells a list, as it is remembered, from every other; nothing where it is not.
 
         As whatever run remembers it `now`; else as this one read or wrote it.
@@ -79,53 +79,53 @@ class RememberedLists:
         seal = self.files.seal(name) if now else self.files.seals.get(name, b"")
         return (*self._told(asked), seal.hex()) if seal else ()
 
-    async def keep(self, asked: Asked, found: Remembered | None) -> None:
+    async def keep(self, asked: ListRequest, found: Remembered | None) -> None:
         """Remember this from now on; None: nothing."""
         await self._offload(partial(self._write, asked, found))
 
-    def _read(self, asked: Asked) -> Remembered | None:
+    def _read(self, asked: ListRequest) -> Remembered | None:
         data = self.files.read(self._name(asked))
         if data is None:
             return None
         try:
-            with without_collector():
-                told, known = msgspec.msgpack.decode(data, type=_Kept)
+            with pause_collector():
+                told, known = msgspec.msgpack.decode(data, type=_StoredList)
         except msgspec.MsgspecError:  # of a version that did not say so
             return None
         return known if told == self._told(asked) else None
 
-    def _write(self, asked: Asked, found: Remembered | None) -> None:
+    def _write(self, asked: ListRequest, found: Remembered | None) -> None:
         data = None if found is None else msgspec.msgpack.encode((self._told(asked), found))
         self.files.write(self._name(asked), data)
         step_log.info("%s: rows remembered: %d", asked.scope, len(found.rows) if found else 0)
 
-    def _name(self, asked: Asked) -> str:
+    def _name(self, asked: ListRequest) -> str:
         origin, scope = urls.origin(self._settings.service.base_url), asked.scope
         return f"{origin}\n{self._settings.stack}\n{asked.workspace}\n{scope.workspace}\n{scope.kind}"
 
-    def _told(self, asked: Asked) -> tuple[str, ...]:
+    def _told(self, asked: ListRequest) -> tuple[str, ...]:
         """Return everything that decides what rows show."""
         service = self._settings.service
         origin = urls.origin(service.base_url)
         return (
-            _form,
+            _list_cache_form,
             __version__,
             self._name(asked),
             service.base_url,
             service.format,
             # Who sees other people needs a list of their own.
             credential_hash(service.auth, origin, self._salt),
-            _digest(self._profile),
+            _hash_profile(self._profile),
             *asked.fields,
         )
 
 
-async def lists_of(context: ReadContext) -> RememberedLists | None:
+async def open_row_cache(context: ReadContext) -> RowCache | None:
     """Return the lists that earlier plans have kept; None without a store, for its salt seals them."""
     now = await context.ask(Store.now)
     salt = context.store.salt
-    return RememberedLists(context.settings, context.outside, salt, now) if salt else None
+    return RowCache(context.settings, context.outside, salt, now) if salt else None
 
 
-def _digest(profile: Profile) -> str:
+def _hash_profile(profile: Profile) -> str:
     return sha256(msgspec.json.encode(profile, order="deterministic")).hexdigest()

@@ -13,19 +13,18 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from reconciler.engine.context import RunContext
-from reconciler.engine.resources import Observer
 from reconciler.instrumentation import start_stopwatch, step_log
 
 T = TypeVar("T")
 
 
-class Locking:
+class PendingServiceLock:
     """The lock in the service of one run, on its way."""
 
-    def __init__(self, context: RunContext, observer: Observer) -> None:
+    def __init__(self, context: RunContext, waits: Callable[[str], None]) -> None:
         self._context = context
         self._lock = context.service_lock
-        self._observer = observer
+        self._waits = waits
         self._taking: asyncio.Task[None] | None = None
 
     @property
@@ -38,7 +37,7 @@ class Locking:
         if self._taking is not None:
             return
         if self._lock.says:
-            self._observer.waits(self._lock.says)
+            self._waits(self._lock.says)
         self._taking = asyncio.create_task(self._take())
 
     async def read(self, reading: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -60,7 +59,7 @@ class Locking:
                 result = await found
                 await asyncio.wait({self._taking})
             finally:
-                await _ended(found)
+                await _cancel_task(found)
             self._taking.result()
             if self._lock.readings == number:
                 return result
@@ -70,7 +69,7 @@ class Locking:
     async def stop(self) -> None:
         """Go on with nothing. A ticket that stands is removed by whoever holds the lock."""
         if self._taking is not None:
-            await _ended(self._taking)
+            await _cancel_task(self._taking)
 
     async def _take(self) -> None:
         took = start_stopwatch(self._context.timing.monotonic)
@@ -83,11 +82,11 @@ class Locking:
         try:
             await asyncio.wait({allowed, taking}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            await _ended(allowed)
+            await _cancel_task(allowed)
         return not taking.done()
 
 
-async def _ended(task: "asyncio.Task[Any]") -> None:
+async def _cancel_task(task: "asyncio.Task[Any]") -> None:
     """End a task that nobody waits for any more. Its error is of no interest."""
     task.cancel()
     await asyncio.wait({task})
@@ -96,9 +95,14 @@ async def _ended(task: "asyncio.Task[Any]") -> None:
 
 
 @asynccontextmanager
-async def locking(context: RunContext, observer: Observer) -> AsyncIterator[Locking]:
-    """Yield the lock in the service of this run, not begun; nothing of it goes on afterwards."""
-    found = Locking(context, observer)
+async def acquire_service_lock(
+    context: RunContext, waits: Callable[[str], None]
+) -> AsyncIterator[PendingServiceLock]:
+    """Yield the lock in the service of this run, not begun; nothing of it goes on afterwards.
+
+    `waits` hears that the run takes the lock, or why it does without.
+    """
+    found = PendingServiceLock(context, waits)
     try:
         yield found
     finally:

@@ -32,27 +32,27 @@ NOT_CARRIED = "E163"  # a secret that a look does not show
 names_max = 5  # names of fields in one sentence
 
 
-class Hit(Struct, frozen=True):
+class LookMatch(Struct, frozen=True):
     """A live entity that is the declared one, and the identity by which it is."""
 
     found: Found
     by: str
 
 
-def calls(run: Session, change: Change) -> int:
+def count_look_calls(run: Session, change: Change) -> int:
     """How many calls the look before a change takes, as a rule: their turns are taken together."""
     if not isinstance(change, Create) or KINDS[change.address.kind].parent:
         return 1
-    return max(1, len(_keys(run, run.desired.entities[change.address])))
+    return max(1, len(_usable_keys(run, run.desired.entities[change.address])))
 
 
-def _keys(run: Session, entity: Entity) -> list[Key]:
+def _usable_keys(run: Session, entity: Entity) -> list[Key]:
     return [key for key in run.rules.keys(entity.address.kind) if all(entity.fields.get(p) for p in key)]
 
 
-async def absent(run: Session, entity: Entity, parent_id: str) -> None:
+async def check_absent(run: Session, entity: Entity, parent_id: str) -> None:
     """Return when nothing live is this entity; raise NotDone where something is."""
-    hits = await same(run, entity, parent_id)
+    hits = await find_matches(run, entity, parent_id)
     if len(hits) == 1:
         what = f"it exists now (id {hits[0].found.remote_id}, the same {hits[0].by}); nothing was sent."
         raise NotDone("conflict", what, "plan again: what exists is adopted")
@@ -62,33 +62,33 @@ async def absent(run: Session, entity: Entity, parent_id: str) -> None:
         raise NotDone("conflict", what, "leave one of them, then plan again")
 
 
-async def unchanged(run: Session, change: Update, parent_id: str) -> Found:
+async def read_unchanged(run: Session, change: Update, parent_id: str) -> Found:
     """Return the fresh entity, whose fields are what the plan saw wherever we change them."""
-    found = await fresh(run, change, parent_id)
+    found = await read_if_there(run, change, parent_id)
     if found is None:
-        raise conflict("it is not there any more; nothing was sent.")
+        raise make_conflict("it is not there any more; nothing was sent.")
     kind = change.address.kind
-    now = shown(run, kind, found.body)
-    _check_same(run, change, found, "nothing was sent")
+    now = read_as_planned(run, kind, found.body)
+    _check_not_reused(run, change, found, "nothing was sent")
     # A foreign mark means hands off, also one that came after the plan (rules X of docs/planning.md).
     mark = trim_edges(str(now.get(run.rules.mark_of(kind), "")))
     if mark and not mark.startswith(f"{run.rules.stack}/"):
-        raise conflict("it carries the mark of another owner now; nothing was sent.")
+        raise make_conflict("it carries the mark of another owner now; nothing was sent.")
     moved = [
         field.path
         for field in change.fields
         if field.path not in KINDS[kind].write_only and now.get(field.path) != field.before
     ]
     if moved:
-        raise conflict(f"{names(moved)} changed since the plan; nothing was sent.")
+        raise make_conflict(f"{join_field_names(moved)} changed since the plan; nothing was sent.")
     if change.adopts and not shared_identity(
         run.desired.entities[change.address].fields, flatten_body(kind, found.body), run.rules.keys(kind)
     ):
-        raise conflict("it is not the one any more that the plan was to adopt; nothing was sent.")
+        raise make_conflict("it is not the one any more that the plan was to adopt; nothing was sent.")
     return found
 
 
-def check_secrets(run: Session, entity: Entity, change: Update, found: Found) -> None:
+def check_secrets_carried(run: Session, entity: Entity, change: Update, found: Found) -> None:
     """Return where a PUT of what was found carries every secret that nobody declares. Raises NotDone."""
     unusable = list(find_unusable_secrets(found.body, entity, change, run.shared_secrets))
     if unusable:
@@ -99,27 +99,27 @@ def check_secrets(run: Session, entity: Entity, change: Update, found: Found) ->
         )
 
 
-async def untouched(run: Session, change: Delete, parent_id: str) -> None:
+async def check_untouched(run: Session, change: Delete, parent_id: str) -> None:
     """Return when the whole entity is what the plan saw, what goes with it included. Raises NotFound."""
-    found = await get(run, change.address, change.remote_id, parent_id)
-    _check_same(run, change, found, "nothing was deleted")
+    found = await read_entity(run, change.address, change.remote_id, parent_id)
+    _check_not_reused(run, change, found, "nothing was deleted")
     before, unknown = dict(change.before), KINDS[change.address.kind].readable_secrets
     # A plan holds nothing of a secret that nobody declared, so that one is not compared.
     now = {
         path: value
-        for path, value in shown(run, change.address.kind, found.body).items()
+        for path, value in read_as_planned(run, change.address.kind, found.body).items()
         if path in before or path not in unknown
     }
     # The whole of it, and not only what is ours: a person who edited it did not expect it to go.
     if now != before:
         moved = sorted(path for path in now.keys() | before if now.get(path) != before.get(path))
-        raise conflict(f"{names(moved)} changed since the plan; nothing was deleted.")
-    _no_new_child(run, change, found)
+        raise make_conflict(f"{join_field_names(moved)} changed since the plan; nothing was deleted.")
+    _check_no_new_child(run, change, found)
     if change.keeps:
-        await _other_is_there(run, change, found, parent_id)
+        await _check_kept_is_there(run, change, found, parent_id)
 
 
-def _check_same(run: Session, change: Update | Delete, found: Found, left: str) -> None:
+def _check_not_reused(run: Session, change: Update | Delete, found: Found, left: str) -> None:
     """Return where a recorded id is still whose it was; else raise NotDone, for this entity alone (M9).
 
     Also where the plan could not see it: a service that moves no time of change shows it to this look first.
@@ -141,26 +141,26 @@ def _check_same(run: Session, change: Update | Delete, found: Found, left: str) 
         raise NotDone("conflict", f"{what}; {left}.", step)
 
 
-async def _other_is_there(run: Session, change: Delete, duplicate: Found, parent_id: str) -> None:
+async def _check_kept_is_there(run: Session, change: Delete, duplicate: Found, parent_id: str) -> None:
     """Raise NotDone unless the entity that stays is live, and still the same by an identity."""
     kind, stays = change.address.kind, f"the one that was to stay ({change.keeps})"
     try:
-        kept = await get(run, change.address, change.keeps, parent_id)
+        kept = await read_entity(run, change.address, change.keeps, parent_id)
     except NotFound:
-        raise conflict(f"{stays} is not there any more; nothing was deleted.") from None
+        raise make_conflict(f"{stays} is not there any more; nothing was deleted.") from None
     # Not by our mark: a copy may carry it too.
     if not shared_identity(
         flatten_body(kind, kept.body), flatten_body(kind, duplicate.body), run.rules.identity.of(kind)
     ):
-        raise conflict(f"{stays} is now another entity; nothing was deleted.")
+        raise make_conflict(f"{stays} is now another entity; nothing was deleted.")
 
 
-def conflict(what: str) -> NotDone:
+def make_conflict(what: str) -> NotDone:
     """Return what ends a change of something that is not as the plan saw it."""
     return NotDone("conflict", what, PLAN_AGAIN)
 
 
-class Several(NotDone):
+class SeveralMatches(NotDone):
     """More than one live entity is the declared one: no look can tell which of them a write of ours made."""
 
 
@@ -168,20 +168,20 @@ class ContactGone(NotDone):
     """The contact of a device is not there any more, and the device with it."""
 
 
-async def fresh(run: Session, change: Update | Delete, parent_id: str) -> Found | None:
+async def read_if_there(run: Session, change: Update | Delete, parent_id: str) -> Found | None:
     """Return the whole live entity of a change, or None where it is gone."""
     try:
-        return await get(run, change.address, change.remote_id, parent_id)
+        return await read_entity(run, change.address, change.remote_id, parent_id)
     except NotFound:
         return None
 
 
-async def get(run: Session, address: Address, one: str, parent_id: str) -> Found:
+async def read_entity(run: Session, address: Address, one: str, parent_id: str) -> Found:
     """Return a whole live entity. Raises NotFound."""
     return await run.collection(address).get(one, workspace=run.workspace(address), parent=parent_id)
 
 
-async def absence(
+async def judge_missing(
     run: Session, address: Address, one: str, parent_id: str, seen: Fields, *, twice: bool = False
 ) -> Verdict:
     """Return whether an entity that a look at its id did not find is gone, by what its list says (M8).
@@ -189,10 +189,10 @@ async def absence(
     `seen` is what was last known of it: the list is searched by every identity of it, and read as a whole
     where there is none. `twice`: it was not found a settle window ago either. Raises Unauthorized.
     """
-    return judge_absence("absent", await _listed(run, address, one, parent_id, seen), twice=twice)
+    return judge_absence("absent", await _search_list(run, address, one, parent_id, seen), twice=twice)
 
 
-async def _listed(run: Session, address: Address, one: str, parent_id: str, seen: Fields) -> ListSays:
+async def _search_list(run: Session, address: Address, one: str, parent_id: str, seen: Fields) -> ListSays:
     """Return what the list says of an id: of a device, the document of its contact."""
     collection, kind = run.collection(address), KINDS[address.kind]
     workspace = run.workspace(address)
@@ -200,13 +200,13 @@ async def _listed(run: Session, address: Address, one: str, parent_id: str, seen
         if kind.parent:
             rows = [await collection.list(workspace=workspace, parent=parent_id)]
         else:
-            filters = _identities(run, address, seen) or [{}]
+            filters = _build_recorded_filters(run, address, seen) or [{}]
             rows = [await collection.search(Query(each), workspace=workspace) for each in filters]
     except Unauthorized:
         raise
     except NotFound:
         # Without its contact there is no device; whether that one is gone is asked in the same way.
-        return await _listed_parent(run, address, parent_id) if kind.parent else "absent"
+        return await _search_parent_list(run, address, parent_id) if kind.parent else "absent"
     except ServiceError:
         return "unread"
     if any(found.remote_id == one for each in rows for found in each):
@@ -214,18 +214,18 @@ async def _listed(run: Session, address: Address, one: str, parent_id: str, seen
     return "lacks" if all(each.complete for each in rows) else "unread"
 
 
-async def _listed_parent(run: Session, address: Address, parent_id: str) -> ListSays:
+async def _search_parent_list(run: Session, address: Address, parent_id: str) -> ListSays:
     above = address.above
     if above is None:
         return "unread"
     record = run.records.get(above)
     seen = {**record.sent, **record.shown} if record else {}
-    said = await _listed(run, above, parent_id, "", seen)
+    said = await _search_list(run, above, parent_id, "", seen)
     # The contact is there, and its document was not: that says nothing of what belongs to it.
     return "absent" if said == "shows" else said
 
 
-def _identities(run: Session, address: Address, seen: Fields) -> list[dict[str, str]]:
+def _build_recorded_filters(run: Session, address: Address, seen: Fields) -> list[dict[str, str]]:
     """Return a filter for every identity of an entity, as it was recorded and as it was seen."""
     record = run.records.get(address)
     looks = [seen, *((record.shown, record.sent) if record else ())]
@@ -239,32 +239,32 @@ def _identities(run: Session, address: Address, seen: Fields) -> list[dict[str, 
     return [one for at, one in enumerate(found) if one not in found[:at]]
 
 
-def shown(run: Session, kind: str, body: Mapping[str, Any]) -> Fields:
+def read_as_planned(run: Session, kind: str, body: Mapping[str, Any]) -> Fields:
     """Return a body in the form that the plan's values have."""
     return redact_for_plan(kind, flatten_body(kind, body), run.plan.salt)
 
 
-async def same(run: Session, entity: Entity, parent_id: str) -> tuple[Hit, ...]:
+async def find_matches(run: Session, entity: Entity, parent_id: str) -> tuple[LookMatch, ...]:
     """Return every live entity that is this one by any of its identities, compared exactly.
 
     Raises NotDone where it has no identity to be looked for by, or its contact is gone.
     """
     if KINDS[entity.address.kind].parent:
-        return await _same_child(run, entity, parent_id)
-    keys = _keys(run, entity)
+        return await _find_child_matches(run, entity, parent_id)
+    keys = _usable_keys(run, entity)
     if not keys:
         what = "it has none of the fields by which it could be recognized; nothing was sent."
         raise NotDone("failed", what, "declare an identity field, or name another one in the settings")
-    hits: dict[str, Hit] = {}
+    hits: dict[str, LookMatch] = {}
     for key in keys:
         # The search is the service's and may be loose: every hit is compared again, exactly.
-        for found in await search(run, entity.address, search_texts(key, entity.fields), key):
+        for found in await search_rows(run, entity.address, search_texts(key, entity.fields), key):
             if found.remote_id not in hits:
-                hits |= {hit.found.remote_id: hit for hit in await _confirmed(run, entity, key, found)}
+                hits |= {hit.found.remote_id: hit for hit in await _confirm_match(run, entity, key, found)}
     return tuple(hits.values())
 
 
-async def search(
+async def search_rows(
     run: Session, address: Address, filters: Mapping[str, str], key: Key = ()
 ) -> tuple[Found, ...]:
     """Return all rows whose fields contain these texts, with the fields of the filters, or of `key`.
@@ -283,14 +283,14 @@ async def search(
     return rows
 
 
-async def _confirmed(run: Session, entity: Entity, key: Key, row: Found) -> tuple[Hit, ...]:
+async def _confirm_match(run: Session, entity: Entity, key: Key, row: Found) -> tuple[LookMatch, ...]:
     """Return the row as a hit if it is the entity: one that does not tell by this key is looked at whole."""
     keys = run.rules.keys(entity.address.kind)
     fields = flatten_body(entity.address.kind, row.body)
     by = shared_identity(entity.fields, fields, keys)
     if not by and may_be_same(key, entity.fields, fields):
         try:
-            row = await get(run, entity.address, row.remote_id, "")
+            row = await read_entity(run, entity.address, row.remote_id, "")
         except NotFound:
             # Made anew because one answer does not find her, she would be there twice.
             what = (
@@ -298,10 +298,10 @@ async def _confirmed(run: Session, entity: Entity, key: Key, row: Found) -> tupl
             )
             raise NotDone("conflict", f"{what}; nothing was sent.", PLAN_AGAIN) from None
         by = shared_identity(entity.fields, flatten_body(entity.address.kind, row.body), keys)
-    return (Hit(row, by),) if by else ()
+    return (LookMatch(row, by),) if by else ()
 
 
-async def _same_child(run: Session, entity: Entity, parent_id: str) -> tuple[Hit, ...]:
+async def _find_child_matches(run: Session, entity: Entity, parent_id: str) -> tuple[LookMatch, ...]:
     """Return the same of what another entity has: all of them are read, no search finds one."""
     kind = entity.address.kind
     try:
@@ -310,16 +310,16 @@ async def _same_child(run: Session, entity: Entity, parent_id: str) -> tuple[Hit
         )
     except NotFound:
         what = "its contact is not there any more; nothing was sent."
-        if entity.address.above and await _listed_parent(run, entity.address, parent_id) == "lacks":
+        if entity.address.above and await _search_parent_list(run, entity.address, parent_id) == "lacks":
             raise ContactGone("conflict", what, PLAN_AGAIN) from None
         what = "a look at its contact finds nothing, and its list does not say the same; nothing was sent."
         raise NotDone("conflict", what, PLAN_AGAIN) from None
     keys = run.rules.keys(kind)
     hits = ((row, shared_identity(entity.fields, flatten_body(kind, row.body), keys)) for row in rows)
-    return tuple(Hit(row, by) for row, by in hits if by)
+    return tuple(LookMatch(row, by) for row, by in hits if by)
 
 
-def _no_new_child(run: Session, change: Delete, found: Found) -> None:
+def _check_no_new_child(run: Session, change: Delete, found: Found) -> None:
     """Raise NotDone where the contact has a device that the plan did not show going with it."""
     recorded = (run.records.get(address) for address in map(parse_address, change.cascades) if address)
     expected = set(change.cascades) | {record.remote_id for record in recorded if record}
@@ -331,10 +331,10 @@ def _no_new_child(run: Session, change: Delete, found: Found) -> None:
                 isinstance(row, dict)
                 and not {remote_id(row, kind.segment), row.get(kind.headline[0])} & expected
             ):
-                raise conflict(f"it has a {kind.name} that the plan does not show; nothing was deleted.")
+                raise make_conflict(f"it has a {kind.name} that the plan does not show; nothing was deleted.")
 
 
-def names(paths: list[str]) -> str:
+def join_field_names(paths: list[str]) -> str:
     """Return some names of fields as one phrase: values are people's, names are not."""
     more = len(paths) - names_max
     return ", ".join(paths[:names_max]) + (f" and {more} more" if more > 0 else "")

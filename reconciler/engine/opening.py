@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 
-from reconciler.engine.context import Outside
+from reconciler.engine.context import Dependencies
 from reconciler.errors import StoreError
 from reconciler.instrumentation import start_stopwatch, step_log
 from reconciler.model.settings import Settings
@@ -22,7 +22,7 @@ open_max_s = 30.0
 
 
 @asynccontextmanager
-async def opened(settings: Settings, outside: Outside, *, create: bool) -> AsyncIterator[Store]:
+async def open_run_store(settings: Settings, outside: Dependencies, *, create: bool) -> AsyncIterator[Store]:
     """Give the store of these settings; without `create` nothing can be written. Raises StoreError.
 
     Opening and closing wait beside the event loop as well: a server may take the call and say nothing.

@@ -25,12 +25,12 @@ from reconciler.core.planning.standstill import once_more
 from reconciler.core.review.guard import guard
 from reconciler.core.review.whom import Whom, nobody, whom
 from reconciler.core.runs.recover import Unfinished, doubtful
-from reconciler.engine.context import Outside, ReadContext, utc_text
-from reconciler.engine.list_cache import lists_of
-from reconciler.engine.plan_cache import Standstill
+from reconciler.engine.context import Dependencies, ReadContext, format_utc
+from reconciler.engine.list_cache import open_row_cache
+from reconciler.engine.plan_cache import PlanCache
 from reconciler.engine.reading import read_live
-from reconciler.engine.rehoming import with_taken_over
-from reconciler.engine.targets import target_of
+from reconciler.engine.rehoming import merge_former_records
+from reconciler.engine.targets import resolve_target
 from reconciler.errors import UnsafePlan
 from reconciler.instrumentation import record_span, start_stopwatch, step_log
 from reconciler.model.plans import ACTION_WORDS, Consent, Options, Plan, Target, Verdict
@@ -43,7 +43,7 @@ _threads = min(8, os.cpu_count() or 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlanResult:
     """A plan, whether it is safe, and the snapshots it was made from.
 
     `unfinished` are runs that did not end and that nobody carries out; `running` is one that is alive.
@@ -63,10 +63,10 @@ class Planned:
     whom: Whom = nobody
 
 
-async def found_again(
-    context: ReadContext, standstill: Standstill | None, consent: Consent
-) -> Planned | None:
-    """Return what `plan_afresh` would, where nothing has changed since a plan said nothing (rule R10).
+async def find_cached_plan(
+    context: ReadContext, standstill: PlanCache | None, consent: Consent
+) -> PlanResult | None:
+    """Return what `make_fresh_plan` would, where nothing has changed since a plan said nothing (rule R10).
 
     Else None. Its `live` and `recorded` are empty: nothing of them was needed.
     """
@@ -77,33 +77,33 @@ async def found_again(
         notes["found"] = before is not None
     if before is None:
         return None
-    moment = moment_of(context, await context.ask(Store.now), context.outside.token())
+    moment = make_moment(context, await context.ask(Store.now), context.outside.token())
     plan = await context.outside.offload(partial(once_more, before, context.desired, moment))
     live, calls = Live({}, plan.reads), sum(context.client.calls.values())
-    return Planned(plan, judged(context, plan, consent), context.desired, live, Recorded({}), calls)
+    return PlanResult(plan, judge_plan(context, plan, consent), context.desired, live, Recorded({}), calls)
 
 
-async def plan_afresh(
+async def make_fresh_plan(
     context: ReadContext,
     options: Options,
     consent: Consent,
     *,
     salt: str = "",
     everyone: bool = False,
-    standstill: Standstill | None = None,
-) -> Planned:
+    standstill: PlanCache | None = None,
+) -> PlanResult:
     """Return what there is to do now, and whether it is safe. Sends nothing but GET, and writes nothing.
 
     With `everyone`, `live` also holds whom the plan only counts; the plan is the same. `standstill` knows the
     target, and keeps a plan that says nothing.
     """
     desired, outside = with_forgotten(context.desired, options), context.outside
-    target = standstill.target if standstill else await target_of(context, desired)
-    recorded = await _recorded(context, desired, target, options)
-    lists = standstill.lists if standstill else await lists_of(context)
-    wanted, remembered = _focused(options, desired, recorded)
+    target = standstill.target if standstill else await resolve_target(context, desired)
+    recorded = await _load_records(context, desired, target, options)
+    lists = standstill.lists if standstill else await open_row_cache(context)
+    wanted, remembered = _apply_selection(options, desired, recorded)
     gone = await context.ask(lambda store: store.deleted(target.workspaces))
-    async with _stretching(desired, recorded, outside, asked=wanted):
+    async with _precompute_proofs(desired, recorded, outside, asked=wanted):
         live = await read_live(
             context.client,
             wanted,
@@ -115,34 +115,40 @@ async def plan_afresh(
             lists=lists,
             deleted=gone,
         )
-    moment = moment_of(context, await context.ask(Store.now), salt or outside.token())
+    moment = make_moment(context, await context.ask(Store.now), salt or outside.token())
     planning = partial(make_plan, desired, live, recorded, rules=context.rules, moment=moment)
     planning = partial(planning, target=target, options=options)
-    plan = await _made(context, partial(_with_restored, planning, gone, live, recorded), standstill)
-    verdict, who = judged(context, plan, consent), whom(plan, desired, live, recorded, context.rules)
+    plan = await _compute_plan(
+        context, partial(_add_restored_notices, planning, gone, live, recorded), standstill
+    )
+    verdict, who = judge_plan(context, plan, consent), whom(plan, desired, live, recorded, context.rules)
     calls = sum(context.client.calls.values())
-    return Planned(plan, verdict, desired, live, recorded, calls, whom=who)
+    return PlanResult(plan, verdict, desired, live, recorded, calls, whom=who)
 
 
-async def _recorded(context: ReadContext, desired: Desired, target: Target, options: Options) -> Recorded:
+async def _load_records(context: ReadContext, desired: Desired, target: Target, options: Options) -> Recorded:
     """Return what the store knows of these workspaces, and of the directories that are taken from."""
     with record_span("records") as notes:
         recorded = await context.ask(lambda store: store.recorded(target.workspaces))
         if options.same_service is True:
-            recorded = await with_taken_over(context, target, recorded)
+            recorded = await merge_former_records(context, target, recorded)
         notes["entities"] = len(recorded.entities)
     step_log.info("declared: %d, recorded: %d", len(desired.entities), len(recorded.entities))
-    return structs.replace(recorded, answered=await _answered(context)) if desired.answers else recorded
+    return (
+        structs.replace(recorded, answered=await _load_directory_rows(context))
+        if desired.answers
+        else recorded
+    )
 
 
-async def _answered(context: ReadContext) -> dict[str, int]:
+async def _load_directory_rows(context: ReadContext) -> dict[str, int]:
     """Return how many rows each directory had when a whole plan was applied last (rule G7)."""
     looked = await context.ask(lambda store: store.last_look(ROWS_OF))
     seen = looked.seen.items() if looked else ()
     return {word.removeprefix(ROWS_OF): number for word, number in seen if word.startswith(ROWS_OF)}
 
 
-def _with_restored(
+def _add_restored_notices(
     planning: Callable[[], Plan], gone: tuple[DeletedEntity, ...], live: Live, recorded: Recorded
 ) -> Plan:
     """Return what `planning` does, with a notice for each that we deleted and that is live again."""
@@ -151,7 +157,9 @@ def _with_restored(
     return structs.replace(plan, notices=(*plan.notices, *told)) if told else plan
 
 
-async def _made(context: ReadContext, planning: Callable[[], Plan], standstill: Standstill | None) -> Plan:
+async def _compute_plan(
+    context: ReadContext, planning: Callable[[], Plan], standstill: PlanCache | None
+) -> Plan:
     """Return what `planning` does, with what there is to say of the store; kept, where it says nothing."""
     took = start_stopwatch(context.timing.monotonic)
     # Beside the event loop: it may compare a password that was not computed before, of a renamed contact.
@@ -163,30 +171,30 @@ async def _made(context: ReadContext, planning: Callable[[], Plan], standstill: 
         plan = structs.replace(plan, notices=(*plan.notices, doubtful(why)))
     if standstill:
         await standstill.keep(plan)
-    _tell(plan, sum(context.client.calls.values()), took())
+    _log_plan(plan, sum(context.client.calls.values()), took())
     return plan
 
 
-def _focused(options: Options, desired: Desired, recorded: Recorded) -> tuple[Desired, Recorded]:
+def _apply_selection(options: Options, desired: Desired, recorded: Recorded) -> tuple[Desired, Recorded]:
     """Return what the selection is about. Raises UnknownAddress where it names nothing."""
     selection = select.Selection(options.only, options.excluded)
     select.check(selection, select.known(desired, recorded))
     return select.focus(selection, desired, recorded)
 
 
-def _tell(plan: Plan, calls: int, seconds: float) -> None:
+def _log_plan(plan: Plan, calls: int, seconds: float) -> None:
     counts = ", ".join(f"{word}s: {plan.count(word)}" for word in ("delete", "update", "create"))
     what = "planned; changes: %d (%s), records to keep: %d, left alone: %d, calls so far: %d, %.1f s"
     step_log.info(what, len(plan.changes), counts, plan.to_keep, len(plan.skips), calls, seconds)
 
 
-def moment_of(context: ReadContext, now: datetime, salt: str) -> Moment:
+def make_moment(context: ReadContext, now: datetime, salt: str) -> Moment:
     """Return when a plan is made and expires, and its salt."""
     expires = now + timedelta(hours=context.settings.plan_expires_h)
-    return Moment(salt, utc_text(now), utc_text(expires))
+    return Moment(salt, format_utc(now), format_utc(expires))
 
 
-def judged(context: ReadContext, plan: Plan, consent: Consent) -> Verdict:
+def judge_plan(context: ReadContext, plan: Plan, consent: Consent) -> Verdict:
     """Return whether a plan is safe, by the guard of the settings and what the service can do."""
     contents = ((one, entity.content) for one, entity in context.desired.entities.items())
     unprovided = {one for one, content in contents if content is not None and is_placeholder(content.data)}
@@ -194,8 +202,8 @@ def judged(context: ReadContext, plan: Plan, consent: Consent) -> Verdict:
 
 
 @asynccontextmanager
-async def _stretching(
-    desired: Desired, recorded: Recorded, outside: Outside, *, asked: Desired
+async def _precompute_proofs(
+    desired: Desired, recorded: Recorded, outside: Dependencies, *, asked: Desired
 ) -> AsyncIterator[None]:
     """Compute the slow digests that the plan compares, beside what is done inside: known when it has ended.
 
@@ -204,7 +212,9 @@ async def _stretching(
     found = password_digests.partition_digests(desired.entities, recorded, asked.entities)
     each = [(part, recorded.proofs.get(key, "")) for key, part in found.items() if part.asked]
     shares = [share for start in range(_threads) if (share := each[start::_threads])]
-    ahead = [asyncio.ensure_future(outside.offload(partial(_learn, s, recorded.salt))) for s in shares]
+    ahead = [
+        asyncio.ensure_future(outside.offload(partial(_compute_proofs, s, recorded.salt))) for s in shares
+    ]
     try:
         yield
         await asyncio.gather(*ahead)
@@ -213,12 +223,12 @@ async def _stretching(
             one.cancel()
 
 
-def _learn(share: Iterable[tuple[password_digests.DigestPart, str]], salt: str) -> None:
+def _compute_proofs(share: Iterable[tuple[password_digests.DigestPart, str]], salt: str) -> None:
     for part, proof in share:
         password_digests.learn_digests(part, proof, salt)
 
 
-def check_safe(verdict: Verdict) -> None:
+def check_plan_safe(verdict: Verdict) -> None:
     """Return where the guard accepts a plan. Raises UnsafePlan with every reason."""
     if not verdict.safe:
         raise UnsafePlan(

@@ -6,7 +6,7 @@ from reconciler.instrumentation import reading_log
 from reconciler.model.snapshots import Scope
 
 
-class Reached(Struct, frozen=True):
+class ReadProgress(Struct, frozen=True):
     """So many rows of a scope's list have been read, of so many (None: the service does not say)."""
 
     scope: Scope
@@ -14,6 +14,6 @@ class Reached(Struct, frozen=True):
     total: int | None
 
 
-def reached(scope: Scope, rows: int, total: int | None) -> None:
+def report_progress(scope: Scope, rows: int, total: int | None) -> None:
     """Tell how far a list is read, if anybody listens."""
-    reading_log.debug("%s", Reached(scope, rows, total))
+    reading_log.debug("%s", ReadProgress(scope, rows, total))

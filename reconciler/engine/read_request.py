@@ -15,7 +15,7 @@ from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import DeletedEntity, Entity, RecordedEntity, Scope
 
 
-class Wanted(Struct, frozen=True):
+class ReadRequest(Struct, frozen=True):
     """What has to be known of one scope: what is declared, what is recorded, and under which rules.
 
     With `everyone` also who else is there.

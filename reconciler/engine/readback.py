@@ -61,33 +61,37 @@ class Proof(Struct, frozen=True):
     def said(self) -> str:
         """What a person should know of it, without any value."""
         reading = self.reading
-        return joined(
-            not_taken(reading.refused), not_kept(self.lost), _rewritten(reading.rewritten), self.beside
+        return join_sentences(
+            describe_not_taken(reading.refused),
+            describe_lost_secrets(self.lost),
+            _describe_rewritten(reading.rewritten),
+            self.beside,
         )
 
 
-def joined(*said: str) -> str:
+def join_sentences(*said: str) -> str:
     """Return these sentences as one text; empty ones are left out."""
     return " ".join(filter(None, said))
 
 
-def not_taken(fields: Iterable[FieldResult]) -> str:
+def describe_not_taken(fields: Iterable[FieldResult]) -> str:
     """Name the fields that the service did not take."""
     paths = [field.path for field in fields]
-    return f"not taken by the service: {look.names(paths)}." if paths else ""
+    return f"not taken by the service: {look.join_field_names(paths)}." if paths else ""
 
 
-def not_kept(fields: Iterable[FieldResult]) -> str:
+def describe_lost_secrets(fields: Iterable[FieldResult]) -> str:
     """Name the secrets that a write has carried over, and that are not shown as they were before it."""
     paths = [field.path for field in fields]
     if not paths:
         return ""
-    return (
-        f"{look.names(paths)} is not shown as it was before the write, and may be lost [{NOT_SHOWN_AGAIN}]."
-    )
+    named = look.join_field_names(paths)
+    return f"{named} is not shown as it was before the write, and may be lost [{NOT_SHOWN_AGAIN}]."
 
 
-def secrets_lost(run: Session, change: Update, looked: Found | None, found: Found) -> tuple[FieldResult, ...]:
+def report_lost_secrets(
+    run: Session, change: Update, looked: Found | None, found: Found
+) -> tuple[FieldResult, ...]:
     """Return the secrets that nobody declares and that a write has lost, with masks of their values.
 
     None where no look of this run is known: nothing else remembers them.
@@ -95,27 +99,27 @@ def secrets_lost(run: Session, change: Update, looked: Found | None, found: Foun
     if looked is None:
         return ()
     entity, kind = run.desired.entities[change.address], change.address.kind
-    before, after = look.shown(run, kind, looked.body), look.shown(run, kind, found.body)
+    before, after = look.read_as_planned(run, kind, looked.body), look.read_as_planned(run, kind, found.body)
     paths = find_lost_secrets(looked.body, found.body, entity, change)
     return tuple(FieldResult(path, before[path], after.get(path)) for path in paths)
 
 
-def _rewritten(fields: Iterable[FieldResult]) -> str:
+def _describe_rewritten(fields: Iterable[FieldResult]) -> str:
     paths = [field.path for field in fields]
-    return f"The service writes {look.names(paths)} in its own way." if paths else ""
+    return f"The service writes {look.join_field_names(paths)} in its own way." if paths else ""
 
 
-def of_create(run: Session, entity: Entity, row: LiveEntity) -> Proof:
+def prove_create(run: Session, entity: Entity, row: LiveEntity) -> Proof:
     """Return what a new entity proves: a declared field that it lacks was not taken."""
     reading = readback.judge_read_back(
-        row.kind, _to_be_seen(entity.fields), row.fields, before={}, salt=run.plan.salt
+        row.kind, _drop_cleared(entity.fields), row.fields, before={}, salt=run.plan.salt
     )
-    row = _sharing(row, entity)
+    row = _share_texts(row, entity)
     record = record_of(entity, row, salt=run.context.store.salt, created=True)
-    return Proof(_without(record, {field.path for field in reading.refused}), reading, row)
+    return Proof(_drop_from_record(record, {field.path for field in reading.refused}), reading, row)
 
 
-def _sharing(row: LiveEntity, entity: Entity) -> LiveEntity:
+def _share_texts(row: LiveEntity, entity: Entity) -> LiveEntity:
     """Return the row with the declared texts in the place of equal ones: it is kept until the run ends."""
     ours = entity.fields
     fields = {
@@ -124,7 +128,7 @@ def _sharing(row: LiveEntity, entity: Entity) -> LiveEntity:
     return structs.replace(row, fields=fields)
 
 
-def of_update(
+def prove_update(
     run: Session, change: Update, looked: Found | None, found: Found, parent_id: str, *, at_once: bool = True
 ) -> Proof:
     """Return what an updated entity proves, as it was `found`; `looked` is what it was before the write.
@@ -132,26 +136,26 @@ def of_update(
     Not read back `at_once`, another value than was sent may be anybody's: then nothing is learnt from it.
     """
     entity, known = run.desired.entities[change.address], run.records.get(change.address)
-    row = row_of_change(change, found, parent_id)
-    before = row_of_change(change, looked, parent_id) if looked else None
+    row = make_live_row(change, found, parent_id)
+    before = make_live_row(change, looked, parent_id) if looked else None
     reading = readback.judge_read_back(
         row.kind,
-        sent_fields(change, entity),
+        collect_sent_fields(change, entity),
         row.fields,
         before=before.fields if before and at_once else None,
         salt=run.plan.salt,
-        touched=before is None or _touched(before, row),
+        touched=before is None or _was_touched(before, row),
     )
     refused = {field.path for field in reading.refused}
     record = record_of(entity, row, salt=run.context.store.salt, before=known)
     # What somebody else wrote at the same time reads back too: it must not be claimed as sent by us.
     kept = proven(record, known, taken=reading.taken, refused=refused)
-    lost = secrets_lost(run, change, looked, found)
-    beside = changed_meanwhile(looked, found, change, besides={field.path for field in lost})
+    lost = report_lost_secrets(run, change, looked, found)
+    beside = describe_outside_changes(looked, found, change, besides={field.path for field in lost})
     return Proof(kept, reading, row, beside, lost)
 
 
-def sent_fields(change: Update, entity: Entity) -> Fields:
+def collect_sent_fields(change: Update, entity: Entity) -> Fields:
     """Return the fields that an update writes, in clear; "" where it clears one."""
     return {
         field.path: str(field.after) if field.cause == "reactivated" else entity.fields.get(field.path, "")
@@ -159,7 +163,7 @@ def sent_fields(change: Update, entity: Entity) -> Fields:
     }
 
 
-async def own(run: Session, attempt: Attempt, entity: Entity, made: Found) -> LiveEntity:
+async def confirm_created(run: Session, attempt: Attempt, entity: Entity, made: Found) -> LiveEntity:
     """Return the entity that a create has made, seen to be the one that was sent.
 
     The answer is enough where it shows its own id, every identity and every field. Else it is read. It may
@@ -170,34 +174,34 @@ async def own(run: Session, attempt: Attempt, entity: Entity, made: Found) -> Li
         raise InDoubt(f"the answer to the create names an entity that {why} (id {made.remote_id}).")
     # From now on no run sends it again without a person's word, unless nothing is there under this id.
     attempt.named = made.remote_id
-    row = row_of_change(attempt.change, made, attempt.parent_id)
+    row = make_live_row(attempt.change, made, attempt.parent_id)
     keys = run.rules.keys(row.kind)
     named = remote_id(made.body, KINDS[row.kind].segment) == made.remote_id
     found = readback.judge_identity(row.kind, entity.fields, row.fields, keys)
     passed_s = run.context.timing.monotonic() - attempt.began
-    if found == "other" and made_as(run, entity, row, within_s=passed_s) == "other":
+    if found == "other" and judge_made(run, entity, row, within_s=passed_s) == "other":
         # Not even read: what it shows is somebody else's answer, whichever id it names.
         raise InDoubt(f"the answer to the create shows another entity (id {made.remote_id}).")
     # One call less for each create of a service that answers with what it made.
-    if named and found == "same" and of_create(run, entity, row).complete:
+    if named and found == "same" and prove_create(run, entity, row).complete:
         return row
     try:
-        read = await look.get(run, entity.address, made.remote_id, attempt.parent_id)
+        read = await look.read_entity(run, entity.address, made.remote_id, attempt.parent_id)
     except ServiceError as error:
         raise InDoubt(f"created, as the service says, but not read back: {error}", next=error.next) from None
-    row = row_of_change(attempt.change, read, attempt.parent_id)
+    row = make_live_row(attempt.change, read, attempt.parent_id)
     passed_s = run.context.timing.monotonic() - attempt.began
-    if made_as(run, entity, row, within_s=passed_s) == "other":
+    if judge_made(run, entity, row, within_s=passed_s) == "other":
         raise InDoubt(f"the answer to the create names another entity (id {made.remote_id}).")
     return row
 
 
-def made_as(run: Session, entity: Entity, row: LiveEntity, *, within_s: float) -> MadeAs:
+def judge_made(run: Session, entity: Entity, row: LiveEntity, *, within_s: float) -> MadeAs:
     """Return what a live entity is to a create that was sent at most `within_s` seconds ago."""
     return judge_created(
         row.kind,
         entity.fields,
-        of_create(run, entity, row).reading,
+        prove_create(run, entity, row).reading,
         row.fields,
         keys=run.rules.keys(row.kind),
         of_another=run.is_of_another(entity.address, row.fields),
@@ -205,13 +209,13 @@ def made_as(run: Session, entity: Entity, row: LiveEntity, *, within_s: float) -
     )
 
 
-def row_of_change(change: Change, found: Found, parent_id: str) -> LiveEntity:
+def make_live_row(change: Change, found: Found, parent_id: str) -> LiveEntity:
     """Return what the service shows of a change as a live entity."""
     kind, workspace = change.address.kind, change.address.workspace
     return observe_entity(kind, workspace, found.remote_id, found.body, seen=found.date, parent_id=parent_id)
 
 
-def changed_meanwhile(
+def describe_outside_changes(
     before: Found | None, after: Found, change: Change, *, besides: Collection[str] = ()
 ) -> str:
     """Name what changed between the look and the read-back, and was not changed by us; nested values too.
@@ -223,35 +227,37 @@ def changed_meanwhile(
     kind = KINDS[change.address.kind]
     ours = {*(field.path for field in change.fields), *besides}
     one, other = flatten_body(kind.name, before.body), flatten_body(kind.name, after.body)
-    paths = {path for path in one.keys() | other if not _alike(kind.name, path, one, other)} - ours
+    paths = {path for path in one.keys() | other if not _is_same_value(kind.name, path, one, other)} - ours
     known = kind.server_owned | set(kind.wire.values())
-    paths |= {key for key in _nested(before.body, after.body) if key not in known}
-    return f"changed at the same time, and not by us: {look.names(sorted(paths))}." if paths else ""
+    paths |= {key for key in _find_nested_changes(before.body, after.body) if key not in known}
+    return (
+        f"changed at the same time, and not by us: {look.join_field_names(sorted(paths))}." if paths else ""
+    )
 
 
-def _alike(kind: str, path: str, one: Fields, other: Fields) -> bool:
+def _is_same_value(kind: str, path: str, one: Fields, other: Fields) -> bool:
     return readback.reads_back_as(kind, path, one.get(path, ""), other.get(path, ""))
 
 
-def _nested(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
+def _find_nested_changes(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
     """Return the keys whose values are nested and differ; flat values are compared in their normal form."""
     keys = {key for key in one.keys() | other if one.get(key) != other.get(key)}
     return {key for key in keys if isinstance(one.get(key) or other.get(key), (list, dict))}
 
 
-def _to_be_seen(fields: Fields) -> Fields:
+def _drop_cleared(fields: Fields) -> Fields:
     """On something new there is nothing to clear."""
     return {path: value for path, value in fields.items() if value != ""}
 
 
-def _touched(before: LiveEntity, after: LiveEntity) -> bool:
+def _was_touched(before: LiveEntity, after: LiveEntity) -> bool:
     """Whether the service's time of change moved, or cannot tell."""
     # It has whole seconds, so one of the very second of the look may stand for two changes.
     settled = reliable_modified(before.modified, before.seen)
     return not settled or parse_instant(settled) != parse_instant(after.modified)
 
 
-def _without(record: RecordedEntity, paths: Collection[str]) -> RecordedEntity:
+def _drop_from_record(record: RecordedEntity, paths: Collection[str]) -> RecordedEntity:
     sent = {path: value for path, value in record.sent.items() if path not in paths}
     shown = {path: value for path, value in record.shown.items() if path not in paths}
     return structs.replace(record, sent=sent, shown=shown)

@@ -15,7 +15,7 @@ from msgspec import structs
 
 from reconciler.core.rules import Rules
 from reconciler.engine.following import Lists
-from reconciler.engine.read_request import Wanted
+from reconciler.engine.read_request import ReadRequest
 from reconciler.engine.scopes import ScopeReader
 from reconciler.model.kinds import child_kinds
 from reconciler.model.snapshots import DeletedEntity, Desired, Live, LiveEntity, Recorded, Scope
@@ -42,7 +42,9 @@ async def read_live(
     what earlier reads showed; None: every list is read.
     Errors: whatever the service's client raises; nothing unreadable becomes an empty list.
     """
-    wanted = [_wanted(scope, desired, recorded, workspaces, rules) for scope in sorted(desired.scopes)]
+    wanted = [
+        _make_read_request(scope, desired, recorded, workspaces, rules) for scope in sorted(desired.scopes)
+    ]
     gone: dict[Scope, list[DeletedEntity]] = {}
     for known in deleted:
         gone.setdefault(Scope.of(known.address), []).append(known)
@@ -68,9 +70,9 @@ async def read_live(
     )
 
 
-def _wanted(
+def _make_read_request(
     scope: Scope, desired: Desired, recorded: Recorded, workspaces: Mapping[str, str], rules: Rules
-) -> Wanted:
+) -> ReadRequest:
     entities = {address: one for address, one in desired.entities.items() if Scope.of(address) == scope}
     records = {address: one for address, one in recorded.entities.items() if Scope.of(address) == scope}
-    return Wanted(scope, workspaces[scope.workspace], entities, records, rules)
+    return ReadRequest(scope, workspaces[scope.workspace], entities, records, rules)

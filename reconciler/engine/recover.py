@@ -18,11 +18,11 @@ from reconciler.core.runs.recover import Unfinished, recover, wait_s
 from reconciler.core.runs.undo import desired_of
 from reconciler.engine import settle
 from reconciler.engine.context import RunContext
-from reconciler.engine.look import ContactGone, Several
+from reconciler.engine.look import ContactGone, SeveralMatches
 from reconciler.engine.session import RESUME, NotDone, Session
 from reconciler.engine.settle import SentWrite
 from reconciler.engine.unclaimed import Listings
-from reconciler.engine.workers import queues, together
+from reconciler.engine.workers import run_workers, share_queue
 from reconciler.errors import LockHeld, ReconcilerError, StoreError, Unauthorized
 from reconciler.model.address import Address
 from reconciler.model.documents import Controls, Place
@@ -32,11 +32,11 @@ from reconciler.model.snapshots import Desired, Entity, Recorded, RecordedEntity
 from reconciler.store.recorded import Batch
 
 # Stands for the runs that a doubtful store may have forgotten: nothing is known of them.
-_NOBODY = Unfinished("", "", "", None, Consent(), ())
+_UNKNOWN_RUN = Unfinished("", "", "", None, Consent(), ())
 
 
 # An open intent, and what was to be sent; None where nothing that can be read says so.
-_Doubt = tuple[Intent, Change | None]
+_OpenIntent = tuple[Intent, Change | None]
 
 
 async def settle_unfinished(
@@ -57,78 +57,78 @@ async def settle_unfinished(
     doubts = {one.run: recover(one).in_doubt for one in unfinished}
     if not any(doubts.values()) and not context.store.doubtful:
         return ()
-    runs = {one.run: await _session(one, context, target) for one in unfinished}
-    anybody = next(iter(runs.values()), None) or await _session(_NOBODY, context, target)
-    if not await _waited_out(anybody, tuple(chain.from_iterable(doubts.values()))):
+    runs = {one.run: await _make_session(one, context, target) for one in unfinished}
+    anybody = next(iter(runs.values()), None) or await _make_session(_UNKNOWN_RUN, context, target)
+    if not await _wait_out_intents(anybody, tuple(chain.from_iterable(doubts.values()))):
         return ()
     outcomes: list[Outcome] = []
     # Oldest first, each in full: what a later run did to the same entity is recorded over it.
     for name, run in runs.items():
-        outcomes += await _settled(run, name, doubts[name], frozenset(released))
+        outcomes += await _settle_run(run, name, doubts[name], frozenset(released))
     return tuple(outcomes)
 
 
-async def _waited_out(run: Session, intents: Iterable[Intent]) -> bool:
+async def _wait_out_intents(run: Session, intents: Iterable[Intent]) -> bool:
     """Whether none of these can land any more, and we may still look. The lock's lease is renewed."""
     context = run.context
     # Counted from when the lock became ours: whoever held it before could send until then, and no longer.
     locked_for_s = context.timing.monotonic() - context.locked_at
     missing = bool(context.store.doubtful)
     left_s = wait_s(intents, locked_for_s=locked_for_s, settle_s=context.limits.settle_s, missing=missing)
-    return await settle.waited(run, left_s)
+    return await settle.wait_and_renew(run, left_s)
 
 
-async def _settled(
+async def _settle_run(
     run: Session, name: str, intents: Iterable[Intent], released: frozenset[str]
 ) -> list[Outcome]:
     changes = {change.address: change for change in run.plan.changes}
-    doubts = [(intent, _change(run, changes.get(intent.address), intent)) for intent in intents]
+    doubts = [(intent, _find_intended_change(run, changes.get(intent.address), intent)) for intent in intents]
     outcomes: dict[Address, Outcome | None] = {}
     listings = Listings()  # nothing of all this can land any more: one list answers for each of them
 
-    async def look_at(queue: Iterator[_Doubt]) -> None:
+    async def look_at(queue: Iterator[_OpenIntent]) -> None:
         for intent, change in queue:
             free, named = str(intent.address) in released, intent.remote_id
             sent = SentWrite(
-                _passed_s(run, intent),
+                _count_seconds_since(run, intent),
                 named if intent.action == "create" else "",
                 released=free,
                 reach="list",
                 listings=listings,
             )
-            outcomes[intent.address] = await _looked_at(run, name, intent, change, sent)
+            outcomes[intent.address] = await _settle_intent(run, name, intent, change, sent)
 
     try:
-        await together(run, [look_at(queue) for queue in queues(run, doubts, run.may_look)])
+        await run_workers(run, [look_at(queue) for queue in share_queue(run, doubts, run.may_look)])
     finally:
         await run.ledger.close()
     seen = [outcomes.get(intent.address) for intent, _ in doubts]
     return [outcome for outcome in seen if outcome is not None]
 
 
-async def _looked_at(
+async def _settle_intent(
     run: Session, name: str, intent: Intent, change: Change | None, sent: SentWrite
 ) -> Outcome | None:
     """Return what became of one intent, durably; None where it was not carried out."""
     if intent.address.workspace not in run.ids:
-        return _open(intent, name, "its workspace is in no manifest any more.")
+        return _keep_in_doubt(intent, name, "its workspace is in no manifest any more.")
     if change is None and intent.action == "create":
-        return _open(intent, name, "nothing that can be read says how to recognize it.", _DECLARE)
+        return _keep_in_doubt(intent, name, "nothing that can be read says how to recognize it.", _DECLARE)
     try:
-        landed = await settle.landed(run, change, intent.parent_id, sent) if change else None
+        landed = await settle.find_landed(run, change, intent.parent_id, sent) if change else None
     except ContactGone:
         landed = None  # without its contact there is no device
-    except Several as told:
+    except SeveralMatches as told:
         # It has landed, or somebody else made both: what becomes of them is for a plan, which says ambiguous.
         await run.ledger.after_call(Batch(absent=(intent.address,), left_by=name))
         what = f"sent by run {name}, perhaps; {told.what}"
         return Outcome(intent.address, intent.action, "conflict", what, told.next)
     except NotDone as told:
-        return _open(intent, name, told.what, told.next)
+        return _keep_in_doubt(intent, name, told.what, told.next)
     except (LockHeld, StoreError, Unauthorized):
         raise
     except ReconcilerError as error:
-        return _open(intent, name, f"looking for it failed: {error}", error.next)
+        return _keep_in_doubt(intent, name, f"looking for it failed: {error}", error.next)
     if landed is None:
         # Durable before the plan is made: only an intent that is closed may be planned, and sent, again.
         await run.ledger.after_call(Batch(absent=(intent.address,), left_by=name))
@@ -139,7 +139,7 @@ async def _looked_at(
     return Outcome(intent.address, intent.action, "applied", what, remote_id=landed.remote_id)
 
 
-def _passed_s(run: Session, intent: Intent) -> float:
+def _count_seconds_since(run: Session, intent: Intent) -> float:
     """Return how many seconds ago an intent was written down, by the clock of the store."""
     return max(0.0, (run.context.now() - datetime.fromisoformat(intent.at)).total_seconds())
 
@@ -147,22 +147,22 @@ def _passed_s(run: Session, intent: Intent) -> float:
 _DECLARE = f"declare it again, then {RESUME}: by its manifest it can be looked for"
 
 
-def _open(intent: Intent, name: str, why: str, hint: str = "") -> Outcome:
+def _keep_in_doubt(intent: Intent, name: str, why: str, hint: str = "") -> Outcome:
     what = f"sent by run {name}, perhaps; {why}"
     return Outcome(intent.address, intent.action, "in doubt", what, hint or RESUME, intent.remote_id)
 
 
-async def _session(unfinished: Unfinished, context: RunContext, target: Target) -> Session:
+async def _make_session(unfinished: Unfinished, context: RunContext, target: Target) -> Session:
     """Return the session in which one earlier run is looked after: its plan, its salt, its workspaces."""
     # A plan of another version cannot be read; its intents still say what was sent, and where.
     nothing = Plan(target=target, options=Options(), manifest_digest="", salt="", changes=())
     plan = unfinished.plan or nothing
     recorded = await context.ask(lambda store: store.recorded(plan.target.workspaces))
     records = dict(recorded.entities)
-    return Session(context, plan, _as_sent(plan, context.desired, records), records)
+    return Session(context, plan, _restore_sent_entities(plan, context.desired, records), records)
 
 
-def _change(run: Session, planned: Change | None, intent: Intent) -> Change | None:
+def _find_intended_change(run: Session, planned: Change | None, intent: Intent) -> Change | None:
     """Return what an intent stands for: the plan's change, or what can be known without a plan."""
     address = intent.address
     if planned is not None and action_of(planned) == intent.action:
@@ -174,7 +174,7 @@ def _change(run: Session, planned: Change | None, intent: Intent) -> Change | No
     return None
 
 
-def _as_sent(plan: Plan, desired: Desired, records: dict[Address, RecordedEntity]) -> Desired:
+def _restore_sent_entities(plan: Plan, desired: Desired, records: dict[Address, RecordedEntity]) -> Desired:
     """Return what is declared, with everything that the plan was about to send as it was declared then."""
     # The manifest may have changed since, and what was made looks as it did; what has left it is ours all
     # the same. Secrets stand as masks, which nothing live is equal to: they are not claimed to be sent.

@@ -14,7 +14,7 @@ from reconciler.model.plans import Target
 from reconciler.model.snapshots import Recorded
 
 
-async def with_taken_over(context: ReadContext, target: Target, recorded: Recorded) -> Recorded:
+async def merge_former_records(context: ReadContext, target: Target, recorded: Recorded) -> Recorded:
     """Return what would be recorded once the records of the other address are taken over; nothing is written.
 
     Raises InputError where several addresses may be meant, Refused where the service is known to be another.
@@ -22,7 +22,7 @@ async def with_taken_over(context: ReadContext, target: Target, recorded: Record
     origin = choose_origin(recorded, stack=target.stack)
     if not origin:
         return recorded
-    await _check_company(context, target, origin)
+    await _check_same_company(context, target, origin)
     theirs = await context.ask(lambda store: store.recorded(target.workspaces, at=origin))
     return structs.replace(
         recorded,
@@ -33,7 +33,7 @@ async def with_taken_over(context: ReadContext, target: Target, recorded: Record
     )
 
 
-async def take_over(context: RunContext, target: Target) -> None:
+async def take_over_records(context: RunContext, target: Target) -> None:
     """Move the records in one transaction; both histories say so. Nothing is done where none is left.
 
     Raises LockHeld where a run writes under the other address, InputError and Refused as above.
@@ -42,12 +42,12 @@ async def take_over(context: RunContext, target: Target) -> None:
     origin = choose_origin(recorded, stack=target.stack)
     if not origin:
         return  # it was done by a run that did not come further
-    company = await _check_company(context, target, origin)
+    company = await _check_same_company(context, target, origin)
     moved = await context.ask(lambda store: store.take_over(origin, target.workspaces, company=company))
     step_log.info("records taken over: %d", moved)
 
 
-async def _check_company(context: ReadContext, target: Target, origin: str) -> str:
+async def _check_same_company(context: ReadContext, target: Target, origin: str) -> str:
     """Return the company's id where the service tells it. Raises Refused where it was another one."""
     company = await context.client.company_id()
     before = await context.ask(lambda store: store.company(origin))

@@ -10,11 +10,11 @@ from functools import partial
 from typing import Protocol
 
 from reconciler.core.runs.recover import Unfinished
-from reconciler.engine.context import Outside, ReadContext, RunContext
-from reconciler.engine.exclusion import locks
-from reconciler.engine.known_stores import lost_store, remember_store
-from reconciler.engine.opening import opened
-from reconciler.engine.planning import Planned
+from reconciler.engine.context import Dependencies, ReadContext, RunContext
+from reconciler.engine.exclusion import hold_locks
+from reconciler.engine.known_stores import explain_lost_store, remember_store
+from reconciler.engine.opening import open_run_store
+from reconciler.engine.planning import PlanResult
 from reconciler.engine.stop import StopFlag
 from reconciler.instrumentation import step_log
 from reconciler.model.plans import Change, Plan
@@ -26,7 +26,7 @@ from reconciler.service.http.limiter import Pacer
 from reconciler.store.database import Store
 
 
-class Observer(Protocol):
+class RunObserver(Protocol):
     """Observes a run while a plan is applied, and may refuse before the first write."""
 
     def unfinished(self, runs: tuple[Unfinished, ...]) -> None:
@@ -38,16 +38,16 @@ class Observer(Protocol):
     def beyond(self, changes: tuple[Change, ...]) -> None:
         """Hear what planning now would do besides what is resumed, and what is not done."""
 
-    def planned(self, planned: Planned) -> None:
+    def planned(self, planned: PlanResult) -> None:
         """Hear of the plan, before it is decided whether it is safe."""
 
     def waits(self, what: str) -> None:
         """Called when the run takes the lock in the service, or says why it does without."""
 
-    def stale(self, saved: Plan, planned: Planned) -> None:
+    def stale(self, saved: Plan, planned: PlanResult) -> None:
         """Called where the saved plan is not what would be done now; StalePlan follows."""
 
-    def agrees(self, planned: Planned) -> bool:
+    def agrees(self, planned: PlanResult) -> bool:
         """Say whether this safe plan may be carried out."""
 
     def ended(self, outcome: Outcome) -> None:
@@ -55,23 +55,25 @@ class Observer(Protocol):
 
 
 @asynccontextmanager
-async def reading(settings: Settings, desired: Desired, outside: Outside) -> AsyncIterator[ReadContext]:
+async def open_for_reading(
+    settings: Settings, desired: Desired, outside: Dependencies
+) -> AsyncIterator[ReadContext]:
     """Hold the store, which nothing can write here, and a client that can only read."""
     timing, connections = outside.timing, outside.connections
-    async with opened(settings, outside, create=False) as store:
-        store.doubt(await outside.offload(partial(lost_store, settings, outside, store)))
-        pace = _shared_pace(settings, store)
+    async with open_run_store(settings, outside, create=False) as store:
+        store.doubt(await outside.offload(partial(explain_lost_store, settings, outside, store)))
+        pace = _find_shared_pacer(settings, store)
         async with open_reader(settings.service, timing=timing, connections=connections, pace=pace) as reader:
             yield ReadContext(settings, desired, outside, store, reader)
 
 
 @asynccontextmanager
-async def writing(
+async def open_for_writing(
     settings: Settings,
     desired: Desired,
-    outside: Outside,
+    outside: Dependencies,
     stop: StopFlag,
-    observer: Observer,
+    observer: RunObserver,
     *,
     fail_fast: bool,
 ) -> AsyncIterator[RunContext]:
@@ -82,13 +84,15 @@ async def writing(
     """
     run, began, timing = outside.run_id(), outside.timing.monotonic(), outside.timing
     async with AsyncExitStack() as held:
-        store = await held.enter_async_context(opened(settings, outside, create=True))
-        store.doubt(await outside.offload(partial(lost_store, settings, outside, store)))
-        lock, service_lock = await locks(held, settings, store, outside, stop, run=run, waits=observer.waits)
+        store = await held.enter_async_context(open_run_store(settings, outside, create=True))
+        store.doubt(await outside.offload(partial(explain_lost_store, settings, outside, store)))
+        lock, service_lock = await hold_locks(
+            held, settings, store, outside, stop, run=run, waits=observer.waits
+        )
         locked_at = timing.monotonic()
         step_log.info("run %s holds the lock, %.1f s after it began", run, locked_at - began)
         # Opened last and closed first: no call of ours is under way when the locks are let go of.
-        pace, connections = _shared_pace(settings, store), outside.connections
+        pace, connections = _find_shared_pacer(settings, store), outside.connections
         client = await held.enter_async_context(
             open_client(settings.service, timing=timing, connections=connections, pace=pace)
         )
@@ -110,6 +114,6 @@ async def writing(
         )
 
 
-def _shared_pace(settings: Settings, store: Store) -> Pacer | None:
+def _find_shared_pacer(settings: Settings, store: Store) -> Pacer | None:
     """Return the pace that everybody with these credentials and this store shares; None where nobody does."""
     return store.pace(*paced(settings.service, store.salt)) if store.shared else None

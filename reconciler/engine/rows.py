@@ -18,7 +18,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-async def together(items: Sequence[T], work: Callable[[T], Awaitable[R]], limit: int) -> list[R]:
+async def gather_limited(items: Sequence[T], work: Callable[[T], Awaitable[R]], limit: int) -> list[R]:
     """Return the results in the order of the items, with at most `limit` of them under way."""
     results: dict[int, R] = {}
     queue = iter(enumerate(items))
@@ -33,7 +33,7 @@ async def together(items: Sequence[T], work: Callable[[T], Awaitable[R]], limit:
     return [results[index] for index in range(len(items))]
 
 
-def inside(kind: Kind, whole: Found) -> Iterator[tuple[Kind, Found]]:
+def iterate_children(kind: Kind, whole: Found) -> Iterator[tuple[Kind, Found]]:
     """Yield the entities in a whole body that belong to it. Raises Malformed for one without an id."""
     for child in child_kinds(kind.name):
         rows = whole.body.get(child.rows_key)
@@ -45,7 +45,7 @@ def inside(kind: Kind, whole: Found) -> Iterator[tuple[Kind, Found]]:
             yield child, found
 
 
-def list_fields(kind: Kind, wanted: frozenset[str]) -> tuple[str, ...]:
+def choose_list_fields(kind: Kind, wanted: frozenset[str]) -> tuple[str, ...]:
     """Return the fields to ask a list of brief rows for: what will be compared, and the witness."""
     heads = {path.partition(".")[0] for path in wanted} - kind.write_only
     # Custom fields are asked for by a parameter of their own (service/queries.py).
@@ -53,7 +53,7 @@ def list_fields(kind: Kind, wanted: frozenset[str]) -> tuple[str, ...]:
     return tuple(sorted(names | {kind.listing.witness} - {""}))
 
 
-def shown_in(
+def find_shown_paths(
     kind: Kind, rows: Sequence[Found], asked: tuple[str, ...], wanted: frozenset[str]
 ) -> frozenset[str] | None:
     """Return the paths that such list rows show, of those wanted, or None where they show everything.
@@ -80,6 +80,6 @@ _EMPTY_TELLS: Mapping[FieldShape, bool] = require_rows(
 )
 
 
-def size(page: Page) -> int:
+def count_page_rows(page: Page) -> int:
     """Return how many rows its first page shows that a list has on each."""
     return len(page.rows) or 1

@@ -19,10 +19,16 @@ from reconciler.core.compare.match import IdentityIndex
 from reconciler.core.compare.normalize import observe_entity
 from reconciler.core.rules import Key
 from reconciler.core.runs import ticket
-from reconciler.engine.following import Asked, Following, Lists
-from reconciler.engine.progress import reached
-from reconciler.engine.read_request import Wanted
-from reconciler.engine.rows import inside, list_fields, shown_in, size, together
+from reconciler.engine.following import ListFollower, ListRequest, Lists
+from reconciler.engine.progress import report_progress
+from reconciler.engine.read_request import ReadRequest
+from reconciler.engine.rows import (
+    choose_list_fields,
+    count_page_rows,
+    find_shown_paths,
+    gather_limited,
+    iterate_children,
+)
 from reconciler.errors import NotFound, ServiceError
 from reconciler.instrumentation import record_span, start_stopwatch, step_log
 from reconciler.model.address import Address
@@ -34,7 +40,7 @@ from reconciler.service.found import Found, Page
 from reconciler.service.queries import Query
 
 
-class _Look(Struct, frozen=True):
+class _SoughtFields(Struct, frozen=True):
     """What somebody of ours looks like."""
 
     fields: Fields
@@ -52,7 +58,9 @@ class ScopeRead(Struct, frozen=True):
 class ScopeReader:
     """Reads one scope by the cheaper way, and counts its calls."""
 
-    def __init__(self, reader: Reader, wanted: Wanted, concurrency: int, lists: Lists | None = None) -> None:
+    def __init__(
+        self, reader: Reader, wanted: ReadRequest, concurrency: int, lists: Lists | None = None
+    ) -> None:
         self.wanted = wanted
         self.kind = KINDS[wanted.scope.kind]
         self.collection: ReadCollection = reader[self.kind.name]
@@ -73,11 +81,11 @@ class ScopeReader:
         self.least = self.kind.listing.always  # what any row tells, however brief
         self.mark = wanted.rules.mark_of(self.kind.name)
         self.paths = wanted.paths
-        self.fields = list_fields(self.kind, self.paths) if self.kind.brief else ()
+        self.fields = choose_list_fields(self.kind, self.paths) if self.kind.brief else ()
         # A list of everybody shows other fields: it is read whole, and what is remembered stays for plans.
-        asked = Asked(wanted.scope, wanted.workspace, self.fields)
+        asked = ListRequest(wanted.scope, wanted.workspace, self.fields)
         self.again: Mapping[str, tuple[str, ...]] = {}  # what we deleted, and under which ids it is shown
-        self.following = Following(None if wanted.everyone else lists, self.collection, self.kind, asked)
+        self.following = ListFollower(None if wanted.everyone else lists, self.collection, self.kind, asked)
 
     # Each of these holds every entity, and few reads need more than one of them.
 
@@ -86,16 +94,16 @@ class ScopeReader:
         return IdentityIndex(self.wanted.entities.values(), self.keys)
 
     @cached_property
-    def _sought(self) -> list[_Look]:
-        looks = [_Look(record.sent) for record in self.wanted.records.values()]
-        return looks + [_Look(entity.fields) for entity in self.wanted.entities.values()]
+    def _sought(self) -> list[_SoughtFields]:
+        looks = [_SoughtFields(record.sent) for record in self.wanted.records.values()]
+        return looks + [_SoughtFields(entity.fields) for entity in self.wanted.entities.values()]
 
     @cached_property
-    def _ours(self) -> IdentityIndex[_Look]:
+    def _ours(self) -> IdentityIndex[_SoughtFields]:
         return IdentityIndex(self._sought, self.keys)
 
     @cached_property
-    def _namesakes(self) -> IdentityIndex[_Look]:
+    def _namesakes(self) -> IdentityIndex[_SoughtFields]:
         return IdentityIndex(self._sought, (self.kind.listing.alike,) if self.kind.listing.alike else ())
 
     async def read(self) -> ScopeRead:
@@ -154,7 +162,7 @@ class ScopeReader:
             if remote_id in shown or judge_absence(says, "shows" if row else "lacks") != "in doubt":
                 continue
             fields = self._entity(row).fields if row else {}
-            found.append(ContradictedId(remote_id, says, _why_contradicted(error), fields))
+            found.append(ContradictedId(remote_id, says, _explain_contradiction(error), fields))
         if found:
             await self.following.forget()  # what is remembered of the list may be what is wrong
         return tuple(found)
@@ -190,15 +198,19 @@ class ScopeReader:
         """
         lost = [self.wanted.records[self.owners[one]] for one in self.missed if one in self.owners]
         keys = self.wanted.rules.identity.of(self.kind.name)
-        looks = [filters for record in lost for filters in _filters(keys, {**record.sent, **record.shown})]
-        for page in await together(looks, self._first_page, self.concurrency):
+        looks = [
+            filters
+            for record in lost
+            for filters in _build_identity_filters(keys, {**record.sent, **record.shown})
+        ]
+        for page in await gather_limited(looks, self._first_page, self.concurrency):
             self.hits |= {row.remote_id: row for row in page.rows}
 
     def _read(self, first: Page, how: str) -> Read:
         """Return what is told of this read. Calls are avoided by comparison with a look at each row."""
         total = self.seen if first.total is None else first.total
         total -= self.tickets or sum(map(self._is_ticket, first.rows))
-        naive = total + -(-total // size(first)) if total > 0 else 0
+        naive = total + -(-total // count_page_rows(first)) if total > 0 else 0
         return Read(
             self.wanted.scope,
             how,
@@ -231,7 +243,7 @@ class ScopeReader:
             return 0
         if self.listed:
             return self._looks(first, first.total)
-        return -(-first.total // size(first)) - 1 + self._looks(first, first.total)
+        return -(-first.total // count_page_rows(first)) - 1 + self._looks(first, first.total)
 
     def _looks(self, first: Page, total: int) -> int:
         """Return how many rows of a scan would need a look of their own."""
@@ -277,11 +289,11 @@ class ScopeReader:
         """Read the whole list, once, and return its rows by id."""
         if not self.listed:
             self.listed = {row.remote_id: row for row in first.rows}
-            reached(self.wanted.scope, len(self.listed), first.total)
+            report_progress(self.wanted.scope, len(self.listed), first.total)
             if not first.last:
                 async for page in self._pages({}, first):
                     self.listed |= {row.remote_id: row for row in page.rows}
-                    reached(self.wanted.scope, len(self.listed), first.total)
+                    report_progress(self.wanted.scope, len(self.listed), first.total)
         return self.listed
 
     async def _others(self, first: Page, rows: Sequence[LiveEntity]) -> list[LiveEntity]:
@@ -297,7 +309,7 @@ class ScopeReader:
         """
         hits: dict[str, Found] = {}
         searches = [search for address in self.wanted.records for search in self._lookups(address)]
-        for page in await together(searches, self._first_page, self.concurrency):
+        for page in await gather_limited(searches, self._first_page, self.concurrency):
             hits |= {row.remote_id: row for row in page.rows}
         self.hits |= hits
         wanted = {one: row for one, row in hits.items() if one in self.owners or self._shares(row)}
@@ -307,7 +319,7 @@ class ScopeReader:
         """Return a filter for every identity of somebody recorded, but for our mark: one search finds all."""
         entity, record = self.wanted.entities.get(address), self.wanted.records[address]
         fields = {**record.sent, **(entity.fields if entity else {})}
-        return _filters(self.wanted.rules.identity.of(self.kind.name), fields)
+        return _build_identity_filters(self.wanted.rules.identity.of(self.kind.name), fields)
 
     def _shares(self, found: Found) -> bool:
         """Whether a row may be somebody of ours: it is alike by an identity, or too brief to tell."""
@@ -327,11 +339,13 @@ class ScopeReader:
             for a, e in self.wanted.entities.items()
             if a not in found and (marks or a in self.wanted.records)
         ]
-        searches = [search for entity in nameless for search in _filters(self.keys, entity.fields)]
+        searches = [
+            search for entity in nameless for search in _build_identity_filters(self.keys, entity.fields)
+        ]
         if marks and self.mark:
             searches.append({self.mark: f"{self.wanted.rules.stack}/"})
         hits: dict[str, Found] = {}
-        for rows_found in await together(searches, self._search, self.concurrency):
+        for rows_found in await gather_limited(searches, self._search, self.concurrency):
             self.hits |= {one.remote_id: one for one in rows_found}
             hits |= {one.remote_id: one for one in rows_found if one.remote_id not in known}
         return await self._known(hits.values(), self._told(tuple(hits.values())), strangers=True)
@@ -367,7 +381,7 @@ class ScopeReader:
     async def _get(self, remote_ids: Iterable[str]) -> list[LiveEntity]:
         """Return whole entities by id; what is not shown is left out, and stands in `missed`."""
         rows: list[LiveEntity] = []
-        for found in await together(list(remote_ids), self._one, self.concurrency):
+        for found in await gather_limited(list(remote_ids), self._one, self.concurrency):
             rows += self._entities(found) if found else []
         return rows
 
@@ -386,7 +400,7 @@ class ScopeReader:
     # What a row tells.
 
     def _told(self, rows: Sequence[Found]) -> frozenset[str] | None:
-        return shown_in(self.kind, rows, self.fields, self.paths)
+        return find_shown_paths(self.kind, rows, self.fields, self.paths)
 
     def _row(self, found: Found, told: frozenset[str] | None, *, strangers: bool) -> list[LiveEntity] | None:
         """Return what a list row tells, or None when it tells too little and needs a look of its own.
@@ -451,12 +465,12 @@ class ScopeReader:
                 observe_entity(
                     kind.name, workspace, one.remote_id, one.body, seen=found.date, parent_id=found.remote_id
                 )
-                for kind, one in inside(self.kind, found)
+                for kind, one in iterate_children(self.kind, found)
             ),
         ]
 
 
-def _why_contradicted(error: ServiceError) -> str:
+def _explain_contradiction(error: ServiceError) -> str:
     """Return what a look said that did not show an entity, without its path."""
     if not error.elsewhere:
         return "a look at its id finds nothing, and the list shows it"
@@ -464,6 +478,6 @@ def _why_contradicted(error: ServiceError) -> str:
     return f"a look at its id shows another entity, or sends us elsewhere{moved}"
 
 
-def _filters(keys: Iterable[Key], fields: Fields) -> list[dict[str, str]]:
+def _build_identity_filters(keys: Iterable[Key], fields: Fields) -> list[dict[str, str]]:
     """Return a filter for every identity that these fields have, in order of preference."""
     return [dict(search_texts(key, fields)) for key in keys if all(fields.get(path) for path in key)]

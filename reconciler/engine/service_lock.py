@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from reconciler.core.runs import ticket as rules
 from reconciler.core.runs.ticket import Ticket
-from reconciler.engine.context import Outside, ServiceLock
+from reconciler.engine.context import Dependencies, ServiceLock
 from reconciler.engine.stop import StopFlag
 from reconciler.errors import (
     InDoubt,
@@ -51,7 +51,7 @@ removes_max = 3
 release_s, asked_s, hurried_s = 60.0, 5.0, 1.0
 
 
-class Terms(Struct, frozen=True):
+class LockTerms(Struct, frozen=True):
     """What a run's tickets say, and how long it waits. Seconds; `over` are runs that write no more."""
 
     stack: str
@@ -81,13 +81,13 @@ class TicketLock(ServiceLock):
         self,
         client: ServiceClient,
         watched: Watched,
-        terms: Terms,
-        outside: Outside,
+        terms: LockTerms,
+        outside: Dependencies,
         stop: StopFlag,
         *,
         note: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        super().__init__(_why_it_waits(terms), used=True)
+        super().__init__(_explain_wait(terms), used=True)
         self._note = note  # writes down in the store that this run draws a ticket
         self._resources = client.resources
         self._watched = watched
@@ -219,7 +219,7 @@ class TicketLock(ServiceLock):
             # A run whose ticket that list did not show ended before it, and a window later all of it shows.
             self._may_read_at = sent_at + terms.window_s
             try:
-                told = _epoch(await self._post(mine))
+                told = _parse_epoch(await self._post(mine))
             except (InDoubt, Temporary) as error:
                 failure = error
                 await self._pause(max(terms.window_s, getattr(error, "wait_s", 0.0)))
@@ -314,10 +314,14 @@ class TicketLock(ServiceLock):
             found = rules.read(name)
             if found is None:
                 what = f"the resource {remote_id} has a name that only another version can read."
-                raise LockHeld(f"{self._name}: {what}", next=f"wait for that run; {_unlock(remote_id)}")
+                raise LockHeld(
+                    f"{self._name}: {what}", next=f"wait for that run; {_suggest_unlock(remote_id)}"
+                )
             by_id[remote_id] = found
         told = self._watched.told
-        dates = [_epoch(row.date) for row in rows] or [int(told.timestamp()) if told else _epoch("")]
+        dates = [_parse_epoch(row.date) for row in rows] or [
+            int(told.timestamp()) if told else _parse_epoch("")
+        ]
         return Tickets(by_id, min(dates), read_at)
 
     # Keeping it, and giving it back.
@@ -347,7 +351,7 @@ class TicketLock(ServiceLock):
         if now is None or self._mine is None or now.nonce != self._mine.nonce:
             self._lost = f"{self._name} was taken from this run: somebody changed its ticket."
             return
-        told = _epoch(found.date)
+        told = _parse_epoch(found.date)
         later = rules.renewed(now, told, self._terms.lease_s)
         # A PUT replaces the whole resource; what we do not know of it has to stay.
         kept = {key: value for key, value in found.body.items() if key not in RESOURCE.server_owned}
@@ -408,12 +412,12 @@ class TicketLock(ServiceLock):
     def _held(self, other: Ticket) -> LockHeld:
         return LockHeld(
             f"{self._name} is held by {other.holder}, run {other.run}, since {rules.moment(other.made)}.",
-            next=f"wait until that run ends (--lock-timeout waits for it); {_unlock(other.nonce)}, "
+            next=f"wait until that run ends (--lock-timeout waits for it); {_suggest_unlock(other.nonce)}, "
             f"and its lease ends by itself at {rules.moment(other.until)}",
         )
 
 
-def _why_it_waits(terms: Terms) -> str:
+def _explain_wait(terms: LockTerms) -> str:
     """Return how long a run waits before its first write, why, and where that is not needed."""
     wait_s, settle_s = rules.spread_s + terms.window_s, terms.window_s
     return (
@@ -428,11 +432,11 @@ _ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _WITHOUT = "let this account write resources in its default workspace, or set lock.in_service to never"
 
 
-def _unlock(lock_id: str) -> str:
+def _suggest_unlock(lock_id: str) -> str:
     return f"if it is gone for good, `reconciler unlock --in-service --force {lock_id}` frees it at once"
 
 
-def _epoch(date: str) -> int:
+def _parse_epoch(date: str) -> int:
     """Return a Date of the service as seconds since 1970. Raises Malformed where an answer had none."""
     if not date:
         what = "the service's answers have no Date, so a lock in it cannot end by its clock."

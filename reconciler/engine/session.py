@@ -21,9 +21,9 @@ from reconciler.core.planning.moves import with_carried
 from reconciler.core.planning.records import traced
 from reconciler.core.rules import Rules
 from reconciler.engine.attempt import Attempt
-from reconciler.engine.context import RunContext, utc_text
+from reconciler.engine.context import RunContext, format_utc
 from reconciler.engine.ledger import Ledger
-from reconciler.engine.stop import Halt
+from reconciler.engine.stop import StopReason
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
 from reconciler.model.plans import Change, Create, Delete, FieldChange, Plan, Update, action_of
@@ -62,14 +62,14 @@ class Doubt(Struct, frozen=True):
     answered: bool = False
 
 
-class _Owned(Struct, frozen=True):
+class _OwnedFields(Struct, frozen=True):
     """Fields by which somebody of ours is known."""
 
     fields: Fields
     address: Address
 
 
-def _seen(record: RecordedEntity) -> tuple[Fields, Fields]:
+def _recorded_fields(record: RecordedEntity) -> tuple[Fields, Fields]:
     return record.sent, record.shown
 
 
@@ -88,7 +88,7 @@ class Session:
     shown: dict[Address, LiveEntity] = field(default_factory=dict)  # as the service showed it after our write
     outcomes: dict[Address, Outcome] = field(default_factory=dict)
     doubts: list[Doubt] = field(default_factory=list)
-    halted: Halt | None = None
+    halted: StopReason | None = None
     ledger: Ledger = field(init=False)
     rules: Rules = field(init=False)
     ids: dict[str, str] = field(init=False)  # alias of a workspace -> the service's id
@@ -98,15 +98,15 @@ class Session:
     updated: dict[Address, tuple[FieldChange, ...]] = field(init=False)  # the fields of its updates
     moved_to: dict[Address, Address] = field(init=False)  # who is deleted -> who is made of the same identity
     leaving: frozenset[Address] = field(init=False)  # what its updates only take our mark off
-    _owners: dict[Scope, IdentityIndex[_Owned]] = field(default_factory=dict)
+    _owners: dict[Scope, IdentityIndex[_OwnedFields]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         context, workspaces = self.context, self.plan.target.workspaces
         self.ledger = Ledger(context.store, context.lock, workspaces, offload=context.outside.offload)
         self.rules = context.rules
         self.ids = {workspace.alias: workspace.id for workspace in workspaces}
-        self.remote_ids = dict(_found(self.plan, self.records))
-        self.devices = _by_parent(self.records)
+        self.remote_ids = dict(_iterate_planned_ids(self.plan, self.records))
+        self.devices = _group_devices(self.records)
         self.moved_to = {one.before: one.after for one in self.plan.moves or ()}
         carried = {
             one.address: with_carried(self.desired.entities[one.address], one)
@@ -160,8 +160,12 @@ class Session:
         """Whether an identity in these fields is that of another entity, declared or recorded."""
         scope = Scope.of(address)
         if scope not in self._owners:
-            looks = [_Owned(one.fields, one.address) for one in self.desired.entities.values()]
-            looks += [_Owned(fields, one.address) for one in self.records.values() for fields in _seen(one)]
+            looks = [_OwnedFields(one.fields, one.address) for one in self.desired.entities.values()]
+            looks += [
+                _OwnedFields(fields, one.address)
+                for one in self.records.values()
+                for fields in _recorded_fields(one)
+            ]
             keys = self.rules.identity.of(scope.kind)
             here = (look for look in looks if Scope.of(look.address) == scope)
             self._owners[scope] = IdentityIndex(here, keys)
@@ -210,23 +214,23 @@ class Session:
             what = f"it moves to {after}, which was not made as planned: {outcome.result}."
             raise NotDone("skipped", what, "plan again")
 
-    def halt(self, halt: Halt) -> None:
+    def halt(self, halt: StopReason) -> None:
         """Begin nothing new. The first reason stays."""
         self.halted = self.halted or halt
 
-    def over(self) -> Halt | None:
+    def over(self) -> StopReason | None:
         """Why nothing new may begin, or None. Asked before every effect, and makes no call."""
         context, broken = self.context, self.ledger.broken
         if broken is not None:
-            self.halt(Halt("store", str(broken), broken.next))
+            self.halt(StopReason("store", str(broken), broken.next))
         lost = context.service_lock.lost()
         if lost:
-            self.halt(Halt("lock", lost, "let the other run end, then plan and apply again"))
+            self.halt(StopReason("lock", lost, "let the other run end, then plan and apply again"))
         if context.stop.asked:
-            self.halt(Halt("interrupted", "the run was asked to stop.", GO_ON))
+            self.halt(StopReason("interrupted", "the run was asked to stop.", GO_ON))
         if context.timing.monotonic() >= context.ends_at:
             what = f"the run's deadline of {context.limits.deadline_s:g} s has passed."
-            self.halt(Halt("deadline", what, f"{GO_ON}; or raise service.limits.deadline_s"))
+            self.halt(StopReason("deadline", what, f"{GO_ON}; or raise service.limits.deadline_s"))
         return self.halted
 
     def may_look(self) -> bool:
@@ -275,8 +279,8 @@ class Session:
         now = self.context.now()
         # Whole seconds, rounded up: a time in the journal that is too early would be taken for the end.
         until = now + timedelta(seconds=seconds, microseconds=999_999)
-        at = utc_text(attempt.at or now)
-        return Intent(change.address, action_of(change), at, utc_text(until), known, attempt.parent_id)
+        at = format_utc(attempt.at or now)
+        return Intent(change.address, action_of(change), at, format_utc(until), known, attempt.parent_id)
 
     async def pause(self, seconds: float) -> None:
         """Wait, but not past the moment in which the run is asked to stop, nor past its deadline."""
@@ -285,14 +289,16 @@ class Session:
         await context.stop.unless_asked(context.timing.sleep(min(seconds, left_s)))
 
 
-def _found(plan: Plan, records: Mapping[Address, RecordedEntity]) -> Iterator[tuple[Address, str]]:
+def _iterate_planned_ids(
+    plan: Plan, records: Mapping[Address, RecordedEntity]
+) -> Iterator[tuple[Address, str]]:
     """Yield everything that the plan found with its remote id, recorded or not; later ones count."""
     yield from ((address, record.remote_id) for address, record in records.items())
     yield from ((one.address, one.remote_id) for one in plan.adoptions)
     yield from ((one.address, one.remote_id) for one in plan.changes if isinstance(one, Update))
 
 
-def known_ids(
+def collect_known_ids(
     plan: Plan, records: Mapping[Address, RecordedEntity], live: Iterable[LiveEntity]
 ) -> dict[tuple[str, str, str], Address | None]:
     """Return every remote id that is recorded, planned for or live, and whose it is: nothing new has it."""
@@ -301,12 +307,12 @@ def known_ids(
     }
     # Not by address: the duplicate that a plan deletes has the address of the one that stays.
     deleted = ((one.address, one.remote_id) for one in plan.changes if isinstance(one, Delete))
-    for address, remote_id in chain(_found(plan, records), deleted):
+    for address, remote_id in chain(_iterate_planned_ids(plan, records), deleted):
         known[address.kind, address.workspace, remote_id] = address
     return known
 
 
-def _by_parent(records: Iterable[Address]) -> dict[Address, tuple[Address, ...]]:
+def _group_devices(records: Iterable[Address]) -> dict[Address, tuple[Address, ...]]:
     """Return the recorded devices of every contact that has some."""
     devices: dict[Address, tuple[Address, ...]] = {}
     for address in records:

@@ -14,10 +14,17 @@ from reconciler.core.compare.identity import identity_digests
 from reconciler.core.compare.readback import reads_back_as
 from reconciler.core.planning.records import proven, record_of
 from reconciler.engine import look, readback
-from reconciler.engine.readback import GIVE_AGAIN, SHOWN_AGAIN, joined, not_kept, not_taken, row_of_change
+from reconciler.engine.readback import (
+    GIVE_AGAIN,
+    SHOWN_AGAIN,
+    describe_lost_secrets,
+    describe_not_taken,
+    join_sentences,
+    make_live_row,
+)
 from reconciler.engine.session import IN_DOUBT, Doubt, NotDone, Session
-from reconciler.engine.unclaimed import Listings, Reach, find_unclaimed, is_declared_now
-from reconciler.engine.workers import queues, together
+from reconciler.engine.unclaimed import Listings, SearchReach, find_unclaimed, is_declared_now
+from reconciler.engine.workers import run_workers, share_queue
 from reconciler.errors import NotFound, ReconcilerError
 from reconciler.instrumentation import record_span, step_log
 from reconciler.model.address import Address
@@ -32,7 +39,7 @@ from reconciler.store.recorded import Batch
 slice_s = 60.0
 
 
-def again(address: Address) -> str:
+def suggest_create_again(address: Address) -> str:
     """Return what a person can do about a create that nobody else can tell has been done or not."""
     return (
         f"if it is the one, write its identity in the manifest as the service does and apply; if it is not, "
@@ -40,7 +47,7 @@ def again(address: Address) -> str:
     )
 
 
-class Landed(Struct, frozen=True):
+class LandedWrite(Struct, frozen=True):
     """A write that was carried out after all: the id, what to record, and how it was told.
 
     `fields` were not taken; `refused`: nothing of it was. `beside` names what others changed meanwhile.
@@ -57,14 +64,16 @@ class Landed(Struct, frozen=True):
 
     def outcome(self, change: Change, before: str = "") -> Outcome:
         """How the change ended; `before` is what was known of it until it was found."""
-        what = joined(before, self.what, not_taken(self.fields), not_kept(self.lost), self.beside)
+        what = join_sentences(
+            before, self.what, describe_not_taken(self.fields), describe_lost_secrets(self.lost), self.beside
+        )
         result: Result = "failed" if self.fields or self.refused or self.lost else "applied"
         hint = (GIVE_AGAIN if self.lost else SHOWN_AGAIN) if result == "failed" else ""
         fields = tuple(sorted((*self.fields, *self.lost)))
         return Outcome(change.address, action_of(change), result, what, hint, self.remote_id, fields)
 
 
-async def settle(run: Session) -> tuple[Outcome, ...]:
+async def settle_doubts(run: Session) -> tuple[Outcome, ...]:
     """Return how every doubt of the run ends: applied where it is found, else in doubt.
 
     Waits until the last of them can no longer land, then looks at each once. A run that has to end
@@ -75,15 +84,15 @@ async def settle(run: Session) -> tuple[Outcome, ...]:
 
     async def look_at(queue: Iterator[Doubt]) -> None:
         for doubt in queue:
-            results[doubt.attempt.change.address] = await _settled(run, doubt)
+            results[doubt.attempt.change.address] = await _settle_doubt(run, doubt)
 
     # A request can land late: a look before the window is over would take what is under way for absent (A9).
     if doubts:
         with record_span("settle", in_doubt=len(doubts)):
-            if await _waited_out(run):
-                await together(run, [look_at(queue) for queue in queues(run, doubts, run.may_look)])
+            if await _wait_out_doubts(run):
+                await run_workers(run, [look_at(queue) for queue in share_queue(run, doubts, run.may_look)])
     unseen = [doubt for doubt in doubts if doubt.attempt.change.address not in results]
-    return (*results.values(), *(_open(run, doubt) for doubt in unseen))
+    return (*results.values(), *(_leave_in_doubt(run, doubt) for doubt in unseen))
 
 
 class SentWrite(Struct, frozen=True):
@@ -99,41 +108,43 @@ class SentWrite(Struct, frozen=True):
     named: str = ""
     unseen: bool = False
     released: bool = False
-    reach: Reach = "names"
+    reach: SearchReach = "names"
     listings: Listings | None = None
 
 
-async def landed(
+async def find_landed(
     run: Session, change: Change, parent_id: str, sent: SentWrite, before: Found | None = None
-) -> Landed | None:
+) -> LandedWrite | None:
     """Return what a write has done, or None where nothing shows that it was carried out.
 
     `before` is what the look before it showed. Raises NotDone where that cannot be told.
     """
     match change:
         case Create():
-            made = await _created(run, change, parent_id) or await _rewritten(run, change, parent_id, sent)
+            made = await _find_created(run, change, parent_id) or await _find_rewritten(
+                run, change, parent_id, sent
+            )
             if made is not None:
                 run.claim(change.address, made.remote_id)  # nobody's no longer, to the looks beside this one
             return made
         case Update():
-            return await _updated(run, change, parent_id, before)
+            return await _find_updated(run, change, parent_id, before)
         case Delete():
-            found = await look.fresh(run, change, parent_id)
+            found = await look.read_if_there(run, change, parent_id)
             if found is not None:
                 return None
-            said = await look.absence(
+            said = await look.judge_missing(
                 run, change.address, change.remote_id, parent_id, change.before, twice=sent.unseen
             )
             if said != "gone":
                 what = "a look at its id finds nothing, and its list does not say the same."
                 raise NotDone("in doubt", what)
-            return Landed(change.remote_id, forget_deleted(run, change), "it is gone.")
+            return LandedWrite(change.remote_id, forget_deleted(run, change), "it is gone.")
         case never:
             assert_never(never)
 
 
-def taken_along(run: Session, change: Delete) -> tuple[Address, ...]:
+def cascaded_records(run: Session, change: Delete) -> tuple[Address, ...]:
     """Return what is owned no longer after a delete: the entity, and a contact's devices."""
     return (change.address, *run.devices.get(change.address, ()))
 
@@ -143,19 +154,19 @@ def forget_deleted(run: Session, change: Delete) -> Batch:
     record, address = run.records.get(change.address), change.address
     fields = {**(record.sent if record else {}), **(record.shown if record else {}), **change.before}
     digests = identity_digests(fields, run.rules.identity.of(address.kind), run.context.store.salt)
-    return Batch(forget=taken_along(run, change), identities={address: digests})
+    return Batch(forget=cascaded_records(run, change), identities={address: digests})
 
 
-async def _waited_out(run: Session) -> bool:
+async def _wait_out_doubts(run: Session) -> bool:
     """Whether the settle window of every doubt is over now, and the run may still look."""
     last = max(doubt.lost_at for doubt in run.doubts)
     try:
-        return await waited(run, last + run.context.limits.settle_s - run.context.timing.monotonic())
+        return await wait_and_renew(run, last + run.context.limits.settle_s - run.context.timing.monotonic())
     except ReconcilerError:
         return False
 
 
-async def waited(run: Session, left_s: float) -> bool:
+async def wait_and_renew(run: Session, left_s: float) -> bool:
     """Wait for so many seconds; whether the run may still look. Raises LockHeld, StoreError."""
     if left_s > 0:
         step_log.info("waiting %.0f s: a request whose answer was lost may still be carried out", left_s)
@@ -167,28 +178,30 @@ async def waited(run: Session, left_s: float) -> bool:
     return run.may_look()
 
 
-async def _settled(run: Session, doubt: Doubt) -> Outcome:
+async def _settle_doubt(run: Session, doubt: Doubt) -> Outcome:
     attempt, outcome = doubt.attempt, None
     try:
         passed_s = run.context.timing.monotonic() - attempt.began
         sent = SentWrite(passed_s, attempt.named, unseen=attempt.unseen)
-        found = await landed(run, attempt.change, attempt.parent_id, sent, attempt.before)
+        found = await find_landed(run, attempt.change, attempt.parent_id, sent, attempt.before)
         if found is None and doubt.answered:
-            found = await _not_taken(run, doubt)
+            found = await _find_not_taken(run, doubt)
         if found is not None:
             outcome = found.outcome(attempt.change, "" if doubt.answered else "its answer was lost;")
             await run.ledger.after_call(structs.replace(found.batch, ended=(outcome,)))
             return outcome
     except asyncio.CancelledError:
-        return outcome or _open(run, doubt)  # what is in the ledger's hands is written all the same
+        return outcome or _leave_in_doubt(run, doubt)  # what is in the ledger's hands is written all the same
     except NotDone as told:
-        return _open(run, structs.replace(doubt, what=f"{doubt.what} Now {told.what}"))
+        return _leave_in_doubt(run, structs.replace(doubt, what=f"{doubt.what} Now {told.what}"))
     except ReconcilerError as error:
-        return _open(run, structs.replace(doubt, what=f"{doubt.what} Looking for it failed: {error}"))
-    return _open(run, doubt)
+        return _leave_in_doubt(
+            run, structs.replace(doubt, what=f"{doubt.what} Looking for it failed: {error}")
+        )
+    return _leave_in_doubt(run, doubt)
 
 
-def _open(run: Session, doubt: Doubt) -> Outcome:
+def _leave_in_doubt(run: Session, doubt: Doubt) -> Outcome:
     """Return the outcome of what stays in doubt. Its intent stays open until a run has waited and looked."""
     outcome = doubt.attempt.outcome("in doubt", doubt.what, IN_DOUBT)
     intent = run.intent(doubt.attempt, run.context.limits.settle_s)
@@ -196,7 +209,7 @@ def _open(run: Session, doubt: Doubt) -> Outcome:
     return outcome
 
 
-async def _not_taken(run: Session, doubt: Doubt) -> Landed | None:
+async def _find_not_taken(run: Session, doubt: Doubt) -> LandedWrite | None:
     """Return what the service was done with, as it said, and does not show, now that it can land no more."""
     change, before, parent_id = doubt.attempt.change, doubt.attempt.before, doubt.attempt.parent_id
     match change:
@@ -204,46 +217,48 @@ async def _not_taken(run: Session, doubt: Doubt) -> Landed | None:
             return None  # its answer named another entity: it may be anywhere, so nothing is claimed
         case Delete():
             what = "not taken by the service: it said that the delete is done, and the entity is still there."
-            return Landed(change.remote_id, Batch(), what, refused=True)
+            return LandedWrite(change.remote_id, Batch(), what, refused=True)
         case Update():
-            found = await look.fresh(run, change, parent_id)
+            found = await look.read_if_there(run, change, parent_id)
             if found is None:
                 raise NotDone("conflict", "it is not there any more.")
-            proof = readback.of_update(run, change, before, found, parent_id, at_once=False)
+            proof = readback.prove_update(run, change, before, found, parent_id, at_once=False)
             batch = run.keep(proof.record, proof.row)
             refused = proof.reading.refused
-            return Landed(change.remote_id, batch, "", refused, beside=proof.beside, lost=proof.lost)
+            return LandedWrite(change.remote_id, batch, "", refused, beside=proof.beside, lost=proof.lost)
         case never:
             assert_never(never)
 
 
-async def _created(run: Session, change: Create, parent_id: str) -> Landed | None:
+async def _find_created(run: Session, change: Create, parent_id: str) -> LandedWrite | None:
     entity = run.desired.entities[change.address]
-    hits = await look.same(run, entity, parent_id)
+    hits = await look.find_matches(run, entity, parent_id)
     if len(hits) > 1:
         # Ours and somebody else's, or ours twice: taking one would make the other a stranger for ever.
         ids = ", ".join(sorted(hit.found.remote_id for hit in hits))
-        raise look.Several(
+        raise look.SeveralMatches(
             "conflict", f"{len(hits)} like it exist (ids {ids}).", "leave one, then plan again"
         )
     if not hits:
         return None
     try:
-        found = await look.get(run, change.address, hits[0].found.remote_id, parent_id)
+        found = await look.read_entity(run, change.address, hits[0].found.remote_id, parent_id)
     except NotFound:
         # Closed as absent it would be sent again, beside the one that the list shows.
         what = f"the list shows {hits[0].found.remote_id}, and a look at it does not."
         raise NotDone("in doubt", what) from None
-    _not_of_another(run, change.address, found.remote_id)
-    row = row_of_change(change, found, parent_id)
+    _check_not_of_another(run, change.address, found.remote_id)
+    row = make_live_row(change, found, parent_id)
     missing = tuple(
-        field for field in readback.of_create(run, entity, row).reading.refused if field.shown is None
+        field for field in readback.prove_create(run, entity, row).reading.refused if field.shown is None
     )
     what = f"it is there, recognized by {hits[0].by}."
-    return Landed(found.remote_id, _recorded(run, change, row), what, missing)
+    return LandedWrite(found.remote_id, _make_proven_record(run, change, row), what, missing)
 
 
-async def _rewritten(run: Session, change: Create, parent_id: str, sent: SentWrite) -> Landed | None:
+async def _find_rewritten(
+    run: Session, change: Create, parent_id: str, sent: SentWrite
+) -> LandedWrite | None:
     """Return what a create has made that shows its identity in another way, by the id that its answer named.
 
     None where nothing is there that could be it, or a person has decided. Raises NotDone where somebody is of
@@ -254,31 +269,34 @@ async def _rewritten(run: Session, change: Create, parent_id: str, sent: SentWri
     entity, address = run.desired.entities[change.address], change.address
     if sent.named and not run.id_conflict(address, sent.named):
         try:
-            found = await look.get(run, address, sent.named, parent_id)
+            found = await look.read_entity(run, address, sent.named, parent_id)
         except NotFound:
-            if await look.absence(run, address, sent.named, parent_id, entity.fields, twice=True) != "gone":
+            if (
+                await look.judge_missing(run, address, sent.named, parent_id, entity.fields, twice=True)
+                != "gone"
+            ):
                 what = f"its answer named {sent.named}, which a look does not find and the list shows."
-                raise NotDone("in doubt", what, again(address)) from None
+                raise NotDone("in doubt", what, suggest_create_again(address)) from None
         else:
-            row = row_of_change(change, found, parent_id)
+            row = make_live_row(change, found, parent_id)
             if is_declared_now(run, row, address):
                 return None  # the next plan adopts it
-            if readback.made_as(run, entity, row, within_s=sent.passed_s) == "other":
+            if readback.judge_made(run, entity, row, within_s=sent.passed_s) == "other":
                 what = f"its answer named {sent.named}, which shows another entity."
-                raise NotDone("in doubt", what, again(address))
-            proof = readback.of_create(run, entity, row)
+                raise NotDone("in doubt", what, suggest_create_again(address))
+            proof = readback.prove_create(run, entity, row)
             missing = tuple(one for one in proof.reading.refused if one.shown is None)
-            what = joined(f"it is there, by the id {sent.named} of its answer.", proof.said())
-            return Landed(sent.named, run.keep(proof.record, row), what, missing)
+            what = join_sentences(f"it is there, by the id {sent.named} of its answer.", proof.said())
+            return LandedWrite(sent.named, run.keep(proof.record, row), what, missing)
     if ids := await find_unclaimed(
         run, entity, parent_id, within_s=sent.passed_s, reach=sent.reach, listings=sent.listings
     ):
         what = f"what may be it is there with another identity (id {', '.join(ids)})."
-        raise NotDone("in doubt", what, again(address))
+        raise NotDone("in doubt", what, suggest_create_again(address))
     return None
 
 
-def _not_of_another(run: Session, address: Address, remote_id: str) -> None:
+def _check_not_of_another(run: Session, address: Address, remote_id: str) -> None:
     """Raise NotDone where what was found is recorded as another entity: two answers named one id.
 
     What this run recorded under that id was not it, and is recorded no longer.
@@ -294,12 +312,14 @@ def _not_of_another(run: Session, address: Address, remote_id: str) -> None:
     raise NotDone("in doubt", f"its id {remote_id} was answered for {owner} as well.", "plan again")
 
 
-async def _updated(run: Session, change: Update, parent_id: str, before: Found | None) -> Landed | None:
-    found = await look.fresh(run, change, parent_id)
+async def _find_updated(
+    run: Session, change: Update, parent_id: str, before: Found | None
+) -> LandedWrite | None:
+    found = await look.read_if_there(run, change, parent_id)
     if found is None:
         return None
     kind = change.address.kind
-    now = look.shown(run, kind, found.body)
+    now = look.read_as_planned(run, kind, found.body)
     # What cannot be read back proves nothing: at the end of a run a password alone stays in doubt; after a
     # kill it is planned once more, and a PUT that is sent twice changes nothing.
     readable = [f for f in change.fields if f.path not in KINDS[kind].write_only]
@@ -307,13 +327,13 @@ async def _updated(run: Session, change: Update, parent_id: str, before: Found |
         not reads_back_as(kind, field.path, field.after or "", now.get(field.path, "")) for field in readable
     ):
         return None
-    batch = _recorded(run, change, row_of_change(change, found, parent_id))
-    lost = readback.secrets_lost(run, change, before, found)
-    beside = readback.changed_meanwhile(before, found, change, besides={field.path for field in lost})
-    return Landed(change.remote_id, batch, "it shows what was sent.", beside=beside, lost=lost)
+    batch = _make_proven_record(run, change, make_live_row(change, found, parent_id))
+    lost = readback.report_lost_secrets(run, change, before, found)
+    beside = readback.describe_outside_changes(before, found, change, besides={field.path for field in lost})
+    return LandedWrite(change.remote_id, batch, "it shows what was sent.", beside=beside, lost=lost)
 
 
-def _recorded(run: Session, change: Create | Update, row: LiveEntity) -> Batch:
+def _make_proven_record(run: Session, change: Create | Update, row: LiveEntity) -> Batch:
     """Return the keeping of a record that claims as sent only what the service shows just so.
 
     Whoever made what we found, a field that differs has to be seen by the next plan.

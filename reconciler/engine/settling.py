@@ -8,8 +8,8 @@ from collections.abc import Collection
 from reconciler.core.runs.recover import Unfinished
 from reconciler.engine.context import RunContext
 from reconciler.engine.recover import settle_unfinished
-from reconciler.engine.resources import Observer
-from reconciler.engine.targets import target_of
+from reconciler.engine.resources import RunObserver
+from reconciler.engine.targets import resolve_target
 from reconciler.errors import Interrupted
 from reconciler.instrumentation import record_span
 from reconciler.model.runs import Outcome
@@ -17,10 +17,10 @@ from reconciler.model.snapshots import Desired
 from reconciler.store.database import Store
 
 
-async def settle(
+async def settle_earlier_runs(
     context: RunContext,
     unfinished: tuple[Unfinished, ...],
-    observer: Observer,
+    observer: RunObserver,
     *,
     released: Collection[str] = (),
 ) -> tuple[Outcome, ...]:
@@ -38,7 +38,7 @@ async def settle(
         observer.unfinished(unfinished)
     # The service is asked for its workspaces only where a plan cannot be read: all others name theirs.
     unread = any(one.plan is None for one in unfinished)
-    target = await target_of(context, context.desired if unread else Desired({}, frozenset()))
+    target = await resolve_target(context, context.desired if unread else Desired({}, frozenset()))
     with record_span("settle") as notes:
         outcomes = await settle_unfinished(unfinished, context, target, released=released)
         notes["in_doubt"] = len(outcomes)

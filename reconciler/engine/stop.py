@@ -11,7 +11,7 @@ from msgspec import Struct
 
 T = TypeVar("T")
 
-Reason = Literal[
+StopCause = Literal[
     "interrupted",  # a signal
     "deadline",  # the run's own time is over
     "credentials",  # refused, or the day's quota is spent: every further call would be too
@@ -23,10 +23,10 @@ Reason = Literal[
 ]
 
 
-class Halt(Struct, frozen=True):
+class StopReason(Struct, frozen=True):
     """What ended the run, in a sentence, and what to do next."""
 
-    reason: Reason
+    reason: StopCause
     what: str
     next: str = ""
 
@@ -81,13 +81,15 @@ class StopFlag:
         this = asyncio.current_task()
         try:
             if not self.asked and not (this is not None and this.cancelling()):
-                await _either(work, self.wait_asked(), unasked_s)
+                await _wait_for_either(work, self.wait_asked(), unasked_s)
         finally:
-            await _either(work, self.wait_now(), asked_s)
+            await _wait_for_either(work, self.wait_now(), asked_s)
             await asyncio.wait({work}, timeout=hurried_s)
 
 
-async def _either(work: "asyncio.Task[Any]", signal: Coroutine[Any, Any, None], limit_s: float) -> None:
+async def _wait_for_either(
+    work: "asyncio.Task[Any]", signal: Coroutine[Any, Any, None], limit_s: float
+) -> None:
     """Return when `work` is done, at this signal, or after so many seconds."""
     heard = asyncio.create_task(signal)
     try:

@@ -11,7 +11,7 @@ from reconciler.model.snapshots import Desired
 from reconciler.service.http.urls import origin
 
 
-async def target_of(context: ReadContext, desired: Desired) -> Target:
+async def resolve_target(context: ReadContext, desired: Desired) -> Target:
     """Return the service, the stack, and the workspaces that these entities are in (planning rule S4)."""
     settings = context.settings
     # What leaves may be all that is said of a workspace: its records are looked at, and nothing live.

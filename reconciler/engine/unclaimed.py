@@ -35,7 +35,7 @@ clock_margin_s = 3600.0
 _run_margin_s = 60.0
 
 # How far is looked: by names alone; also in lists that are short or come in order of change; in any list.
-Reach = Literal["names", "recent", "list"]
+SearchReach = Literal["names", "recent", "list"]
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ async def find_unclaimed(
     parent_id: str,
     *,
     within_s: float,
-    reach: Reach,
+    reach: SearchReach,
     listings: Listings | None = None,
 ) -> tuple[str, ...]:
     """Return the ids of what a create may have made that was sent so long ago, in order; nobody has them.
@@ -61,31 +61,33 @@ async def find_unclaimed(
     nothing of what they are about can land any more. Raises NotDone where a list could not be read whole.
     """
     margin_s = _run_margin_s if reach == "recent" else clock_margin_s
-    found = await _named_alike(run, entity, parent_id, within_s=within_s + clock_margin_s)
-    if found or not _is_listed(run, entity.address, reach):
+    found = await _find_namesakes(run, entity, parent_id, within_s=within_s + clock_margin_s)
+    if found or not _is_list_read(run, entity.address, reach):
         return found
     # Whole hours: creates that were sent one after the other share a list.
     back_s = within_s + margin_s if listings is None else ceil(within_s / 3600) * 3600 + margin_s
-    rows = await _listed(run, entity, parent_id, back_s, listings or Listings())
-    return await _possible(run, entity, parent_id, rows, within_s=within_s + margin_s)
+    rows = await _read_list_once(run, entity, parent_id, back_s, listings or Listings())
+    return await _select_possible(run, entity, parent_id, rows, within_s=within_s + margin_s)
 
 
-async def _named_alike(run: Session, entity: Entity, parent_id: str, *, within_s: float) -> tuple[str, ...]:
+async def _find_namesakes(
+    run: Session, entity: Entity, parent_id: str, *, within_s: float
+) -> tuple[str, ...]:
     """Return who has the same names, where a list tells them of everybody."""
     kind = KINDS[entity.address.kind]
     if not kind.listing.alike or any(not entity.fields.get(path) for path in kind.listing.alike):
         return ()
     filters = {path: str(entity.fields[path]).strip() for path in kind.listing.alike}
-    rows = await look.search(run, entity.address, filters)
+    rows = await look.search_rows(run, entity.address, filters)
     alike = [
         row
         for row in rows
         if shared_identity(entity.fields, flatten_body(kind.name, row.body), (kind.listing.alike,))
     ]
-    return await _possible(run, entity, parent_id, alike, within_s=within_s)
+    return await _select_possible(run, entity, parent_id, alike, within_s=within_s)
 
 
-async def _possible(
+async def _select_possible(
     run: Session, entity: Entity, parent_id: str, rows: Sequence[Found], *, within_s: float
 ) -> tuple[str, ...]:
     """Return which of these rows may be what was made, each looked at whole where rows are brief."""
@@ -96,23 +98,23 @@ async def _possible(
     for row in rows:
         if row.remote_id in held or run.id_conflict(address, row.remote_id):
             continue
-        seen = _observed(address, row, parent_id)
+        seen = _observe_row(address, row, parent_id)
         if kind.tickets and ticket.reserved(seen.fields.get("name")):
             continue
-        if kind.brief and _may_be(run, entity, seen, within_s=within_s):
+        if kind.brief and _is_possible_row(run, entity, seen, within_s=within_s):
             try:
-                found = await look.get(run, address, row.remote_id, parent_id)
+                found = await look.read_entity(run, address, row.remote_id, parent_id)
             except NotFound:
                 listed_alone.append(row.remote_id)  # the list shows it: that is enough to ask a person
                 continue
-            seen = _observed(address, found, parent_id)
-        if _may_be(run, entity, seen, within_s=within_s):
+            seen = _observe_row(address, found, parent_id)
+        if _is_possible_row(run, entity, seen, within_s=within_s):
             whole.append(seen)
-    possible = [one for one in _undeclared(run, address, whole) if not is_declared_now(run, one, address)]
+    possible = [one for one in _drop_declared(run, address, whole) if not is_declared_now(run, one, address)]
     return tuple(sorted([*listed_alone, *(one.remote_id for one in possible)]))
 
 
-def _may_be(run: Session, entity: Entity, row: LiveEntity, *, within_s: float) -> bool:
+def _is_possible_row(run: Session, entity: Entity, row: LiveEntity, *, within_s: float) -> bool:
     if is_older_than_request(row.modified, row.seen, within_s=within_s):
         return False
     return may_have_created(
@@ -125,7 +127,7 @@ def _may_be(run: Session, entity: Entity, row: LiveEntity, *, within_s: float) -
     )
 
 
-def _undeclared(run: Session, address: Address, rows: Sequence[LiveEntity]) -> list[LiveEntity]:
+def _drop_declared(run: Session, address: Address, rows: Sequence[LiveEntity]) -> list[LiveEntity]:
     """Return those that are not the only one which another entry declares that has no record.
 
     Two that show what one entry declares are not both hers.
@@ -147,7 +149,7 @@ def is_declared_now(run: Session, row: LiveEntity, address: Address) -> bool:
     return now is not None and bool(shared_identity(now.fields, row.fields, run.rules.keys(row.kind)))
 
 
-def _observed(address: Address, row: Found, parent_id: str) -> LiveEntity:
+def _observe_row(address: Address, row: Found, parent_id: str) -> LiveEntity:
     return observe_entity(
         address.kind, address.workspace, row.remote_id, row.body, seen=row.date, parent_id=parent_id
     )
@@ -156,19 +158,19 @@ def _observed(address: Address, row: Found, parent_id: str) -> LiveEntity:
 # The list of a kind, as far back as is needed.
 
 
-def _in_order(run: Session, kind: Kind) -> bool:
+def _lists_in_order(run: Session, kind: Kind) -> bool:
     """Whether the deployment lists a kind in order of change."""
     profile = load_profile(run.context.settings.service.profile)
     return bool(kind.listing.changed and getattr(profile, f"{kind.name}_feed", False))
 
 
-def _is_listed(run: Session, address: Address, reach: Reach) -> bool:
+def _is_list_read(run: Session, address: Address, reach: SearchReach) -> bool:
     """Whether a list is read: a long one without an order only once what is in doubt can land no more."""
     kind = KINDS[address.kind]
-    return reach == "list" or (reach == "recent" and (not kind.brief or _in_order(run, kind)))
+    return reach == "list" or (reach == "recent" and (not kind.brief or _lists_in_order(run, kind)))
 
 
-async def _listed(
+async def _read_list_once(
     run: Session, entity: Entity, parent_id: str, back_s: float, listings: Listings
 ) -> tuple[Found, ...]:
     """Return the rows of the list that are at most so many seconds old; of any age without an order."""
@@ -176,12 +178,12 @@ async def _listed(
     async with listings.lock:
         known = listings.read.get(key)
         if known is None or known[0] < back_s:
-            known = back_s, await _read(run, entity, parent_id, back_s)
+            known = back_s, await _read_list_rows(run, entity, parent_id, back_s)
             listings.read[key] = known
     return known[1]
 
 
-async def _read(run: Session, entity: Entity, parent_id: str, back_s: float) -> tuple[Found, ...]:
+async def _read_list_rows(run: Session, entity: Entity, parent_id: str, back_s: float) -> tuple[Found, ...]:
     address = entity.address
     kind, collection = KINDS[address.kind], run.collection(address)
     workspace = run.workspace(address)
@@ -197,25 +199,25 @@ async def _read(run: Session, entity: Entity, parent_id: str, back_s: float) -> 
         except NotFound:
             return ()  # look.same has judged what is said of the parent
         return tuple(rows)
-    if _in_order(run, kind):
+    if _lists_in_order(run, kind):
         spare = tuple(name for name in kind.listing.spare if name not in fields)
         query = Query(fields=(*fields, *spare), sort=f"-{kind.listing.changed}")
         try:
             async with aclosing(collection.pages(query, workspace=workspace, window=1)) as pages:
-                return await _recent(pages, kind, back_s)
+                return await _take_recent_rows(pages, kind, back_s)
         except (Malformed, Rejected):
             pass  # it does not list in this order: all of the list tells the same
     every = await collection.search(Query(fields=fields), workspace=workspace)
-    _check_whole(every.trouble)
+    _check_list_complete(every.trouble)
     return tuple(every)
 
 
-async def _recent(pages: AsyncIterator[Page], kind: Kind, back_s: float) -> tuple[Found, ...]:
+async def _take_recent_rows(pages: AsyncIterator[Page], kind: Kind, back_s: float) -> tuple[Found, ...]:
     """Return rows until the first page that ends before `back_s`, in order of change; else all of them."""
     rows: list[Found] = []
     ordered, before = True, None
     async for page in pages:
-        _check_whole(page.trouble)
+        _check_list_complete(page.trouble)
         for row in page.rows:
             changed = str(row.body.get(kind.listing.changed) or "")
             now = parse_instant(changed)
@@ -228,7 +230,7 @@ async def _recent(pages: AsyncIterator[Page], kind: Kind, back_s: float) -> tupl
     return tuple(rows)
 
 
-def _check_whole(trouble: str) -> None:
+def _check_list_complete(trouble: str) -> None:
     if trouble:
         what = f"whether it is there under another identity cannot be told ({trouble})."
         raise NotDone("in doubt", what, "run it again when less is being written there")

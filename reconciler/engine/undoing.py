@@ -8,8 +8,8 @@ from collections.abc import Collection
 from reconciler.core.review.whom import whom
 from reconciler.core.runs.undo import BY_MANIFEST, desired_of, fitting
 from reconciler.engine.context import RunContext
-from reconciler.engine.planning import Planned, judged
-from reconciler.engine.targets import target_of
+from reconciler.engine.planning import PlanResult, judge_plan
+from reconciler.engine.targets import resolve_target
 from reconciler.errors import StalePlan
 from reconciler.model.address import Address
 from reconciler.model.plans import Consent, Plan
@@ -18,18 +18,18 @@ from reconciler.model.snapshots import Live, Recorded
 
 async def make_undo(
     context: RunContext, saved: Plan, consent: Consent, done: Collection[Address] = ()
-) -> Planned:
+) -> PlanResult:
     """Return what of a saved undo may be carried out now; `done` was, by a run that did not finish.
 
     Raises StalePlan for one that is meant for another place.
     """
-    target = await target_of(context, desired_of(saved, Recorded({})))
+    target = await resolve_target(context, desired_of(saved, Recorded({})))
     if target != saved.target:
         raise StalePlan("the undo belongs to another service, stack or workspace.", next=BY_MANIFEST)
     recorded = await context.ask(lambda store: store.recorded(target.workspaces))
     fit = fitting(saved, recorded, done)
-    verdict, desired = judged(context, fit.plan, consent), desired_of(fit.plan, recorded)
+    verdict, desired = judge_plan(context, fit.plan, consent), desired_of(fit.plan, recorded)
     calls = sum(context.client.calls.values())
     live = Live({})
     who = whom(fit.plan, desired, live, recorded, context.rules)
-    return Planned(fit.plan, verdict, desired, live, recorded, calls, conflicts=fit.conflicts, whom=who)
+    return PlanResult(fit.plan, verdict, desired, live, recorded, calls, conflicts=fit.conflicts, whom=who)

@@ -14,21 +14,21 @@ T = TypeVar("T")
 grace_s = 8.0
 
 
-def queues(run: Session, items: Sequence[T], goes_on: Callable[[], bool]) -> list[Iterator[T]]:
+def share_queue(run: Session, items: Sequence[T], goes_on: Callable[[], bool]) -> list[Iterator[T]]:
     """Return a queue for each worker: one that they share, and that ends as soon as nothing may begin."""
     # No lock: nothing awaits between one item and the next.
     shared = takewhile(lambda _: goes_on(), items)
     return [shared] * min(run.context.limits.concurrency, len(items))
 
 
-async def together(run: Session, workers: Sequence[Coroutine[Any, Any, None]]) -> None:
+async def run_workers(run: Session, workers: Sequence[Coroutine[Any, Any, None]]) -> None:
     """Return when these workers have ended, or the run has to end.
 
     What is under way is cancelled when the run has to stop at once, or when its time of grace is over, and
     has to end in good order by itself.
     """
     tasks = [asyncio.create_task(worker) for worker in workers]
-    hurry = asyncio.create_task(_hurry(run, tasks))
+    hurry = asyncio.create_task(_cancel_on_stop(run, tasks))
     # All of them end before anything is raised: what one has sent must not go on unwatched.
     try:
         ended = await asyncio.gather(*tasks, return_exceptions=True)
@@ -40,7 +40,7 @@ async def together(run: Session, workers: Sequence[Coroutine[Any, Any, None]]) -
             raise error
 
 
-async def _hurry(run: Session, tasks: Sequence["asyncio.Task[None]"]) -> None:
+async def _cancel_on_stop(run: Session, tasks: Sequence["asyncio.Task[None]"]) -> None:
     """Cancel the workers when the run has to end at once."""
     stop = run.context.stop
     await stop.wait_asked()

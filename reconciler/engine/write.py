@@ -20,7 +20,13 @@ from reconciler.core.compare.bodies import make_create_body, make_update_body
 from reconciler.core.compare.evidence import Verdict
 from reconciler.engine import look, readback, settle
 from reconciler.engine.attempt import Attempt
-from reconciler.engine.endings import answered, cut_off, failed, mistaken, not_done
+from reconciler.engine.endings import (
+    end_cut_off,
+    end_not_done,
+    end_unproven,
+    end_with_error,
+    end_with_mistake,
+)
 from reconciler.engine.readback import GIVE_AGAIN, SHOWN_AGAIN, Proof
 from reconciler.engine.session import NotDone, Session
 from reconciler.errors import NotFound, NotSent, ReconcilerError, ServiceError, Throttled
@@ -35,29 +41,29 @@ UNSEEN = "a look at its id finds nothing, and its list does not say the same"
 SLOWER = "run it again with a lower service.limits.concurrency, or on a machine that is less busy"
 
 
-async def step(run: Session, change: Change) -> Outcome:
+async def write_change(run: Session, change: Change) -> Outcome:
     """Carry out one change and return how it ended; a write in doubt stands in `run.doubts` too."""
     attempt = Attempt(change, remote_id="" if isinstance(change, Create) else change.remote_id)
     # Nothing gets out of here but an outcome: a worker that raised would leave its queue undone (rule A7).
     try:
         run.check_moved(change)
         attempt.parent_id = run.parent_id(change)
-        return await _tried(run, attempt)
+        return await _write_with_retries(run, attempt)
     except NotDone as ended:
-        return not_done(run, attempt, ended)
+        return end_not_done(run, attempt, ended)
     except asyncio.CancelledError:
-        return cut_off(run, attempt)
+        return end_cut_off(run, attempt)
     except ReconcilerError as error:
-        return failed(run, attempt, error)
+        return end_with_error(run, attempt, error)
     except Exception as error:  # noqa: BLE001 - our own mistake: told like a failure, and it ends the run
-        return mistaken(run, attempt, error)
+        return end_with_mistake(run, attempt, error)
 
 
-async def _tried(run: Session, attempt: Attempt) -> Outcome:
+async def _write_with_retries(run: Session, attempt: Attempt) -> Outcome:
     """Write once. Where the service said "slower", look whether it was done all the same, then try again."""
     for tries in range(1, tries_max + 1):
         try:
-            return await _at_once(run, attempt)
+            return await _look_and_write(run, attempt)
         except NotSent:
             # Not a byte has left, so nothing can land: it may go again, on a fresh look, within A10's budget.
             attempt.stage = "looking"
@@ -77,11 +83,11 @@ async def _tried(run: Session, attempt: Attempt) -> Outcome:
             raise put_off
         # A 503 may hide a create that was done: sent again unseen, it makes somebody twice (rule A8).
         passed_s = run.context.timing.monotonic() - attempt.began
-        sent = settle.SentWrite(passed_s, released=_turned_away(put_off), reach="recent")
-        landed = await settle.landed(run, attempt.change, attempt.parent_id, sent, attempt.before)
+        sent = settle.SentWrite(passed_s, released=_was_refused(put_off), reach="recent")
+        landed = await settle.find_landed(run, attempt.change, attempt.parent_id, sent, attempt.before)
         if landed:
             attempt.done(landed.remote_id)
-            return await _kept(run, attempt, landed.batch, landed.outcome(attempt.change))
+            return await _record_outcome(run, attempt, landed.batch, landed.outcome(attempt.change))
         attempt.stage, attempt.unsure = "looking", ""
         if not _may_try_again(run, tries):
             raise put_off
@@ -92,20 +98,20 @@ def _may_try_again(run: Session, tries: int) -> bool:
     return tries < tries_max and run.context.client.may_repeat()
 
 
-async def _at_once(run: Session, attempt: Attempt) -> Outcome:
+async def _look_and_write(run: Session, attempt: Attempt) -> Outcome:
     """Look and write, with at most `Timing.gap_s` between them; otherwise look again, so many times."""
     # Before the look: a slow digest between look and write would make every look of a password too old.
     await run.stretch(attempt.change.address)
     for _ in range(looks_max):
         try:
-            async with run.context.client.at_once(look.calls(run, attempt.change)):
+            async with run.context.client.at_once(look.count_look_calls(run, attempt.change)):
                 match attempt.change:
                     case Create() as change:
-                        return await _create(run, attempt, change)
+                        return await _send_create(run, attempt, change)
                     case Update() as change:
-                        return await _update(run, attempt, change)
+                        return await _send_update(run, attempt, change)
                     case Delete() as change:
-                        return await _delete(run, attempt, change)
+                        return await _send_delete(run, attempt, change)
                     case never:
                         assert_never(never)
         except LookAgain as error:
@@ -120,69 +126,69 @@ def _patience_s(run: Session, change: Change, tries: int, error: Throttled) -> f
     nothing says that nothing was made only when the settle window is over (rule A9).
     """
     asked_s = retry_wait_s(tries, run.context.timing.random(), error.wait_s)
-    at_once = _turned_away(error) or not isinstance(change, Create)
+    at_once = _was_refused(error) or not isinstance(change, Create)
     return asked_s if at_once else max(asked_s, run.context.limits.settle_s)
 
 
-def _turned_away(error: Throttled) -> bool:
+def _was_refused(error: Throttled) -> bool:
     """Whether a limit before the service has refused a write: nothing was done."""
     return error.status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.FORBIDDEN)
 
 
-async def _create(run: Session, attempt: Attempt, change: Create) -> Outcome:
+async def _send_create(run: Session, attempt: Attempt, change: Create) -> Outcome:
     entity = run.desired.entities[change.address]
     body = make_create_body(entity)
     # Durable from here on: killed anywhere below, the next run knows what may be under way, and looks for it.
     await run.before_call(attempt)
-    await look.absent(run, entity, attempt.parent_id)
-    _send(run, attempt)
+    await look.check_absent(run, entity, attempt.parent_id)
+    _mark_sending(run, attempt)
     made = await run.collection(change.address).create(
         body, workspace=run.workspace(change.address), parent=attempt.parent_id
     )
     attempt.stage = "answered"
-    row = await readback.own(run, attempt, entity, made)
+    row = await readback.confirm_created(run, attempt, entity, made)
     attempt.done(row.remote_id)
     # Before the record is durable: another worker's answer with this id must not be believed meanwhile.
     run.claim(change.address, row.remote_id)
-    return await _ended(run, attempt, readback.of_create(run, entity, row))
+    return await _record_proof(run, attempt, readback.prove_create(run, entity, row))
 
 
-async def _update(run: Session, attempt: Attempt, change: Update) -> Outcome:
+async def _send_update(run: Session, attempt: Attempt, change: Update) -> Outcome:
     entity = run.desired.entities[change.address]
     await run.before_call(attempt)
-    before = await look.unchanged(run, change, attempt.parent_id)
+    before = await look.read_unchanged(run, change, attempt.parent_id)
     attempt.before = before
-    look.check_secrets(run, entity, change, before)
+    look.check_secrets_carried(run, entity, change, before)
     # Merged into what was just read: a PUT replaces the whole entity, and what it leaves out is gone.
     body = make_update_body(before.body, entity, change, run.records.get(change.address))
-    _send(run, attempt)
+    _mark_sending(run, attempt)
     sent = await run.collection(change.address).replace(
         change.remote_id, body, workspace=run.workspace(change.address), parent=attempt.parent_id
     )
     attempt.stage = "answered"
     try:
-        found = await look.get(run, change.address, change.remote_id, attempt.parent_id)
+        found = await look.read_entity(run, change.address, change.remote_id, attempt.parent_id)
     except ServiceError as error:
         # The service said yes, and success is what reads back: it is looked at again at the end of the run.
-        return answered(run, attempt, f"not read back: {error}", done=not sent.accepted, error=error)
-    proof = readback.of_update(run, change, before, found, attempt.parent_id)
+        return end_unproven(run, attempt, f"not read back: {error}", done=not sent.accepted, error=error)
+    proof = readback.prove_update(run, change, before, found, attempt.parent_id)
     if not proof.complete:
-        return answered(run, attempt, proof.said(), done=not sent.accepted)
+        return end_unproven(run, attempt, proof.said(), done=not sent.accepted)
     attempt.done(change.remote_id)
-    return await _ended(run, attempt, proof)
+    return await _record_proof(run, attempt, proof)
 
 
-async def _delete(run: Session, attempt: Attempt, change: Delete) -> Outcome:
+async def _send_delete(run: Session, attempt: Attempt, change: Delete) -> Outcome:
     forget = settle.forget_deleted(run, change)
     try:
         await run.before_call(attempt)
-        await look.untouched(run, change, attempt.parent_id)
+        await look.check_untouched(run, change, attempt.parent_id)
     except NotFound:
-        if await _gone(run, attempt, change) == "gone":
-            return await _kept(run, attempt, forget, _gone_already(attempt))
-        raise look.conflict(f"{UNSEEN}; nothing was sent, and it stays ours.") from None
+        if await _judge_deleted(run, attempt, change) == "gone":
+            return await _record_outcome(run, attempt, forget, _already_gone_outcome(attempt))
+        raise look.make_conflict(f"{UNSEEN}; nothing was sent, and it stays ours.") from None
     said_done, was_there = True, True
-    _send(run, attempt)
+    _mark_sending(run, attempt)
     try:
         sent = await run.collection(change.address).delete(
             change.remote_id, workspace=run.workspace(change.address), parent=attempt.parent_id
@@ -194,48 +200,48 @@ async def _delete(run: Session, attempt: Attempt, change: Delete) -> Outcome:
         was_there = False
     attempt.stage = "answered"
     try:
-        await look.get(run, change.address, change.remote_id, attempt.parent_id)
+        await look.read_entity(run, change.address, change.remote_id, attempt.parent_id)
     except NotFound:
-        if await _gone(run, attempt, change) != "gone":
+        if await _judge_deleted(run, attempt, change) != "gone":
             attempt.unseen = True
-            return answered(run, attempt, f"{UNSEEN}.", done=said_done)
+            return end_unproven(run, attempt, f"{UNSEEN}.", done=said_done)
         attempt.done(change.remote_id)
-        ended = attempt.outcome("applied") if was_there else _gone_already(attempt)
-        return await _kept(run, attempt, forget, ended)
+        ended = attempt.outcome("applied") if was_there else _already_gone_outcome(attempt)
+        return await _record_outcome(run, attempt, forget, ended)
     except ServiceError as error:
-        return answered(
+        return end_unproven(
             run, attempt, f"whether it is gone cannot be told: {error}", done=said_done, error=error
         )
-    return answered(run, attempt, "it is still there.", done=said_done)
+    return end_unproven(run, attempt, "it is still there.", done=said_done)
 
 
-async def _gone(run: Session, attempt: Attempt, change: Delete) -> Verdict:
+async def _judge_deleted(run: Session, attempt: Attempt, change: Delete) -> Verdict:
     """Return whether the entity of a delete is gone, which a look at its id did not find (M8)."""
-    return await look.absence(run, change.address, change.remote_id, attempt.parent_id, change.before)
+    return await look.judge_missing(run, change.address, change.remote_id, attempt.parent_id, change.before)
 
 
-def _gone_already(attempt: Attempt) -> Outcome:
+def _already_gone_outcome(attempt: Attempt) -> Outcome:
     return attempt.outcome("skipped", "it was gone already; only its record was removed.")
 
 
-def _send(run: Session, attempt: Attempt) -> None:
+def _mark_sending(run: Session, attempt: Attempt) -> None:
     """From now on the write may have left."""
     run.check_may_send(attempt.began)  # the look may have taken a while
     # Set before the call and not after it: cut off in between, the write counts as sent.
     attempt.stage = "sending"
 
 
-async def _ended(run: Session, attempt: Attempt, proof: Proof) -> Outcome:
+async def _record_proof(run: Session, attempt: Attempt, proof: Proof) -> Outcome:
     """Return the outcome of what is there: applied, or failed where a field of it was not taken."""
     if proof.complete:
         outcome = attempt.outcome("applied", proof.said(), fields=proof.fields)
     else:
         step = GIVE_AGAIN if proof.lost else SHOWN_AGAIN
         outcome = attempt.outcome("failed", proof.said(), step, fields=proof.fields)
-    return await _kept(run, attempt, run.keep(proof.record, proof.row), outcome)
+    return await _record_outcome(run, attempt, run.keep(proof.record, proof.row), outcome)
 
 
-async def _kept(run: Session, attempt: Attempt, batch: Batch, outcome: Outcome) -> Outcome:
+async def _record_outcome(run: Session, attempt: Attempt, batch: Batch, outcome: Outcome) -> Outcome:
     """Return `outcome` when it is durable, together with what it did."""
     # Set first: cut off while it waits for the disk, the change has ended so; the ledger writes it anyway.
     attempt.ending = outcome

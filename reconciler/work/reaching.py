@@ -12,10 +12,10 @@ from msgspec import Struct, structs
 from reconciler.core.compare.match import Matches, Recognized, former_names, match_entities
 from reconciler.core.compare.normalize import observe_entity
 from reconciler.core.messaging.recipients import keys, unreached
-from reconciler.engine.context import Outside, ReadContext
-from reconciler.engine.opening import opened
+from reconciler.engine.context import Dependencies, ReadContext
+from reconciler.engine.opening import open_run_store
 from reconciler.engine.reading import read_live
-from reconciler.engine.targets import target_of
+from reconciler.engine.targets import resolve_target
 from reconciler.errors import InputError, NotFound
 from reconciler.model.address import Address
 from reconciler.model.documents import Place
@@ -36,7 +36,7 @@ class Person(Struct, frozen=True):
 async def reach(
     settings: Settings,
     desired: Desired,
-    outside: Outside,
+    outside: Dependencies,
     reader: Reader,
     *,
     people: Mapping[Address, Place],
@@ -53,9 +53,9 @@ async def reach(
     # Their devices are not needed here, and would cost a look each.
     entities = {one: structs.replace(entity, devices_in_scope=False) for one, entity in chosen.items()}
     wanted = structs.replace(desired, entities=entities, scopes=frozenset({scope}))
-    async with opened(settings, outside, create=False) as store:
+    async with open_run_store(settings, outside, create=False) as store:
         context = ReadContext(settings, wanted, outside, store, reader)
-        workspaces = (await target_of(context, wanted)).workspaces
+        workspaces = (await resolve_target(context, wanted)).workspaces
         matches = await _matches(context, workspaces)
     contested = frozenset(each for group in matches.contested for each in group)
     _check(people, {one: why for one in people if (why := _why_not(one, matches, contested))})

@@ -85,7 +85,7 @@ def compared(root: Path, *, caches: bool = False) -> Checkout:
     environ = {**PLAIN, "HOME": str(root.parent / "home")}
     read = read_settings(config=None, environment=None, cwd=root, environ=environ, service=False)
     settings = structs.replace(read.settings, caches=caches)
-    declared = pipeline.declared(settings, environ)
+    declared = pipeline.load_declaration(settings, environ)
     return read_checkout(root, collect_inputs(settings, declared.inputs))
 
 
@@ -259,7 +259,7 @@ def told_by(tree: Path, way: str) -> list[tuple[str, str]]:
     cwd = (tree / "a").resolve() if way == "folder" else tree
     read = read_settings(config=config, environment=None, cwd=cwd, environ=environ, service=False)
     settings = structs.replace(read.settings, caches=False)
-    inputs = collect_inputs(settings, pipeline.declared(settings, environ).inputs)
+    inputs = collect_inputs(settings, pipeline.load_declaration(settings, environ).inputs)
     return [(one.path, one.why) for one in read_checkout(Path(settings.root), inputs).differences]
 
 

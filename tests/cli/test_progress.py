@@ -7,7 +7,7 @@ from waiting import until
 
 from reconciler.cli.console.progress import Watch, watching
 from reconciler.cli.console.streams import Bars
-from reconciler.engine.progress import reached
+from reconciler.engine.progress import report_progress
 from reconciler.model.snapshots import Scope
 from reconciler.report.progress import ProgressLine, progress_more, progress_text
 from reconciler.service.answers import Answer, Call
@@ -60,9 +60,9 @@ def test_calls_and_rows_are_counted_where_they_happen() -> None:
         watch.advance("reading the service", 0, None)
         called()
         called()
-        reached(OPS, 20, 100)
-        reached(OPS, 40, 100)
-        reached(Scope("resource", "ops"), 5, 5)
+        report_progress(OPS, 20, 100)
+        report_progress(OPS, 40, 100)
+        report_progress(Scope("resource", "ops"), 5, 5)
         now = watch.now()
 
     assert now is not None

@@ -69,7 +69,7 @@ class Root:
         environ = {**PLAIN, **home, **self.environ}
         read = read_settings(config=None, environment=None, cwd=self.folder, environ=environ, service=False)
         self.settings = structs.replace(read.settings, caches=caches)
-        return pipeline.declared(self.settings, environ, all_values=all_values)
+        return pipeline.load_declaration(self.settings, environ, all_values=all_values)
 
     def title(self) -> str:
         (one,) = self.declared().entities.values()
@@ -479,7 +479,7 @@ def test_a_program_sees_a_file_as_it_is_when_it_is_asked(root: Root) -> None:
     assert root.title() == TITLE
     root.write(encrypted("TITLE=another\n"))
 
-    (one,) = pipeline.declared(root.settings, PLAIN).desired.entities.values()
+    (one,) = pipeline.load_declaration(root.settings, PLAIN).desired.entities.values()
 
     assert one.fields["jobTitle"] == "another"
 

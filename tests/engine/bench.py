@@ -19,11 +19,11 @@ from reconciler.core.planning.plan import make_plan
 from reconciler.core.planning.records import refreshed
 from reconciler.core.planning.scopes import Moment
 from reconciler.core.rules import Rules
-from reconciler.engine.context import Outside, RunContext, ServiceLock
+from reconciler.engine.context import Dependencies, RunContext, ServiceLock
 from reconciler.engine.reading import read_live
 from reconciler.engine.recover import settle_unfinished
 from reconciler.engine.stop import StopFlag
-from reconciler.engine.waves import apply
+from reconciler.engine.waves import execute_changes
 from reconciler.model.address import Address, contact_address, device_address, resource_address
 from reconciler.model.documents import Content, Controls, Fields, Place
 from reconciler.model.plans import Consent, Options, Plan, Target, Workspace
@@ -230,7 +230,7 @@ class Bench:
                 for one in unfinished:
                     store.close_run(one.run, "interrupted")
                 context = self.context(name, desired, store, lock, client)
-                run, _ = await apply(
+                run, _ = await execute_changes(
                     context, plan, desired, recorded, on_outcome=self.on_outcome, live=self.rows
                 )
                 store.end(run)
@@ -248,7 +248,7 @@ class Bench:
         return RunContext(
             Settings(str(self.folder), (), service, workspaces={}, store="", mark=self.rules.mark),
             desired,
-            Outside(
+            Dependencies(
                 now=self.now,
                 token=lambda: next(self._tokens),
                 run_id=lambda: run,

@@ -10,7 +10,7 @@ import pytest
 from wire import Wire
 from world import BASE, World
 
-from reconciler.engine.exclusion import without_service_lock
+from reconciler.engine.exclusion import choose_unused_lock
 from reconciler.model.settings import LockSettings, Settings
 
 InService = Literal["auto", "always", "never"]
@@ -70,7 +70,7 @@ def test_who_takes_the_lock_in_the_service(
 ) -> None:
     settings: Settings = World(tmp_path, changes={"lock": LockSettings(in_service=in_service)}).settings
 
-    assert (without_service_lock(settings, shared=shared, unattended=unattended) is None) is taken
+    assert (choose_unused_lock(settings, shared=shared, unattended=unattended) is None) is taken
 
 
 @pytest.mark.parametrize("unattended", [True, False])

@@ -2,13 +2,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.engine.exit_codes import exit_code
-from reconciler.engine.stop import Reason
+from reconciler.engine.exit_codes import run_exit_code
+from reconciler.engine.stop import StopCause
 from reconciler.model.address import contact_address
 from reconciler.model.runs import EXIT_CODE_WORDS, Outcome, Result
 
 RESULTS: tuple[Result, ...] = ("applied", "skipped", "conflict", "failed", "in doubt", "not attempted")
-REASONS: tuple[Reason, ...] = (
+REASONS: tuple[StopCause, ...] = (
     "interrupted",
     "deadline",
     "credentials",
@@ -53,14 +53,14 @@ def ended(*results: Result) -> list[Outcome]:
         (("conflict", "not attempted"), "fail-fast", 1),
     ],
 )
-def test_the_table_of_exit_codes(results: tuple[Result, ...], stopped: Reason | None, code: int) -> None:
-    assert exit_code(ended(*results), stopped) == code
+def test_the_table_of_exit_codes(results: tuple[Result, ...], stopped: StopCause | None, code: int) -> None:
+    assert run_exit_code(ended(*results), stopped) == code
 
 
 @given(st.lists(st.sampled_from(RESULTS), max_size=6), st.none() | st.sampled_from(REASONS))
-def test_zero_means_that_nothing_is_left_to_do(results: list[Result], stopped: Reason | None) -> None:
+def test_zero_means_that_nothing_is_left_to_do(results: list[Result], stopped: StopCause | None) -> None:
     """A build continues after exit code 0."""
-    code = exit_code(ended(*results), stopped)
+    code = run_exit_code(ended(*results), stopped)
 
     assert code in EXIT_CODE_WORDS
     if code == 0:

@@ -12,7 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from reconciler.core.feed import Newest, Remembered, due
-from reconciler.engine.following import Asked, Recalled
+from reconciler.engine.following import CachedRows, ListRequest
 from reconciler.errors import NotFound
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import KINDS
@@ -155,7 +155,7 @@ class InMemory:
         self.crowd = crowd
         self.every_s = every_s
         self.kept: dict[str, bytes] = {}
-        self.newest: tuple[Asked, Newest] | None = None  # of the last read, where it was by a feed
+        self.newest: tuple[ListRequest, Newest] | None = None  # of the last read, where it was by a feed
         self.plan = ""  # the one that was made of it
 
     @property
@@ -165,17 +165,17 @@ class InMemory:
     def feeds(self, kind: Kind) -> bool:
         return bool(kind.listing.changed)
 
-    async def recall(self, asked: Asked) -> Recalled:
+    async def recall(self, asked: ListRequest) -> CachedRows:
         data = self.kept.get(repr(asked))
         if data is None:
-            return Recalled()
+            return CachedRows()
         known = msgspec.msgpack.decode(data, type=Remembered)
-        return Recalled(known, due(known, now=self.now, every_s=self.every_s))
+        return CachedRows(known, due(known, now=self.now, every_s=self.every_s))
 
-    def followed(self, asked: Asked, newest: Newest, calls: int) -> None:  # noqa: ARG002 - what is not asked here
+    def followed(self, asked: ListRequest, newest: Newest, calls: int) -> None:  # noqa: ARG002 - what is not asked here
         self.newest = asked, newest
 
-    async def keep(self, asked: Asked, found: Remembered | None) -> None:
+    async def keep(self, asked: ListRequest, found: Remembered | None) -> None:
         self.kept.pop(repr(asked), None)
         if found:
             self.kept[repr(asked)] = msgspec.msgpack.encode(found)

@@ -15,8 +15,8 @@ from world import World
 from reconciler import pipeline
 from reconciler.cli.verbs.service.sandbox_rows import rows_of
 from reconciler.core.exporting.export import WHOLE, Exported
-from reconciler.engine.exporting import ExportResult, ExportWishes
-from reconciler.engine.progress import Reached
+from reconciler.engine.exporting import ExportRequest, ExportResult
+from reconciler.engine.progress import ReadProgress
 from reconciler.errors import Rejected, Unavailable
 from reconciler.manifest.export import append_entries, build_export_files, list_scope_files
 from reconciler.model.kinds import KINDS
@@ -100,7 +100,7 @@ def export(
 ) -> ExportResult:
     """Export these kinds of the workspace default into the folder of manifests, beside what is there."""
     before = len(world.wire.sent)
-    declared = pipeline.declared_so_far(world.settings, world.environ)
+    declared = pipeline.load_partial_declaration(world.settings, world.environ)
     scopes = [Scope(kind, "default") for kind in kinds]
     found = world.run(
         pipeline.export(
@@ -108,7 +108,7 @@ def export(
             declared,
             world.outside,
             scopes=scopes,
-            wishes=ExportWishes(look=look, secrets=secrets),
+            wishes=ExportRequest(look=look, secrets=secrets),
         )
     )
     assert {method for method, _ in world.wire.sent[before:]} <= {"GET"}, "an export has written"
@@ -322,7 +322,7 @@ def test_progress_counts_whoever_is_read_for_good(tmp_path: Path, caplog: pytest
         with caplog.at_level("DEBUG", "reconciler.reading"):
             export(world, kinds=("contact",), look=look)
         told = [one.args[0] for one in caplog.records if isinstance(one.args, tuple)]
-        said[look] = [(one.rows, one.total) for one in told if isinstance(one, Reached)]
+        said[look] = [(one.rows, one.total) for one in told if isinstance(one, ReadProgress)]
 
     assert said[False] == [(20, 45), (40, 45), (45, 45)]
     assert said[True][:4] == [(0, 45), (0, 45), (0, 45), (1, 45)]

@@ -9,7 +9,7 @@ from core.build import RULES, contact, desired, planned, record, recorded
 from laws.feeds import LIES, PAGE, Crowd, InMemory, text
 
 from reconciler.core.planning.fingerprint import fingerprint
-from reconciler.engine.following import as_before
+from reconciler.engine.following import is_list_unchanged
 from reconciler.engine.reading import read_live
 from reconciler.model.snapshots import Desired, Read, Recorded
 
@@ -50,7 +50,7 @@ def both(crowd: Crowd, declared: Desired, known: Recorded, lists: InMemory) -> t
     lie, crowd.lie = crowd.lie, ""
     scanned, _ = asyncio.run(_plan(crowd, declared, known, None))
     crowd.lie = lie
-    if lists.newest and asyncio.run(as_before(crowd.reader, *lists.newest)):
+    if lists.newest and asyncio.run(is_list_unchanged(crowd.reader, *lists.newest)):
         assert scanned == lists.plan
         tally.count("feeds", "lists that stood still")
     lists.newest = None

@@ -78,7 +78,7 @@ class KeptProject:
 def outcome(settings: Settings, environ: Mapping[str, str], kept: ManifestCache | None = None) -> Any:
     """Everything that is declared, or every mistake."""
     try:
-        return plain(pipeline.resolved(settings, environ, kept=kept).desired)
+        return plain(pipeline.resolve_manifests(settings, environ, kept=kept).desired)
     except ManifestError as error:
         return error.problems
 

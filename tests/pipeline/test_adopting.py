@@ -9,7 +9,7 @@ import tally
 from pipeline.test_resume import PHONE, gone_on, person
 from world import World
 
-from reconciler.engine.execute import keep_some
+from reconciler.engine.execute import remember_batch
 from reconciler.model.address import Address
 from reconciler.model.plans import Delete, Options, Update, Workspace
 from reconciler.model.snapshots import RecordedEntity
@@ -132,7 +132,7 @@ def test_many_records_are_kept_some_at_a_time(tmp_path: Path) -> None:
         now=lambda: datetime(2026, 3, 1, 9, tzinfo=UTC),
         token=lambda: "0" * 32,
     ) as store:
-        while keep_some(store, records, workspaces, at_once=10):
+        while remember_batch(store, records, workspaces, at_once=10):
             kept.append(len(store.recorded(workspaces).entities))
 
     assert kept == [10, 20, 25]

@@ -13,7 +13,7 @@ from world import PHONE, World
 
 from reconciler.cli.verbs.reviewing.plan import exit_code
 from reconciler.core.review.drifts import drifts
-from reconciler.engine.opening import opened
+from reconciler.engine.opening import open_run_store
 from reconciler.model.plans import Delete, Options
 from reconciler.report.json import drift_json, plan_json, run_json
 from reconciler.report.text import drift_lines, plain, plan_lines, run_lines
@@ -287,7 +287,7 @@ def last_look(world: World) -> tuple[str, dict[str, int]] | None:
     """The run that `doctor` names, and its numbers; the whole history has to hold."""
 
     async def look() -> tuple[str, dict[str, int]] | None:
-        async with opened(world.settings, world.outside, create=False) as store:
+        async with open_run_store(world.settings, world.outside, create=False) as store:
             assert store.verify(None).broken_at == 0
             looked = store.last_look()
             return (looked.run, dict(looked.seen)) if looked else None

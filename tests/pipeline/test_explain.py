@@ -187,7 +187,7 @@ def test_every_reason_has_words() -> None:
 def explain(world: World, *texts: str, offline: bool = False, **selection: Any) -> tuple[Explanation, ...]:
     """Explain, and claim that nothing but GET was sent and nothing was written beside the store."""
     before, stored = len(world.wire.sent), {path: path.read_bytes() for path in world.root.glob("store*")}
-    declared = pipeline.resolved(world.settings, world.environ)
+    declared = pipeline.resolve_manifests(world.settings, world.environ)
     found = world.run(
         pipeline.explain(
             world.settings,

@@ -15,9 +15,9 @@ from pipeline.test_feed import CONTACTS, by_scan, crowd, edit, kept, read_of
 from world import World
 
 from reconciler.core.feed import Remembered
-from reconciler.engine.following import Asked
-from reconciler.engine.list_cache import RememberedLists, _Kept
-from reconciler.engine.opening import opened
+from reconciler.engine.following import ListRequest
+from reconciler.engine.list_cache import RowCache, _StoredList
+from reconciler.engine.opening import open_run_store
 from reconciler.model.settings import Secret
 from reconciler.private_cache import ListCache
 
@@ -37,21 +37,21 @@ def salt_of(world: World) -> str:
 
 
 async def _salt(world: World) -> str:
-    async with opened(world.settings, world.outside, create=False) as store:
+    async with open_run_store(world.settings, world.outside, create=False) as store:
         return store.salt
 
 
-def recalled(world: World, asked: Asked, **changes: Any) -> Remembered | None:
+def recalled(world: World, asked: ListRequest, **changes: Any) -> Remembered | None:
     """Return what these settings would believe of the file."""
     settings = structs.replace(world.settings, **changes)
-    lists = RememberedLists(settings, world.outside, salt_of(world), world.clock())
+    lists = RowCache(settings, world.outside, salt_of(world), world.clock())
     return asyncio.run(lists.recall(asked)).known
 
 
-def asked_of(data: bytes) -> Asked:
+def asked_of(data: bytes) -> ListRequest:
     """Return what the list was asked for that a whole file holds."""
-    told, _ = msgspec.msgpack.decode(data[_SEAL:], type=_Kept)
-    return Asked(CONTACTS, "", told[-_fields(told) :])
+    told, _ = msgspec.msgpack.decode(data[_SEAL:], type=_StoredList)
+    return ListRequest(CONTACTS, "", told[-_fields(told) :])
 
 
 def _fields(told: tuple[str, ...]) -> int:
@@ -72,7 +72,7 @@ def damaged(data: bytes) -> Iterator[bytes]:
 
 def resealed(world: World, data: bytes) -> Iterator[bytes]:
     """Yield what an older or another program with this store's salt may have left under this very name."""
-    told, known = msgspec.msgpack.decode(data[_SEAL:], type=_Kept)
+    told, known = msgspec.msgpack.decode(data[_SEAL:], type=_StoredList)
     others = [(*told[:at], "other", *told[at + 1 :]) for at in range(len(told))]
     others += [told[:-1], told[1:], (*told, "jobTitle"), told[::-1], (), (*told[:-1], told[-1].upper())]
     for other in others:
@@ -100,7 +100,7 @@ def test_what_was_kept_for_anything_else_is_not_believed(world: World) -> None:
     """Another version, stack, workspace, scope, profile, set of fields; a form that nobody knows."""
     file, whole = kept(world), kept(world).read_bytes()
     asked, files = asked_of(whole), ListCache(Path(world.settings.root), salt_of(world))
-    name = msgspec.msgpack.decode(whole[_SEAL:], type=_Kept)[0][2]
+    name = msgspec.msgpack.decode(whole[_SEAL:], type=_StoredList)[0][2]
     try:
         for number, data in enumerate(resealed(world, whole)):
             files.write(name, data)

@@ -12,7 +12,7 @@ from world import World
 from reconciler.cli.verbs.reviewing.plan import exit_code
 from reconciler.cli.verbs.service.sandbox_rows import rows_of
 from reconciler.core.review.drifts import drifts
-from reconciler.engine.opening import opened
+from reconciler.engine.opening import open_run_store
 from reconciler.errors import ManifestError, StalePlan
 from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Consent, Delete, Options, Update
@@ -64,7 +64,7 @@ def sent(world: World, since: int) -> list[str]:
 
 def history(world: World) -> list[tuple[str, str]]:
     async def work() -> list[tuple[str, str]]:
-        async with opened(world.settings, world.outside, create=False) as store:
+        async with open_run_store(world.settings, world.outside, create=False) as store:
             found = store.history(limit=20, run="")
             return [(one.action, one.entity) for one in found if one.action == "forget"]
 

@@ -8,7 +8,7 @@ from msgspec import structs
 from wire import edited_list, nobody, without_parameter
 from world import PHONE, World
 
-from reconciler.engine.rows import list_fields, shown_in
+from reconciler.engine.rows import choose_list_fields, find_shown_paths
 from reconciler.model.kind import Field, Kind
 from reconciler.model.plans import Consent, Create, Delete, Options, Update
 from reconciler.model.settings import Refresh
@@ -314,4 +314,4 @@ def test_a_row_that_nothing_shows_to_be_whole_is_not_believed(
     wanted = frozenset({"name", "body"})
     row = Found("N1", {"id": "N1", "name": "a", "body": "b"})
 
-    assert shown_in(kind, (row,), list_fields(kind, wanted), wanted) == shown
+    assert find_shown_paths(kind, (row,), choose_list_fields(kind, wanted), wanted) == shown

@@ -9,8 +9,7 @@ import pytest
 from simulation.virtualloop import in_no_time, pause
 
 from reconciler.engine.context import RunContext, ServiceLock
-from reconciler.engine.locking import Locking, locking
-from reconciler.engine.resources import Observer
+from reconciler.engine.locking import PendingServiceLock, acquire_service_lock
 from reconciler.errors import LockHeld
 from reconciler.service.http.timing import Timing
 
@@ -66,7 +65,7 @@ class Reading:
         return self.began[-1]
 
 
-Work = Callable[[Locking], Coroutine[Any, Any, Any]]
+Work = Callable[[PendingServiceLock], Coroutine[Any, Any, Any]]
 
 
 def timed(lock: ServiceLock, work: Work, told: Told | None = None) -> tuple[object, float]:
@@ -76,7 +75,7 @@ def timed(lock: ServiceLock, work: Work, told: Told | None = None) -> tuple[obje
         loop = asyncio.get_running_loop()
         began = loop.time()
         run = Run(lock, Timing(loop.time, pause, lambda: 0.5))
-        async with locking(cast("RunContext", run), cast("Observer", told or Told([]))) as found:
+        async with acquire_service_lock(cast("RunContext", run), (told or Told([])).waits) as found:
             result = await work(found)
         return result, loop.time() - began
 
@@ -112,7 +111,7 @@ def test_what_was_read_while_another_run_may_have_written_is_read_again() -> Non
 def test_settling_and_waiting_go_on_side_by_side() -> None:
     reading = Reading(2)
 
-    async def work(lock: Locking) -> None:
+    async def work(lock: PendingServiceLock) -> None:
         lock.start()
         await pause(12)  # what an earlier run left in doubt
         await lock.read(reading)
@@ -141,7 +140,7 @@ def test_without_a_lock_the_plan_is_read_once_and_at_once() -> None:
 def test_a_lock_that_nobody_needs_any_more_is_given_up_at_once() -> None:
     """The earlier run left nothing to write."""
 
-    async def work(lock: Locking) -> None:
+    async def work(lock: PendingServiceLock) -> None:
         lock.start()
         await pause(1)
 

@@ -551,7 +551,7 @@ def test_a_run_that_was_asked_to_stop_is_gone_on_with(tmp_path: Path) -> None:
     converged(world)
 
 
-def applied(world: World, outside: pipeline.Outside, stop: StopFlag) -> Run:
+def applied(world: World, outside: pipeline.Dependencies, stop: StopFlag) -> Run:
     run = world.run(
         pipeline.apply(
             world.settings,
@@ -605,7 +605,7 @@ def test_a_declined_apply_leaves_the_earlier_run_to_be_resumed(tmp_path: Path) -
     halfway(world)
 
     class Declining(Agreeing):
-        def agrees(self, _planned: pipeline.Planned) -> bool:
+        def agrees(self, _planned: pipeline.PlanResult) -> bool:
             return False
 
     declined = world.run(

@@ -60,7 +60,7 @@ def applied(world: World, then: Callable[[], Awaitable[None]]) -> Run:
     return run
 
 
-async def verb(world: World, desired: Any, outside: pipeline.Outside, observer: Agreeing) -> Run | None:
+async def verb(world: World, desired: Any, outside: pipeline.Dependencies, observer: Agreeing) -> Run | None:
     return await pipeline.apply(
         world.settings,
         desired,
@@ -78,7 +78,7 @@ def test_a_plan_made_during_a_run_says_who_runs_and_how_far_and_not_that_it_did_
     world: World,
 ) -> None:
     """A hint to `resume` while the run lasts would make people wait for its lock, or take it by force."""
-    seen: list[pipeline.Planned] = []
+    seen: list[pipeline.PlanResult] = []
 
     async def plan() -> None:
         desired = pipeline.validate(world.settings, {})

@@ -18,7 +18,7 @@ from world import World
 from reconciler.core.planning.standstill import says_nothing
 from reconciler.model.plans import Consent, Options, Plan
 from reconciler.model.settings import Refresh
-from reconciler.pipeline import Planned
+from reconciler.pipeline import PlanResult
 
 MADE_OF = "these manifests"
 
@@ -31,7 +31,7 @@ def quiet(path: Path, **changes: Any) -> World:
     return world
 
 
-def found_again(planned: Planned) -> bool:
+def found_again(planned: PlanResult) -> bool:
     """Whether a plan was found and not made: then nothing that is recorded was loaded."""
     return not planned.recorded.entities
 
@@ -80,12 +80,12 @@ def test_it_is_found_at_every_later_moment(tmp_path: Path) -> None:
     assert len({plan.created_at for plan in plans}) == 3
 
 
-def _another_job(world: World) -> Planned:
+def _another_job(world: World) -> PlanResult:
     edit(world, 7)
     return world.plan(made_of=MADE_OF)
 
 
-def _deleted(world: World) -> Planned:
+def _deleted(world: World) -> PlanResult:
     async def work(client: Any) -> None:
         await client.contacts.delete((await client.contacts.list())[7].remote_id)
 
@@ -93,34 +93,34 @@ def _deleted(world: World) -> Planned:
     return world.plan(made_of=MADE_OF)
 
 
-def _other_manifests(world: World) -> Planned:
+def _other_manifests(world: World) -> PlanResult:
     world.write(declared(range(COUNT - 1)))
     return world.plan(made_of="others")
 
 
-def _manifests_of_an_unknown_making(world: World) -> Planned:
+def _manifests_of_an_unknown_making(world: World) -> PlanResult:
     world.write(declared(range(COUNT - 1)))
     return world.plan()
 
 
-def _applied_elsewhere(world: World) -> Planned:
+def _applied_elsewhere(world: World) -> PlanResult:
     world.write(declared(range(COUNT - 2)))
     world.apply()
     world.write(declared())
     return world.plan(made_of=MADE_OF)
 
 
-def _asked_for_all(world: World) -> Planned:
+def _asked_for_all(world: World) -> PlanResult:
     world.settings = structs.replace(world.settings, refresh=Refresh("full"))
     return world.plan(made_of=MADE_OF)
 
 
-def _too_old(world: World) -> Planned:
+def _too_old(world: World) -> PlanResult:
     world.clock.pass_s(25 * 3600)
     return world.plan(made_of=MADE_OF)
 
 
-def _without_its_list(world: World) -> Planned:
+def _without_its_list(world: World) -> PlanResult:
     kept = kept_plan(world)
     for path in kept.parent.iterdir():
         if path != kept:
@@ -128,7 +128,7 @@ def _without_its_list(world: World) -> Planned:
     return world.plan(made_of=MADE_OF)
 
 
-def _selected(world: World) -> Planned:
+def _selected(world: World) -> PlanResult:
     return world.plan(options=Options(only=("contact/default/p3",)), made_of=MADE_OF)
 
 
@@ -147,7 +147,7 @@ def _selected(world: World) -> Planned:
     ],
 )
 def test_where_anything_has_changed_it_is_made_anew(
-    tmp_path: Path, change: Callable[[World], Planned]
+    tmp_path: Path, change: Callable[[World], PlanResult]
 ) -> None:
     """Else a change would not be in the plan, and whoever waits for it would not be reached."""
     world = quiet(tmp_path)

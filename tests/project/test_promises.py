@@ -28,7 +28,7 @@ class Stopping(Agreeing):
         super().__init__()
         self.stop = StopFlag()
 
-    def agrees(self, _planned: pipeline.Planned) -> bool:
+    def agrees(self, _planned: pipeline.PlanResult) -> bool:
         self.stop.signal()
         return True
 

@@ -251,7 +251,7 @@ class Universe:
             mark=self.switches.mark,
         )
 
-    def _outside(self, seat: Seat) -> pipeline.Outside:
+    def _outside(self, seat: Seat) -> pipeline.Dependencies:
         process = seat.process
 
         def now() -> datetime:
@@ -261,7 +261,7 @@ class Universe:
             seat.runs.append(f"00000000-0000-4000-8000-{next(self._numbers):012d}")
             return seat.runs[-1]
 
-        return pipeline.Outside(
+        return pipeline.Dependencies(
             now=now,
             token=lambda: f"token-{next(self._numbers):08d}",
             run_id=run_id,
@@ -411,7 +411,7 @@ class _Observer:
     def beyond(self, changes: tuple[Change, ...]) -> None:
         self._universe.note(f"beyond {len(changes)}")
 
-    def planned(self, planned: pipeline.Planned) -> None:
+    def planned(self, planned: pipeline.PlanResult) -> None:
         plan = planned.plan
         owned = {one.remote_id for one in planned.recorded.entities.values()}
         owned |= {one.remote_id for one in plan.adoptions}
@@ -421,10 +421,10 @@ class _Observer:
     def waits(self, what: str) -> None:
         self._universe.note(f"{self._seat.process.name} {what}")
 
-    def stale(self, _saved: Plan, _planned: pipeline.Planned) -> None:
+    def stale(self, _saved: Plan, _planned: pipeline.PlanResult) -> None:
         """Never here: nothing is saved."""
 
-    def agrees(self, _planned: pipeline.Planned) -> bool:
+    def agrees(self, _planned: pipeline.PlanResult) -> bool:
         return True
 
     def ended(self, outcome: Outcome) -> None:

@@ -9,7 +9,7 @@ from store.dated import LABORATORY, copied_to_server, dated_plan, dated_world
 from wire import Rule, lost_before
 from world import World
 
-from reconciler.engine.opening import opened
+from reconciler.engine.opening import open_run_store
 from reconciler.model.address import contact_address
 from reconciler.store.database import Store
 
@@ -31,7 +31,7 @@ def in_store(world: World, look: Any) -> Any:
     """Return what `look(store)` returns of the project's store."""
 
     async def work() -> Any:
-        async with opened(world.settings, world.outside, create=False) as store:
+        async with open_run_store(world.settings, world.outside, create=False) as store:
             return look(store)
 
     return world.run(work())

@@ -16,7 +16,7 @@ from reconciler import pipeline
 from reconciler.core.planning.select import Selection
 from reconciler.core.review import drifts
 from reconciler.core.views.listing import Inventory
-from reconciler.engine.opening import opened
+from reconciler.engine.opening import open_run_store
 from reconciler.errors import InputError, LockHeld, Refused, SettingsError
 from reconciler.model.address import contact_address, device_address
 from reconciler.model.plans import Options
@@ -51,7 +51,7 @@ def in_store(world: World, look: Any) -> Any:
     """Return what `look(store)` returns of the project's store."""
 
     async def work() -> Any:
-        async with opened(world.settings, world.outside, create=True) as store:
+        async with open_run_store(world.settings, world.outside, create=True) as store:
             return look(store)
 
     return world.run(work())
@@ -346,9 +346,9 @@ def test_records_are_not_taken_from_under_a_run(world: World) -> None:
     workspaces = world.plan().plan.target.workspaces
 
     async def work() -> None:
-        async with opened(former, world.outside, create=True) as theirs:
+        async with open_run_store(former, world.outside, create=True) as theirs:
             with theirs.lock("another-run"):
-                async with opened(world.settings, world.outside, create=True) as ours:
+                async with open_run_store(world.settings, world.outside, create=True) as ours:
                     ours.take_over("http://127.0.0.1:8480", workspaces)
 
     with pytest.raises(LockHeld, match=r"a run writes under http://127\.0\.0\.1:8480"):

@@ -329,13 +329,13 @@ def _ask_tickets(
 ) -> "tuple[Settings, T]":
     """Return the settings, and the answer about the tickets of their stack in the service."""
     from reconciler.cli.session import finish, outside, settings_of
-    from reconciler.engine.exclusion import looking
+    from reconciler.engine.exclusion import open_service_lock
 
     settings = settings_of(config, environment, service=True)
     around = outside(settings)
 
     async def work() -> T:
-        async with looking(settings, around) as held:
+        async with open_service_lock(settings, around) as held:
             return await ask(held)
 
     return settings, finish(lambda _signals: work())

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 
 from reconciler import instrumentation
 from reconciler.cli.console.streams import Bars
-from reconciler.engine.progress import Reached
+from reconciler.engine.progress import ReadProgress
 from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Scope
 from reconciler.report.progress import ProgressLine, progress_more, progress_text
@@ -33,7 +33,7 @@ class Watch(logging.Handler, Bars):
         self._done = 0
         self._total: int | None = None
         self._calls = 0
-        self._reached: dict[Scope, Reached] = {}
+        self._reached: dict[Scope, ReadProgress] = {}
         self._began = self._drawn = clock()
 
     def advance(self, what: str, done: int, total: int | None, more: str = "") -> None:  # noqa: ARG002 - the signature of bars
@@ -51,7 +51,7 @@ class Watch(logging.Handler, Bars):
     def emit(self, record: logging.LogRecord) -> None:
         """Count one call, or note how far a list is read."""
         told = record.args[0] if isinstance(record.args, tuple) and record.args else None
-        if isinstance(told, Reached):
+        if isinstance(told, ReadProgress):
             self._reached[told.scope] = told
         else:
             self._calls += 1

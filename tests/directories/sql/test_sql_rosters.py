@@ -206,7 +206,7 @@ def test_what_a_directory_says_is_never_kept(tmp_path: Path) -> None:
     kept = _kept(tmp_path, people_of)
     kept.write("ops.yaml", f"version: 1\nworkspace: ops\n{ROSTER}")
     kept.write("more.yaml", _SAM)
-    before = pipeline.resolved(kept.settings, kept.environ, kept=kept.kept()).desired
+    before = pipeline.resolve_manifests(kept.settings, kept.environ, kept=kept.kept()).desired
     with closing(sqlite3.connect(people_of)) as connection, connection:
         connection.execute("DELETE FROM staff WHERE id = 1")
 

@@ -17,7 +17,7 @@ from reconciler.core.declared.values import zones
 from reconciler.core.exporting.envfile import env_text
 from reconciler.core.exporting.export import variable_values
 from reconciler.core.suggest import did_you_mean
-from reconciler.engine.exporting import ExportResult, ExportWishes
+from reconciler.engine.exporting import ExportRequest, ExportResult
 from reconciler.environment.checkout import is_ignored_by_git
 from reconciler.errors import SettingsError
 from reconciler.files.atomic_files import read_file
@@ -61,9 +61,11 @@ def export(
     folder = folder_of(settings, into)
     there = files_in(folder)
     sources = dict.fromkeys((*settings.manifests, *([str(folder)] if there else [])))
-    declared = pipeline.declared_so_far(structs.replace(settings, manifests=tuple(sources)), os.environ)
+    declared = pipeline.load_partial_declaration(
+        structs.replace(settings, manifests=tuple(sources)), os.environ
+    )
     scopes = scopes_of(settings, only)
-    found = _read(settings, declared, scopes, ExportWishes(timezone, look, secrets=bool(secrets)))
+    found = _read(settings, declared, scopes, ExportRequest(timezone, look, secrets=bool(secrets)))
     new, grown = files(folder, there, found)
     values = variable_values(one for _, entries in found.entries for one in entries)
     # Before the manifests that name them: a value that is written nowhere would have to be asked for again.
@@ -87,7 +89,7 @@ def export(
 
 
 def _read(
-    settings: Settings, declared: Desired, scopes: Sequence[Scope], wishes: ExportWishes
+    settings: Settings, declared: Desired, scopes: Sequence[Scope], wishes: ExportRequest
 ) -> ExportResult:
     with output.progress() as bars:
         bars.advance("reading the service", 0, None)

@@ -45,7 +45,7 @@ def _addresses(texts: Sequence[str], *, as_json: bool, given: Mapping[str, Any])
     offline: bool = given["offline"]
     selection = Selection(given["only"], given["excluded"])
     settings = settings_of(given["config"], given["environment"], service=not offline)
-    declared = pipeline.resolved(settings, os.environ)
+    declared = pipeline.resolve_manifests(settings, os.environ)
     with output.progress() as bars:
         bars.advance("reading the store" if offline else "reading the service", 0, None)
         found = finish(

@@ -24,7 +24,7 @@ from reconciler.files.encryption import check_recipients, read_recipients, requi
 from reconciler.files.plan_file import write_plan
 from reconciler.model.address import Address
 from reconciler.model.plans import Consent, Options
-from reconciler.pipeline import Planned
+from reconciler.pipeline import PlanResult
 from reconciler.report.json import drift_pieces, plan_pieces
 from reconciler.report.lines import notice_lines
 from reconciler.report.phrases import difference_words
@@ -66,7 +66,7 @@ def plan(*, file: str | None, detailed_exitcode: bool, full: bool, as_json: bool
     return with_reports(code, whole=whole)
 
 
-def _note_runs(planned: pipeline.Planned) -> None:
+def _note_runs(planned: pipeline.PlanResult) -> None:
     """Say who writes now, and which runs did not end."""
     if planned.running is not None:
         output.note_lines(running_lines(planned.running))
@@ -132,11 +132,11 @@ def next_step(file: str | None, given: Mapping[str, Any]) -> str:
     return shlex.join(words)
 
 
-def planned_for(given: Mapping[str, Any]) -> Planned:
+def planned_for(given: Mapping[str, Any]) -> PlanResult:
     """Return the plan that the options of a command line ask for."""
     settings = settings_of(given["config"], given["environment"], service=True)
     settings = refreshed(settings, given["refresh"])
-    declared = pipeline.declared(settings, os.environ)
+    declared = pipeline.load_declaration(settings, os.environ)
     checkout = checkout_of(settings, declared.inputs)
     with output.progress() as bars:
         bars.advance("reading the service", 0, None)
@@ -193,13 +193,13 @@ def consent_of(given: Mapping[str, Any]) -> Consent:
     return Consent(**{what: given.get(f"allow_{what}") or 0 for what in Consent.__struct_fields__})
 
 
-def exit_code(planned: Planned, *, detailed: bool) -> int:
+def exit_code(planned: PlanResult, *, detailed: bool) -> int:
     """Return the exit code of a plan that was made, as of core/review/exit.py."""
     several = bool(ambiguous(planned.plan, planned.desired))
     return plan_exit.exit_code(planned.plan, planned.verdict, ambiguous=several, detailed=detailed)
 
 
-def sizes(planned: Planned) -> dict[Address, int]:
+def sizes(planned: PlanResult) -> dict[Address, int]:
     """Return the octets of content by address, which the plan itself does not hold."""
     return {
         address: len(entity.content.data)

@@ -17,7 +17,7 @@ from reconciler.errors import StalePlan, UnsafePlan
 from reconciler.model.plans import Options, Plan, Target, Verdict
 from reconciler.model.runs import Run
 from reconciler.model.settings import Settings
-from reconciler.pipeline import Planned
+from reconciler.pipeline import PlanResult
 from reconciler.report.metrics import metrics_of
 from reconciler.report.report_formats import FORMATS, IN_PIECES
 from reconciler.report.review_document import Review
@@ -38,7 +38,7 @@ class Reviews:
         self._command = command
         self._values: bool = given["show_values"]
         self._reports = Reports[Review].asked(given["reports"], {**FORMATS, **IN_PIECES}, *beside)
-        self._heard: Planned | None = None
+        self._heard: PlanResult | None = None
 
     def write(
         self, plan: Plan, verdict: Verdict, exit_code: int, *, next_step: str = "", whom: Whom = nobody
@@ -60,7 +60,7 @@ class Reviews:
         telemetry().measured(metrics_of(review), review.run.run if review.run else "")
         return self._reports.write(review)
 
-    def hear(self, planned: Planned) -> None:
+    def hear(self, planned: PlanResult) -> None:
         """Keep the plan that a run is about to carry out."""
         self._heard = planned
 

@@ -37,7 +37,7 @@ from reconciler.model.plans import Consent, Options, Plan
 from reconciler.model.runs import Context, Run
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
-from reconciler.pipeline import Planned
+from reconciler.pipeline import PlanResult
 from reconciler.report.phrases import difference_words
 
 skips_told_max = 10  # lines of a note; beyond that it hides what it is about
@@ -114,7 +114,9 @@ def _job(file: str | None, undo_file: str | None, given: Mapping[str, Any]) -> J
         require_writable_place(Path(undo_file))
     # No manifest says what an undo should be: none is read for it, so none can stand in its way.
     undoing = saved is not None and bool(saved.options.undo_of)
-    declared = Declaration(Desired({}, frozenset())) if undoing else pipeline.declared(settings, os.environ)
+    declared = (
+        Declaration(Desired({}, frozenset())) if undoing else pipeline.load_declaration(settings, os.environ)
+    )
     checkout = checkout_of(settings, declared.inputs)
     context = context_of(settings, checkout=checkout)
     if not undoing:
@@ -230,7 +232,7 @@ def carry_out(
     full: bool,
     as_json: bool,
     screen: type[Screen] = Screen,
-    hears: Callable[[Planned], None] | None = None,
+    hears: Callable[[PlanResult], None] | None = None,
 ) -> Run:
     """Return the finished run, seen and agreed to on `screen`. Raises Refused where the person said no.
 

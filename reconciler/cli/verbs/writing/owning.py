@@ -25,7 +25,7 @@ from reconciler.model.address import Address, parse_address
 from reconciler.model.plans import Consent, Options
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
-from reconciler.pipeline import Planned
+from reconciler.pipeline import PlanResult
 
 
 def forget(*, events: str | None, as_json: bool, **given: Any) -> int:
@@ -42,7 +42,7 @@ def _forgotten(
     settings = patient(
         settings_of(given["config"], given["environment"], service=True), given["lock_timeout"]
     )
-    found = pipeline.declared(settings, os.environ)
+    found = pipeline.load_declaration(settings, os.environ)
     desired = found.desired
     named = _named(addresses, settings, desired)
     options = Options(only=named, forget=named)
@@ -75,7 +75,7 @@ def _adopted(
     settings = patient(
         settings_of(given["config"], given["environment"], service=True), given["lock_timeout"]
     )
-    found = pipeline.declared(settings, os.environ)
+    found = pipeline.load_declaration(settings, os.environ)
     desired = found.desired
     options = Options(only=_declared(addresses, desired), adopt=True)
     words = ("--all",) if everything else tuple(addresses)
@@ -166,7 +166,7 @@ def _named(texts: Sequence[str], settings: Settings, desired: Desired) -> tuple[
     return tuple(dict.fromkeys(texts))
 
 
-def _not_ours(text: str, planned: Planned) -> UnknownAddress:
+def _not_ours(text: str, planned: PlanResult) -> UnknownAddress:
     """Return why nothing is forgotten under an address."""
     if text in planned.recorded.entities:
         return UnknownAddress(
@@ -183,7 +183,7 @@ def _not_ours(text: str, planned: Planned) -> UnknownAddress:
 class Adopting(Screen):
     """Asks though nothing is written to the service: from now on the manifest decides."""
 
-    def question(self, planned: Planned) -> str:
+    def question(self, planned: PlanResult) -> str:
         """Return what is asked: the number is what is adopted."""
         number = len(planned.plan.adoptions)
         return f"Adopt {number} as they are?" if number else ""
@@ -192,7 +192,7 @@ class Adopting(Screen):
 class Forgetting(Screen):
     """Asks also where nothing is written to the service."""
 
-    def planned(self, planned: Planned) -> None:
+    def planned(self, planned: PlanResult) -> None:
         """Show what is forgotten. Raises UnknownAddress for an address under which nothing is known."""
         plan = planned.plan
         known: set[Address | str] = {*plan.forgotten, *unmarking(plan), *(one.address for one in plan.skips)}
@@ -202,7 +202,7 @@ class Forgetting(Screen):
                 raise _not_ours(text, planned)
         super().planned(planned)
 
-    def question(self, planned: Planned) -> str:
+    def question(self, planned: PlanResult) -> str:
         """Return what is asked: the number is what is forgotten, with what belongs to it."""
         number = len({*planned.plan.forgotten, *unmarking(planned.plan)})
         return f"Forget {number} of what is recorded here?" if number else ""

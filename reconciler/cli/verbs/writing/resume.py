@@ -25,7 +25,7 @@ def _resumed(
 ) -> int:
     reviews = Reviews("resume", given, events.file)
     settings = patient(settings_of(given["config"], given["environment"], service=True), lock_timeout)
-    declared = pipeline.declared(settings, os.environ)
+    declared = pipeline.load_declaration(settings, os.environ)
     with output.progress() as bars, reviews.of_refused():
         bars.advance("reading the service", 0, None)
         run = finish(

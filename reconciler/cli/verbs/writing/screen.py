@@ -14,7 +14,7 @@ from reconciler.cli.verbs.reviewing.reviews import Reviews
 from reconciler.core.runs.recover import Unfinished
 from reconciler.model.plans import Change, Plan, Verdict
 from reconciler.model.runs import Outcome, Run
-from reconciler.pipeline import Planned
+from reconciler.pipeline import PlanResult
 from reconciler.report.json import run_pieces
 from reconciler.report.runs.runs import run_failure_lines
 from reconciler.report.runs.unfinished import beyond_lines, unfinished_lines
@@ -33,7 +33,7 @@ class Screen:
         full: bool,
         as_json: bool,
         events: Events,
-        hears: Callable[[Planned], None] | None = None,
+        hears: Callable[[PlanResult], None] | None = None,
     ) -> None:
         self._bars = bars
         self._events = events
@@ -66,7 +66,7 @@ class Screen:
         self._bars.clear()
         output.note_lines(beyond_lines(changes, "reconciler plan", full=self._full))
 
-    def planned(self, planned: Planned) -> None:
+    def planned(self, planned: PlanResult) -> None:
         """Show the plan. If it is refused, the error that follows says why."""
         self._bars.clear()
         self._events.planned(planned.plan, safe=planned.verdict.safe)
@@ -84,7 +84,7 @@ class Screen:
         self._events.waits(what)
         output.note(f"{what}.")
 
-    def stale(self, saved: Plan, planned: Planned) -> None:
+    def stale(self, saved: Plan, planned: PlanResult) -> None:
         """Show what the saved plan does not say of the present (planning rule A1)."""
         from reconciler.report.plan_difference import plan_difference  # noqa: PLC0415 - slow to load, seldom needed
 
@@ -93,7 +93,7 @@ class Screen:
         if not self._silent:
             output.lines(plan_difference(saved, planned.plan, full=self._full))
 
-    def agrees(self, planned: Planned) -> bool:
+    def agrees(self, planned: PlanResult) -> bool:
         """Ask where that is wanted, and say whether to go on."""
         question = self.question(planned)
         if self._ask and question and not output.confirm(question):
@@ -103,7 +103,7 @@ class Screen:
         self._events.begins(self._total)
         return True
 
-    def question(self, planned: Planned) -> str:
+    def question(self, planned: PlanResult) -> str:
         """Return what has to be agreed to, or "" where nothing is written to the service."""
         return "Carry out this plan?" if planned.plan.changes else ""
 
@@ -117,7 +117,7 @@ class Screen:
 class Resuming(Screen):
     """No question follows; the first write comes right after the plan is shown."""
 
-    def planned(self, planned: Planned) -> None:
+    def planned(self, planned: PlanResult) -> None:
         """Show what is left of the plan, and let signals finish what is under way from now on."""
         super().planned(planned)
         self.agrees(planned)

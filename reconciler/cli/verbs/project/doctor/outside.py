@@ -17,7 +17,7 @@ from reconciler.cli.verbs.project.doctor.surroundings import Surroundings, guard
 from reconciler.core.feed import out_of_order
 from reconciler.core.runs.recover import Standing
 from reconciler.core.workspaces import meant
-from reconciler.engine.exclusion import without_service_lock
+from reconciler.engine.exclusion import choose_unused_lock
 from reconciler.errors import (
     CorruptRecord,
     NotFound,
@@ -107,7 +107,7 @@ def _lock(store: Store) -> tuple[CheckResult, ...]:
 def _service_lock(settings: Settings, store: Store) -> tuple[CheckResult, ...]:
     """Say when a run takes the lock in the service; whether it is held, `lock --in-service` tells."""
     try:
-        without = without_service_lock(settings, shared=store.shared, unattended=True)
+        without = choose_unused_lock(settings, shared=store.shared, unattended=True)
     except SettingsError as error:
         return (CheckResult("service lock", "fail", str(error), error.next),)
     if without is None:
