@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from msgspec import Struct, structs
 
 from reconciler import pipeline
-from reconciler.core.planning.duplicates import ambiguous
+from reconciler.core.planning.deletes import uncertain_notices
 from reconciler.core.review.drifts import Drift, drifts, not_applied_yet
 from reconciler.core.review.exit import exit_code
 from reconciler.core.runs.recover import Standing, Unfinished
@@ -69,7 +69,7 @@ class Project(Struct, frozen=True):
 class Proposal(Struct, frozen=True):
     """A plan, the guard's verdict on it, and what of earlier runs should be known with it.
 
-    `ambiguous`: what is declared fits several of those who are live, or the other way round.
+    `uncertain_notices`: what is declared fits several of those who are live, or the other way round.
     """
 
     plan: Plan
@@ -243,7 +243,9 @@ def _approve_saved(_: Proposal) -> bool:
 
 def _make_proposal(planned: PlanResult) -> Proposal:
     standing = Standing(planned.running, planned.unfinished)
-    return Proposal(planned.plan, planned.verdict, bool(ambiguous(planned.plan, planned.desired)), standing)
+    return Proposal(
+        planned.plan, planned.verdict, bool(uncertain_notices(planned.plan, planned.desired)), standing
+    )
 
 
 def _read_project(project: Project) -> tuple[Settings, Declaration, Dependencies]:

@@ -12,8 +12,8 @@ from typing import Literal
 
 from msgspec import structs
 
-from reconciler.core.planning.leaving import forgotten_at_once, with_leaving
-from reconciler.core.planning.records import refreshed
+from reconciler.core.planning.deletes import add_unmarked, forgotten_at_once
+from reconciler.core.planning.records import refresh_records
 from reconciler.core.runs.recover import Unfinished
 from reconciler.core.runs.undo import inverse
 from reconciler.engine import waves
@@ -81,7 +81,7 @@ async def execute_plan(context: RunContext, task: Execution, observer: RunObserv
     live = chain.from_iterable(planned.live.entities.values())
     try:
         run, shown = await waves.execute_changes(
-            context, plan, with_leaving(plan, planned.desired), planned.recorded, on_outcome=ended, live=live
+            context, plan, add_unmarked(plan, planned.desired), planned.recorded, on_outcome=ended, live=live
         )
     except BaseException:
         now = format_utc(context.now())
@@ -120,7 +120,7 @@ async def _begin_run(context: RunContext, task: Execution) -> tuple[Context, str
     if planned.plan.options.same_service is True:
         await take_over_records(context, planned.plan.target)
     await context.ask(lambda store: _update_record_names(store, planned))
-    found = refreshed(planned.plan, planned.desired, planned.live, planned.recorded)
+    found = refresh_records(planned.plan, planned.desired, planned.live, planned.recorded)
     while await context.ask(lambda store: remember_batch(store, found, planned.plan.target.workspaces)):
         pass
     return about, began

@@ -12,8 +12,8 @@ from msgspec import structs
 
 from reconciler.core.compare.match import former_names
 from reconciler.core.declared.resolve import Resolved
-from reconciler.core.planning.select import Selection, check
-from reconciler.core.planning.select import known as selectable
+from reconciler.core.planning.select import Selection, check_selection
+from reconciler.core.planning.select import list_addresses as selectable
 from reconciler.core.rules import Rules, rules_of
 from reconciler.core.suggest import did_you_mean
 from reconciler.core.views.explaining import Evidence, PlanView, explanations
@@ -71,7 +71,7 @@ def _load_evidence(
     workspaces = store.workspaces()
     stored = store.recorded(workspaces)
     addresses = _parse_addresses(texts, declared.desired, {*stored.entities, *store.addresses().values()})
-    check(selection, selectable(declared.desired, stored))
+    check_selection(selection, selectable(declared.desired, stored))
     sources = {
         one: sources_of(declared.declared[one], rules) for one in addresses if one in declared.declared
     }

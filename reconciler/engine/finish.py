@@ -9,7 +9,7 @@ from functools import partial
 from msgspec import UNSET, structs
 
 from reconciler.core.compare.password_digests import declares_passwords, prove_digests
-from reconciler.core.planning.duplicates import ambiguous, seen
+from reconciler.core.planning.deletes import count_uncertain, uncertain_notices
 from reconciler.engine.context import RunContext
 from reconciler.engine.exit_codes import add_run_notices
 from reconciler.engine.planning import PlanResult
@@ -22,8 +22,10 @@ from reconciler.store.database import Store
 async def finish_run(context: RunContext, planned: PlanResult, run: Run) -> Run:
     """Return the report of a run that has ended, with what its plan noticed; the store has it too."""
     plan, desired = planned.plan, planned.desired
-    run = structs.replace(run, records=plan.to_keep, seen=seen(plan, desired) | _count_directory_rows(plan))
-    run = add_run_notices(run, plan.notices, ambiguous(plan, desired))
+    run = structs.replace(
+        run, records=plan.to_keep, seen=count_uncertain(plan, desired) | _count_directory_rows(plan)
+    )
+    run = add_run_notices(run, plan.notices, uncertain_notices(plan, desired))
     with suppress(StoreError):  # what was done is recorded; that it ended must not hide how it ended
         head = await context.ask(partial(_record_end, run, _whole_workspaces(plan)))
         run = structs.replace(run, audit_head=str(head or ""))

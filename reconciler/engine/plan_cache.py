@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from reconciler.core.feed import Newest
-from reconciler.core.planning.standstill import says_nothing
+from reconciler.core.planning.fingerprint import is_noop_plan
 from reconciler.engine.context import ReadContext
 from reconciler.engine.following import ListRequest, is_list_unchanged
 from reconciler.engine.list_cache import RowCache, open_row_cache
@@ -87,7 +87,7 @@ class PlanCache:
 
     async def keep(self, plan: Plan) -> None:
         """Keep a plan that says nothing and that was made of lists alone, each by what had changed in it."""
-        if says_nothing(plan) and (lists := self._followed(plan)):
+        if is_noop_plan(plan) and (lists := self._followed(plan)):
             # Who wrote records meanwhile may have done so before they were loaded, or after.
             if await self._context.ask(Store.state) != self._state:
                 return

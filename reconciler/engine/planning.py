@@ -18,10 +18,10 @@ from reconciler.core.compare import password_digests
 from reconciler.core.declared.removed import with_forgotten
 from reconciler.core.declared.values.content import is_placeholder
 from reconciler.core.planning import select
+from reconciler.core.planning.fingerprint import repeat_noop_plan
+from reconciler.core.planning.notices import restored_notices
 from reconciler.core.planning.plan import make_plan
-from reconciler.core.planning.restored import restored
-from reconciler.core.planning.scopes import Moment
-from reconciler.core.planning.standstill import once_more
+from reconciler.core.planning.scopes import PlanMoment
 from reconciler.core.review.guard import guard
 from reconciler.core.review.whom import Whom, nobody, whom
 from reconciler.core.runs.recover import Unfinished, doubtful
@@ -78,7 +78,7 @@ async def find_cached_plan(
     if before is None:
         return None
     moment = make_moment(context, await context.ask(Store.now), context.outside.token())
-    plan = await context.outside.offload(partial(once_more, before, context.desired, moment))
+    plan = await context.outside.offload(partial(repeat_noop_plan, before, context.desired, moment))
     live, calls = Live({}, plan.reads), sum(context.client.calls.values())
     return PlanResult(plan, judge_plan(context, plan, consent), context.desired, live, Recorded({}), calls)
 
@@ -153,7 +153,7 @@ def _add_restored_notices(
 ) -> Plan:
     """Return what `planning` does, with a notice for each that we deleted and that is live again."""
     plan = planning()
-    told = tuple(restored(plan, gone, live, recorded)) if live.again else ()
+    told = tuple(restored_notices(plan, gone, live, recorded)) if live.again else ()
     return structs.replace(plan, notices=(*plan.notices, *told)) if told else plan
 
 
@@ -178,8 +178,8 @@ async def _compute_plan(
 def _apply_selection(options: Options, desired: Desired, recorded: Recorded) -> tuple[Desired, Recorded]:
     """Return what the selection is about. Raises UnknownAddress where it names nothing."""
     selection = select.Selection(options.only, options.excluded)
-    select.check(selection, select.known(desired, recorded))
-    return select.focus(selection, desired, recorded)
+    select.check_selection(selection, select.list_addresses(desired, recorded))
+    return select.narrow_snapshots(selection, desired, recorded)
 
 
 def _log_plan(plan: Plan, calls: int, seconds: float) -> None:
@@ -188,10 +188,10 @@ def _log_plan(plan: Plan, calls: int, seconds: float) -> None:
     step_log.info(what, len(plan.changes), counts, plan.to_keep, len(plan.skips), calls, seconds)
 
 
-def make_moment(context: ReadContext, now: datetime, salt: str) -> Moment:
+def make_moment(context: ReadContext, now: datetime, salt: str) -> PlanMoment:
     """Return when a plan is made and expires, and its salt."""
     expires = now + timedelta(hours=context.settings.plan_expires_h)
-    return Moment(salt, format_utc(now), format_utc(expires))
+    return PlanMoment(salt, format_utc(now), format_utc(expires))
 
 
 def judge_plan(context: ReadContext, plan: Plan, consent: Consent) -> Verdict:

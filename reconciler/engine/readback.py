@@ -17,7 +17,7 @@ from reconciler.core.compare import readback
 from reconciler.core.compare.bodies import find_lost_secrets
 from reconciler.core.compare.normalize import flatten_body, observe_entity, parse_instant, reliable_modified
 from reconciler.core.compare.readback import FieldReadings, MadeAs, is_older_than_request, judge_created
-from reconciler.core.planning.records import proven, record_of
+from reconciler.core.planning.records import keep_proven, make_record
 from reconciler.engine import look
 from reconciler.engine.attempt import Attempt
 from reconciler.engine.session import Session
@@ -115,7 +115,7 @@ def prove_create(run: Session, entity: Entity, row: LiveEntity) -> Proof:
         row.kind, _drop_cleared(entity.fields), row.fields, before={}, salt=run.plan.salt
     )
     row = _share_texts(row, entity)
-    record = record_of(entity, row, salt=run.context.store.salt, created=True)
+    record = make_record(entity, row, salt=run.context.store.salt, created=True)
     return Proof(_drop_from_record(record, {field.path for field in reading.refused}), reading, row)
 
 
@@ -147,9 +147,9 @@ def prove_update(
         touched=before is None or _was_touched(before, row),
     )
     refused = {field.path for field in reading.refused}
-    record = record_of(entity, row, salt=run.context.store.salt, before=known)
+    record = make_record(entity, row, salt=run.context.store.salt, before=known)
     # What somebody else wrote at the same time reads back too: it must not be claimed as sent by us.
-    kept = proven(record, known, taken=reading.taken, refused=refused)
+    kept = keep_proven(record, known, taken=reading.taken, refused=refused)
     lost = report_lost_secrets(run, change, looked, found)
     beside = describe_outside_changes(looked, found, change, besides={field.path for field in lost})
     return Proof(kept, reading, row, beside, lost)

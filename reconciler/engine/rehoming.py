@@ -1,12 +1,12 @@
 """`--same-service`: what was recorded under a former address of the service becomes ours under this one.
 
 Belongs here: asking the service who it is, and moving the records. Which address is meant is decided in
-core/planning/baseline.py, rows are moved by store/rehoming.py. A plan moves nothing: it compares with both.
+core/planning/records.py, rows are moved by store/rehoming.py. A plan moves nothing: it compares with both.
 """
 
 from msgspec import structs
 
-from reconciler.core.planning.baseline import SAME_SERVICE, choose_origin
+from reconciler.core.planning.records import SAME_SERVICE, choose_origin
 from reconciler.engine.context import ReadContext, RunContext
 from reconciler.errors import Refused
 from reconciler.instrumentation import step_log

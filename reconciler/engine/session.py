@@ -15,10 +15,10 @@ from msgspec import Struct, structs
 from reconciler.core.compare.match import IdentityIndex
 from reconciler.core.compare.password_digests import digest_texts
 from reconciler.core.digests import stretch_secret
-from reconciler.core.planning.flapping import count_set_back
-from reconciler.core.planning.leaving import unmarking
-from reconciler.core.planning.moves import with_carried
-from reconciler.core.planning.records import traced
+from reconciler.core.planning.deletes import find_unmarked
+from reconciler.core.planning.moves import add_carried_fields
+from reconciler.core.planning.notices import count_set_back
+from reconciler.core.planning.records import trace_origin
 from reconciler.core.rules import Rules
 from reconciler.engine.attempt import Attempt
 from reconciler.engine.context import RunContext, format_utc
@@ -109,7 +109,7 @@ class Session:
         self.devices = _group_devices(self.records)
         self.moved_to = {one.before: one.after for one in self.plan.moves or ()}
         carried = {
-            one.address: with_carried(self.desired.entities[one.address], one)
+            one.address: add_carried_fields(self.desired.entities[one.address], one)
             for one in self.plan.changes
             if isinstance(one, Create) and one.carried
         }
@@ -118,7 +118,7 @@ class Session:
         updates = [one for one in self.plan.changes if isinstance(one, Update)]
         self.updated = {one.address: one.fields for one in updates}
         self.adopting = frozenset(one.address for one in updates if one.adopts)
-        self.leaving = unmarking(self.plan)
+        self.leaving = find_unmarked(self.plan)
 
     def keep(self, record: RecordedEntity, row: LiveEntity | None = None) -> Batch:
         """Return what a write that is done leaves in the store, and remember `row`, what was seen of it."""
@@ -130,7 +130,7 @@ class Session:
             return Batch(forget=(record.address,))
         adopted = self.plan.created_at if record.address in self.adopting else ""
         before = self.records.get(record.address)
-        record = traced(record, before, adopted=adopted)
+        record = trace_origin(record, before, adopted=adopted)
         if before is not None and before.remote_id == record.remote_id:
             changed = self.updated.get(record.address, ())
             flaps = count_set_back(before.flaps, changed, self.plan.created_at)

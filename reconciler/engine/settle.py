@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 
 from reconciler.core.compare.identity import identity_digests
 from reconciler.core.compare.readback import reads_back_as
-from reconciler.core.planning.records import proven, record_of
+from reconciler.core.planning.records import keep_proven, make_record
 from reconciler.engine import look, readback
 from reconciler.engine.readback import (
     GIVE_AGAIN,
@@ -340,7 +340,7 @@ def _make_proven_record(run: Session, change: Create | Update, row: LiveEntity) 
     """
     entity = run.desired.entities[change.address]
     before = run.records.get(change.address)
-    record = record_of(
+    record = make_record(
         entity, row, salt=run.context.store.salt, before=before, created=isinstance(change, Create)
     )
-    return run.keep(proven(record, before), row)
+    return run.keep(keep_proven(record, before), row)

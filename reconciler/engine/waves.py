@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from reconciler.core.calls import summarize_gaps
 from reconciler.core.compare.bodies import find_shared_secrets
-from reconciler.core.planning.order import waves
+from reconciler.core.planning.scopes import split_into_waves
 from reconciler.engine.context import RunContext, format_utc
 from reconciler.engine.endings import note_outcome
 from reconciler.engine.exit_codes import run_exit_code
@@ -62,7 +62,7 @@ async def execute_changes(
     carrying = _ChangeExecutor(run, on_outcome)
     try:
         # A wave begins when all of the one before has ended: a device needs the id of its contact.
-        for number, wave in enumerate(waves(plan.changes), 1):
+        for number, wave in enumerate(split_into_waves(plan.changes), 1):
             step_log.info("wave %d begins; changes: %d", number, len(wave))
             took = start_stopwatch(context.timing.monotonic)
             shared = share_queue(run, wave, lambda: run.over() is None)

@@ -180,7 +180,7 @@ class RecordedEntity(Struct, frozen=True, gc=False):
     service's time of change that `shown` belongs to, empty when it may not be relied upon.
     `adopted` is empty where we made it, else when it was adopted (ISO 8601), or UNKNOWN where an older
     version recorded it. `earlier` are the ids of what we made under this address before and lost sight of.
-    `flaps` says by path which fields somebody else keeps writing (core/planning/flapping.py).
+    `flaps` says by path which fields somebody else keeps writing (core/planning/notices.py).
     """
 
     address: Address

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from reconciler.core.compare.diff import Salts
 from reconciler.core.compare.normalize import digest_for_store, normalize_fields
 from reconciler.core.planning.plan import make_plan
-from reconciler.core.planning.scopes import Moment
+from reconciler.core.planning.scopes import PlanMoment
 from reconciler.core.rules import Rules
 from reconciler.model.address import Address, parse_address
 from reconciler.model.documents import Content, Controls, Fields, Place, Scalar
@@ -32,7 +32,7 @@ MARK = "managedBy"
 RULES = Rules(STACK)
 MARKED = Rules(STACK, mark=MARK)
 NOW = "2026-03-01T12:00:00+00:00"
-MOMENT = Moment(PLAN_SALT, NOW, "2026-03-02T12:00:00+00:00")
+MOMENT = PlanMoment(PLAN_SALT, NOW, "2026-03-02T12:00:00+00:00")
 TARGET = Target(
     "https://api.example.com",
     STACK,
@@ -186,7 +186,7 @@ def planned(
     excluded: tuple[str, ...] = (),
     reactivate: tuple[str, ...] = (),
     rules: Rules = RULES,
-    moment: Moment = MOMENT,
+    moment: PlanMoment = MOMENT,
 ) -> Plan:
     """Return the plan of the three."""
     options = Options(only, excluded, reactivate)

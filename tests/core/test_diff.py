@@ -21,7 +21,7 @@ from core.build import (
 from reconciler.core.compare import normalize
 from reconciler.core.compare.diff import Difference, diff_entity, paths_to_read, unchanged_since_apply
 from reconciler.core.compare.normalize import WITHHELD, mask_secret
-from reconciler.core.planning.records import to_keep
+from reconciler.core.planning.records import record_changes
 from reconciler.model.documents import Controls
 from reconciler.model.plans import FieldChange
 from reconciler.model.snapshots import Entity, LiveEntity, RecordedEntity
@@ -332,7 +332,7 @@ def test_nothing_is_to_do_only_where_the_rules_find_nothing(field: str) -> None:
         if unchanged_since_apply(entity, there, known):
             glances += 1
             assert compare(entity, there, known) == Difference()
-            assert not [*to_keep(entity, there, known, STORE_SALT)]
+            assert not [*record_changes(entity, there, known, STORE_SALT)]
 
     # Where nothing was written, nothing moved and no digest is needed, no rule has to be asked.
     assert glances > 0

@@ -23,8 +23,8 @@ from core.build import (
 )
 from msgspec import structs
 
+from reconciler.core.planning.deletes import forget_records
 from reconciler.core.planning.fingerprint import fingerprint, manifest_digest
-from reconciler.core.planning.leaving import forgotten
 from reconciler.model.documents import Controls, Place
 from reconciler.model.plans import (
     Adoption,
@@ -80,7 +80,7 @@ DIFFERENT: Mapping[str, Callable[[], Plan]] = {
         PLAN, options=structs.replace(PLAN.options, forget=("contact/ops/sam",))
     ),
     "adopt": lambda: structs.replace(PLAN, options=structs.replace(PLAN.options, adopt=True)),
-    "forgotten": lambda: structs.replace(PLAN, records=forgotten([at("contact/ops/sam")])),
+    "forgotten": lambda: structs.replace(PLAN, records=forget_records([at("contact/ops/sam")])),
     "only moved to except": lambda: structs.replace(PLAN, options=Options((), ("kind:contact",))),
     "manifest": lambda: structs.replace(PLAN, manifest_digest="other"),
     "salt": lambda: structs.replace(PLAN, salt="other"),

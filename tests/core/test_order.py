@@ -4,7 +4,7 @@ import itertools
 
 from core.build import at
 
-from reconciler.core.planning.order import ordered, wave, waves
+from reconciler.core.planning.scopes import order_changes, split_into_waves, wave_of
 from reconciler.model.plans import Change, Create, Delete, Update
 
 CHANGES: tuple[Change, ...] = (
@@ -21,7 +21,7 @@ CHANGES: tuple[Change, ...] = (
 
 def test_waves_run_from_resources_to_devices_and_back() -> None:
     """A5: resources, contacts, devices; then deletes: devices, contacts, resources."""
-    assert [[str(change.address) for change in group] for group in waves(CHANGES)] == [
+    assert [[str(change.address) for change in group] for group in split_into_waves(CHANGES)] == [
         ["resource/ops/staff", "resource/ops/table"],
         ["contact/ops/jane", "contact/ops/sam"],
         ["device/ops/jane/phone"],
@@ -33,8 +33,8 @@ def test_waves_run_from_resources_to_devices_and_back() -> None:
 
 def test_every_delete_comes_after_everything_that_is_made() -> None:
     """A5: what goes away last can be looked at longest."""
-    made = [wave(change) for change in CHANGES if not isinstance(change, Delete)]
-    gone = [wave(change) for change in CHANGES if isinstance(change, Delete)]
+    made = [wave_of(change) for change in CHANGES if not isinstance(change, Delete)]
+    gone = [wave_of(change) for change in CHANGES if isinstance(change, Delete)]
 
     assert max(made) < min(gone)
 
@@ -43,8 +43,8 @@ def test_the_order_of_a_plan_does_not_depend_on_how_it_was_found() -> None:
     """The same changes, the same bytes: ties go by address."""
     some = CHANGES[:5]
 
-    assert all(ordered(one) == ordered(some) for one in itertools.permutations(some))
+    assert all(order_changes(one) == order_changes(some) for one in itertools.permutations(some))
 
 
 def test_a_plan_without_changes_has_no_waves() -> None:
-    assert waves(()) == ()
+    assert split_into_waves(()) == ()

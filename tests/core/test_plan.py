@@ -26,7 +26,7 @@ from core.build import (
 )
 from msgspec import structs
 
-from reconciler.core.planning.scopes import Moment
+from reconciler.core.planning.scopes import PlanMoment
 from reconciler.core.rules import Rules
 from reconciler.errors import ManifestError
 from reconciler.model.documents import Controls, Place
@@ -430,8 +430,8 @@ def test_a_create_in_doubt_is_not_repeated_however_late_it_is(now: str) -> None:
     want = desired(jane(devices=True), device("ops/jane/phone"))
     doubts = {at("contact/ops/jane"): "2026-03-01T12:00:30+00:00"}
 
-    waiting = planned(want, Live({}), recorded(doubts=doubts), moment=Moment(MOMENT.salt, now))
-    settled = planned(want, Live({}), recorded(), moment=Moment(MOMENT.salt, now))
+    waiting = planned(want, Live({}), recorded(doubts=doubts), moment=PlanMoment(MOMENT.salt, now))
+    settled = planned(want, Live({}), recorded(), moment=PlanMoment(MOMENT.salt, now))
     landed = planned(want, live(live_jane()), recorded(doubts=doubts))
 
     assert (story(waiting), reasons(waiting)["contact/ops/jane"]) == ([], "in doubt")

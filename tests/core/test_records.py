@@ -16,7 +16,7 @@ from core.build import (
 from msgspec import structs
 
 from reconciler.core.compare.normalize import mask_password, mask_secret
-from reconciler.core.planning.records import proven, record_of, refreshed
+from reconciler.core.planning.records import keep_proven, make_record, refresh_records
 from reconciler.model.documents import Controls
 from reconciler.model.snapshots import Live, Recorded
 
@@ -38,7 +38,7 @@ def test_an_unselected_entity_keeps_its_record_so_that_its_change_is_not_lost() 
 
     plan = planned(want, there, known, only=("contact/ops/jane",))
 
-    assert list(refreshed(plan, want, there, known)) == []
+    assert list(refresh_records(plan, want, there, known)) == []
 
 
 def test_a_record_of_another_workspace_with_the_same_remote_id_is_not_mixed_up() -> None:
@@ -53,7 +53,7 @@ def test_a_record_of_another_workspace_with_the_same_remote_id_is_not_mixed_up()
     )
 
     plan = planned(want, there)
-    kept = {one.address: one.shown["firstName"] for one in refreshed(plan, want, there, recorded())}
+    kept = {one.address: one.shown["firstName"] for one in refresh_records(plan, want, there, recorded())}
 
     assert plan.changes == ()
     assert kept == {"contact/lab/jane": "Jane", "contact/ops/jane": "Janet"}
@@ -64,7 +64,7 @@ def test_an_adoption_without_a_change_is_recorded() -> None:
     want = desired(contact("ops/jane", workEmailAddress1="jane@example.com"))
     there = live(person("A1", workEmailAddress1="jane@example.com", jobTitle="Clerk"))
 
-    (kept,) = refreshed(planned(want, there), want, there, recorded())
+    (kept,) = refresh_records(planned(want, there), want, there, recorded())
 
     assert (kept.remote_id, kept.sent, kept.shown) == (
         "A1",
@@ -78,7 +78,7 @@ def test_what_is_changed_is_recorded_by_its_step_and_not_before() -> None:
     want = desired(contact("ops/jane", workEmailAddress1="jane@example.com", jobTitle="Engineer"))
     there = live(person("A1", workEmailAddress1="jane@example.com"))
 
-    assert list(refreshed(planned(want, there), want, there, recorded())) == []
+    assert list(refresh_records(planned(want, there), want, there, recorded())) == []
 
 
 def test_what_was_left_alone_keeps_its_record() -> None:
@@ -89,7 +89,7 @@ def test_what_was_left_alone_keeps_its_record() -> None:
     )
     known = recorded(record("contact/ops/jane", "C3", workEmailAddress1="jane@example.com"))
 
-    assert list(refreshed(planned(want, there, known), want, there, known)) == []
+    assert list(refresh_records(planned(want, there, known), want, there, known)) == []
 
 
 def test_a_rename_is_recorded_under_the_new_address() -> None:
@@ -102,7 +102,7 @@ def test_a_rename_is_recorded_under_the_new_address() -> None:
     there = live(person("A1", workEmailAddress1="jane@example.com"))
     known = recorded(record("contact/ops/jane-doe", "A1", workEmailAddress1="jane@example.com"))
 
-    (kept,) = refreshed(planned(want, there, known), want, there, known)
+    (kept,) = refresh_records(planned(want, there, known), want, there, known)
 
     assert (kept.address, kept.remote_id) == ("contact/ops/jane-roe", "A1")
 
@@ -117,7 +117,7 @@ def test_protection_is_remembered_and_lifted_with_the_manifest_line() -> None:
         known = recorded(
             record("contact/ops/jane", "A1", workEmailAddress1="jane@example.com", protected=before)
         )
-        (kept,) = refreshed(planned(desired(entity), there, known), desired(entity), there, known)
+        (kept,) = refresh_records(planned(desired(entity), there, known), desired(entity), there, known)
         assert kept.protected is not before
 
 
@@ -127,7 +127,7 @@ def test_a_record_that_would_not_change_is_not_written_again() -> None:
     there = live(person("A1", workEmailAddress1="jane@example.com"))
     known = recorded(record("contact/ops/jane", "A1", workEmailAddress1="jane@example.com"))
 
-    assert list(refreshed(planned(want, there, known), want, there, known)) == []
+    assert list(refresh_records(planned(want, there, known), want, there, known)) == []
 
 
 def test_a_field_taken_over_by_somebody_else_is_forgotten_after_it_was_reported() -> None:
@@ -137,7 +137,7 @@ def test_a_field_taken_over_by_somebody_else_is_forgotten_after_it_was_reported(
     known = recorded(record("contact/ops/jane", "A1", workEmailAddress1="jane@example.com", jobTitle="Clerk"))
 
     plan = planned(want, there, known)
-    (kept,) = refreshed(plan, want, there, known)
+    (kept,) = refresh_records(plan, want, there, known)
 
     assert [skip.reason for skip in plan.skips] == ["taken over"]
     assert kept.sent == {"workEmailAddress1": "jane@example.com"}
@@ -151,7 +151,7 @@ def test_a_disabled_device_keeps_a_record_that_still_reports_it() -> None:
     )
     there = live(person("A1", workEmailAddress1="jane@example.com"), phone("D1", "A1", status="DISABLED"))
     first = planned(want, there)
-    kept = recorded(*refreshed(first, want, there, recorded()))
+    kept = recorded(*refresh_records(first, want, there, recorded()))
 
     second = planned(want, there, kept)
 
@@ -163,7 +163,7 @@ def test_secrets_are_remembered_only_as_digests_under_the_salt_of_the_store() ->
     """The store holds nothing that could be sent to a device."""
     row_ = phone("D1", "A1", pushToken="canary-token")
 
-    kept = record_of(device("ops/jane/phone", pushToken="canary-token"), row_, salt=STORE_SALT)
+    kept = make_record(device("ops/jane/phone", pushToken="canary-token"), row_, salt=STORE_SALT)
 
     assert kept.sent["pushToken"] == kept.shown["pushToken"] == mask_secret("canary-token", STORE_SALT)
     assert "canary-token" not in repr(kept)
@@ -176,9 +176,9 @@ def test_an_ignored_field_is_remembered_as_sent_by_the_create_and_later_left_as_
     )
     shown = person("A1", firstName="Jane", jobTitle="Clerk")
 
-    created = record_of(entity, shown, salt=STORE_SALT, created=True)
-    adopted = record_of(entity, shown, salt=STORE_SALT)
-    later = record_of(entity, shown, salt=STORE_SALT, before=created)
+    created = make_record(entity, shown, salt=STORE_SALT, created=True)
+    adopted = make_record(entity, shown, salt=STORE_SALT)
+    later = make_record(entity, shown, salt=STORE_SALT, before=created)
 
     assert created.sent == {"firstName": "Jane", "jobTitle": "Engineer"}
     assert adopted.sent == {"firstName": "Jane"}
@@ -187,7 +187,7 @@ def test_an_ignored_field_is_remembered_as_sent_by_the_create_and_later_left_as_
 
 def test_a_value_that_the_service_does_not_show_is_remembered_as_not_shown() -> None:
     """A cleared field that stays, or one that is never shown, must not look like drift."""
-    kept = record_of(contact("ops/jane", jobTitle="", password="hush"), person("A1"), salt=STORE_SALT)
+    kept = make_record(contact("ops/jane", jobTitle="", password="hush"), person("A1"), salt=STORE_SALT)
 
     assert kept.sent == {"jobTitle": "", "password": mask_password("hush", STORE_SALT)}
     assert kept.shown == {}
@@ -198,15 +198,15 @@ def test_the_time_of_change_is_kept_only_when_a_later_edit_must_show_another() -
     settled = row("contact", "ops", "A1", modified="2026-03-01T12:00:00Z", seen="2026-03-01T12:00:02+00:00")
     fresh = row("contact", "ops", "A1", modified="2026-03-01T12:00:00Z", seen="2026-03-01T12:00:01+00:00")
 
-    assert record_of(contact("ops/jane"), settled, salt=STORE_SALT).modified == "2026-03-01T12:00:00Z"
-    assert record_of(contact("ops/jane"), fresh, salt=STORE_SALT).modified == ""
+    assert make_record(contact("ops/jane"), settled, salt=STORE_SALT).modified == "2026-03-01T12:00:00Z"
+    assert make_record(contact("ops/jane"), fresh, salt=STORE_SALT).modified == ""
 
 
 def test_what_is_not_live_is_not_remembered() -> None:
     """A create that has not happened leaves no record."""
     want = desired(contact("ops/jane", workEmailAddress1="jane@example.com"))
 
-    assert list(refreshed(planned(want, Live({})), want, Live({}), Recorded({}))) == []
+    assert list(refresh_records(planned(want, Live({})), want, Live({}), Recorded({}))) == []
 
 
 def test_a_record_that_was_put_back_is_older_than_the_time_of_change() -> None:
@@ -218,9 +218,9 @@ def test_a_record_that_was_put_back_is_older_than_the_time_of_change() -> None:
         modified="2026-03-01T12:00:00Z",
     )
 
-    kept = proven(after, before, taken={"firstName"}, refused={"jobTitle"})
+    kept = keep_proven(after, before, taken={"firstName"}, refused={"jobTitle"})
 
     assert kept.sent == {"jobTitle": "Engineer", "firstName": "Janet"}
     assert kept.shown == {"jobTitle": "Engineer", "firstName": "Janet"}
     assert kept.modified == ""
-    assert proven(after, before, taken={"firstName", "jobTitle"}).modified == after.modified
+    assert keep_proven(after, before, taken={"firstName", "jobTitle"}).modified == after.modified

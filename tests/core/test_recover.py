@@ -7,8 +7,8 @@ from laws.test_planning import made
 from laws.worlds import World, accepted, worlds
 from msgspec import structs
 
-from reconciler.core.planning.fingerprint import fingerprint, placeless
-from reconciler.core.planning.order import ordered
+from reconciler.core.planning.fingerprint import fingerprint, without_place
+from reconciler.core.planning.scopes import order_changes
 from reconciler.core.runs.recover import Recovery, Remaining, Unfinished, recover, remaining_changes, wait_s
 from reconciler.model.address import Address
 from reconciler.model.plans import Change, Consent, Create, Delete, FieldChange, Plan, Update
@@ -87,7 +87,7 @@ def test_no_time_in_an_intent_shortens_or_lengthens_the_wait(until: str) -> None
 
 
 def without_places(changes: tuple[Change, ...]) -> list[Change]:
-    return [placeless(change) for change in changes]
+    return [without_place(change) for change in changes]
 
 
 def holds_together(old: Plan, fresh: Plan) -> Remaining:
@@ -95,10 +95,10 @@ def holds_together(old: Plan, fresh: Plan) -> Remaining:
     left = remaining_changes(old, fresh)
     for change in left.plan.changes:
         assert change in fresh.changes
-        assert placeless(change) in without_places(old.changes)
-    assert ordered([*left.plan.changes, *left.beyond]) == fresh.changes
-    assert ordered(left.plan.changes) == left.plan.changes
-    assert ordered(left.beyond) == left.beyond
+        assert without_place(change) in without_places(old.changes)
+    assert order_changes([*left.plan.changes, *left.beyond]) == fresh.changes
+    assert order_changes(left.plan.changes) == left.plan.changes
+    assert order_changes(left.beyond) == left.beyond
     assert left.plan.fingerprint == fingerprint(left.plan)
     assert structs.replace(left.plan, changes=fresh.changes, fingerprint=fresh.fingerprint) == fresh
     return left

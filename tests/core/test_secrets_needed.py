@@ -4,7 +4,7 @@ import pytest
 from core.build import contact, desired, device, live, person, phone, planned, record, recorded
 from msgspec import structs
 
-from reconciler.core.planning.duplicates import ambiguous
+from reconciler.core.planning.deletes import uncertain_notices
 from reconciler.model.codes import SKIP_CODES
 from reconciler.model.encoding import encode_json
 from reconciler.model.plans import Create, Delete, Plan, Update, action_of
@@ -88,7 +88,7 @@ def test_a_create_without_its_token_is_left_alone_and_said(*, known: bool) -> No
     reason = "gone without its secret" if known else "undeclared secret"
     assert said(made) == [("device/ops/jane/phone", reason, "E160")]
     assert "manifests/ops.yaml:4" in made.skips[0].what
-    assert [one.kind for one in ambiguous(made, want)] == ["secret"]
+    assert [one.kind for one in uncertain_notices(made, want)] == ["secret"]
     assert made.gone == ()
 
 

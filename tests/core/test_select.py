@@ -3,7 +3,7 @@
 import pytest
 from core.build import at, contact, desired, device, record, recorded, resource
 
-from reconciler.core.planning.select import Selection, check, focus, known
+from reconciler.core.planning.select import Selection, check_selection, list_addresses, narrow_snapshots
 from reconciler.errors import UnknownAddress
 from reconciler.model.address import Address
 from reconciler.model.documents import Controls
@@ -67,7 +67,7 @@ def test_selectors_of_one_kind_add_up_and_exceptions_win() -> None:
 def test_what_is_no_selector_is_refused(text: str) -> None:
     """A typing mistake would select nothing, or exclude nothing, without a word."""
     with pytest.raises(UnknownAddress) as caught:
-        check(Selection(only=(text,)), ALL)
+        check_selection(Selection(only=(text,)), ALL)
 
     assert repr(text) in str(caught.value) or text == ""
     assert caught.value.next
@@ -81,7 +81,7 @@ def test_what_selects_nothing_is_refused(text: str) -> None:
     """Also as an exception: somebody believes that it holds something back."""
     for selection in (Selection(only=(text,)), Selection(excluded=(text,))):
         with pytest.raises(UnknownAddress, match="selects nothing"):
-            check(selection, ALL)
+            check_selection(selection, ALL)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_misspelt_selector_is_answered_with_the_nearest_one(wrong: str, meant:
     """Who types an address at night wants the right one, not advice to look for it."""
     for selection in (Selection(only=(wrong,)), Selection(excluded=(wrong,))):
         with pytest.raises(UnknownAddress) as caught:
-            check(selection, ALL)
+            check_selection(selection, ALL)
         assert caught.value.next == f"did you mean {meant}?"
 
 
@@ -108,8 +108,8 @@ def test_known_addresses_are_the_declared_and_the_recorded() -> None:
     want = desired(contact("ops/jane", controls=TAGGED))
     past = recorded(record("contact/ops/jane", "A1"), record("contact/ops/old", "B2"))
 
-    assert known(want, past) == {"contact/ops/jane": TAGGED.tags, "contact/ops/old": {}}
-    check(Selection(only=("contact/ops/old", "tag:team=sre")), known(want, past))
+    assert list_addresses(want, past) == {"contact/ops/jane": TAGGED.tags, "contact/ops/old": {}}
+    check_selection(Selection(only=("contact/ops/old", "tag:team=sre")), list_addresses(want, past))
 
 
 def test_a_focus_keeps_what_has_to_be_read() -> None:
@@ -124,12 +124,12 @@ def test_a_focus_keeps_what_has_to_be_read() -> None:
         record("contact/ops/old", "B2"), record("device/ops/jane/tab", "D2"), record("contact/lab/old", "C3")
     )
 
-    wanted, remembered = focus(Selection(only=("device/ops/*",)), want, past)
+    wanted, remembered = narrow_snapshots(Selection(only=("device/ops/*",)), want, past)
 
     assert set(wanted.entities) == {"contact/ops/jane", "device/ops/jane/phone"}
     assert wanted.scopes == {Scope("contact", "ops")}
     assert set(remembered.entities) == {"device/ops/jane/tab"}
-    assert focus(Selection(), want, past) == (want, past)
+    assert narrow_snapshots(Selection(), want, past) == (want, past)
 
 
 def test_a_focus_keeps_the_record_under_the_former_name() -> None:
@@ -137,6 +137,6 @@ def test_a_focus_keeps_the_record_under_the_former_name() -> None:
     want = desired(contact("ops/jane-roe", controls=Controls(renamed_from="jane"), devices=True))
     past = recorded(record("contact/ops/jane", "A1"), record("contact/ops/sam", "B2"))
 
-    _, remembered = focus(Selection(only=("contact/ops/jane-roe",)), want, past)
+    _, remembered = narrow_snapshots(Selection(only=("contact/ops/jane-roe",)), want, past)
 
     assert set(remembered.entities) == {"contact/ops/jane"}

@@ -10,15 +10,15 @@ from msgspec import structs
 from reconciler.core.compare.bodies import make_update_body
 from reconciler.core.compare.normalize import mask_secret
 from reconciler.core.planning.fingerprint import fingerprint
-from reconciler.core.planning.records import record_of
-from reconciler.core.planning.scopes import Moment
+from reconciler.core.planning.records import make_record
+from reconciler.core.planning.scopes import PlanMoment
 from reconciler.core.runs.undo import desired_of, fitting, inverse, proof, proved
 from reconciler.model.plans import Adoption, Change, Create, Delete, FieldChange, Options, Plan, Update
 from reconciler.model.runs import Outcome, Result, Run
 from reconciler.model.snapshots import LiveEntity, Recorded
 
 RUN = "3f0c5f0a-8a39-4d0e-9a41-2f5b1c7d9e10"
-UNDO = Moment("salt of the undo", "2026-03-01T12:05:00+00:00", "2026-03-02T12:05:00+00:00")
+UNDO = PlanMoment("salt of the undo", "2026-03-01T12:05:00+00:00", "2026-03-02T12:05:00+00:00")
 JANE = at("contact/ops/jane")
 ADA = at("contact/ops/ada")
 CREATED = Create(JANE, "f:1", {"firstName": "Jane"})
@@ -131,7 +131,7 @@ def test_what_was_deleted_is_created_with_what_the_plan_held_of_it() -> None:
     assert made.changes == (Create(DELETED.address, f"run {RUN[:8]}", DELETED.before, "undone"),)
     entity = desired_of(made, recorded()).entities[DELETED.address]
     shown = person("C9", firstName="Otto", **{"custom.shoeSize": "44"})
-    assert record_of(entity, shown, salt=STORE_SALT, created=True).sent == {}
+    assert make_record(entity, shown, salt=STORE_SALT, created=True).sent == {}
 
 
 def test_what_a_deleted_contact_took_along_is_named() -> None:
@@ -358,7 +358,7 @@ def test_setting_back_keeps_the_rest_of_the_record_and_the_body() -> None:
 
     entity = desired_of(made, known).entities[address]
     body = make_update_body({**PHONE, "deviceName": "Pixel", "extra": "kept"}, entity, change)
-    after = record_of(entity, phone("D1", "J9"), salt=STORE_SALT, before=known.entities[address])
+    after = make_record(entity, phone("D1", "J9"), salt=STORE_SALT, before=known.entities[address])
 
     assert body == {**PHONE, "deviceName": "Phone", "extra": "kept"}
     assert after.sent == record(address, "D1", PHONE).sent
@@ -374,7 +374,7 @@ def test_a_field_that_is_given_back_leaves_the_record() -> None:
     entity = desired_of(made, recorded(now)).entities[ADA]
     body = make_update_body({"firstName": "Adah", "department": "Night"}, entity, change)
     shown = person("A1", firstName="Ada", jobTitle="Analyst", department="Night")
-    after = record_of(entity, shown, salt=STORE_SALT, before=now)
+    after = make_record(entity, shown, salt=STORE_SALT, before=now)
 
     assert body == {"firstName": "Ada", "jobTitle": "Analyst", "department": "Night"}
     assert after.sent == {"firstName": "Ada", "department": "Night"}

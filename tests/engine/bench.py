@@ -16,8 +16,8 @@ from wire import Fault, Rule, Send, Wire
 from reconciler.concurrency import run_in_thread
 from reconciler.core.compare.bodies import make_create_body
 from reconciler.core.planning.plan import make_plan
-from reconciler.core.planning.records import refreshed
-from reconciler.core.planning.scopes import Moment
+from reconciler.core.planning.records import refresh_records
+from reconciler.core.planning.scopes import PlanMoment
 from reconciler.core.rules import Rules
 from reconciler.engine.context import Dependencies, RunContext, ServiceLock
 from reconciler.engine.reading import read_live
@@ -194,11 +194,11 @@ class Bench:
             target=TARGET,
             options=Options(),
             rules=self.rules,
-            moment=Moment(next(self._tokens), self.now().isoformat(timespec="seconds")),
+            moment=PlanMoment(next(self._tokens), self.now().isoformat(timespec="seconds")),
         )
         store.rename(plan.renames.items(), WORKSPACES)
         store.forget(plan.gone, WORKSPACES)
-        store.remember(refreshed(plan, desired, live, recorded), WORKSPACES)
+        store.remember(refresh_records(plan, desired, live, recorded), WORKSPACES)
         return plan, recorded
 
     async def apply_async(

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.core.planning.flapping import count_set_back
+from reconciler.core.planning.notices import count_set_back
 from reconciler.model.plans import Cause, FieldChange
 from reconciler.model.snapshots import Flap
 

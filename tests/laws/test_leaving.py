@@ -9,7 +9,7 @@ from laws.worlds import World, worlds
 from msgspec import structs
 
 from reconciler.core.compare.match import former_names
-from reconciler.core.planning.leaving import unmarking
+from reconciler.core.planning.deletes import find_unmarked
 from reconciler.model.address import Address
 from reconciler.model.documents import Place
 from reconciler.model.plans import Create, Delete
@@ -49,7 +49,7 @@ def test_what_leaves_is_live_as_it_was_and_never_planned_for_again(world: World,
     others = {
         one.remote_id
         for one in plan.changes
-        if not isinstance(one, Create) and one.address not in unmarking(plan)
+        if not isinstance(one, Create) and one.address not in find_unmarked(plan)
     }
     # Deleting a contact takes its devices with it, whatever is said of them (X3).
     others |= {one for one, row in world.rows.items() if row.parent in others}

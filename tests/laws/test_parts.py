@@ -10,10 +10,15 @@ from laws.test_planning import made, options
 from laws.worlds import World, accepted, worlds
 from msgspec import structs
 
-from reconciler.core.planning.finish import finished
-from reconciler.core.planning.parts import NOTHING, ScopePlan, merge
-from reconciler.core.planning.plan import group_plans, make_plan, scope_plans
-from reconciler.core.planning.scopes import Shared, shared, split
+from reconciler.core.planning.plan import finish_plan, make_plan, plan_group, plan_scopes
+from reconciler.core.planning.scopes import (
+    EMPTY_PART,
+    PlanContext,
+    ScopePlan,
+    make_plan_context,
+    merge_parts,
+    split_into_groups,
+)
 from reconciler.model.encoding import encode_json
 from reconciler.model.notices import Notice
 from reconciler.model.plans import Adoption, Create, Options, Plan, RecordChange, Skip
@@ -36,8 +41,8 @@ def inputs_of(world: World, data: st.DataObject) -> Inputs:
     return desired, structs.replace(live, reads=reads), world.recorded
 
 
-def shared_of(inputs: Inputs, world: World, chosen: Options) -> Shared:
-    return shared(*inputs, options=chosen, rules=world.rules, salt=MOMENT.salt)
+def shared_of(inputs: Inputs, world: World, chosen: Options) -> PlanContext:
+    return make_plan_context(*inputs, options=chosen, rules=world.rules, salt=MOMENT.salt)
 
 
 def part_of(inputs: Inputs, scopes: Collection[Scope]) -> Inputs:
@@ -72,12 +77,12 @@ def merged(parts: list[ScopePlan], data: st.DataObject) -> ScopePlan:
     left = list(data.draw(st.permutations(parts)))
     while len(left) > 1:
         at = data.draw(st.integers(0, len(left) - 2))
-        left[at : at + 2] = [merge(left[at : at + 2])]
-    return merge(left)
+        left[at : at + 2] = [merge_parts(left[at : at + 2])]
+    return merge_parts(left)
 
 
-def same(plan: Plan, total: ScopePlan, across: Shared, inputs: Inputs) -> bool:
-    other = finished(across, total, *inputs, target=TARGET, moment=MOMENT)
+def same(plan: Plan, total: ScopePlan, across: PlanContext, inputs: Inputs) -> bool:
+    other = finish_plan(across, total, *inputs, target=TARGET, moment=MOMENT)
     return (encode_json(other), other.fingerprint) == (encode_json(plan), plan.fingerprint)
 
 
@@ -96,7 +101,7 @@ def test_scopes_that_are_planned_apart_are_the_plan_of_the_whole(
     shares = [[scope for scope in scopes if machine[scope] == number] for number in range(3)]
     event(f"shares with something in them: {len(list(filter(None, shares)))}")
 
-    parts = [plan for share in shares for plan in scope_plans(across, *part_of(inputs, share))]
+    parts = [plan for share in shares for plan in plan_scopes(across, *part_of(inputs, share))]
 
     assert same(whole(inputs, world, chosen), merged(parts, data), across, inputs)
 
@@ -109,10 +114,10 @@ def test_no_order_of_the_parts_of_a_scope_shows(world: World, chosen: Options, d
     made(world, chosen)
     inputs = inputs_of(world, data)
     across = shared_of(inputs, world, chosen)
-    groups = list(split(*inputs))
+    groups = list(split_into_groups(*inputs))
 
-    parts = [part for group in groups for part in group_plans(across, group)]
-    beside = list(scope_plans(across, *inputs))[len(groups) :]
+    parts = [part for group in groups for part in plan_group(across, group)]
+    beside = list(plan_scopes(across, *inputs))[len(groups) :]
 
     assert same(whole(inputs, world, chosen), merged([*parts, *beside], data), across, inputs)
 
@@ -125,16 +130,16 @@ def test_merge_is_associative_and_nothing_is_its_neutral_part(
     """So that what was merged elsewhere can be merged again."""
     inputs = inputs_of(world, data)
     across = shared_of(inputs, world, chosen)
-    parts = [part for group in split(*inputs) for part in group_plans(across, group)]
+    parts = [part for group in split_into_groups(*inputs) for part in plan_group(across, group)]
     first, second = sorted(data.draw(st.tuples(*[st.integers(0, len(parts))] * 2)))
     one, two, three = parts[:first], parts[first:second], parts[second:]
 
-    total = merge(parts)
+    total = merge_parts(parts)
 
-    assert merge((merge((merge(one), merge(two))), merge(three))) == total
-    assert merge((merge(one), merge((merge(two), merge(three))))) == total
-    assert merge((NOTHING, total)) == merge((total, NOTHING)) == total
-    assert merge(()) == NOTHING
+    assert merge_parts((merge_parts((merge_parts(one), merge_parts(two))), merge_parts(three))) == total
+    assert merge_parts((merge_parts(one), merge_parts((merge_parts(two), merge_parts(three))))) == total
+    assert merge_parts((EMPTY_PART, total)) == merge_parts((total, EMPTY_PART)) == total
+    assert merge_parts(()) == EMPTY_PART
 
 
 def test_no_list_of_a_finished_plan_shows_the_order_of_its_parts() -> None:
@@ -154,10 +159,10 @@ def test_no_list_of_a_finished_plan_shows_the_order_of_its_parts() -> None:
         for one, by in ((ann, "workEmailAddress1"), (ben, "workMobilePhone1"))
     ]
     inputs = desired(contact("ops/ann"), contact("ops/ben")), live(), recorded()
-    across = shared(*inputs, options=Options(), rules=RULES, salt=MOMENT.salt)
+    across = make_plan_context(*inputs, options=Options(), rules=RULES, salt=MOMENT.salt)
 
-    one = finished(across, merge(both), *inputs, target=TARGET, moment=MOMENT)
-    other = finished(across, merge(reversed(both)), *inputs, target=TARGET, moment=MOMENT)
+    one = finish_plan(across, merge_parts(both), *inputs, target=TARGET, moment=MOMENT)
+    other = finish_plan(across, merge_parts(reversed(both)), *inputs, target=TARGET, moment=MOMENT)
 
     assert encode_json(one) == encode_json(other)
 
@@ -167,7 +172,7 @@ def test_what_parts_count_is_added_up() -> None:
     one = ScopePlan(unchanged={"contacts in ops": 1}, owned={"contacts in ops": 0})
     two = ScopePlan(unchanged={"contacts in lab": 1, "contacts in ops": 2})
 
-    total = merge((one, two))
+    total = merge_parts((one, two))
 
     assert total.unchanged == {"contacts in ops": 3, "contacts in lab": 1}
     assert total.owned == {"contacts in ops": 0}

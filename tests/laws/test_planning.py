@@ -28,7 +28,7 @@ from reconciler.core.compare.match import match_entities
 from reconciler.core.compare.normalize import observe_entity
 from reconciler.core.planning.fingerprint import fingerprint, manifest_digest
 from reconciler.core.planning.plan import make_plan
-from reconciler.core.planning.records import record_of
+from reconciler.core.planning.records import make_record
 from reconciler.core.planning.select import Selection
 from reconciler.errors import ManifestError
 from reconciler.model.address import Address
@@ -101,7 +101,7 @@ def test_planning_against_what_is_already_there_gives_nothing(
         rows[ids[address]] = Row(address.kind, address.workspace, parent, body)
         seen = observe_entity(address.kind, address.workspace, ids[address], body, parent_id=parent)
         if is_recorded:
-            records[address] = record_of(entity, seen, salt=STORE_SALT, created=True)
+            records[address] = make_record(entity, seen, salt=STORE_SALT, created=True)
     scopes = frozenset(Scope(one.kind, one.workspace) for one in declared if one.kind != "device")
 
     plan = World(Desired(declared, scopes), rows, records, MARKED).plan()
@@ -367,7 +367,7 @@ def test_an_update_brings_what_is_declared_and_keeps_what_is_not(
     if past is not None:
         once = _entity(kind, past)
         shown = _seen(kind, answered(kind, make_create_body(once), {}))
-        known = record_of(once, shown, salt=STORE_SALT, created=True)
+        known = make_record(once, shown, salt=STORE_SALT, created=True)
     result = diff_entity(entity, _seen(kind, fresh), known, salts=SALTS, reactivate=data.draw(st.booleans()))
     change = Update(entity.address, "f:1", "A1", result.fields)
 
@@ -379,7 +379,7 @@ def test_an_update_brings_what_is_declared_and_keeps_what_is_not(
     assert {p: v for p, v in after.items() if p not in touched} == {
         p: v for p, v in before.items() if p not in touched
     }
-    kept = record_of(entity, _seen(kind, body), salt=STORE_SALT, created=True)
+    kept = make_record(entity, _seen(kind, body), salt=STORE_SALT, created=True)
     assert diff_entity(entity, _seen(kind, body), kept, salts=SALTS).fields == ()
 
 

@@ -16,9 +16,9 @@ from msgspec import structs
 from reconciler.core.compare.bodies import make_create_body, make_update_body
 from reconciler.core.compare.normalize import observe_entity
 from reconciler.core.declared.crosscheck import Declared, DeclaredEntities, renames, unique
-from reconciler.core.planning.leaving import forgotten_at_once
+from reconciler.core.planning.deletes import forgotten_at_once
 from reconciler.core.planning.plan import make_plan
-from reconciler.core.planning.records import record_of, refreshed
+from reconciler.core.planning.records import make_record, refresh_records
 from reconciler.core.rules import Rules
 from reconciler.core.text import trim_edges
 from reconciler.model.address import Address
@@ -133,7 +133,7 @@ class World:
         for address in (*plan.gone, *forgotten_at_once(plan)):
             self.records.pop(address, None)
         renamed = self.recorded
-        for kept in [*refreshed(plan, self.desired, self.live, renamed)]:
+        for kept in [*refresh_records(plan, self.desired, self.live, renamed)]:
             self.records[kept.address] = kept
 
     def carry_out(self, changes: Iterable[Change]) -> None:
@@ -157,7 +157,7 @@ class World:
             row = self.rows[remote_id]
             seen = observe_entity(row.kind, row.workspace, remote_id, row.body, parent_id=row.parent)
             before = self.records.get(change.address)
-            self.records[change.address] = record_of(
+            self.records[change.address] = make_record(
                 entity, seen, salt=STORE_SALT, before=before, created=created
             )
 
@@ -286,7 +286,7 @@ def history(draw: st.DrawFn, rows: dict[str, Row]) -> dict[Address, RecordedEnti
         fields = draw(device_fields() if row.kind == "device" else contact_fields(name, marked=False))
         entity = Entity(at(text), {} if row.kind == "resource" else fields, Place(""))
         seen = observe_entity(row.kind, row.workspace, remote_id, row.body, parent_id=row.parent)
-        kept = record_of(entity, seen, salt=STORE_SALT, created=True)
+        kept = make_record(entity, seen, salt=STORE_SALT, created=True)
         records.setdefault(entity.address, structs.replace(kept, protected=draw(st.booleans())))
     for name in draw(st.sets(st.sampled_from(NAMES), max_size=2)):
         address = at(f"contact/ops/{name}")

@@ -26,7 +26,7 @@ from msgspec import Struct
 from reconciler.core.compare.normalize import normalize_fields, observe_entity, redact_for_plan
 from reconciler.core.declared.resolve import Resolved, resolve
 from reconciler.core.planning.plan import make_plan
-from reconciler.core.planning.scopes import Moment
+from reconciler.core.planning.scopes import PlanMoment
 from reconciler.core.review.guard import guard
 from reconciler.core.rules import Rules
 from reconciler.errors import ManifestError, Problem
@@ -44,7 +44,7 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 CASES = sorted(folder.name for folder in GOLDEN.iterdir() if folder.is_dir())
 STACK = "ops-contacts"
 STORE_SALT = "salt of the store"
-MOMENT = Moment("salt of the plan", "2026-03-01T12:00:00+00:00", "2026-03-02T12:00:00+00:00")
+MOMENT = PlanMoment("salt of the plan", "2026-03-01T12:00:00+00:00", "2026-03-02T12:00:00+00:00")
 WORKSPACES = (Workspace("default", ""), Workspace("lab", "CD34"), Workspace("ops", "AB12"))
 # The same in every case, or a digest of all the rest.
 CONSTANT = {

@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.core.compare.diff import Salts
 from reconciler.core.compare.normalize import flatten_body, normalize_fields, redact_for_plan
-from reconciler.core.planning.order import wave
+from reconciler.core.planning.scopes import wave_of
 from reconciler.core.planning.select import Selection
 from reconciler.manifest.load import load_manifests
 from reconciler.model import address
@@ -80,10 +80,10 @@ def test_an_address_of_every_kind_is_parsed(kind: Kind) -> None:
 def test_parents_are_made_before_and_deleted_after_what_belongs_to_them(kind: Kind) -> None:
     if kind.parent:
         above, below = place_of(KINDS[kind.parent]), place_of(kind)
-        assert wave(Create(above, "", {})) < wave(Create(below, "", {}))
-        assert wave(Delete(below, "1", {})) < wave(Delete(above, "1", {}))
-    last = max(wave(Update(place_of(other), "", "1", ())) for other in KINDS.values())
-    assert last < wave(Delete(place_of(kind), "1", {}))
+        assert wave_of(Create(above, "", {})) < wave_of(Create(below, "", {}))
+        assert wave_of(Delete(below, "1", {})) < wave_of(Delete(above, "1", {}))
+    last = max(wave_of(Update(place_of(other), "", "1", ())) for other in KINDS.values())
+    assert last < wave_of(Delete(place_of(kind), "1", {}))
 
 
 @ROWS

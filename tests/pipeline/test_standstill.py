@@ -15,7 +15,7 @@ from msgspec import structs
 from pipeline.test_feed import COUNT, crowd, declared, edit
 from world import World
 
-from reconciler.core.planning.standstill import says_nothing
+from reconciler.core.planning.fingerprint import is_noop_plan
 from reconciler.model.plans import Consent, Options, Plan
 from reconciler.model.settings import Refresh
 from reconciler.pipeline import PlanResult
@@ -179,7 +179,7 @@ def test_a_plan_that_says_anything_is_not_kept(tmp_path: Path) -> None:
     for _ in range(3):
         world.clock.pass_s(60)
         planned = world.plan(made_of=MADE_OF)
-        assert not says_nothing(planned.plan)
+        assert not is_noop_plan(planned.plan)
         assert not found_again(planned)
 
 

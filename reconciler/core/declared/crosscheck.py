@@ -94,7 +94,7 @@ def required(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
     """Every field without which the service takes no such entity is there, defaults included.
 
     All but secrets that a read may show: whether one is needed depends on what is live
-    (core/planning/secrets_needed.py).
+    (core/planning/skips.py).
     """
     for one in group.values():
         kind = KINDS[one.document.kind]

@@ -1,1 +1,1 @@
-"""A plan is made: scopes, parts and their sum; what begins and ceases to be ours."""
+"""A plan is made: scopes and parts, what is deleted, moved or left alone, what is recorded."""

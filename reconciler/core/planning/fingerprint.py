@@ -1,13 +1,15 @@
-"""Digests: is what was approved still what would be done?"""
+"""Digests of manifests and plans: is what was approved still what would be done?"""
 
 import hashlib
+from collections.abc import Iterable
 
 from msgspec import UNSET, structs
 
 from reconciler.core.compare.normalize import normalize_fields, redact_for_plan
+from reconciler.core.planning.scopes import PlanMoment
 from reconciler.model.encoding import encode_json_pieces
-from reconciler.model.plans import Change, Delete, Plan
-from reconciler.model.snapshots import Desired
+from reconciler.model.plans import Change, Delete, Options, Plan
+from reconciler.model.snapshots import Desired, Read
 
 
 def manifest_digest(desired: Desired, salt: str) -> str:
@@ -28,15 +30,15 @@ def manifest_digest(desired: Desired, salt: str) -> str:
     # A scope counts though it is empty: `contacts: {}` and no `contacts:` are two wishes (S1). Sorted: a set
     # has another order in the next process (law 3).
     scopes = sorted(str(scope) for scope in desired.scopes)
-    return _digest((salt, entities, scopes, sorted(desired.removed)))
+    return _digest_value((salt, entities, scopes, sorted(desired.removed)))
 
 
 def fingerprint(plan: Plan) -> str:
     """Return the digest of what the plan would do, and to what, before-values included (rule A1)."""
-    changes = tuple(placeless(change) for change in plan.changes)
+    changes = tuple(without_place(change) for change in plan.changes)
     # Only what is done. What a plan tells beside it (notices, skips, counts) is compared with a saved plan
     # too, but after this and by itself (`why_stale`): the refusal then says which of the two it was.
-    return _digest(
+    return _digest_value(
         (
             plan.version,
             plan.target,
@@ -54,13 +56,68 @@ def fingerprint(plan: Plan) -> str:
     )
 
 
-def placeless(change: Change) -> Change:
+def without_place(change: Change) -> Change:
     """Return the change without its place: a line added above an entry changes nothing that is done."""
     return change if isinstance(change, Delete) else structs.replace(change, place="")
 
 
-def _digest(value: object) -> str:
+def _digest_value(value: object) -> str:
     made = hashlib.sha256()
     for piece in encode_json_pieces(value):  # of 100,000 changes, the text as one has 50 MB
         made.update(piece)
     return made.hexdigest()
+
+
+# --- No-op plans: reused while their inputs are unchanged -----------------------------------------
+#
+# Whether the inputs are unchanged is decided in engine/plan_cache.py, and of a list of the service in
+# core/feed.py.
+
+
+# What every plan tells: of what, from what, when, how it was read, and the counts. All else says something, a
+# field that plans get later too; a directory that answered is such, for nobody knows that it would again.
+_FIELDS_OF_EVERY_PLAN = frozenset(
+    (
+        *(
+            "target",
+            "options",
+            "manifest_digest",
+            "salt",
+            "created_at",
+            "expires_at",
+            "fingerprint",
+            "version",
+        ),
+        *("reads", "unchanged", "outside", "unmanaged", "owned"),
+    )
+)
+
+
+def is_noop_plan(plan: Plan) -> bool:
+    """Whether a plan changes nothing, records nothing and has no notices: only counts and how it was read.
+
+    Only for a run without options: the counts leave out what is not selected.
+    """
+    said = (getattr(plan, name) for name in plan.__struct_fields__ if name not in _FIELDS_OF_EVERY_PLAN)
+    return not any(said) and plan.options == Options()
+
+
+def repeat_noop_plan(plan: Plan, desired: Desired, moment: PlanMoment) -> Plan:
+    """Return what `make_plan` would return at this moment for the inputs of `plan`.
+
+    `plan` is a no-op plan, and each of its lists is as it was by the first page of its changes.
+    """
+    again = structs.replace(
+        plan,
+        manifest_digest=manifest_digest(desired, moment.salt),
+        salt=moment.salt,
+        reads=tuple(_repeated_reads(plan.reads)),
+        created_at=moment.now,
+        expires_at=moment.expires,
+        fingerprint="",
+    )
+    return structs.replace(again, fingerprint=fingerprint(again))
+
+
+def _repeated_reads(before: Iterable[Read]) -> Iterable[Read]:
+    return (structs.replace(one, calls=1, avoided=one.calls + one.avoided - 1) for one in before)

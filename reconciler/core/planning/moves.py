@@ -1,7 +1,7 @@
 """A create and a delete of one person: a move to another workspace, which loses what others wrote of her.
 
     Create + Delete with the same identity --find_moves--> Move: which live fields nobody declared
-    meta.carryOver: true of the new entry  --carry_over--> the create sends these fields too
+    meta.carryOver: true of the new entry  --carry_over_fields--> the create sends these fields too
 
 The delete waits for the create, and is left out where that did not succeed (applying/session.py). Decisions
 over a plan's changes; whether a loss is allowed is decided by the guard (G8).
@@ -33,18 +33,18 @@ def find_moves(changes: Sequence[Change], rules: Rules) -> tuple[Move, ...]:
     """
     deletes = _deletes_by_identity(changes, rules)
     found, taken = [], set[Address]()
-    for change in sorted(_creates(changes), key=lambda one: one.address):
+    for change in sorted(_top_creates(changes), key=lambda one: one.address):
         for key in rules.keys(change.address.kind):
             value = identity_of(key, change.fields)
             gone = deletes.get((change.address.kind, key, value)) if value is not None else None
             if gone is not None and gone.address not in taken:
                 taken.add(gone.address)
-                found.append(_move(change, gone, changes))
+                found.append(_make_move(change, gone, changes))
                 break
     return tuple(found)
 
 
-def carry_over(
+def carry_over_fields(
     changes: Iterable[Change], moves: Iterable[Move], entities: Mapping[Address, Entity]
 ) -> Iterator[Change]:
     """Yield the changes; a create whose entry says `meta.carryOver` sends what would be lost of the live one.
@@ -64,7 +64,7 @@ def carry_over(
         yield structs.replace(change, fields=fields, carried=carried or UNSET)
 
 
-def with_carried(entity: Entity, change: Create) -> Entity:
+def add_carried_fields(entity: Entity, change: Create) -> Entity:
     """Return the entity as it is sent: with what the create carries over, which is not ours."""
     paths = change.carried or ()
     if not paths:
@@ -88,7 +88,7 @@ def move_notices(moves: Iterable[Move] | UnsetType) -> Iterator[Notice]:
         yield Notice("move", str(one.after), what, step)
 
 
-def _creates(changes: Iterable[Change]) -> Iterator[Create]:
+def _top_creates(changes: Iterable[Change]) -> Iterator[Create]:
     # What is nested goes with its parent; whoever moves a device moves its contact.
     return (one for one in changes if isinstance(one, Create) and one.address.above is None)
 
@@ -107,7 +107,7 @@ def _deletes_by_identity(
     return found
 
 
-def _move(change: Create, gone: Delete, changes: Iterable[Change]) -> Move:
+def _make_move(change: Create, gone: Delete, changes: Iterable[Change]) -> Move:
     kind = KINDS[change.address.kind]
     lost = tuple(
         path

@@ -1,20 +1,43 @@
-"""What is remembered of an entity: what was sent, what the service then showed, and how long that holds."""
+"""Records: what is remembered of an entity (what was sent, what the service showed), and the baseline."""
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 
-from msgspec import structs
+from msgspec import UNSET, UnsetType, structs
 
 from reconciler.core.compare.diff import is_ignored_path
 from reconciler.core.compare.normalize import digest_for_store, normalize_fields, reliable_modified
 from reconciler.core.compare.readback import reads_back_as
+from reconciler.core.planning.scopes import PlanContext, ScopePlan
 from reconciler.core.planning.select import Selection
+from reconciler.errors import InputError
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields, Scalar
-from reconciler.model.plans import Plan, RecordChange, RecordChangeKind
-from reconciler.model.snapshots import Desired, Entity, Live, LiveEntity, Recorded, RecordedEntity
+from reconciler.model.notices import Notice
+from reconciler.model.plans import (
+    SECRET_NEEDED,
+    Adoption,
+    Create,
+    Elsewhere,
+    Plan,
+    RecordChange,
+    RecordChangeKind,
+    Target,
+    Update,
+    action_of,
+)
+from reconciler.model.snapshots import (
+    Desired,
+    ElsewhereRecords,
+    Entity,
+    Live,
+    LiveEntity,
+    Recorded,
+    RecordedEntity,
+)
 
 
-def record_of(
+def make_record(
     entity: Entity, row: LiveEntity, *, salt: str, before: RecordedEntity | None = None, created: bool = False
 ) -> RecordedEntity:
     """Return what to remember of `row`, which now is as `entity` declares.
@@ -48,7 +71,9 @@ def record_of(
 earlier_max = 20
 
 
-def traced(record: RecordedEntity, before: RecordedEntity | None, *, adopted: str = "") -> RecordedEntity:
+def trace_origin(
+    record: RecordedEntity, before: RecordedEntity | None, *, adopted: str = ""
+) -> RecordedEntity:
     """Return the record with what is known of where its entity came from.
 
     `before` is what was recorded under its address, `adopted` when the entity was adopted, "" where we made
@@ -66,7 +91,7 @@ def traced(record: RecordedEntity, before: RecordedEntity | None, *, adopted: st
     return structs.replace(record, adopted="" if ours else adopted, earlier=earlier)
 
 
-def proven(
+def keep_proven(
     record: RecordedEntity,
     before: RecordedEntity | None,
     *,
@@ -105,7 +130,7 @@ def _put_back(now: dict[str, Scalar], before: Fields, path: str) -> None:
         now[path] = before[path]
 
 
-def refreshed(plan: Plan, desired: Desired, live: Live, recorded: Recorded) -> Iterator[RecordedEntity]:
+def refresh_records(plan: Plan, desired: Desired, live: Live, recorded: Recorded) -> Iterator[RecordedEntity]:
     """Yield the records that change though nothing is written to the service.
 
     Adoptions, renames, protection, fields that left the manifest, times of change that may now be
@@ -118,7 +143,7 @@ def refreshed(plan: Plan, desired: Desired, live: Live, recorded: Recorded) -> I
     renamed = {new: recorded.entities[old] for old, new in plan.renames.items() if old in recorded.entities}
     held = {**recorded.entities, **renamed}
     adopted = {one.address: one.remote_id for one in plan.adoptions}
-    settled = _settled(plan)
+    settled = _addresses_not_kept(plan)
     selection = Selection(plan.options.only, plan.options.excluded)
     for address, entity in desired.entities.items():
         # A change that was not selected is still to be made: its record must not say that it was sent.
@@ -130,23 +155,25 @@ def refreshed(plan: Plan, desired: Desired, live: Live, recorded: Recorded) -> I
         remote_id = adopted.get(address) or (before.remote_id if before else "")
         row = rows.get((address.kind, address.workspace, remote_id))
         if row is not None:
-            record = record_of(entity, row, salt=recorded.salt, before=before)
+            record = make_record(entity, row, salt=recorded.salt, before=before)
             if plan.options.adopt:
                 # What differs was not sent by us: the next plan has to show it as declared (D2).
-                record = proven(record, before)
-            record = traced(record, before, adopted=plan.created_at)
+                record = keep_proven(record, before)
+            record = trace_origin(record, before, adopted=plan.created_at)
             # Or the second apply would write to the store, if not to the service (D5).
             if record != before:
                 yield record
 
 
-def to_keep(entity: Entity, row: LiveEntity, before: RecordedEntity, salt: str) -> Iterator[RecordChange]:
+def record_changes(
+    entity: Entity, row: LiveEntity, before: RecordedEntity, salt: str
+) -> Iterator[RecordChange]:
     """Yield what changes in the record of an entity that is live as declared, and decides later plans.
 
     That is protection, and which fields are ours with which value. A time of change, and what the service
     shows of a value that did not change, are refreshed on the way and are no work of their own.
     """
-    record = record_of(entity, row, salt=salt, before=before)
+    record = make_record(entity, row, salt=salt, before=before)
     # X2: protection that is not recorded ends with its entry, so it is worth an apply.
     if record.protected != before.protected:
         word: RecordChangeKind = "protected" if record.protected else "no longer protected"
@@ -157,10 +184,136 @@ def to_keep(entity: Entity, row: LiveEntity, before: RecordedEntity, salt: str) 
         yield RecordChange(record.address, "fields", moved)
 
 
-def _settled(plan: Plan) -> set[Address]:
+def _addresses_not_kept(plan: Plan) -> set[Address]:
     # What is ambiguous or not ours is not acted on, in the store neither (M3). These two reasons are no such
     # thing: a disabled device goes on being told (D4), what was taken over is shown once and forgotten (D2).
     left_alone = {skip.address for skip in plan.skips if skip.reason not in {"disabled", "taken over"}}
     # A change is recorded by its own step: a crash between record and call must not leave a record of what
     # never was.
     return left_alone | {change.address for change in plan.changes}
+
+
+# --- Plans that only adopt (`reconciler adopt`) ---------------------------------------------------
+#
+# What is declared, live and not ours becomes ours as it is.
+#
+# Nothing is written to the service. What differs is left for an apply, and so is every other change.
+
+
+def keep_only_adoptions(total: ScopePlan) -> ScopePlan:
+    """Return the parts without what is not an adoption; an update that adopts becomes one, unwritten."""
+    differing = (one for one in total.changes if isinstance(one, Update) and one.adopts)
+    adopted = (Adoption(one.address, one.remote_id, one.adopts, one.parent_id) for one in differing)
+    return structs.replace(
+        total,
+        changes=(),
+        adoptions=(*total.adoptions, *adopted),
+        # What a create lacks is said by the plan that would make it.
+        skips=tuple(one for one in total.skips if one.reason not in SECRET_NEEDED),
+        gone=(),
+        records=(),
+        renames=(),
+    )
+
+
+def count_postponed(total: ScopePlan) -> dict[str, int]:
+    """Return how many changes are left for an apply, by action; those that an adoption does not make too."""
+    return dict(sorted(Counter(map(action_of, total.changes)).items()))
+
+
+# --- The baseline: of which workspaces there are records, and from which address of the service ---
+#
+#     nothing recorded and nothing applied  --> nothing to compare with: drift says so (unapplied)
+#     another alias than before             --> the records go with the workspace's id; said (alias_notices)
+#     recorded at another address           --> nobody's until a person says that it is the same service
+#
+# Decisions over values. Reading the store is store/database.py; taking records over is engine/rehoming.py.
+
+
+SAME_SERVICE = "--same-service"
+
+
+def find_unapplied(across: PlanContext, desired: Desired, recorded: Recorded) -> tuple[str, ...] | UnsetType:
+    """Return the workspaces with declared entities that this store has neither applied nor any record of.
+
+    Of what is selected. UNSET where there are none.
+    """
+    new = recorded.unapplied
+    concerned = (one for one in desired.entities.values() if one.address.workspace in new) if new else ()
+    return tuple(sorted({one.address.workspace for one in concerned if across.selects(one)})) or UNSET
+
+
+def alias_notices(recorded: Recorded) -> Iterator[Notice]:
+    """Yield one notice for each workspace whose alias is spelt anew, until an apply has written it down."""
+    for workspace_id, moved in sorted(recorded.aliases.items()):
+        records = "1 record goes" if moved.records == 1 else f"{moved.records:,} records go"
+        where = f"id {workspace_id}" if workspace_id else "the default one"
+        what = (
+            f"it was {moved.before} at the last apply and has another alias now; it is the same workspace "
+            f"({where}), so its {records} with it."
+        )
+        step = "nothing, if the alias was spelt anew; if another workspace is meant, correct its id or name"
+        yield Notice("workspace", moved.now, what, step)
+
+
+def find_elsewhere(recorded: Recorded, live: Live, total: ScopePlan) -> tuple[Elsewhere, ...] | UnsetType:
+    """Return what was recorded for this stack at other addresses and is not recorded here.
+
+    Where anything is recorded here, only where ids of the service tell that it is the same one: a stack may
+    have several services. UNSET where there is nothing.
+    """
+    if not recorded.elsewhere:
+        return UNSET
+    ours = {one.remote_id for one in recorded.entities.values()}
+    seen = ours | {row.remote_id for rows in live.entities.values() for row in rows}
+    made = {one.address for one in total.changes if isinstance(one, Create)}
+    adopted = {one.remote_id for one in total.changes if isinstance(one, Update) and one.adopts}
+    adopted |= {one.remote_id for one in total.adoptions}
+    found = (_records_left(one, ours, seen, made, adopted) for one in recorded.elsewhere)
+    left = tuple(one for one in found if one.records and (one.alike or not recorded.entities))
+    return tuple(sorted(left, key=lambda one: one.origin)) or UNSET
+
+
+def _records_left(
+    one: ElsewhereRecords, ours: set[str], seen: set[str], made: set[Address], adopted: set[str]
+) -> Elsewhere:
+    left = {address: remote_id for address, remote_id in one.ids.items() if remote_id not in ours}
+    alike = len(set(one.ids.values()) & seen)
+    claimed = sum(1 for address, remote_id in left.items() if address in made or remote_id in adopted)
+    return Elsewhere(one.origin, len(left), alike, claimed)
+
+
+def choose_origin(recorded: Recorded, *, stack: str) -> str:
+    """Return the address from which `--same-service` takes records over; "" where nothing is left to take.
+
+    Raises InputError where several addresses may be meant: only one of them can be this service.
+    """
+    ours = {one.remote_id for one in recorded.entities.values()}
+    left = [one for one in recorded.elsewhere if not ours.issuperset(one.ids.values())]
+    alike = [one for one in left if not ours.isdisjoint(one.ids.values())]
+    found = alike if len(alike) == 1 else left
+    if len(found) > 1:
+        where = ", ".join(f"{one.origin} ({len(one.ids):,})" for one in found)
+        raise InputError(
+            f"{SAME_SERVICE}: stack {stack} has records at several other addresses: {where}.",
+            next="set service.base_url to one of the others that is this service too, and take the rest over "
+            f"there first ({SAME_SERVICE}), or keep one store for each service",
+        )
+    return found[0].origin if found else ""
+
+
+def elsewhere_notices(found: tuple[Elsewhere, ...] | UnsetType, target: Target) -> Iterator[Notice]:
+    """Yield one notice for each address at which records of this stack were left."""
+    for one in found or ():
+        records = "1 entity is" if one.records == 1 else f"{one.records:,} entities are"
+        known = f", and {one.alike:,} of its ids are live here" if one.alike else ""
+        what = (
+            f"{records} recorded as ours at {one.origin}, and service.base_url says {target.origin} "
+            f"now{known}. "
+            "Nobody is deleted by those records."
+        )
+        step = (
+            f"if it is the same service: reconciler apply {SAME_SERVICE} (the records come with it); "
+            "if it is another one, nothing"
+        )
+        yield Notice("origin", one.origin, what, step)

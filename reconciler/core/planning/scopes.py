@@ -1,13 +1,15 @@
 """The inputs of a plan, split into groups that are planned one by one, and what all groups share.
 
-    Desired, Live, Recorded --split--> one Group a scope, the devices of its contacts below it
-                            --shared-> Shared: computed once, so that no group has to know another
+    Desired, Live, Recorded --split_into_groups-> one Group a scope, the devices of its contacts below it
+                            --make_plan_context-> PlanContext: computed once, so that no group needs another
+    ScopePlan, ScopePlan... --merge_parts-------> their sum; the order of parts never shows
 
-Inputs and small questions about them only; what is planned is decided in plan.py, orphans.py, duplicates.py.
+Inputs, small questions about them, and the form of the result; what is planned is decided in plan.py and
+deletes.py.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from msgspec import Struct, structs
 
@@ -20,8 +22,9 @@ from reconciler.core.rules import Rules
 from reconciler.core.text import trim_edges
 from reconciler.model.address import ENTITY_NAME, Address, make_address
 from reconciler.model.documents import Place
-from reconciler.model.kinds import KINDS, child_kinds
-from reconciler.model.plans import Options
+from reconciler.model.kinds import KINDS, cache_by_kinds, child_kinds
+from reconciler.model.notices import Notice
+from reconciler.model.plans import Adoption, Change, Delete, Options, RecordChange, Skip
 from reconciler.model.snapshots import (
     ContradictedId,
     Desired,
@@ -36,7 +39,7 @@ from reconciler.model.snapshots import (
 V = TypeVar("V")
 
 
-class Moment(Struct, frozen=True):
+class PlanMoment(Struct, frozen=True):
     """What a plan gets from outside: a salt for its masks, and its time and end (ISO 8601, UTC)."""
 
     salt: str
@@ -44,7 +47,7 @@ class Moment(Struct, frozen=True):
     expires: str = ""
 
 
-class Shared(Struct, frozen=True):
+class PlanContext(Struct, frozen=True):
     """What every group is planned with. `tokens` are the declared devices by their masked push tokens."""
 
     options: Options
@@ -77,7 +80,7 @@ class Shared(Struct, frozen=True):
         return not self.unread.isdisjoint({scope, Scope(KINDS[scope.kind].parent, scope.workspace)})
 
 
-class Below(Struct, frozen=True):
+class DeviceGroups(Struct, frozen=True):
     """The devices of a scope's contacts: declared and recorded by the contact, live by the contact's id."""
 
     entities: Mapping[Address | None, Mapping[Address, Entity]] = {}
@@ -98,12 +101,12 @@ class Group(Struct, frozen=True, gc=False):
     rows: Sequence[LiveEntity]
     records: Mapping[Address, RecordedEntity]
     total: int
-    below: Below = Below()
+    below: DeviceGroups = DeviceGroups()
     moved: Mapping[Address, Address] = {}
     contradicted: Mapping[str, ContradictedId] = {}
 
 
-class Matched(Struct, frozen=True, gc=False):
+class MatchedGroup(Struct, frozen=True, gc=False):
     """A group, and which live entities its declared ones are.
 
     `former` are the names before renames. `marked` is what only our mark tells to be ours, by the address in
@@ -117,11 +120,11 @@ class Matched(Struct, frozen=True, gc=False):
     held: frozenset[str]
 
 
-def shared(
+def make_plan_context(
     desired: Desired, live: Live, recorded: Recorded, *, options: Options, rules: Rules, salt: str
-) -> Shared:
+) -> PlanContext:
     """Return what has to be known across scopes before any of them is planned."""
-    return Shared(
+    return PlanContext(
         options,
         rules,
         Salts(store=recorded.salt, plan=salt),
@@ -129,21 +132,21 @@ def shared(
         frozenset(read.scope for read in live.reads if not read.complete),
         recorded.doubts,
         recorded.under_way,
-        _tokens(desired, recorded.salt),
+        _declared_tokens(desired, recorded.salt),
         # Who is declared stays, whatever else is said of it (M5): forgotten, it would be adopted again.
         {one: place for one, place in desired.removed.items() if one not in desired.entities},
     )
 
 
-def split(desired: Desired, live: Live, recorded: Recorded) -> Iterator[Group]:
+def split_into_groups(desired: Desired, live: Live, recorded: Recorded) -> Iterator[Group]:
     """Yield the group of every scope that some manifest speaks of (rule S1)."""
-    entities, records = _by_contact(desired.entities), _by_contact(recorded.entities)
+    entities, records = _group_by_contact(desired.entities), _group_by_contact(recorded.entities)
     for scope in sorted(desired.scopes):
-        below = Below()
+        below = DeviceGroups()
         for kind in child_kinds(scope.kind):
             child = Scope(kind.name, scope.workspace)
-            rows = _by_parent(live.entities.get(child, ()))
-            below = Below(entities.get(child, {}), records.get(child, {}), rows)
+            rows = _group_by_parent(live.entities.get(child, ()))
+            below = DeviceGroups(entities.get(child, {}), records.get(child, {}), rows)
         known, there = records.get(scope, {}).get(None, {}), live.entities.get(scope, ())
         told = max((read.total for read in live.reads if read.scope == scope), default=0)
         total = max(told, len(there))
@@ -152,7 +155,7 @@ def split(desired: Desired, live: Live, recorded: Recorded) -> Iterator[Group]:
         yield Group(scope, declared, there, known, total, below, contradicted=doubtful)
 
 
-def devices_of(group: Group, address: Address, row: LiveEntity | None, old: Address | None) -> Group:
+def device_group(group: Group, address: Address, row: LiveEntity | None, old: Address | None) -> Group:
     """Return the group of the devices of one contact. `old` is the address that it was renamed from."""
     below = group.below
     records = dict(below.records.get(address, {}))
@@ -167,7 +170,7 @@ def devices_of(group: Group, address: Address, row: LiveEntity | None, old: Addr
     return Group(scope, below.entities.get(address, {}), rows, records, len(rows), moved=moved)
 
 
-def marked_rows(rules: Rules, group: Group, held: Collection[str]) -> dict[Address, list[LiveEntity]]:
+def find_marked_rows(rules: Rules, group: Group, held: Collection[str]) -> dict[Address, list[LiveEntity]]:
     """Return what only our mark tells to be ours and nobody declares, by the address in the mark (X5)."""
     marked: dict[Address, list[LiveEntity]] = {}
     path = rules.mark_of(group.scope.kind)
@@ -181,7 +184,7 @@ def marked_rows(rules: Rules, group: Group, held: Collection[str]) -> dict[Addre
     return marked
 
 
-def _by_contact(values: Mapping[Address, V]) -> dict[Scope, dict[Address | None, dict[Address, V]]]:
+def _group_by_contact(values: Mapping[Address, V]) -> dict[Scope, dict[Address | None, dict[Address, V]]]:
     groups: dict[Scope, dict[Address | None, dict[Address, V]]] = {}
     for address in sorted(values):
         contacts = groups.setdefault(Scope.of(address), {})
@@ -189,14 +192,14 @@ def _by_contact(values: Mapping[Address, V]) -> dict[Scope, dict[Address | None,
     return groups
 
 
-def _by_parent(rows: Sequence[LiveEntity]) -> dict[str, list[LiveEntity]]:
+def _group_by_parent(rows: Sequence[LiveEntity]) -> dict[str, list[LiveEntity]]:
     groups: dict[str, list[LiveEntity]] = {}
     for row in rows:
         groups.setdefault(row.parent_id, []).append(row)
     return groups
 
 
-def _tokens(desired: Desired, salt: str) -> dict[object, Address]:
+def _declared_tokens(desired: Desired, salt: str) -> dict[object, Address]:
     """Return the declared devices by the masks that a record would hold of their push tokens."""
     found: dict[object, Address] = {}
     for address in sorted(desired.entities):
@@ -204,3 +207,89 @@ def _tokens(desired: Desired, salt: str) -> dict[object, Address]:
         if address.kind == "device" and token:
             found.setdefault(mask_secret(identity_key("pushToken", token), salt), address)
     return found
+
+
+# --- Waves: what may run together, and what has to wait for it ------------------------------------
+#
+# Creates and updates in the order of the kinds' waves: parents before children
+# deletes the other way round, after all else
+
+
+@cache_by_kinds
+def _last_wave() -> int:
+    # One more than twice the last wave, so that deletes count down after everything that is made: what goes
+    # away last can be looked at longest (A5; tests/core/test_order.py).
+    return 2 * max(kind.wave for kind in KINDS.values()) + 1
+
+
+def wave_of(change: Change) -> int:
+    """Return the number of the wave that a change belongs to (planning rule A5)."""
+    number = KINDS[change.address.kind].wave
+    return _last_wave() - number if isinstance(change, Delete) else number
+
+
+def order_changes(changes: Iterable[Change]) -> tuple[Change, ...]:
+    """Return the changes by wave, then by address: the order in which a plan holds them."""
+    # Ties by address: the same changes are the same bytes, however they were found (law 3).
+    return tuple(sorted(changes, key=lambda change: (wave_of(change), change.address)))
+
+
+def split_into_waves(changes: Iterable[Change]) -> tuple[tuple[Change, ...], ...]:
+    """Return the non-empty waves in order; inside a wave nothing depends on anything."""
+    groups: dict[int, list[Change]] = {}
+    for change in order_changes(changes):
+        groups.setdefault(wave_of(change), []).append(change)
+    return tuple(tuple(group) for group in groups.values())
+
+
+# --- Parts: a plan is the sum of the plans of its parts -------------------------------------------
+#
+#     (a + b) + c = a + (b + c),  nothing + a = a,  and `finish_plan` sorts, so that no order of parts shows
+#
+# So a part may be planned anywhere, knowing no other. Not here: what goes into a part
+# (core/planning/plan.py).
+
+
+Counts = Mapping[str, int]  # by scope as text; a 0 says that it was counted
+
+
+class ScopePlan(Struct, frozen=True, gc=False):
+    """The plan of one scope, or of a part of it; the fields are those of Plan, in any order.
+
+    `owned` are the entities that are ours though nothing is recorded of them. `contested` are groups of
+    declared addresses that are one live entity (rule M4): with any of them there is no plan.
+    """
+
+    changes: tuple[Change, ...] = ()
+    adoptions: tuple[Adoption, ...] = ()
+    skips: tuple[Skip, ...] = ()
+    gone: tuple[Address, ...] = ()
+    records: tuple[RecordChange, ...] = ()
+    renames: tuple[tuple[Address, Address], ...] = ()
+    notices: tuple[Notice, ...] = ()
+    contested: tuple[tuple[Address, ...], ...] = ()
+    unchanged: Counts = {}
+    outside: Counts = {}
+    unmanaged: Counts = {}
+    owned: Counts = {}
+
+
+EMPTY_PART = ScopePlan()
+# By the types of the fields, so that one that is added later cannot be left out of the sum.
+_LISTS = tuple(name for name, value in structs.asdict(EMPTY_PART).items() if isinstance(value, tuple))
+_COUNTS = tuple(name for name in structs.asdict(EMPTY_PART) if name not in _LISTS)
+
+
+def merge_parts(parts: Iterable[ScopePlan]) -> ScopePlan:
+    """Return the sum of the parts: what they list one after the other, and what they count added up."""
+    lists: dict[str, list[Any]] = {name: [] for name in _LISTS}
+    counts: dict[str, dict[str, int]] = {name: {} for name in _COUNTS}
+    for part in parts:
+        for name, values in lists.items():
+            values.extend(getattr(part, name))
+        # No Counter: its `+` drops every 0, and a 0 says that a scope was counted.
+        for name, total in counts.items():
+            for scope, number in getattr(part, name).items():
+                total[scope] = total.get(scope, 0) + number
+    fields: dict[str, Any] = {**{name: tuple(values) for name, values in lists.items()}, **counts}
+    return ScopePlan(**fields)

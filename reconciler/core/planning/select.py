@@ -30,41 +30,45 @@ class Selection(Struct, frozen=True):
 
     def selects(self, address: Address, tags: Tags) -> bool:
         """Whether the run is about this address. `tags` are empty for what is no longer declared."""
-        wanted = not self.only or any(_fits(text, address, tags) for text in self.only)
+        wanted = not self.only or any(_matches_selector(text, address, tags) for text in self.only)
         # Exceptions win (docs/planning.md, Selection): who holds something back has to be able to rely on it.
-        return wanted and not any(_fits(text, address, tags) for text in self.excluded)
+        return wanted and not any(_matches_selector(text, address, tags) for text in self.excluded)
 
 
-def check(selection: Selection, addresses: Mapping[Address, Tags]) -> None:
+def check_selection(selection: Selection, addresses: Mapping[Address, Tags]) -> None:
     """Raise UnknownAddress for the first selector that names nothing in `addresses`.
 
     A selector with a typing mistake would otherwise select nothing, or exclude nothing, without a word.
     """
     for text in (*selection.only, *selection.excluded):
-        if _form(text) is None:
+        if _selector_form(text) is None:
             otherwise = "write an address, a glob (contact/ops/*), kind:device, workspace:ops or tag:team=sre"
             raise UnknownAddress(
                 f"{text!r} is not a selector.",
-                next=did_you_mean(_topic(text), text, _selectors(text, addresses), otherwise),
+                next=did_you_mean(
+                    _suggestion_topic(text), text, _possible_selectors(text, addresses), otherwise
+                ),
             )
-        if not any(_fits(text, address, tags) for address, tags in addresses.items()):
+        if not any(_matches_selector(text, address, tags) for address, tags in addresses.items()):
             otherwise = "compare it with the addresses that `reconciler plan --full` shows"
             raise UnknownAddress(
                 f"{text!r} selects nothing that is declared or recorded.",
-                next=did_you_mean(_topic(text), text, _selectors(text, addresses), otherwise),
+                next=did_you_mean(
+                    _suggestion_topic(text), text, _possible_selectors(text, addresses), otherwise
+                ),
             )
 
 
-def concerns(selection: Selection, kind: str, workspace: str) -> bool:
+def may_select(selection: Selection, kind: str, workspace: str) -> bool:
     """Whether anything of a kind and workspace may be selected; true where that is not certain."""
     if any(one in (f"kind:{kind}", f"workspace:{workspace}") for one in selection.excluded):
         return False
-    return not selection.only or any(_may_fit(text, kind, workspace) for text in selection.only)
+    return not selection.only or any(_may_match(text, kind, workspace) for text in selection.only)
 
 
-def _may_fit(text: str, kind: str, workspace: str) -> bool:
+def _may_match(text: str, kind: str, workspace: str) -> bool:
     _, _, rest = text.partition(":")
-    match _form(text):
+    match _selector_form(text):
         case "kind":
             return rest == kind
         case "workspace":
@@ -77,11 +81,11 @@ def _may_fit(text: str, kind: str, workspace: str) -> bool:
             return form == "tag"
 
 
-def focus(selection: Selection, desired: Desired, recorded: Recorded) -> tuple[Desired, Recorded]:
+def narrow_snapshots(selection: Selection, desired: Desired, recorded: Recorded) -> tuple[Desired, Recorded]:
     """Return the part of both that has to be read for this selection: what it takes, and contacts above."""
     if not (selection.only or selection.excluded):
         return desired, recorded
-    chosen = {a for a, tags in known(desired, recorded).items() if selection.selects(a, tags)}
+    chosen = {a for a, tags in list_addresses(desired, recorded).items() if selection.selects(a, tags)}
     # No list of devices is known: they are read from the document of their contact (docs/service.md,
     # devices).
     chosen |= {address.above for address in chosen if address.above}
@@ -95,7 +99,7 @@ def focus(selection: Selection, desired: Desired, recorded: Recorded) -> tuple[D
     )
 
 
-def known(desired: Desired, recorded: Recorded) -> dict[Address, Tags]:
+def list_addresses(desired: Desired, recorded: Recorded) -> dict[Address, Tags]:
     """Return every address that is declared, removed or recorded; with its tags where it is declared."""
     nothing: Tags = {}
     # No tags for what left the manifest, so that a tag never selects a delete (docs/planning.md, Selection).
@@ -106,7 +110,7 @@ def known(desired: Desired, recorded: Recorded) -> dict[Address, Tags]:
     }
 
 
-def _selectors(wrong: str, addresses: Mapping[Address, Tags]) -> set[str]:
+def _possible_selectors(wrong: str, addresses: Mapping[Address, Tags]) -> set[str]:
     """Return the selectors of the form of a wrong one that would select something."""
     head, colon, _ = wrong.partition(":")
     if colon and head == "tag":
@@ -116,11 +120,11 @@ def _selectors(wrong: str, addresses: Mapping[Address, Tags]) -> set[str]:
     return set(map(str, addresses))
 
 
-def _topic(wrong: str) -> str:
+def _suggestion_topic(wrong: str) -> str:
     return "kind" if wrong.startswith("kind:") else "entity"
 
 
-def _form(text: str) -> str | None:
+def _selector_form(text: str) -> str | None:
     head, colon, rest = text.partition(":")
     # A word that begins no address is a mistake in typing: as an exception it would hold nothing back.
     if not colon:
@@ -130,9 +134,9 @@ def _form(text: str) -> str | None:
     return head if rest and head in {"kind", "workspace"} else None
 
 
-def _fits(text: str, address: Address, tags: Tags) -> bool:
+def _matches_selector(text: str, address: Address, tags: Tags) -> bool:
     _, _, rest = text.partition(":")
-    match _form(text):
+    match _selector_form(text):
         case "kind":
             return address.kind == rest
         case "workspace":

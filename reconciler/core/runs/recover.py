@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct, structs
 
-from reconciler.core.planning.fingerprint import fingerprint, placeless
+from reconciler.core.planning.fingerprint import fingerprint, without_place
 from reconciler.model.address import Address
 from reconciler.model.notices import Notice
 from reconciler.model.plans import Change, Consent, Create, Plan
@@ -113,8 +113,10 @@ def remaining_changes(old: Plan, fresh: Plan) -> Remaining:
     would have to be made beyond the old plan is beyond it too.
     """
     # The whole change, values before it included: somebody agreed to that, and nobody to another one (A9).
-    held = {change.address: placeless(change) for change in old.changes}
-    outside = {change.address for change in fresh.changes if held.get(change.address) != placeless(change)}
+    held = {change.address: without_place(change) for change in old.changes}
+    outside = {
+        change.address for change in fresh.changes if held.get(change.address) != without_place(change)
+    }
     # What belongs to one of these would be sent below an id that there is not.
     homeless = {one.address for one in fresh.changes if isinstance(one, Create) and one.address in outside}
     outside |= {change.address for change in fresh.changes if change.address.above in homeless}

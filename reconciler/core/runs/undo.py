@@ -24,9 +24,7 @@ from msgspec import UNSET, Struct, UnsetType, structs
 from reconciler.core.compare import normalize
 from reconciler.core.compare.normalize import redact_for_plan
 from reconciler.core.planning.fingerprint import fingerprint
-from reconciler.core.planning.order import ordered
-from reconciler.core.planning.parts import ScopePlan, merge
-from reconciler.core.planning.scopes import Moment
+from reconciler.core.planning.scopes import PlanMoment, ScopePlan, merge_parts, order_changes
 from reconciler.model.address import Address
 from reconciler.model.documents import Controls, Fields, Place, Scalar
 from reconciler.model.encoding import encode_json
@@ -56,7 +54,7 @@ def inverse(
     shown: Mapping[Address, LiveEntity],
     recorded: Recorded,
     *,
-    moment: Moment,
+    moment: PlanMoment,
     key: str,
 ) -> Plan:
     """Return the plan that undoes what `run` applied of `plan`, and nothing else.
@@ -71,7 +69,7 @@ def inverse(
     done = tuple(change for change in plan.changes if change.address in applied)
     records = {plan.renames.get(at, at): record for at, record in recorded.entities.items()}
     place = f"run {run.run[:8]}"
-    total = merge(
+    total = merge_parts(
         _undone(change, shown.get(change.address), records.get(change.address), place, moment.salt)
         for change in done
     )
@@ -80,7 +78,7 @@ def inverse(
         options=Options(undo_of=run.run),
         manifest_digest=plan.manifest_digest,
         salt=moment.salt,
-        changes=ordered(total.changes),
+        changes=order_changes(total.changes),
         skips=tuple(sorted(total.skips, key=lambda one: (one.address, one.what))),
         gone=_adopted(plan, done),
         moves=_moved_back(plan, applied),

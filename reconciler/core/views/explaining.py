@@ -15,8 +15,14 @@ from msgspec import Struct
 from reconciler.core.compare.diff import Unchanged, compare_fields, is_ignored_path
 from reconciler.core.compare.match import former_names
 from reconciler.core.compare.normalize import WITHHELD, normalize_fields, redact_value_for_plan
-from reconciler.core.planning.plan import matched, old_name
-from reconciler.core.planning.scopes import Matched, Shared, devices_of, shared, split
+from reconciler.core.planning.plan import find_recorded_address, match_group
+from reconciler.core.planning.scopes import (
+    MatchedGroup,
+    PlanContext,
+    device_group,
+    make_plan_context,
+    split_into_groups,
+)
 from reconciler.core.planning.select import Selection
 from reconciler.core.review.drifts import drifts
 from reconciler.core.rules import Rules
@@ -103,9 +109,9 @@ def explanations(addresses: Iterable[Address], known: Evidence) -> tuple[Explana
     return tuple(made)
 
 
-def _shared(known: Evidence, seen: PlanView) -> Shared:
+def _shared(known: Evidence, seen: PlanView) -> PlanContext:
     plan = seen.plan
-    return shared(
+    return make_plan_context(
         known.desired, seen.live, known.recorded, options=plan.options, rules=known.rules, salt=plan.salt
     )
 
@@ -116,34 +122,36 @@ def _unseen(known: Evidence, address: Address, former: Address) -> _Found:
 
 
 def _live(
-    wanted: Iterable[Address], known: Evidence, seen: PlanView, across: Shared
+    wanted: Iterable[Address], known: Evidence, seen: PlanView, across: PlanContext
 ) -> Iterator[tuple[Address, _Found]]:
     """Yield what each address is, by the functions that planning asks, where its scope was read."""
     by_scope: dict[Scope, list[Address]] = {}
     for address in wanted:
         by_scope.setdefault(Scope.of(address.above or address), []).append(address)
-    for group in split(known.desired, seen.live, known.recorded):
+    for group in split_into_groups(known.desired, seen.live, known.recorded):
         if group.scope not in by_scope:
             continue
-        at = matched(across, group)
+        at = match_group(across, group)
         for address in by_scope[group.scope]:
             above = address.above
             if above is None:
                 yield address, _in(at, address)
             elif above in group.entities:
                 hit = at.matches.found.get(above)
-                below = devices_of(group, above, hit.live if hit else None, old_name(at, above, hit))
-                yield address, _in(matched(across, below), address)
+                below = device_group(
+                    group, above, hit.live if hit else None, find_recorded_address(at, above, hit)
+                )
+                yield address, _in(match_group(across, below), address)
             else:
                 record = known.recorded.entities.get(address)
                 rows = seen.live.entities.get(Scope.of(address), ())
                 yield address, _Found(address, None, record, _by_id(rows, record))
 
 
-def _in(at: Matched, address: Address) -> _Found:
+def _in(at: MatchedGroup, address: Address) -> _Found:
     group, hit = at.group, at.matches.found.get(address)
     entity = group.entities.get(address)
-    old = hit.record if hit else old_name(at, address, hit)
+    old = hit.record if hit else find_recorded_address(at, address, hit)
     record = group.records.get(old) if old else group.records.get(address)
     if entity is not None:
         return _Found(address, entity, record, hit.live if hit else None, hit.by if hit else "")
@@ -171,7 +179,9 @@ def _state(known: Evidence, one: _Found, *, drifted: bool) -> State:
     return "drifted" if drifted else "owned"
 
 
-def _explained(known: Evidence, across: Shared | None, one: _Found, state: State, word: str) -> Explanation:
+def _explained(
+    known: Evidence, across: PlanContext | None, one: _Found, state: State, word: str
+) -> Explanation:
     address = one.address
     sources, record, entity = known.sources.get(address, EntitySources()), one.record, one.entity
     recorded_as = record.address if record and record.address != address else ""
@@ -234,7 +244,7 @@ class _Why(Struct, frozen=True):
 
 
 def _fields(
-    known: Evidence, across: Shared | None, one: _Found, sources: EntitySources, *, read: bool
+    known: Evidence, across: PlanContext | None, one: _Found, sources: EntitySources, *, read: bool
 ) -> Iterator[ExplainedField]:
     """Yield every field that is declared, live or recorded, by path."""
     salt = across.salts.plan if across else ""
@@ -267,7 +277,7 @@ def _was_read(row: LiveEntity | None, path: str) -> bool:
     return row is None or row.known is None or path in row.known
 
 
-def _why(known: Evidence, across: Shared, one: _Found) -> dict[str, _Why]:
+def _why(known: Evidence, across: PlanContext, one: _Found) -> dict[str, _Why]:
     """Return what the plan makes of each field that it looks at."""
     assert known.seen is not None  # noqa: S101 - across comes from it
     change = next((each for each in known.seen.plan.changes if each.address == one.address), None)

@@ -15,9 +15,9 @@ from typing import Literal
 from msgspec import Struct, structs
 
 from reconciler.core.compare.match import Recognized
-from reconciler.core.planning.plan import matched, old_name
-from reconciler.core.planning.scopes import Matched, devices_of, shared, split
-from reconciler.core.planning.select import Selection, check, concerns, known
+from reconciler.core.planning.plan import find_recorded_address, match_group
+from reconciler.core.planning.scopes import MatchedGroup, device_group, make_plan_context, split_into_groups
+from reconciler.core.planning.select import Selection, check_selection, list_addresses, may_select
 from reconciler.core.review.drifts import drifts
 from reconciler.core.rules import Rules
 from reconciler.model.address import Address
@@ -99,7 +99,7 @@ def listing(
     UnknownAddress.
     """
     whole = {Scope(kind.name, one.workspace) for one in desired.scopes for kind in _read_with(one.kind)}
-    check(selection, known(desired, recorded) | {_anybody(one): {} for one in whole})
+    check_selection(selection, list_addresses(desired, recorded) | {_anybody(one): {} for one in whole})
     desired = narrowed(desired, selection)
     rows = [*_rows(desired, live, recorded, plan, rules)]
     chosen = [one for one in rows if selection.selects(*_selected_as(one, desired))]
@@ -113,7 +113,7 @@ def listing(
 
 
 def _concern(selection: Selection, scope: Scope) -> Iterator[bool]:
-    return (concerns(selection, kind.name, scope.workspace) for kind in _read_with(scope.kind))
+    return (may_select(selection, kind.name, scope.workspace) for kind in _read_with(scope.kind))
 
 
 def _read_with(kind: str) -> Iterator[Kind]:
@@ -175,19 +175,22 @@ class _Rows:
 
 
 def _rows(desired: Desired, live: Live, recorded: Recorded, plan: Plan, rules: Rules) -> Iterator[Listed]:
-    across = shared(desired, live, recorded, options=plan.options, rules=rules, salt=plan.salt)
+    across = make_plan_context(desired, live, recorded, options=plan.options, rules=rules, salt=plan.salt)
     make = _Rows(plan)
     twice = {
         one.remote_id: one for one in plan.changes if isinstance(one, Delete) and one.cause == "duplicate"
     }
-    for group in split(desired, live, recorded):
-        at = matched(across, group)
+    for group in split_into_groups(desired, live, recorded):
+        at = match_group(across, group)
         yield from _of_group(make, at, rules, twice, live.others.get(group.scope, ()))
         for contact, hit in _with_devices(at):
-            below = devices_of(
-                group, contact.address, hit.live if hit else None, old_name(at, contact.address, hit)
+            below = device_group(
+                group,
+                contact.address,
+                hit.live if hit else None,
+                find_recorded_address(at, contact.address, hit),
             )
-            yield from _of_group(make, matched(across, below), rules, twice, ())
+            yield from _of_group(make, match_group(across, below), rules, twice, ())
     for one in twice.values():
         yield make.row(one.address, one.remote_id, _headline(one.address.kind, one.before), owned=True)
     yield from _undeclared(make, desired, live, recorded, plan)
@@ -211,14 +214,14 @@ def _undeclared(
         yield make.row(address, record.remote_id if seen else "", _of(address.kind, row, record), owned=True)
 
 
-def _with_devices(at: Matched) -> Iterator[tuple[Entity, Recognized | None]]:
+def _with_devices(at: MatchedGroup) -> Iterator[tuple[Entity, Recognized | None]]:
     for entity in at.group.entities.values():
         if entity.devices_in_scope:
             yield entity, at.matches.found.get(entity.address)
 
 
 def _of_group(
-    make: _Rows, at: Matched, rules: Rules, twice: Collection[str], others: Iterable[LiveEntity]
+    make: _Rows, at: MatchedGroup, rules: Rules, twice: Collection[str], others: Iterable[LiveEntity]
 ) -> Iterator[Listed]:
     """Yield who of a group is declared, who only carries our mark, and who is a stranger."""
     for entity in at.group.entities.values():
@@ -234,7 +237,7 @@ def _of_group(
         yield Listed(row.kind, row.workspace, "", "unmanaged", False, remote_id, _of(row.kind, row))
 
 
-def _declared(make: _Rows, at: Matched, entity: Entity, rules: Rules) -> Listed:
+def _declared(make: _Rows, at: MatchedGroup, entity: Entity, rules: Rules) -> Listed:
     address, hit = entity.address, at.matches.found.get(entity.address)
     record = at.group.records.get(hit.record) if hit and hit.record else at.group.records.get(address)
     marked = hit is not None and bool(rules.mark) and hit.by == rules.mark_path

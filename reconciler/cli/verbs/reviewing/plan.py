@@ -15,7 +15,7 @@ from reconciler.cli.console import output
 from reconciler.cli.files.reports import with_reports
 from reconciler.cli.session import checkout_of, context_of, finish, outside, refreshed, settings_of
 from reconciler.cli.verbs.reviewing.reviews import Reviews
-from reconciler.core.planning.duplicates import ambiguous
+from reconciler.core.planning.deletes import uncertain_notices
 from reconciler.core.review import drifts
 from reconciler.core.review import exit as plan_exit
 from reconciler.core.review.drifts import with_missing_baseline
@@ -195,7 +195,7 @@ def consent_of(given: Mapping[str, Any]) -> Consent:
 
 def exit_code(planned: PlanResult, *, detailed: bool) -> int:
     """Return the exit code of a plan that was made, as of core/review/exit.py."""
-    several = bool(ambiguous(planned.plan, planned.desired))
+    several = bool(uncertain_notices(planned.plan, planned.desired))
     return plan_exit.exit_code(planned.plan, planned.verdict, ambiguous=several, detailed=detailed)
 
 

@@ -17,7 +17,7 @@ from reconciler.cli.session import context_of, patient, settings_of
 from reconciler.cli.verbs.reviewing.reviews import UNASKED, Reviews
 from reconciler.cli.verbs.writing.apply import Job, Undo, carry_out
 from reconciler.cli.verbs.writing.screen import Screen, report
-from reconciler.core.planning.leaving import unmarking
+from reconciler.core.planning.deletes import find_unmarked
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import UnknownAddress
 from reconciler.manifest.cache import Declaration
@@ -195,7 +195,11 @@ class Forgetting(Screen):
     def planned(self, planned: PlanResult) -> None:
         """Show what is forgotten. Raises UnknownAddress for an address under which nothing is known."""
         plan = planned.plan
-        known: set[Address | str] = {*plan.forgotten, *unmarking(plan), *(one.address for one in plan.skips)}
+        known: set[Address | str] = {
+            *plan.forgotten,
+            *find_unmarked(plan),
+            *(one.address for one in plan.skips),
+        }
         known |= {notice.subject for notice in plan.notices}
         for text in plan.options.forget:
             if text not in known:
@@ -204,5 +208,5 @@ class Forgetting(Screen):
 
     def question(self, planned: PlanResult) -> str:
         """Return what is asked: the number is what is forgotten, with what belongs to it."""
-        number = len({*planned.plan.forgotten, *unmarking(planned.plan)})
+        number = len({*planned.plan.forgotten, *find_unmarked(planned.plan)})
         return f"Forget {number} of what is recorded here?" if number else ""

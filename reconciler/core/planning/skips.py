@@ -1,24 +1,93 @@
-"""What cannot be made, or not be written, until somebody gives a secret; and what has to wait for that.
-
-    a create without a secret that it needs       left alone (E160)
-    who or what would move, and lose it           neither made anew nor deleted where it is (E161)
-    a write without a secret under meta.ignore    left alone, where its variable is not set (E165)
-
-What exists is managed without: core/compare/bodies.py.
-"""
+"""Why an entity is left alone: it is not certain which one it is, or a secret is missing."""
 
 from collections.abc import Iterator
 
 from msgspec import structs
 
+from reconciler.core.compare.evidence import describe_reuse, find_reuse
 from reconciler.core.compare.identity import identity_of
-from reconciler.core.planning.parts import ScopePlan
+from reconciler.core.compare.match import Recognized, shared_identity
+from reconciler.core.planning.scopes import Group, MatchedGroup, PlanContext, ScopePlan
 from reconciler.core.rules import Rules
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
 from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Create, Delete, Skip
-from reconciler.model.snapshots import Desired, Entity, RecordedEntity
+from reconciler.model.snapshots import ContradictedId, Desired, Entity, LiveEntity, RecordedEntity
+
+# --- Uncertain: an id is contradicted (rule M8), or may be somebody else now (rule M9) ------------
+#
+# Evidence is judged in core/compare/evidence.py.
+
+_LOOK_AGAIN = "plan again; if it stays so, ask the people who run the service"
+_MERGED = (
+    "look at the service who it is now; `reconciler adopt ADDRESS` takes the live one that has its identity, "
+    "`reconciler forget ADDRESS` (its entry taken out first) lets the id go"
+)
+
+
+def skip_contradicted(
+    across: PlanContext, at: MatchedGroup, entity: Entity, hit: Recognized | None
+) -> Skip | None:
+    """Return why a declared entity is not acted on where the service says two things of it (M8), or None.
+
+    Asked to be adopted by name, it is looked for by its identity, whatever its recorded id is now.
+    """
+    address, doubtful = entity.address, at.group.contradicted
+    if not doubtful or (hit is not None and hit.by == "record"):
+        return None
+    records = at.group.records
+    record = records.get(address) or records.get(at.former.get(address, address))
+    found = doubtful.get(record.remote_id) if record else None
+    if found:
+        if hit is not None and across.options.adopt and str(address) in across.options.only:
+            return None
+        return make_contradicted_skip(address, found)
+    # Not recorded, and a list shows somebody with its identity whom a look does not: never made once more.
+    keys = across.rules.keys(address.kind)
+    alike = [one for _, one in sorted(doubtful.items()) if shared_identity(entity.fields, one.fields, keys)]
+    return make_contradicted_skip(address, alike[0]) if alike and hit is None else None
+
+
+def find_contradiction(group: Group, address: Address) -> ContradictedId | None:
+    """Return what speaks against the recorded id of an address, if anything does."""
+    record = group.records.get(address)
+    return group.contradicted.get(record.remote_id) if record else None
+
+
+def make_contradicted_skip(address: Address, found: ContradictedId) -> Skip:
+    """Return why an address is not acted on."""
+    what = f"the service says two things about it (id {found.remote_id}): {found.why}; left alone."
+    step = _LOOK_AGAIN if found.says == "absent" else _MERGED.replace("ADDRESS", str(address))
+    return Skip(address, "contradicted", what, step)
+
+
+def skip_reused(
+    across: PlanContext, address: Address, record: RecordedEntity, row: LiveEntity, entity: Entity | None
+) -> Skip | None:
+    """Return why an entity is not acted on whose recorded id may be somebody else now (M9), or None.
+
+    Not where a person has confirmed it, nor where it is whom the manifest declares by now.
+    """
+    if str(address) in across.options.confirmed:
+        return None
+    keys, declared = across.rules.identity.of(address.kind), entity.fields if entity else None
+    salt = across.salts.store
+    found = find_reuse(address, record, row.fields, declared, keys=keys, salt=salt, known=row.known)
+    if found is None:
+        return None
+    what, step = describe_reuse(address, row.remote_id, found, keys)
+    return Skip(address, "somebody else", f"{what}; left alone.", step)
+
+
+# --- Missing secrets: what cannot be made or written without one, and what waits for that ---------
+#
+#     a create without a secret that it needs       left alone (E160)
+#     who or what would move, and lose it           neither made anew nor deleted where it is (E161)
+#     a write without a secret under meta.ignore    left alone, where its variable is not set (E165)
+#
+# What exists is managed without: core/compare/bodies.py.
+
 
 _BLOCKED = frozenset({"undeclared secret", "gone without its secret"})
 
@@ -60,7 +129,7 @@ def without_undeclared_secrets(kind: str, fields: Fields, record: RecordedEntity
     return {path: value for path, value in fields.items() if path not in unknown}
 
 
-def hold_moves(total: ScopePlan, desired: Desired, rules: Rules) -> ScopePlan:
+def hold_back_moves(total: ScopePlan, desired: Desired, rules: Rules) -> ScopePlan:
     """Return the parts without the changes by which something would be lost that cannot be made elsewhere.
 
     That is what has the identity of something that is not created for want of a secret; and who it belongs
@@ -69,7 +138,7 @@ def hold_moves(total: ScopePlan, desired: Desired, rules: Rules) -> ScopePlan:
     blocked = [desired.entities[one.address] for one in total.skips if one.reason in _BLOCKED]
     if not blocked:
         return total
-    held = dict(_held(total, blocked, desired, rules))
+    held = dict(_held_changes(total, blocked, desired, rules))
     below = {
         one.address: held[one.address.above]
         for one in total.changes
@@ -78,12 +147,12 @@ def hold_moves(total: ScopePlan, desired: Desired, rules: Rules) -> ScopePlan:
     held |= below
     if not held:
         return total
-    skips = tuple(_moving(address, wants) for address, wants in held.items())
+    skips = tuple(_skip_move(address, wants) for address, wants in held.items())
     changes = tuple(one for one in total.changes if one.address not in held)
     return structs.replace(total, changes=changes, skips=(*total.skips, *skips))
 
 
-def _held(
+def _held_changes(
     total: ScopePlan, blocked: list[Entity], desired: Desired, rules: Rules
 ) -> Iterator[tuple[Address, Entity]]:
     """Yield each change that waits, with the entity that cannot be made."""
@@ -113,7 +182,7 @@ def _held(
             yield change.address, next(one for one in blocked if one.address.above == change.address)
 
 
-def _moving(address: Address, wants: Entity) -> Skip:
+def _skip_move(address: Address, wants: Entity) -> Skip:
     paths = ", ".join(KINDS[wants.address.kind].needed_to_create)
     what = f"waits: it is part of a move, and {wants.address} cannot be made without its {paths}."
     step = f"declare {paths} of {wants.address}, or take that out of the manifests"
