@@ -8,7 +8,7 @@ import csv
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from reconciler.sandbox.keeping.people import invented
+from reconciler.sandbox.contacts import invent_contacts
 
 PLAIN = (
     "firstName",
@@ -25,7 +25,7 @@ FILES = 10
 
 def people(count: int, *, edited: Collection[int] = ()) -> Iterator[dict[str, str]]:
     """Yield flat rows of texts: the fields of PLAIN, and employeeId. Those `edited` have another job."""
-    for number, contact in enumerate(invented(count, after=0)):
+    for number, contact in enumerate(invent_contacts(count, after=0)):
         row = {**{key: str(contact.fields[key]) for key in PLAIN}, "employeeId": str(1000 + number)}
         yield {**row, "jobTitle": "Coordinator"} if number in edited else row
 

@@ -1,6 +1,6 @@
 """The sandbox as a process of its own, which the command starts: for tests of the command, and of its users.
 
-Whoever needs no process has `running` (reconciler/sandbox/web/server.py), or the app itself (world.py).
+Whoever needs no process has `running` (reconciler/sandbox/server.py), or the app itself (world.py).
 """
 
 import subprocess

@@ -369,13 +369,13 @@ def load() -> None:
 def _exercise() -> None:
     """Make what a process makes once, such as patterns, decoders and the SQL of statements."""
     from reconciler.cli.main import run as command  # noqa: PLC0415 - the server alone pays for it
-    from reconciler.sandbox.app import SandboxConfig, running  # noqa: PLC0415 - the same
+    from reconciler.sandbox.app import SandboxConfig, running_sandbox  # noqa: PLC0415 - the same
 
     usual = dict(os.environ)
     with ExitStack() as ended:
         folder = Path(ended.enter_context(tempfile.TemporaryDirectory()))
         copied(_EXAMPLE, folder / "project")
-        address = ended.enter_context(running(SandboxConfig()))
+        address = ended.enter_context(running_sandbox(SandboxConfig()))
         nobody = ended.enter_context(Path(os.devnull).open("w"))
         ended.enter_context(redirect_stdout(nobody))
         ended.enter_context(redirect_stderr(nobody))

@@ -24,7 +24,7 @@ from reconciler.model.plans import Change, Consent, Options, Plan
 from reconciler.model.runs import Outcome, Run
 from reconciler.model.settings import Auth, Limits, Secret, Service, Settings, WorkspaceRef
 from reconciler.sandbox.app import SandboxConfig, create_app
-from reconciler.sandbox.collections.row import Collection
+from reconciler.sandbox.collections import Collection
 from reconciler.service.client import open_client
 from reconciler.service.http.timing import Timing
 

@@ -1,9 +1,4 @@
-"""The service over HTTP: one ASGI application, usable in process or behind a port.
-
-Belongs here: what happens to every request, in this order: gateway (key, size), user, address, method,
-workspace, media types, endpoint; how answers and refusals are sent, and how a fault's course is followed.
-Not here: what an endpoint does (endpoints.py), what faults there are (faults.py), sockets (server.py).
-"""
+"""The service over HTTP: one ASGI application, usable in process or behind a port."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -19,27 +14,32 @@ from urllib.parse import parse_qsl, urlsplit
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from reconciler.sandbox.cache import Cache, stored_statuses
-from reconciler.sandbox.calls import Answer, Call, Headers, Incoming, Outgoing
-from reconciler.sandbox.collections.row import Collection
-from reconciler.sandbox.collections.table import PLAIN
+from reconciler.sandbox import callback_calls, gateway, openapi, server
+from reconciler.sandbox import control_requests as control
+from reconciler.sandbox.calls import (
+    Answer,
+    AnswerType,
+    Call,
+    Headers,
+    Incoming,
+    Outgoing,
+    choose_refusal_type,
+    encode_document,
+    require_answer_type,
+    require_body_type,
+)
+from reconciler.sandbox.collections import PLAIN_COLLECTIONS, Collection
 from reconciler.sandbox.config import SandboxConfig
-from reconciler.sandbox.control import routes as control
-from reconciler.sandbox.description import openapi
-from reconciler.sandbox.description.schemas import row_schemas
-from reconciler.sandbox.entities.wire import Writer
+from reconciler.sandbox.documents import DocumentWriter
 from reconciler.sandbox.faults import Course
-from reconciler.sandbox.keeping.state import State
-from reconciler.sandbox.keeping.storage import DataFileError
-from reconciler.sandbox.messaging import callback_calls
-from reconciler.sandbox.refusals import Refusal, error_body, not_found, not_kept, unauthorized
+from reconciler.sandbox.gateway import Cache, Gateway, stored_statuses
+from reconciler.sandbox.openapi import row_schemas
+from reconciler.sandbox.refusals import Refusal, error_body, not_found, storage_failed, unauthorized
 from reconciler.sandbox.routing import ROUTES, Place, Route, find_place, own_routes
-from reconciler.sandbox.web import auth, server
-from reconciler.sandbox.web.gateway import Gateway
-from reconciler.sandbox.web.guard import guarded
-from reconciler.sandbox.web.media import Shown, encoded, refusal_type, require_body_type, require_types
+from reconciler.sandbox.server import refuse_web_pages
+from reconciler.sandbox.state import DataFileError, State
 
-__all__ = ["SandboxConfig", "create_app", "running", "serve"]
+__all__ = ["SandboxConfig", "create_app", "running_sandbox", "serve_sandbox"]
 
 Found = TypeVar("Found")
 
@@ -54,13 +54,13 @@ def create_app(config: SandboxConfig, *, collections: Sequence[Collection] = ())
     DataFileError (an OSError) when the data file cannot be used. The file is closed when the application
     shuts down, or is no longer referred to.
     """
-    added = Additions((*PLAIN, *collections))
+    added = ServedCollections((*PLAIN_COLLECTIONS, *collections))
     state = State(config)
-    service = Service(state, added)
+    service = SandboxService(state, added)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        async with callback_calls.delivering(state):
+        async with callback_calls.deliver_in_background(state):
             yield
         state.close()
 
@@ -70,7 +70,7 @@ def create_app(config: SandboxConfig, *, collections: Sequence[Collection] = ())
     return app
 
 
-def serve(
+def serve_sandbox(
     config: SandboxConfig,
     *,
     collections: Sequence[Collection] = (),
@@ -82,21 +82,23 @@ def serve(
 
     Port 0 is any free port. Raises OSError as it came for a port in use, DataFileError for the data file.
     """
-    server.serve_app(lambda: _guarded(config, collections), host=host, port=port, on_ready=on_ready)
+    server.serve_app(lambda: _guarded_app(config, collections), host=host, port=port, on_ready=on_ready)
 
 
-def running(config: SandboxConfig, *, collections: Sequence[Collection] = ()) -> AbstractContextManager[str]:
+def running_sandbox(
+    config: SandboxConfig, *, collections: Sequence[Collection] = ()
+) -> AbstractContextManager[str]:
     """A context in which the sandbox runs in a thread of its own; its value is the base address."""
-    return server.running_app(lambda: _guarded(config, collections))
+    return server.running_app(lambda: _guarded_app(config, collections))
 
 
-def _guarded(config: SandboxConfig, collections: Sequence[Collection]) -> ASGIApp:
+def _guarded_app(config: SandboxConfig, collections: Sequence[Collection]) -> ASGIApp:
     """The service as it stands behind a port; a name that it writes into its links is one of its own."""
     named = urlsplit(config.link_base).hostname if config.link_base else None
-    return guarded(create_app(config, collections=collections), frozenset({named} if named else ()))
+    return refuse_web_pages(create_app(config, collections=collections), frozenset({named} if named else ()))
 
 
-class Additions:
+class ServedCollections:
     """What rows add to the service: addresses, XML forms, links at the root and in workspaces."""
 
     def __init__(self, collections: Sequence[Collection]) -> None:
@@ -110,10 +112,10 @@ class Additions:
         )
 
 
-class Service:
+class SandboxService:
     """The ASGI application itself."""
 
-    def __init__(self, state: State, added: Additions) -> None:
+    def __init__(self, state: State, added: ServedCollections) -> None:
         self._state = state
         self._added = added
         self._config = state.config
@@ -126,11 +128,13 @@ class Service:
         """Answers one HTTP request."""
         incoming = await self._read(scope, receive)
         await self._land()
-        if incoming.path.startswith(control.prefix):
+        if incoming.path.startswith(control.control_prefix):
             await self._send(await self._control(incoming), send)
             return
-        if incoming.path == openapi.address and incoming.method == "GET":
-            described = openapi.encoded(self._config, server=incoming.base, own=self._added.collections)
+        if incoming.path == openapi.openapi_path and incoming.method == "GET":
+            described = openapi.encode_openapi(
+                self._config, server=incoming.base, own=self._added.collections
+            )
             await self._send(Outgoing(HTTPStatus.OK, described), send)
             return
         with self._log.arriving():
@@ -147,12 +151,12 @@ class Service:
             await asyncio.sleep(wait_s)
         outgoing = await self._follow(course, incoming)
         status = int(outgoing.status) if outgoing else 0
-        self._log.add(control.Served(incoming.method, incoming.path, incoming.query, status))
+        self._log.add(control.ServedRequest(incoming.method, incoming.path, incoming.query, status))
         if outgoing:
             self._keep(incoming, outgoing)
             await self._send(outgoing, send, keep=course.keep)
         if outgoing is None or course.keep is not None:
-            await _close(scope, receive)
+            await _close_connection(scope, receive)
 
     def _stored(self, incoming: Incoming) -> Outgoing | None:
         if self._cache is None or incoming.method != "GET":
@@ -205,7 +209,7 @@ class Service:
             return Outgoing(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, b"Request size limit exceeded", "text/plain")
         route: Route | None = None
         try:
-            if not auth.user_fits(config, incoming.headers):
+            if not gateway.accepts_user(config, incoming.headers):
                 raise unauthorized()
             self._state.expire_resources()
             place = find_place(incoming.path, self._added.routes)
@@ -214,7 +218,7 @@ class Service:
         except Refusal as refusal:
             return self._refused(incoming, refusal, route)
         except DataFileError as cause:
-            return self._refused(incoming, not_kept(cause), route)
+            return self._refused(incoming, storage_failed(cause), route)
 
     async def _carry_out(self, incoming: Incoming, place: Place) -> Outgoing:
         endpoint = place.route.endpoint(incoming.method)
@@ -222,15 +226,15 @@ class Service:
         if shelf is None:
             raise not_found()
         kind, config = place.route.kind, self._config
-        shown = require_types(incoming.headers, config, kind)
+        shown = require_answer_type(incoming.headers, config, kind)
         has_body = incoming.method in ("POST", "PUT") and place.route.takes_body
         form = require_body_type(incoming.headers, config, kind) if has_body else shown.form
         prefix = f"/workspaces/{shelf.id}" if shelf.id else ""
-        writer = Writer(config, incoming.base, prefix, *self._added.entrances)
+        writer = DocumentWriter(config, incoming.base, prefix, *self._added.entrances)
         hidden = self._state.faults.hidden(config.clock())
         own = self._added.forms
         call = Call(self._state, shelf, place.ids, incoming, writer, hidden, kind, form, own)
-        answer = await _settled(endpoint(call))
+        answer = await _await_result(endpoint(call))
         self._delay_in_lists(incoming, answer)
         return self._shown(incoming, answer, kind, shown)
 
@@ -242,39 +246,41 @@ class Service:
                 until=self._config.clock() + timedelta(seconds=incoming.course.lag_s),
             )
 
-    def _shown(self, incoming: Incoming, answer: Answer, kind: str, shown: Shown) -> Outgoing:
+    def _shown(self, incoming: Incoming, answer: Answer, kind: str, shown: AnswerType) -> Outgoing:
         headers: Headers = (("location", answer.location),) if answer.location else ()
         if answer.text is not None:
             content = answer.text.encode()
         elif answer.document is not None:
             document = incoming.course.show(answer.document)
-            content = encoded(document, kind, shown, self._config, self._added.forms)
+            content = encode_document(document, kind, shown, self._config, self._added.forms)
         else:
             return Outgoing(answer.status)
         return Outgoing(answer.status, content, shown.type, headers)
 
     def _refused(self, incoming: Incoming, refusal: Refusal, route: Route | None) -> Outgoing:
         accept = incoming.headers.get("accept", "")
-        shown = refusal_type(accept, self._config, route.kind if route else None)
-        content = encoded(error_body(refusal.status, refusal.text), "error", shown, self._config)
+        shown = choose_refusal_type(accept, self._config, route.kind if route else None)
+        content = encode_document(error_body(refusal.status, refusal.text), "error", shown, self._config)
         return Outgoing(refusal.status, content, shown.type, refusal.headers)
 
     async def _control(self, incoming: Incoming) -> Outgoing:
         try:
-            if not (self._is_public(incoming) or auth.user_fits(self._config, incoming.headers)):
+            if not (self._is_public(incoming) or gateway.accepts_user(self._config, incoming.headers)):
                 raise unauthorized()
             self._state.expire_resources()
-            return await _settled(
-                control.control(self._state, self._log, incoming.method, incoming.path, incoming.body or b"")
+            return await _await_result(
+                control.carry_out_control(
+                    self._state, self._log, incoming.method, incoming.path, incoming.body or b""
+                )
             )
         except Refusal as refusal:
             return self._refused(incoming, refusal, None)
         except DataFileError as cause:
-            return self._refused(incoming, not_kept(cause), None)
+            return self._refused(incoming, storage_failed(cause), None)
 
     def _is_public(self, incoming: Incoming) -> bool:
         """Is it the content of a public resource? The real service shows everybody that too."""
-        return incoming.method == "GET" and control.is_public(self._state, incoming.path)
+        return incoming.method == "GET" and control.is_public_content(self._state, incoming.path)
 
     async def _read(self, scope: Scope, receive: Receive) -> Incoming:
         headers = {
@@ -289,7 +295,7 @@ class Service:
             query=dict(parse_qsl(query, keep_blank_values=True)) if query else {},
             query_text=query,
             base=self._config.link_base or origin,
-            body=await _body(receive, self._config.request_bytes_max),
+            body=await _read_body(receive, self._config.request_bytes_max),
             address=f"{scope.get('raw_path', b'').decode('latin-1') or scope['path']}?{query}",
         )
 
@@ -311,7 +317,7 @@ class Service:
             await send({"type": "http.response.body", "body": part, "more_body": True})
 
 
-async def _close(scope: Scope, receive: Receive) -> None:
+async def _close_connection(scope: Scope, receive: Receive) -> None:
     """The connection is closed as it is, without an answer or in the middle of one.
 
     A server that can do so offers it in the scope (server.py). In process nobody does: there the request
@@ -325,12 +331,12 @@ async def _close(scope: Scope, receive: Receive) -> None:
         pass
 
 
-async def _settled(found: Found | Awaitable[Found]) -> Found:
+async def _await_result(found: Found | Awaitable[Found]) -> Found:
     """What an endpoint gave, awaited where it had to wait for somebody else."""
     return await found if isawaitable(found) else found
 
 
-async def _body(receive: Receive, bytes_max: int) -> bytes | None:
+async def _read_body(receive: Receive, bytes_max: int) -> bytes | None:
     """The whole body; None when it is larger than allowed."""
     chunks: list[bytes] = []
     size = 0

@@ -1,27 +1,23 @@
-"""One request as the endpoints see it, and one answer as they give it, and as it is sent.
+"""One request as the endpoints see it, and one answer as they give it, and as it is sent."""
 
-Belongs here: the values between the HTTP side (app.py) and the endpoints, and reading a body.
-Not here: routing, rules.
-"""
-
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Literal, TypeVar
 from urllib.parse import unquote_plus
 
 import msgspec
 
 from reconciler.sandbox.config import SandboxConfig
-from reconciler.sandbox.entities.wire import Writer
-from reconciler.sandbox.faults import Course, straight
-from reconciler.sandbox.keeping.shelf import Shelf
-from reconciler.sandbox.keeping.state import State
-from reconciler.sandbox.paging import Page, page_document, read_page
-from reconciler.sandbox.records import Body, Device, Kept
-from reconciler.sandbox.refusals import malformed
-from reconciler.sandbox.xml.forms import Form, read_xml
+from reconciler.sandbox.documents import DocumentWriter, media_type, media_words
+from reconciler.sandbox.faults import Course, no_fault_course
+from reconciler.sandbox.queries import Page, page_document, read_page
+from reconciler.sandbox.records import Body, Device, StoredRecord
+from reconciler.sandbox.refusals import malformed, not_acceptable, wrong_media_type
+from reconciler.sandbox.state import Shelf, State
+from reconciler.sandbox.xml_codec import NO_XML_FORMS, XmlForm, read_xml, write_xml
 
-Record = TypeVar("Record", bound=Kept | Device)
+Record = TypeVar("Record", bound=StoredRecord | Device)
 Item = TypeVar("Item")
 Headers = tuple[tuple[str, str], ...]
 
@@ -38,7 +34,7 @@ class Incoming:
     base: str
     body: bytes | None
     address: str = ""  # path and query as they were written
-    course: Course = straight
+    course: Course = no_fault_course
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +65,11 @@ class Call:
     shelf: Shelf
     ids: tuple[str, ...]  # the ids in the path, without that of the workspace
     incoming: Incoming
-    writer: Writer
+    writer: DocumentWriter
     hidden: frozenset[str]  # ids that lists do not show yet, by a fault
     kind: str  # of the documents at this address
     form: str  # of the body: json or xml
-    own: Mapping[str, Form]  # the XML forms of kinds that are rows
+    own: Mapping[str, XmlForm]  # the XML forms of kinds that are rows
 
     @property
     def query(self) -> Mapping[str, str]:
@@ -98,7 +94,7 @@ class Call:
     def body(self) -> Body:
         """The body as a JSON object, whatever it is written in; refuses (400) anything else."""
         written = self.incoming.body or b""
-        body = read_xml(self.kind, written, self.own) if self.form == "xml" else _json(written)
+        body = read_xml(self.kind, written, self.own) if self.form == "xml" else _read_json_object(written)
         return self.incoming.course.read(body)
 
     def listed(self, records: Iterable[Record]) -> list[Record]:
@@ -135,26 +131,121 @@ def _names_key(parameter: str) -> bool:
     return parameter.lower() == "apikey"
 
 
-depth_max = 64  # levels; what was once read can always be written again
+json_depth_max = 64  # levels; what was once read can always be written again
 
 
-def _json(written: bytes) -> Body:
+def _read_json_object(written: bytes) -> Body:
     try:
         body = msgspec.json.decode(written, type=dict[str, object])
     except msgspec.ValidationError:
         raise malformed("the body must be a JSON object") from None
     except (msgspec.DecodeError, RecursionError, ValueError):
         raise malformed("the body is not well-formed JSON") from None
-    if not _shallow(body, depth_max):
-        raise malformed(f"the body is nested more than {depth_max} levels deep")
+    if not _is_nested_within(body, json_depth_max):
+        raise malformed(f"the body is nested more than {json_depth_max} levels deep")
     return body
 
 
-def _shallow(value: object, levels: int) -> bool:
+def _is_nested_within(value: object, levels: int) -> bool:
     match value:
         case dict():
-            return levels > 0 and all(_shallow(item, levels - 1) for item in value.values())
+            return levels > 0 and all(_is_nested_within(item, levels - 1) for item in value.values())
         case list():
-            return levels > 0 and all(_shallow(item, levels - 1) for item in value)
+            return levels > 0 and all(_is_nested_within(item, levels - 1) for item in value)
         case _:
             return True
+
+
+# --- Media types: which one a request's body has, which one its answer gets, and writing it -------
+#
+# Source: specification 4 and 9; docs/service.md, addresses and XML.
+
+
+BodyForm = Literal["json", "xml"]
+BODY_FORMS: tuple[BodyForm, ...] = ("json", "xml")
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerType:
+    """How an answer is written: its Content-Type, and which of the two that means."""
+
+    type: str
+    form: BodyForm
+
+
+def choose_answer_type(accept: str, config: SandboxConfig, kind: str) -> AnswerType | None:
+    """What the answer is written in; None where nothing fits.
+
+    The best by q; the vendor's types before the plain ones, those before wildcards, then the first named.
+    A wildcard, and no Accept at all, is the default form's vendor type.
+    """
+    ours = {media_type(config.vendor, word, one): one for word in media_words(kind) for one in BODY_FORMS}
+    usual = AnswerType(media_type(config.vendor, kind, config.default_form), config.default_form)
+    found: list[tuple[float, int, int, AnswerType]] = []
+    for place, part in enumerate(accept.lower().split(",") if accept else ()):
+        name, quality = _read_media_range(part)
+        if quality <= 0:
+            continue
+        if name in ours:
+            found.append((-quality, 0, place, AnswerType(name, ours[name])))
+        elif name in ("application/json", "application/xml"):
+            found.append((-quality, 1, place, AnswerType(name, "xml" if name.endswith("xml") else "json")))
+        elif name in ("*/*", "application/*"):
+            found.append((-quality, 2, place, usual))
+    if not accept:
+        return usual
+    return min(found, key=lambda one: one[:3])[3] if found else None
+
+
+def choose_refusal_type(accept: str, config: SandboxConfig, kind: str | None) -> AnswerType:
+    """What an error body is written in: as the answer would be, or the vendor's type that was asked for."""
+    shown = choose_answer_type(accept, config, kind) if kind else None
+    if shown is not None:
+        return shown
+    asked = accept.partition(",")[0].partition(";")[0].strip().lower()
+    match = re.fullmatch(rf"application/(?:vnd\.{re.escape(config.vendor)}\.[a-z-]+-v1\+)?(json|xml)", asked)
+    if match:
+        return AnswerType(asked, "xml" if match[1] == "xml" else "json")
+    return AnswerType(f"application/{config.default_form}", config.default_form)
+
+
+def require_answer_type(headers: Mapping[str, str], config: SandboxConfig, kind: str) -> AnswerType:
+    """What the answer is written in; refuses an Accept that cannot be met (406)."""
+    accept = headers.get("accept", "")
+    shown = choose_answer_type(accept, config, kind)
+    if shown is None:
+        raise not_acceptable(accept)
+    return shown
+
+
+def require_body_type(headers: Mapping[str, str], config: SandboxConfig, kind: str) -> BodyForm:
+    """What the body is written in; refuses (415) every type but the kind's own."""
+    sent = headers.get("content-type", "").partition(";")[0].strip().lower()
+    ours = {media_type(config.vendor, word, one): one for word in media_words(kind) for one in BODY_FORMS}
+    if sent not in ours:
+        raise wrong_media_type(" or ".join(ours))
+    return ours[sent]
+
+
+def encode_document(
+    document: Body,
+    kind: str,
+    shown: AnswerType,
+    config: SandboxConfig,
+    own: Mapping[str, XmlForm] = NO_XML_FORMS,
+) -> bytes:
+    """The document of this kind, in the form that is shown; `own` are the XML forms of rows."""
+    if shown.form == "json":
+        return msgspec.json.encode(document)
+    return write_xml(kind, document, config.xml_prefixes, own)
+
+
+def _read_media_range(part: str) -> tuple[str, float]:
+    """The media range without its parameters, and its q; what is no number counts as 1."""
+    name, *parameters = (piece.strip() for piece in part.split(";"))
+    quality = 1.0
+    for parameter in parameters:
+        key, _, value = (piece.strip() for piece in parameter.partition("="))
+        if key == "q" and re.fullmatch(r"[01](\.\d{0,3})?", value):
+            quality = float(value)
+    return name, quality

@@ -1,7 +1,4 @@
-"""How one sandbox behaves: the options, their defaults and their limits.
-
-Belongs here: everything that a test or the command line may choose. Not here: what the choices do.
-"""
+"""How one sandbox behaves: the options, their defaults and their limits."""
 
 import re
 from collections.abc import Callable
@@ -11,8 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from reconciler.sandbox.cache import Caching
-from reconciler.sandbox.faults import Rule
+from reconciler.sandbox.faults import FaultRule
 
 ten_mebibytes = 10_485_760  # bytes; the documented limit of a whole request, and of one decoded file
 device_limit_max = 10  # devices of one app on one contact, at most, whatever the app's own limit
@@ -36,7 +32,7 @@ RECORDED: dict[str, Any] = {
 FORMS: dict[Like, dict[str, Any]] = {"specification": {}, "recorded": RECORDED}
 
 
-def real_clock() -> datetime:
+def utc_now() -> datetime:
     """The present moment, in UTC."""
     return datetime.now(UTC)
 
@@ -49,7 +45,7 @@ class MovableClock:
 
     def __call__(self) -> datetime:
         """The present moment, as this clock shows it."""
-        return real_clock() + self._ahead
+        return utc_now() + self._ahead
 
     def advance(self, seconds: float) -> None:
         """From now on the clock shows this many seconds more."""
@@ -59,6 +55,20 @@ class MovableClock:
 def workspace_id(name: str) -> str:
     """The id of a workspace for which none is given: 16 upper-case hexadecimal digits, made from its name."""
     return blake2b(name.encode(), digest_size=8).hexdigest().upper()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caching:
+    """How a gateway caches. `seconds`: for how long. `heeds`: a request with no-cache goes through.
+
+    `shows`: the Age and the old Date, the old Date alone, or neither of them. `reads`: what two addresses
+    must share to be one: their text, or what is left when it is decoded and the query sorted.
+    """
+
+    seconds: float
+    heeds: bool = False
+    shows: Literal["age", "date", "nothing"] = "nothing"
+    reads: Literal["text", "meaning"] = "text"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +115,7 @@ class SandboxConfig:
     data: str | Path | None = None
     clock: Callable[[], datetime] = field(default_factory=MovableClock)
     link_base: str | None = None
-    faults: tuple[Rule, ...] = ()
+    faults: tuple[FaultRule, ...] = ()
     caching: Caching | None = None
     send_answer: Literal["document", "text"] = "document"
     prev_rel: Literal["prev", "previous"] = "prev"
@@ -142,38 +152,40 @@ class SandboxConfig:
     callback_answer_s: float = 60
 
     def __post_init__(self) -> None:
-        _require(":" not in self.username, "username: a colon cannot be sent with the Basic scheme")
-        _require(
+        _require_option(":" not in self.username, "username: a colon cannot be sent with the Basic scheme")
+        _require_option(
             bool(re.fullmatch(r"[a-z0-9][a-z0-9-]*", self.vendor)),
             f"vendor: {self.vendor!r} is no vendor token",
         )
-        _require(
+        _require_option(
             self.link_base is None or bool(re.fullmatch(r"https?://[^\s/?#@]+", self.link_base)),
             f"link_base: {self.link_base!r} is no origin, as https://api.example.com",
         )
-        _require(self.contacts >= 0, f"contacts: {self.contacts} is below 0")
-        _require(self.latency_ms >= 0, f"latency_ms: {self.latency_ms} is below 0")
+        _require_option(self.contacts >= 0, f"contacts: {self.contacts} is below 0")
+        _require_option(self.latency_ms >= 0, f"latency_ms: {self.latency_ms} is below 0")
         for name, hint in get_type_hints(SandboxConfig).items():
             words, chosen = get_args(hint), getattr(self, name)
             good = get_origin(hint) is not Literal or chosen in words
-            _require(good, f"{name}: {chosen!r} is neither {' nor '.join(map(str, words))}")
-        _require(
+            _require_option(good, f"{name}: {chosen!r} is neither {' nor '.join(map(str, words))}")
+        _require_option(
             1 <= self.device_limit <= device_limit_max, f"device_limit: {self.device_limit} is not 1 to 10"
         )
-        _require(self.message_cycle_s >= 0, f"message_cycle_s: {self.message_cycle_s} is below 0")
+        _require_option(self.message_cycle_s >= 0, f"message_cycle_s: {self.message_cycle_s} is below 0")
         for name in ("callback_retry_s", "callback_connect_s", "callback_answer_s"):
-            _require(getattr(self, name) > 0, f"{name}: {getattr(self, name)} is not above 0")
+            _require_option(getattr(self, name) > 0, f"{name}: {getattr(self, name)} is not above 0")
         for name in ("requests_per_second", "requests_per_day", "token_lifetime_s", "resource_days"):
             found_limit = getattr(self, name)
-            _require(found_limit is None or found_limit > 0, f"{name}: {found_limit} is not above 0")
+            _require_option(found_limit is None or found_limit > 0, f"{name}: {found_limit} is not above 0")
         self._check_workspaces()
 
     def _check_workspaces(self) -> None:
         ids = [found for _, found in self.named_workspaces()]
         for name, found in self.named_workspaces():
             shape = re.fullmatch(r"[A-F0-9]{1,64}", found)
-            _require(shape is not None, f"workspaces: {found!r} of {name!r} is not upper-case hexadecimal")
-            _require(ids.count(found) == 1, f"workspaces: the id {found} stands there twice")
+            _require_option(
+                shape is not None, f"workspaces: {found!r} of {name!r} is not upper-case hexadecimal"
+            )
+            _require_option(ids.count(found) == 1, f"workspaces: the id {found} stands there twice")
 
     @classmethod
     def like(cls, form: Like, **options: Any) -> "SandboxConfig":
@@ -185,6 +197,6 @@ class SandboxConfig:
         return tuple((name, found or workspace_id(name)) for name, found in self.workspaces)
 
 
-def _require(condition: bool, sentence: str) -> None:  # noqa: FBT001  one private check, read as a sentence
+def _require_option(condition: bool, sentence: str) -> None:  # noqa: FBT001  one private check, read as a sentence
     if not condition:
         raise ValueError(sentence)

@@ -2,9 +2,6 @@
 
     rule (matcher, options) ──armed──▶ strikes(method, path)? ──▶ Course ──▶ app.py follows it
 
-Belongs here: the table of faults, counting and chance, what a fault does to a request, to what is done and to
-what is answered. Not here: HTTP, sockets (app.py, server.py), the control addresses (control/routes.py).
-
 A fault strikes a request whose method and path fit, from the `nth` such request on, `times` times at most
 (null: until it is disarmed), each time with `probability`; the same seed strikes the same requests.
 """
@@ -28,7 +25,7 @@ unfiltered = ("apikey", "limit", "offset", "sortorder", "sortfields", "fields", 
 html_page = b"<!DOCTYPE html><html><head><title>Sign in</title></head><body>Please sign in.</body></html>"
 
 
-class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class FaultRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One fault as it is asked for: its name in FAULTS, its matcher, its options.
 
     `path`: a glob over the whole path, in which `*` also matches slashes. `seconds`: of latency, land-late
@@ -86,11 +83,11 @@ class Course:
 
     def read(self, body: Body) -> Body:
         """The body as the service understands it."""
-        return _through(self.written, body)
+        return _apply_changes(self.written, body)
 
     def show(self, document: Body) -> Body:
         """The document as it is sent."""
-        return _through(self.shown, document)
+        return _apply_changes(self.shown, document)
 
     def ask(self, query: dict[str, str]) -> dict[str, str]:
         """The query as the service understands it."""
@@ -99,7 +96,7 @@ class Course:
         return query
 
 
-straight = Course()
+no_fault_course = Course()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,22 +105,22 @@ class Fault:
 
     where: Literal["request", "state", "answer"]
     does: str
-    apply: Callable[[Rule, Course], Course]
+    apply: Callable[[FaultRule, Course], Course]
 
 
-def _latency(rule: Rule, course: Course) -> Course:
+def _latency(rule: FaultRule, course: Course) -> Course:
     return replace(course, wait_s=course.wait_s + rule.seconds)
 
 
-def _ignored_filter(_rule: Rule, course: Course) -> Course:
+def _ignored_filter(_rule: FaultRule, course: Course) -> Course:
     return replace(course, query=(*course.query, _without_filters))
 
 
-def _ignored_order(_rule: Rule, course: Course) -> Course:
+def _ignored_order(_rule: FaultRule, course: Course) -> Course:
     return replace(course, query=(*course.query, _without_order))
 
 
-def _wrong_order(rule: Rule, course: Course) -> Course:
+def _wrong_order(rule: FaultRule, course: Course) -> Course:
     def other(query: Mapping[str, str]) -> dict[str, str]:
         sorts = {name: rule.field or "lastName" for name in query if name.lower() == "sortfields"}
         return {**query, **sorts}
@@ -131,30 +128,30 @@ def _wrong_order(rule: Rule, course: Course) -> Course:
     return replace(course, query=(*course.query, other))
 
 
-def _wrong_times(_rule: Rule, course: Course) -> Course:
+def _wrong_times(_rule: FaultRule, course: Course) -> Course:
     return replace(course, shown=(*course.shown, _at_one_time))
 
 
-def _short_page(rule: Rule, course: Course) -> Course:
+def _short_page(rule: FaultRule, course: Course) -> Course:
     def fewer(query: Mapping[str, str]) -> dict[str, str]:
         return {**query, "limit": str(rule.rows)}
 
     return replace(course, query=(*course.query, fewer))
 
 
-def _repeated_page(_rule: Rule, course: Course) -> Course:
+def _repeated_page(_rule: FaultRule, course: Course) -> Course:
     return replace(course, query=(*course.query, _from_the_start))
 
 
-def _normaliser(rule: Rule, course: Course) -> Course:
+def _normaliser(rule: FaultRule, course: Course) -> Course:
     def changed(body: Body) -> Body:
         value = body.get(rule.field)
-        return {**body, rule.field: CHANGES[rule.how](value)} if isinstance(value, str) else body
+        return {**body, rule.field: NORMALISERS[rule.how](value)} if isinstance(value, str) else body
 
     return replace(course, written=(*course.written, changed))
 
 
-def _empty_page(rule: Rule, course: Course) -> Course:
+def _empty_page(rule: FaultRule, course: Course) -> Course:
     def emptied(document: Body) -> Body:
         if rule.words:
             return {"status": "No records found", "link": []}
@@ -235,7 +232,7 @@ FAULTS: dict[str, Fault] = {
     ),
 }
 
-CHANGES: dict[str, Callable[[str], str]] = {
+NORMALISERS: dict[str, Callable[[str], str]] = {
     "upper": str.upper,
     "lower": str.lower,
     "trim": str.strip,
@@ -254,11 +251,11 @@ EXTRAS: Body = {
 
 
 @dataclass(slots=True)
-class Armed:
+class ArmedFault:
     """A fault that waits, and how far it has counted."""
 
     id: str
-    rule: Rule
+    rule: FaultRule
     chance: Random
     seen: int = 0
     struck: int = 0
@@ -285,17 +282,17 @@ class Armed:
 class Faults:
     """The faults armed in one sandbox, and the entities that its lists do not show yet."""
 
-    def __init__(self, rules: Iterable[Rule] = ()) -> None:
-        self._armed: dict[str, Armed] = {}
+    def __init__(self, rules: Iterable[FaultRule] = ()) -> None:
+        self._armed: dict[str, ArmedFault] = {}
         self._number = 0
         self._hidden: dict[str, datetime] = {}  # id -> when it is shown
         for rule in rules:
             self.arm(rule)
 
-    def arm(self, rule: Rule) -> Armed:
+    def arm(self, rule: FaultRule) -> ArmedFault:
         """The fault waits from now on."""
         self._number += 1
-        armed = Armed(str(self._number), rule, Random(rule.seed))  # noqa: S311 - repeatable on purpose
+        armed = ArmedFault(str(self._number), rule, Random(rule.seed))  # noqa: S311 - repeatable on purpose
         self._armed[armed.id] = armed
         return armed
 
@@ -314,7 +311,7 @@ class Faults:
 
     def course(self, method: str, path: str) -> Course:
         """What becomes of this request: all faults that strike it, one after the other."""
-        course = straight
+        course = no_fault_course
         for armed in self._armed.values():
             if armed.strikes(method, path):
                 course = FAULTS[armed.rule.fault].apply(armed.rule, course)
@@ -331,7 +328,7 @@ class Faults:
         return frozenset(self._hidden)
 
 
-def _through(changes: Iterable[Rewrite], body: Body) -> Body:
+def _apply_changes(changes: Iterable[Rewrite], body: Body) -> Body:
     for change in changes:
         body = change(body)
     return body

@@ -1,12 +1,13 @@
 """How the service says no: one exception, and the body that each status carries.
 
-Belongs here: statuses, their sentences, the shape of error bodies. Not here: finding what is wrong.
 Source: specification 7; docs/service.md, errors (recorded 404, 401 and 422 bodies).
 """
 
+from collections.abc import Container, Iterable, Mapping
 from http import HTTPStatus
+from typing import TypeVar
 
-Body = dict[str, object]
+from reconciler.sandbox.records import Body
 
 # The recorded 404 ends its summary with a space; clients that compare it exactly meet that here too.
 SUMMARIES = {
@@ -76,7 +77,7 @@ def wrong_media_type(expected: str) -> Refusal:
     return Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"Content-Type must be {expected}")
 
 
-def not_kept(cause: Exception) -> Refusal:
+def storage_failed(cause: Exception) -> Refusal:
     """The data file took nothing, and so nothing changed: 500."""
     return Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, str(cause))
 
@@ -84,3 +85,54 @@ def not_kept(cause: Exception) -> Refusal:
 def invalid(text: str) -> Refusal:
     """Readable, and missing or wrong in content: 422, the field named in the text."""
     return Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, text)
+
+
+# --- What a body gives, by name: what is there, what must be there, what must be a text -----------
+
+
+Word = TypeVar("Word", bound=str)
+
+
+def given_values(body: Body, *, without: Container[str] = ()) -> Body:
+    """What the body gives; null counts as absent, and so does what only the service writes: `without`."""
+    return {name: value for name, value in body.items() if value is not None and name not in without}
+
+
+def require_filled(given: Body, names: Iterable[str]) -> None:
+    """Refuses (422) a body in which one of these is missing or empty; all of them are named."""
+    missing = [name for name in names if given.get(name) in (None, "")]
+    if missing:
+        raise invalid(f"{', '.join(missing)}: required and missing")
+
+
+def require_texts(given: Body, names: Iterable[str]) -> None:
+    """Refuses (422) anything but a text under one of these names."""
+    for name in names:
+        if not isinstance(given.get(name, ""), str):
+            raise invalid(f"{name} must be a string")
+
+
+def body_text(given: Body, name: str, characters_max: int | None = None) -> str:
+    """The text under this name, "" where there is none; refuses (422) anything else, and one too long."""
+    require_texts(given, (name,))
+    value = str(given.get(name, ""))
+    if characters_max is not None and len(value) > characters_max:
+        raise invalid(f"{name} has {len(value)} characters; the limit is {characters_max}")
+    return value
+
+
+def body_choice(given: Body, name: str, words: tuple[Word, ...], default: str = "") -> Word:
+    """The one of these words that stands under this name; refuses (422) any other."""
+    for word in words:
+        if given.get(name, default) == word:
+            return word
+    raise invalid(f"{name} must be {' or '.join(words)}")
+
+
+def query_choice(query: Mapping[str, str], name: str, words: tuple[Word, ...]) -> Word:
+    """The one of these words that a query asks for in any letter case, or the first; refuses (400) others."""
+    wanted = query.get(name, words[0]).lower()
+    for word in words:
+        if wanted == word:
+            return word
+    raise malformed(f"{name} must be {' or '.join(words)}")

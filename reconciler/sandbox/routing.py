@@ -1,18 +1,23 @@
 """Addresses: which path is which endpoint, and of which kind its documents are.
 
-Belongs here: the table of paths and methods, reading a path. Not here: HTTP itself, media types (media.py).
 Source: specification 4 and 9; docs/service.md, addresses.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from reconciler.sandbox.collections import endpoints, import_endpoints, rows, workspaces
-from reconciler.sandbox.collections.row import AnyRow, Collection
-from reconciler.sandbox.collections.rows import Endpoint
-from reconciler.sandbox.collections.table import CONTACTS, DEVICES, RESOURCES
-from reconciler.sandbox.messaging import callback_endpoints, message_endpoints
-from reconciler.sandbox.messaging.callback_endpoints import CALLBACKS
+from reconciler.sandbox import callback_calls, imports, message_endpoints, workspaces
+from reconciler.sandbox.callback_calls import CALLBACKS
+from reconciler.sandbox.collections import (
+    CONTACTS,
+    DEVICES,
+    RESOURCES,
+    AnyCollection,
+    Collection,
+    Endpoint,
+    collection_methods,
+    record_methods,
+)
 from reconciler.sandbox.records import SALTS
 from reconciler.sandbox.refusals import method_not_supported, not_found
 
@@ -46,13 +51,13 @@ class Place:
 Routes = dict[tuple[tuple[str, ...], int], Route]
 
 
-def row_routes(*table: AnyRow) -> Routes:
+def row_routes(*table: AnyCollection) -> Routes:
     """The two addresses of each of these rows."""
     found: Routes = {}
     for row in table:
         names, length = (*row.above, row.plural), 2 * len(row.above) + 1
-        found[names, length] = Route(row.kind, rows.list_endpoint(row), row.in_workspaces)
-        found[names, length + 1] = Route(row.kind, rows.record_endpoint(row), row.in_workspaces)
+        found[names, length] = Route(row.kind, collection_methods(row), row.in_workspaces)
+        found[names, length + 1] = Route(row.kind, record_methods(row), row.in_workspaces)
     return found
 
 
@@ -62,20 +67,20 @@ ROUTES: Routes = {
     (("messages",), 1): Route(
         "message", {"GET": message_endpoints.list_messages, "POST": message_endpoints.send_message}
     ),
-    (("imports",), 1): Route("importcontact", {"POST": import_endpoints.create_import}),
+    (("imports",), 1): Route("importcontact", {"POST": imports.create_import}),
     (("messages",), 2): Route("message", {"GET": message_endpoints.get_message}),
     (("messages", "messagestatus"), 3): Route("messagestatus", {"GET": message_endpoints.get_status}),
     (("messages", "messageresponses"), 3): Route("messageresponse", {"GET": message_endpoints.get_responses}),
     **row_routes(CALLBACKS),
     (("callbacks", "calls"), 3): Route(
         "api-call",
-        {"GET": callback_endpoints.list_calls, "PUT": callback_endpoints.put_calls},
+        {"GET": callback_calls.list_calls, "PUT": callback_calls.put_calls},
         in_workspaces=False,
     ),
-    (("auth",), 1): Route("auth", {"POST": endpoints.create_token}, in_workspaces=False, takes_body=False),
-    (("auth",), 2): Route("auth", {"GET": endpoints.verify_token}, in_workspaces=False),
+    (("auth",), 1): Route("auth", {"POST": workspaces.create_token}, in_workspaces=False, takes_body=False),
+    (("auth",), 2): Route("auth", {"GET": workspaces.verify_token}, in_workspaces=False),
 }
-COMPANY = Route("company", {"GET": endpoints.get_company})
+COMPANY = Route("company", {"GET": workspaces.get_company})
 WORKSPACES = Route("workspace", {"GET": workspaces.list_workspaces, "POST": workspaces.create_workspace})
 WORKSPACE = Route("workspace", {"GET": workspaces.get_workspace, "PUT": workspaces.put_workspace})
 

@@ -9,7 +9,7 @@ import warm
 from cli.hands import PLAIN, Project, Service
 from copies import copied
 
-from reconciler.sandbox.app import SandboxConfig, running
+from reconciler.sandbox.app import SandboxConfig, running_sandbox
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -54,21 +54,21 @@ def run(repository: Path) -> Run:
 @pytest.fixture
 def service() -> Iterator[Service]:
     """A sandbox with the default credentials and nothing in it."""
-    with running(SandboxConfig()) as address:
+    with running_sandbox(SandboxConfig()) as address:
         yield Service(address)
 
 
 @pytest.fixture
 def recorded_service() -> Iterator[Service]:
     """The same in the forms of recorded traffic."""
-    with running(SandboxConfig.like("recorded")) as address:
+    with running_sandbox(SandboxConfig.like("recorded")) as address:
         yield Service(address)
 
 
 @pytest.fixture
 def slow_service() -> Iterator[Service]:
     """The same, where every answer takes a while."""
-    with running(SandboxConfig(latency_ms=150)) as address:
+    with running_sandbox(SandboxConfig(latency_ms=150)) as address:
         yield Service(address)
 
 

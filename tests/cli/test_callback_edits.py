@@ -18,7 +18,7 @@ from reconciler.errors import InDoubt, Rejected, StalePlan
 from reconciler.model.messaging.callback_edits import CallbackEdit
 from reconciler.model.messaging.messages import Callback, CallbackAuth
 from reconciler.model.settings import Secret
-from reconciler.sandbox.app import SandboxConfig, running
+from reconciler.sandbox.app import SandboxConfig, running_sandbox
 
 NOWHERE = "http://127.0.0.1:9/"
 ELSEWHERE = "http://127.0.0.1:9/new"
@@ -28,7 +28,7 @@ UPDATE = ("callbacks", "update")
 @pytest.fixture
 def service() -> Iterator[Service]:
     """A sandbox that does not look at the address of a callback."""
-    with running(SandboxConfig(callback_check=False)) as address:
+    with running_sandbox(SandboxConfig(callback_check=False)) as address:
         yield Service(address)
 
 

@@ -12,7 +12,7 @@ from service.support import END, answer, app_wire, contact, listing, with_client
 
 from reconciler.cli.verbs.service.contacts import find_contacts
 from reconciler.model.messaging.contacts import ContactQuery, ContactsFound
-from reconciler.sandbox.app import SandboxConfig, running
+from reconciler.sandbox.app import SandboxConfig, running_sandbox
 from reconciler.service.client import ServiceClient
 
 SHOWN = ("username", "firstName", "lastName")
@@ -101,7 +101,7 @@ def test_nobody_found_is_said_and_is_no_failure(project: Project, service: Servi
 
 def test_all_pages_are_read_up_to_the_limit(project: Project) -> None:
     """55 contacts are three pages; a search that ends at its limit says so, and reads no page too many."""
-    with running(SandboxConfig(contacts=55)) as address:
+    with running_sandbox(SandboxConfig(contacts=55)) as address:
         service = Service(address)
         everybody = done(project, service, "contacts", "search")
         some = done(project, service, "contacts", "search", "--limit", "25")

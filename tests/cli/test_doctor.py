@@ -17,7 +17,7 @@ from cli.hands import Project, Service
 from cli.keeping import RUN, rewrite, seal_again, store_file, store_of, told
 from waiting import patience_s
 
-from reconciler.sandbox.app import SandboxConfig, running
+from reconciler.sandbox.app import SandboxConfig, running_sandbox
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -133,7 +133,7 @@ def test_where_all_is_well_every_line_is_ok_and_two_gets_were_sent(
 @pytest.mark.parametrize("fault", ["ignored-order", "wrong-order"])
 def test_a_service_that_does_not_sort_is_a_warning(project: Project, fault: str) -> None:
     """Then every list is read completely: right, and slower than it could be."""
-    with running(SandboxConfig(contacts=40)) as address:
+    with running_sandbox(SandboxConfig(contacts=40)) as address:
         service = Service(address)
         good = doctor(project, service)
         service.call("POST", "/_sandbox/faults", {"fault": fault, "path": "/contacts", "times": None})
@@ -295,7 +295,7 @@ def test_no_answer_of_a_stranger_breaks_it(what: str, project: Project) -> None:
 def test_workspaces_that_the_account_has_not_are_named(project: Project) -> None:
     settings = project.folder / "reconciler.yaml"
     settings.write_text(settings.read_text() + "  ops: {name: Operations}\n  opz: {name: Operatoins}\n")
-    with running(SandboxConfig(workspaces=(("Operations", "4C8FE1A2"),))) as address:
+    with running_sandbox(SandboxConfig(workspaces=(("Operations", "4C8FE1A2"),))) as address:
         service = Service(address)
         wrong = doctor(project, service)
         settings.write_text(settings.read_text().replace("  opz: {name: Operatoins}\n", ""))

@@ -33,7 +33,7 @@ from reconciler.model.plans import Plan, Verdict
 from reconciler.model.runs import EXIT_CODE_WORDS, AuditEntry, Running
 from reconciler.report.json import drift_json, plan_json, report_json
 from reconciler.report.runs.history import history_json
-from reconciler.sandbox.app import SandboxConfig, running
+from reconciler.sandbox.app import SandboxConfig, running_sandbox
 from reconciler.schema.shipped import (
     compose_published_schema,
     is_published_schema,
@@ -221,7 +221,7 @@ def test_what_every_command_prints_fits_its_schema(project: Project) -> None:
     rota = project.folder / "manifests" / "payloads" / "rota.csv"
     rota.write_text("name,mobile\nJane,+61491570156\n")
     seen: dict[str, set[int]] = {}
-    with running(SandboxConfig(callback_check=False)) as where:
+    with running_sandbox(SandboxConfig(callback_check=False)) as where:
         service = Service(where)
         environ = {**project.environ(service), "CALLBACK_KEY": "canary-callback-key-8f14e45f"}
         ids = {"MESSAGE": "", "CALLBACK": ""}
@@ -271,7 +271,9 @@ def test_kinds_of_a_projects_own_fit_the_schemas_of_the_project(tmp_path: Path) 
     copied(OWN, tmp_path / "project")
     project = Project(tmp_path / "project")
     (project.folder / ".git").mkdir()
-    with running(SandboxConfig(), collections=rows_of(load_profile(str(OWN / "profile.yaml")))) as where:
+    with running_sandbox(
+        SandboxConfig(), collections=rows_of(load_profile(str(OWN / "profile.yaml")))
+    ) as where:
         environ = project.environ(Service(where))
         for words in ("plan", "list", "apply --yes", "list", "drift", "history", "plan", "export --into new"):
             line = words.split()

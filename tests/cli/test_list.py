@@ -6,7 +6,7 @@ import json
 
 from cli.hands import Project, Service
 
-from reconciler.sandbox.app import SandboxConfig, running
+from reconciler.sandbox.app import SandboxConfig, running_sandbox
 
 
 def test_all_forms_tell_the_same(project: Project, service: Service) -> None:
@@ -85,7 +85,7 @@ def test_what_is_ours_is_listed_without_reading_everybody(project: Project) -> N
         assert project.run(service, "list", *options).returncode == 0
         return sum(path == "/contacts" for _, path in service.requests()[before:])
 
-    with running(SandboxConfig(contacts=400)) as address:
+    with running_sandbox(SandboxConfig(contacts=400)) as address:
         service = Service(address)
         project.run(service, "apply", "--yes")
         assert pages(service, "--owned") < 10

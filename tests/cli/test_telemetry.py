@@ -27,7 +27,7 @@ from reconciler.cli.telemetry.wanted import AskedSignals, wanted
 from reconciler.errors import LockHeld
 from reconciler.instrumentation import ATTRIBUTES, SPANS
 from reconciler.report.metrics import METRICS, Metric
-from reconciler.sandbox.app import SandboxConfig, running
+from reconciler.sandbox.app import SandboxConfig, running_sandbox
 
 ROOT = Path(__file__).parents[2]
 JSON = ("--format", "json")
@@ -91,7 +91,7 @@ class Life:
 @pytest.fixture(scope="module")
 def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Done]]:
     """Every kind of end that a command can have, in one project."""
-    with running(SandboxConfig(latency_ms=60)) as where:
+    with running_sandbox(SandboxConfig(latency_ms=60)) as where:
         life = Life(tmp_path_factory.mktemp("life") / "project", Service(where))
         life.is_killed()
         life.run("resume", "resume", *JSON)

@@ -6,7 +6,7 @@ import pytest
 from cli.hands import Project, Service
 from cli.listener import JANE, done
 
-from reconciler.sandbox.app import SandboxConfig, running
+from reconciler.sandbox.app import SandboxConfig, running_sandbox
 
 ID = "4C8FE1A2B3D4E5F6"
 
@@ -14,7 +14,7 @@ ID = "4C8FE1A2B3D4E5F6"
 @pytest.fixture
 def two() -> Iterator[Service]:
     """A sandbox with two workspaces beside the default one."""
-    with running(SandboxConfig(workspaces=(("Operations", ID), ("People", "AB12")))) as address:
+    with running_sandbox(SandboxConfig(workspaces=(("Operations", ID), ("People", "AB12")))) as address:
         yield Service(address)
 
 

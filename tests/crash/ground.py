@@ -20,7 +20,7 @@ import warm
 from cli.hands import Project, Service, unguarded
 from waiting import patience_s
 
-from reconciler.sandbox.app import SandboxConfig, running
+from reconciler.sandbox.app import SandboxConfig, running_sandbox
 
 SETTLE_S = 0.3  # seconds; a request of a killed process is carried out on loopback within milliseconds
 look_s = 0.005  # seconds between two looks
@@ -150,7 +150,7 @@ def kill(process: warm.Command) -> bool:
 @contextmanager
 def ground(folder: Path, *, latency_ms: float = 0) -> Iterator[Ground]:
     """A project in `folder` and a service for it, for as long as the context lasts."""
-    with running(SandboxConfig(latency_ms=latency_ms)) as address:
+    with running_sandbox(SandboxConfig(latency_ms=latency_ms)) as address:
         yield Ground(_project(folder), Service(address))
 
 

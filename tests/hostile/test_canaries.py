@@ -24,8 +24,8 @@ from service.socket_server import free_port
 from waiting import patience_s
 
 from reconciler.cli.main import COMMANDS
-from reconciler.sandbox.app import SandboxConfig, running
-from reconciler.sandbox.web.server import running_app
+from reconciler.sandbox.app import SandboxConfig, running_sandbox
+from reconciler.sandbox.server import running_app
 
 ID = "4C8FE1A2B3D4E5F6"
 PERSON = "+61491570110"
@@ -249,7 +249,7 @@ def service(name: str) -> Iterator[tuple[str, Failure]]:
                 api_key=failure.config.get("api_key", KEY),
                 callback_check=False,
             )
-            yield stack.enter_context(running(config)), failure
+            yield stack.enter_context(running_sandbox(config)), failure
 
 
 def leaks(command: str, sinks: Sinks) -> list[str]:
@@ -309,7 +309,7 @@ SIGNALS = {"SIGINT": signal.SIGINT, "SIGTERM": signal.SIGTERM, "SIGKILL": signal
 def test_a_process_that_is_ended_tells_nothing(line: tuple[str, ...], name: str, tmp_path: Path) -> None:
     """Real processes, in the interpreter's own debugging mode: what is cut off half-way lies on the disk."""
     config = SandboxConfig(username=canaries.USER, password=PASSWORD, api_key=KEY, latency_ms=100)
-    with running(config) as address:
+    with running_sandbox(config) as address:
         project = Project.make(tmp_path / "project", address, {"RECONCILER_SERVICE_LIMITS_TIMEOUT_S": "5"})
         environ = {**PLAIN, **project.environ, "PYTHONDEVMODE": "1", "PYTHONASYNCIODEBUG": "1"}
         for delay_s in (0.9, 1.4):

@@ -30,7 +30,7 @@ from reconciler.model.address import parse_address
 from reconciler.parsing.tree import read_tree
 from reconciler.report.escaping import escape_control
 from reconciler.sandbox.refusals import Refusal
-from reconciler.sandbox.xml.forms import read_xml
+from reconciler.sandbox.xml_codec import read_xml
 from reconciler.service import found
 from reconciler.service.answers import Answer, BadBody, Call
 from reconciler.service.http import caches, media, refusals, urls

@@ -15,7 +15,7 @@ from hostile.canaries import KEY, PASSWORD, Project
 from hostile.command import run
 from hostile.test_canaries import LINES, service
 
-from reconciler.sandbox.app import SandboxConfig, running
+from reconciler.sandbox.app import SandboxConfig, running_sandbox
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("Quillfeather", "Brambleworth", "Thistledown", "Marchbanks", "Ravenscroft", "Silverthorne")
@@ -88,7 +88,7 @@ def test_no_value_of_a_roster_and_no_id_is_sent(tmp_path: Path) -> None:
     people = team.folder / "people.csv"
     rows = [*_rows()]
     people.write_text(HEAD + "".join(",".join(row) + "\n" for row in rows))
-    with running(SandboxConfig()) as where, collecting() as collector:
+    with running_sandbox(SandboxConfig()) as where, collecting() as collector:
         live = Service(where)
         environ = {**team.environ(live), **collector.environ}
         codes = [run(team.folder, *line, environ=environ).code for line in (("plan",), ("apply", "--yes"))]

@@ -22,8 +22,8 @@ from hostile.canaries import echoing
 from hostile.vault import LIVE, PUBLIC, VARIABLES, Vault
 
 from reconciler.cli.main import cli
-from reconciler.sandbox.app import SandboxConfig, running
-from reconciler.sandbox.web.server import running_app
+from reconciler.sandbox.app import SandboxConfig, running_sandbox
+from reconciler.sandbox.server import running_app
 
 ELSEWHERE = {
     ("sandbox",): "a server of its own, without our credentials",
@@ -122,7 +122,7 @@ def test_no_command_lets_any_of_many_secrets_out(name: str, tmp_path: Path) -> N
         username=VARIABLES["SVC_USER"], password=VARIABLES["SVC_PASSWORD"], api_key=key, callback_check=False
     )
     echo = test_canaries.ECHOES.get(name)
-    served = running_app(lambda: echoing(echo)) if echo else running(config)
+    served = running_app(lambda: echoing(echo)) if echo else running_sandbox(config)
     done = set()
     with served as address, collecting() as collector:
         more = vault.SHARED if name == "no store" else {}

@@ -16,7 +16,7 @@ from typing import Any
 from cli.hands import Project, Service, unguarded
 from lies.proxy import Proxy
 
-from reconciler.sandbox.app import SandboxConfig, running
+from reconciler.sandbox.app import SandboxConfig, running_sandbox
 
 SETTLE_S = 0.3  # seconds in which a request lands on loopback, with room
 Person = dict[str, Any]
@@ -104,7 +104,7 @@ class Stage:
 def stage(folder: Path, *, settings: str = "", config: SandboxConfig | None = None) -> Iterator[Stage]:
     """A project in `folder`, a sandbox, and a proxy between, for as long as the context lasts."""
     project = make_project(folder, settings=settings)
-    with running(config or SandboxConfig()) as address, Proxy(address).running() as proxy:
+    with running_sandbox(config or SandboxConfig()) as address, Proxy(address).running() as proxy:
         yield Stage(project, proxy, Service(address))
 
 

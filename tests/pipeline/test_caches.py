@@ -16,9 +16,8 @@ from world import BASE, PHONE, World
 
 from reconciler.errors import Refused, ServiceError
 from reconciler.model.settings import Limits
-from reconciler.sandbox.cache import Caching
-from reconciler.sandbox.config import SandboxConfig
-from reconciler.sandbox.keeping.search import Question
+from reconciler.sandbox.config import Caching, SandboxConfig
+from reconciler.sandbox.queries import ContactQuery
 
 SETTLE_S = 10.0
 NAMES = ("ada", "ben", "cleo", "dora")
@@ -99,7 +98,7 @@ def there(world: World) -> Counter[str]:
     """Who and what the service holds, read behind every gateway's back."""
     app: Any = getattr(world.wire.inner, "app", None)
     shelf = app.state.sandbox.shelves[""]
-    people = shelf.find(Question())
+    people = shelf.find(ContactQuery())
     return Counter(
         [
             *(one.name for one in shelf.resources.values()),

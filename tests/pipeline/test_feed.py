@@ -16,7 +16,7 @@ from reconciler.model.plans import Delete
 from reconciler.model.settings import Refresh
 from reconciler.model.snapshots import Read, Scope
 from reconciler.sandbox.app import SandboxConfig
-from reconciler.sandbox.keeping.people import invented
+from reconciler.sandbox.contacts import invent_contacts
 
 CONTACTS = Scope("contact", "default")
 PLAIN = ("firstName", "lastName", "workEmailAddress1", "jobTitle")
@@ -25,7 +25,7 @@ COUNT = 200
 
 def declared(numbers: Any = range(COUNT)) -> dict[str, Any]:
     """Return a manifest that declares these of the sandbox's invented people."""
-    people = list(invented(max(numbers, default=0) + 1, after=0))
+    people = list(invent_contacts(max(numbers, default=0) + 1, after=0))
     return {"contacts": {f"p{n}": {key: str(people[n].fields[key]) for key in PLAIN} for n in numbers}}
 
 

@@ -30,7 +30,7 @@ from reconciler.report.json import report_json
 from reconciler.report.lines import plain
 from reconciler.report.listing import COLUMNS, cell, listing_csv, listing_lines, listing_values
 from reconciler.sandbox.app import SandboxConfig
-from reconciler.sandbox.keeping.people import invented
+from reconciler.sandbox.contacts import invent_contacts
 
 PLAIN = ("firstName", "lastName", "workEmailAddress1", "jobTitle")
 EVERYTHING = Selection()
@@ -46,7 +46,7 @@ def crowd(path: Path, count: int, declared: int) -> World:
 def people(count: int) -> dict[str, Any]:
     return {
         f"p{number}": {key: str(person.fields[key]) for key in PLAIN}
-        for number, person in enumerate(invented(count, after=0))
+        for number, person in enumerate(invent_contacts(count, after=0))
     }
 
 

@@ -14,7 +14,7 @@ from reconciler.model.plans import Consent, Create, Delete, Options, Update
 from reconciler.model.settings import Refresh
 from reconciler.model.snapshots import Read, Scope
 from reconciler.sandbox.app import SandboxConfig
-from reconciler.sandbox.keeping.people import invented
+from reconciler.sandbox.contacts import invent_contacts
 from reconciler.service.found import Found
 
 PLAIN = ("firstName", "lastName", "workEmailAddress1", "jobTitle")
@@ -23,7 +23,7 @@ CONTACTS = Scope("contact", "default")
 
 def declared(count: int, *, every: int = 1, **more: Any) -> dict[str, Any]:
     """Return a manifest that declares every nth of the sandbox's invented people."""
-    people = list(invented(count * every, after=0))[::every]
+    people = list(invent_contacts(count * every, after=0))[::every]
     return {
         "contacts": {
             f"p{number}": {**{key: str(person.fields[key]) for key in PLAIN}, **more}

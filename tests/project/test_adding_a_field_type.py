@@ -15,8 +15,8 @@ from reconciler.model import field_types
 from reconciler.model.field_types import FIELD_TYPES, FieldType, TypeRow, require_rows
 from reconciler.model.kind import Field
 from reconciler.model.kinds import BUILT_IN_KINDS
-from reconciler.sandbox.collections import row
-from reconciler.sandbox.description.schemas import SCHEMAS
+from reconciler.sandbox import collections
+from reconciler.sandbox.openapi import SCHEMAS
 
 PAGE = ROOT / "docs" / "adding-a-field-type.md"
 # What the copy is asked to do with its new type, over both forms.
@@ -151,7 +151,7 @@ def test_a_row_answers_every_question() -> None:
 
 def test_the_sandbox_refuses_a_type_that_it_does_not_know() -> None:
     with pytest.raises(ValueError, match="language: 'tongue' is no type of field of the sandbox"):
-        row.Field("language", type="tongue")  # type: ignore[arg-type]  # as a row of a profile could have it
+        collections.RowField("language", type="tongue")  # type: ignore[arg-type]  # as a row of a profile could have it
 
 
 @pytest.mark.parametrize("kind", BUILT_IN_KINDS)

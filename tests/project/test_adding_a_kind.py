@@ -44,7 +44,7 @@ def test_one_file_here_one_of_the_sandbox_and_a_golden_case_are_a_kind() -> None
     golden = [file for file in files if file.startswith("tests/golden/")]
     assert [file for file in files if file not in golden] == [
         "reconciler/model/kinds.py",
-        "reconciler/sandbox/collections/table.py",
+        "reconciler/sandbox/collections.py",
     ]
     assert len({file.split("/")[2] for file in golden}) == 1
 

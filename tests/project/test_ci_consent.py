@@ -18,7 +18,7 @@ from pyrage import x25519
 from waiting import patience_s
 
 from reconciler.files.encryption import check_recipients
-from reconciler.sandbox.app import SandboxConfig, running
+from reconciler.sandbox.app import SandboxConfig, running_sandbox
 
 CONSENTS = ("allow_deletes", "allow_creates", "allow_updates", "allow_fewer_rows", "allow_moves")
 WORDS = ("confirm_same", "create_again", "reactivate")
@@ -42,7 +42,7 @@ def step(flow: str, word: str) -> str:
 
 @pytest.fixture
 def service() -> Iterator[Service]:
-    with running(SandboxConfig()) as address:
+    with running_sandbox(SandboxConfig()) as address:
         yield Service(address)
 
 

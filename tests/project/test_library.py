@@ -43,7 +43,7 @@ from reconciler import (
     Workspace,
     parse_reply,
 )
-from reconciler.sandbox.app import SandboxConfig, running
+from reconciler.sandbox.app import SandboxConfig, running_sandbox
 from reconciler.service.queries import Query
 
 PAGE = Path(__file__).parents[2] / "docs" / "library.md"
@@ -86,7 +86,7 @@ def program(heading: str, base: str, folder: Path) -> list[str]:
 
 def told(heading: str, folder: Path, config: SandboxConfig | None = None) -> list[str]:
     """What the program below a heading prints, line by line."""
-    with running(config or SandboxConfig(contacts=55)) as base:
+    with running_sandbox(config or SandboxConfig(contacts=55)) as base:
         ended = subprocess.run(
             program(heading, base, folder), capture_output=True, text=True, timeout=patience_s, check=False
         )
@@ -101,7 +101,7 @@ def test_a_program_sends_a_message_and_waits_for_the_reply(tmp_path: Path) -> No
     """From the first line to the reply, as its reader will run it, with a person who answers."""
     heading = "Send a message and wait for the replies"
     with (
-        running(SandboxConfig()) as base,
+        running_sandbox(SandboxConfig()) as base,
         subprocess.Popen(program(heading, base, tmp_path), stdout=subprocess.PIPE, text=True) as process,
     ):
         timer = threading.Timer(30, process.kill)
@@ -179,7 +179,7 @@ def test_a_program_plans_and_applies_in_a_loop_of_its_own(project: Path) -> None
 def planned(heading: str, folder: Path, *, times: int) -> list[list[str]]:
     """What a program of the page prints in this project, run so many times against one service."""
     found = []
-    with running(SandboxConfig()) as base:
+    with running_sandbox(SandboxConfig()) as base:
         variables = {"SVC_USER": "demo", "SVC_PASSWORD": "demo", "SVC_API_KEY": "demo-key"}
         environ = {**os.environ, **variables, "RECONCILER_SERVICE_BASE_URL": base}
         for _ in range(times):
@@ -327,7 +327,7 @@ def test_the_whole_service_is_at_hand(form: Literal["json", "xml"]) -> None:
             with pytest.raises(NotFound):
                 await client.messages.get("0000")
 
-    with running(SandboxConfig()) as base:
+    with running_sandbox(SandboxConfig()) as base:
         asyncio.run(work(base))
 
 
@@ -376,7 +376,7 @@ def test_wrong_credentials_stop_a_program_and_are_not_shown() -> None:
         async with opened(base, password="wrong-password") as client:
             await client.contacts.list()
 
-    with running(SandboxConfig()) as base, pytest.raises(Unauthorized) as raised:
+    with running_sandbox(SandboxConfig()) as base, pytest.raises(Unauthorized) as raised:
         asyncio.run(work(base))
     assert "wrong-password" not in f"{raised.value} {raised.value.next}"
 

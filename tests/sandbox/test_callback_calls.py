@@ -26,10 +26,9 @@ from sandbox.receiving import (
 )
 from waiting import patience_s, until
 
-from reconciler.sandbox.app import running
+from reconciler.sandbox import callback_calls, control_requests
+from reconciler.sandbox.app import running_sandbox
 from reconciler.sandbox.config import SandboxConfig
-from reconciler.sandbox.control import mailcontrol
-from reconciler.sandbox.messaging import callback_calls
 from reconciler.service.messaging.replies import parse_reply
 
 day = 24 * 3600
@@ -493,18 +492,18 @@ def port() -> Iterator[tuple[socket.socket, str]]:
         yield listening, f"http://127.0.0.1:{listening.getsockname()[1]}/in"
 
 
-async def deliver(sandbox: Sandbox, *servers: tuple[socket.socket, Serve]) -> callback_calls.Delivered:
+async def deliver(sandbox: Sandbox, *servers: tuple[socket.socket, Serve]) -> callback_calls.DeliveryCounts:
     """Make the calls that are due, to receivers in the same event loop."""
     async with AsyncExitStack() as held:
         for listening, serve in servers:
             await held.enter_async_context(await asyncio.start_server(serve, sock=listening))
-        return await callback_calls.deliver_due(sandbox.app.state.sandbox)
+        return await callback_calls.deliver_due_calls(sandbox.app.state.sandbox)
 
 
 def test_a_hanging_receiver_does_not_hold_up_the_others() -> None:
     """To different callbacks side by side: here neither answers before both are called."""
 
-    async def story() -> callback_calls.Delivered:
+    async def story() -> callback_calls.DeliveryCounts:
         both = asyncio.Barrier(2)
 
         async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -520,7 +519,7 @@ def test_a_hanging_receiver_does_not_hold_up_the_others() -> None:
         replied(sandbox, message)
         replied(sandbox, sent(sandbox, callbackId="other"))
 
-        assert asyncio.run(story()) == callback_calls.Delivered(success=2)
+        assert asyncio.run(story()) == callback_calls.DeliveryCounts(success=2)
 
 
 async def say(writer: asyncio.StreamWriter, words: bytes) -> None:
@@ -533,17 +532,22 @@ async def say(writer: asyncio.StreamWriter, words: bytes) -> None:
 def test_due_calls_can_be_delivered_within_a_running_loop() -> None:
     """For a test whose receiver lives in the same event loop; two at once make each call once."""
 
-    async def both() -> list[callback_calls.Delivered]:
+    async def both() -> list[callback_calls.DeliveryCounts]:
         state = sandbox.app.state.sandbox
         return list(
-            await asyncio.gather(callback_calls.deliver_due(state), callback_calls.deliver_due(state))
+            await asyncio.gather(
+                callback_calls.deliver_due_calls(state), callback_calls.deliver_due_calls(state)
+            )
         )
 
     with receiving() as receiver:
         sandbox, _, message = with_callback(receiver.url)
         replied(sandbox, message)
 
-        assert asyncio.run(both()) == [callback_calls.Delivered(success=1), callback_calls.Delivered()]
+        assert asyncio.run(both()) == [
+            callback_calls.DeliveryCounts(success=1),
+            callback_calls.DeliveryCounts(),
+        ]
     assert len(receiver.calls) == 1
 
 
@@ -552,10 +556,10 @@ def test_deliver_answers_when_the_calls_under_way_have_ended() -> None:
 
     async def asked_meanwhile() -> list[str]:
         state = sandbox.app.state.sandbox
-        by_itself = asyncio.create_task(callback_calls.deliver_due(state))
+        by_itself = asyncio.create_task(callback_calls.deliver_due_calls(state))
         await asyncio.sleep(0)  # now its call is under way
         assert state.mail.busy
-        await mailcontrol.deliver(state)
+        await control_requests.deliver_calls(state)
         seen = [one.status for one in state.mail.calls.values()]
         await by_itself
         return seen
@@ -571,7 +575,7 @@ def test_a_running_sandbox_calls_by_itself_and_comes_again() -> None:
     """Behind a port nobody has to ask for it: the reply arrives, fails once, and arrives again."""
     with receiving(500) as receiver:
         config = SandboxConfig(callback_check=False, callback_retry_s=0.05)
-        with running(config) as base, httpx2.Client(base_url=base) as client:
+        with running_sandbox(config) as base, httpx2.Client(base_url=base) as client:
             body = callback_body(receiver.url, retriesEnabled=True)
             client.post("/callbacks", json=body, headers=usual_headers("/callbacks"))
             body = message_body(callbackId="approvals")
@@ -647,7 +651,7 @@ def test_a_callback_that_goes_while_it_is_called_is_called_no_more() -> None:
         replied(sandbox, message, "One")
         replied(sandbox, message, "Two")
 
-        assert asyncio.run(deliver(sandbox, (listening, drop))) == callback_calls.Delivered(failed=1)
+        assert asyncio.run(deliver(sandbox, (listening, drop))) == callback_calls.DeliveryCounts(failed=1)
     assert len(bodies) == 1
     assert (state.mail.calls, state.mail.waiting, state.mail.busy) == ({}, {}, set())
 

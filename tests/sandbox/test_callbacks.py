@@ -9,8 +9,8 @@ from jsonschema import Draft202012Validator
 from sandbox.asking import Clock, Sandbox, last_segment, named, origin, vendor_type
 from sandbox.receiving import callback_body, delivered, failed, receiving, replied, sent
 
-from reconciler.sandbox.description.schemas import SCHEMAS
-from reconciler.sandbox.messaging.callbacks import DOCUMENTED
+from reconciler.sandbox.callbacks import CALLBACK_FIELDS
+from reconciler.sandbox.openapi import SCHEMAS
 
 nothing_there = {"status": "No records found", "link": []}
 xml_type = vendor_type("api-callback").replace("json", "xml")
@@ -188,7 +188,7 @@ def test_the_description_has_what_a_callback_takes_and_shows() -> None:
     schemas = described["NewCallback"]["properties"], described["Callback"]["properties"]
 
     for properties in schemas:
-        assert set(DOCUMENTED) <= set(properties)
+        assert set(CALLBACK_FIELDS) <= set(properties)
         assert properties["removeHTML"] == {"type": "string", "enum": ["enabled", "disabled"]}
 
 

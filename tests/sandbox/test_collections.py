@@ -10,18 +10,18 @@ import msgspec
 import pytest
 from sandbox.asking import Sandbox, last_segment, named, origin
 
-from reconciler.sandbox.collections.row import Collection, Field
+from reconciler.sandbox import openapi
+from reconciler.sandbox.collections import Collection, RowField
 from reconciler.sandbox.config import SandboxConfig
-from reconciler.sandbox.description import openapi
 
 TEMPLATE = Collection(
     name="template",
     plural="templates",
     fields=(
-        Field("name", required=True),
-        Field("subject"),
-        Field("body", required=True),
-        Field("type", one_of=("defaultNoReply", "defaultReply")),
+        RowField("name", required=True),
+        RowField("subject"),
+        RowField("body", required=True),
+        RowField("type", one_of=("defaultNoReply", "defaultReply")),
     ),
     brief=("name", "type"),
     unique=("name",),
@@ -171,21 +171,21 @@ def test_it_is_described(sandbox: Sandbox) -> None:
     assert (new["required"], sorted(new["properties"])) == (["name", "body"], sorted(HELLO))
     text = json.dumps(described)
     assert all(name in described["components"]["schemas"] for name in references(text))
-    assert "Template" not in json.dumps(openapi.document(SandboxConfig()))
+    assert "Template" not in json.dumps(openapi.openapi_document(SandboxConfig()))
 
 
 RULE = Collection(
     name="note",
     plural="notes",
     fields=(
-        Field("name", required=True),
-        Field("active", type="flag"),
-        Field("priority", type="number"),
-        Field(
+        RowField("name", required=True),
+        RowField("active", type="flag"),
+        RowField("priority", type="number"),
+        RowField(
             "reply",
             required=True,
             type="group",
-            parts=(Field("body", required=True), Field("key", withheld=True)),
+            parts=(RowField("body", required=True), RowField("key", withheld=True)),
         ),
     ),
 )
@@ -244,7 +244,7 @@ def test_it_survives_in_the_file(tmp_path: Path) -> None:
         {"media": "contact"},
         {"name": "resource"},
         {"name": "link"},
-        {"fields": (Field("id"),)},
+        {"fields": (RowField("id"),)},
         {"brief": ("nothing",)},
         {"spares": ("nothing",)},
     ],

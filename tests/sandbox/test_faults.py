@@ -17,9 +17,9 @@ from sandbox.asking import (
 )
 from waiting import until
 
-from reconciler.sandbox.app import running
+from reconciler.sandbox.app import running_sandbox
 from reconciler.sandbox.config import SandboxConfig
-from reconciler.sandbox.faults import CHANGES, EXTRAS, FAULTS, Rule
+from reconciler.sandbox.faults import EXTRAS, FAULTS, NORMALISERS, FaultRule
 
 people = 50  # three pages
 
@@ -54,7 +54,7 @@ class Plain:
 
 @pytest.fixture
 def plain() -> Iterator[Plain]:
-    with running(SandboxConfig(contacts=people)) as base, httpx2.Client() as client:
+    with running_sandbox(SandboxConfig(contacts=people)) as base, httpx2.Client() as client:
         yield Plain(base, client)
 
 
@@ -110,7 +110,7 @@ def test_land_late_does_it_after_the_connection_was_closed(plain: Plain) -> None
 def test_what_lands_late_lands_by_the_clock_of_the_sandbox() -> None:
     """A test that moves the clock need not wait."""
     clock = Clock()
-    sandbox = Sandbox(clock=clock, faults=(Rule(fault="land-late", method="DELETE", seconds=60),))
+    sandbox = Sandbox(clock=clock, faults=(FaultRule(fault="land-late", method="DELETE", seconds=60),))
     jane = sandbox.created("/contacts", JANE)
 
     with pytest.raises(ConnectionResetError):
@@ -270,11 +270,11 @@ def test_normaliser_changes_a_field_on_its_way_in(plain: Plain, how: str, kept: 
 
 
 def test_every_change_of_a_normaliser_is_claimed() -> None:
-    assert set(CHANGES) == {"upper", "lower", "trim", "shorten", "append"}
+    assert set(NORMALISERS) == {"upper", "lower", "trim", "shorten", "append"}
 
 
 def test_a_normaliser_strikes_updates_too_and_leaves_other_bodies_alone() -> None:
-    rule = Rule(fault="normaliser", field="name", how="append", times=None)
+    rule = FaultRule(fault="normaliser", field="name", how="append", times=None)
     sandbox = Sandbox(faults=(rule,))
     jane = sandbox.created("/contacts", JANE)
     path = sandbox.created("/resources", resource_body())
@@ -292,9 +292,9 @@ def test_faults_of_documents_strike_xml_too() -> None:
     both = {"accept": xml, "content-type": xml}
     body = b'<c:contact xmlns:c="http://schemas.api.whispir.com"><lastName>Doe</lastName></c:contact>'
     rules = (
-        Rule(fault="normaliser", field="lastName", method="POST"),
-        Rule(fault="extra-fields", method="GET"),
-        Rule(fault="malformed", method="GET", nth=2),
+        FaultRule(fault="normaliser", field="lastName", method="POST"),
+        FaultRule(fault="extra-fields", method="GET"),
+        FaultRule(fault="malformed", method="GET", nth=2),
     )
     sandbox = Sandbox(faults=rules)
 
@@ -309,7 +309,9 @@ def test_faults_of_documents_strike_xml_too() -> None:
 def test_index_lag_hides_what_was_created_from_lists_and_searches() -> None:
     """Found by its id at once, and by searching only later; the counts agree with the rows."""
     clock = Clock()
-    rules = tuple(Rule(fault="index-lag", method="POST", path=path, seconds=30) for path in ("/c*", "/r*"))
+    rules = tuple(
+        FaultRule(fault="index-lag", method="POST", path=path, seconds=30) for path in ("/c*", "/r*")
+    )
     sandbox = Sandbox(clock=clock, contacts=2, faults=rules)
     jane = sandbox.created("/contacts", JANE)
     staff = sandbox.created("/resources", resource_body())
@@ -327,7 +329,7 @@ def test_index_lag_hides_what_was_created_from_lists_and_searches() -> None:
 def test_in_process_a_closed_connection_is_a_connection_reset() -> None:
     """An in-process transport hands it on as it is, and a client takes it as it takes one of a socket."""
     for fault in ("drop-before", "drop-after", "land-late", "truncate"):
-        sandbox = Sandbox(faults=(Rule(fault=fault),))
+        sandbox = Sandbox(faults=(FaultRule(fault=fault),))
         with pytest.raises(ConnectionResetError):
             sandbox.get("/contacts")
         assert sandbox.get("/contacts").status_code == 200
@@ -368,7 +370,7 @@ def test_a_fault_strikes_once_and_the_first_time_unless_told_otherwise(plain: Pl
     ],
 )
 def test_a_matcher_says_which_requests_are_struck(matcher: dict[str, Any], struck: list[int]) -> None:
-    sandbox = Sandbox(faults=(Rule(fault="html", **matcher),))
+    sandbox = Sandbox(faults=(FaultRule(fault="html", **matcher),))
 
     statuses = [sandbox.get("/contacts").headers["content-type"] for _ in range(6)]
 
@@ -377,7 +379,7 @@ def test_a_matcher_says_which_requests_are_struck(matcher: dict[str, Any], struc
 
 def test_chance_is_repeatable_by_its_seed() -> None:
     def struck(seed: int) -> list[bool]:
-        sandbox = Sandbox(faults=(Rule(fault="html", times=None, probability=0.5, seed=seed),))
+        sandbox = Sandbox(faults=(FaultRule(fault="html", times=None, probability=0.5, seed=seed),))
         answers = [sandbox.get("/contacts") for _ in range(40)]
         return [answer.headers["content-type"].startswith("text/html") for answer in answers]
 
@@ -389,7 +391,8 @@ def test_chance_is_repeatable_by_its_seed() -> None:
 def test_faults_add_up() -> None:
     """Two that strike one request both do."""
     sandbox = Sandbox(
-        contacts=50, faults=(Rule(fault="short-page", rows=4), Rule(fault="extra-fields", path="/contacts"))
+        contacts=50,
+        faults=(FaultRule(fault="short-page", rows=4), FaultRule(fault="extra-fields", path="/contacts")),
     )
 
     page = sandbox.get("/contacts").json()

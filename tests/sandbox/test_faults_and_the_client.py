@@ -12,8 +12,8 @@ from simulation.virtualloop import in_no_time
 
 from reconciler.errors import InDoubt, Malformed, ServiceError, Throttled, Unavailable
 from reconciler.model.messaging.messages import Message
-from reconciler.sandbox.app import running
-from reconciler.sandbox.faults import FAULTS, Rule
+from reconciler.sandbox.app import running_sandbox
+from reconciler.sandbox.faults import FAULTS, FaultRule
 from reconciler.service.client import ServiceClient
 from reconciler.service.found import Rows
 from reconciler.service.paging import gather
@@ -36,7 +36,7 @@ FORMS = pytest.mark.parametrize("form", ["json", "xml"])
 
 
 def seen(
-    rule: Rule, work: Callable[[ServiceClient], Coroutine[Any, Any, object]], *, form: Form = "json"
+    rule: FaultRule, work: Callable[[ServiceClient], Coroutine[Any, Any, object]], *, form: Form = "json"
 ) -> Seen:
     """One call to a sandbox with 50 contacts in which this fault is armed; it is disarmed before counting.
 
@@ -51,7 +51,7 @@ def seen(
 
     if rule.fault == "latency":
         return _in_process(rule, main, form)
-    with running(sandbox_config(contacts=people, faults=(rule,))) as base:
+    with running_sandbox(sandbox_config(contacts=people, faults=(rule,))) as base:
         settings = structs.replace(service(base), format=form)
         error, value, posts = with_client(None, main, clock=Clock(), settings=settings)
         known = sandbox_config()
@@ -61,7 +61,7 @@ def seen(
 
 
 def _in_process(
-    rule: Rule,
+    rule: FaultRule,
     main: Callable[[ServiceClient], Coroutine[Any, Any, tuple[ServiceError | None, Any, int]]],
     form: Form,
 ) -> Seen:
@@ -123,7 +123,7 @@ HARMLESS = (
 def test_a_list_under_a_fault_is_a_typed_error_and_never_empty(fault: str, form: Form) -> None:
     options, expected = LISTS[fault]
 
-    result = seen(Rule(fault=fault, method="GET", **{"times": None, **options}), everybody, form=form)
+    result = seen(FaultRule(fault=fault, method="GET", **{"times": None, **options}), everybody, form=form)
 
     assert (type(result.error), result.value, result.contacts) == (expected, None, people)
 
@@ -132,7 +132,7 @@ def test_a_list_under_a_fault_is_a_typed_error_and_never_empty(fault: str, form:
 @pytest.mark.parametrize("fault", HARMLESS)
 def test_a_list_under_a_harmless_fault_is_whole(fault: str, form: Form) -> None:
     """Short pages are filled up, links are hints, unknown fields are kept."""
-    result = seen(Rule(fault=fault, times=None, field="firstName"), everybody, form=form)
+    result = seen(FaultRule(fault=fault, times=None, field="firstName"), everybody, form=form)
 
     assert result.error is None
     assert (len(result.value), result.value.complete) == (people, True)
@@ -148,7 +148,7 @@ def test_an_end_in_the_middle_of_a_list_makes_it_incomplete() -> None:
     async def work(client: ServiceClient) -> Rows:
         return await gather(client.contacts.pages())
 
-    result = seen(Rule(fault="empty-page", method="GET", nth=2, times=None, words=True), work)
+    result = seen(FaultRule(fault="empty-page", method="GET", nth=2, times=None, words=True), work)
 
     assert (len(result.value), result.value.complete) == (20, False)
 
@@ -156,7 +156,7 @@ def test_an_end_in_the_middle_of_a_list_makes_it_incomplete() -> None:
 def test_an_ignored_filter_finds_everybody_and_not_nobody() -> None:
     """So that every row is compared again by whoever searched."""
     result = seen(
-        Rule(fault="ignored-filter", times=None),
+        FaultRule(fault="ignored-filter", times=None),
         lambda client: client.contacts.search(Query({"lastName": "Zulu"})),
     )
 
@@ -189,7 +189,7 @@ def test_a_create_under_a_fault_is_in_doubt_or_done_and_sent_once(fault: str, fo
     """Sent again it would be there twice; only a service that does things twice by itself makes two."""
     options, expected, more = CREATES[fault]
 
-    result = seen(Rule(fault=fault, method="POST", **options), jane, form=form)
+    result = seen(FaultRule(fault=fault, method="POST", **options), jane, form=form)
 
     found = None if result.error is None else type(result.error)
     assert (found, result.contacts - people, result.posts) == (expected, more, 1)
@@ -209,7 +209,7 @@ def test_a_new_contact_that_lists_do_not_show_is_found_by_its_id() -> None:
         listed = await client.contacts.search(Query({"workEmailAddress1": JANE["workEmailAddress1"]}))
         return str(again.body["firstName"]), len(listed)
 
-    assert seen(Rule(fault="index-lag", method="POST", seconds=3600), work).value == ("Jane", 0)
+    assert seen(FaultRule(fault="index-lag", method="POST", seconds=3600), work).value == ("Jane", 0)
 
 
 def test_links_to_another_host_are_not_followed() -> None:
@@ -220,7 +220,7 @@ def test_links_to_another_host_are_not_followed() -> None:
         await client.contacts.replace(made.remote_id, {**JANE, "title": "Dr"})
         return str((await client.contacts.get(made.remote_id)).body["title"])
 
-    assert seen(Rule(fault="foreign-links", times=None), work).value == "Dr"
+    assert seen(FaultRule(fault="foreign-links", times=None), work).value == "Dr"
 
 
 def test_what_the_service_normalised_is_seen_in_the_answer() -> None:
@@ -229,7 +229,7 @@ def test_what_the_service_normalised_is_seen_in_the_answer() -> None:
     async def work(client: ServiceClient) -> object:
         return (await client.contacts.create(JANE)).body["lastName"]
 
-    assert seen(Rule(fault="normaliser", field="lastName"), work).value == "DOE"
+    assert seen(FaultRule(fault="normaliser", field="lastName"), work).value == "DOE"
 
 
 # A fault on sending a message -> the error, and how many messages there are afterwards.
@@ -267,5 +267,5 @@ def test_a_message_under_a_fault_is_sent_once_and_never_again(fault: str, form: 
         assert client.calls["POST"] == 1
         return len(await client.messages.list())
 
-    rule = Rule(fault=fault, method="POST", path="/messages", seconds=3600)
+    rule = FaultRule(fault=fault, method="POST", path="/messages", seconds=3600)
     assert seen(rule, count, form=form).value == there

@@ -6,8 +6,8 @@ import json
 import pytest
 from sandbox.asking import usual_headers
 
-from reconciler.sandbox.app import SandboxConfig, running
-from reconciler.sandbox.web.guard import refusal
+from reconciler.sandbox.app import SandboxConfig, running_sandbox
+from reconciler.sandbox.server import check_origin
 
 
 @pytest.mark.parametrize(
@@ -25,8 +25,8 @@ from reconciler.sandbox.web.guard import refusal
 )
 def test_addresses_of_digits_and_localhost_are_ours(host: str) -> None:
     """No name that leads elsewhere can become one of these."""
-    assert refusal({"host": host}) is None
-    assert refusal({"host": host, "origin": f"http://{host}", "sec-fetch-site": "same-origin"}) is None
+    assert check_origin({"host": host}) is None
+    assert check_origin({"host": host, "origin": f"http://{host}", "sec-fetch-site": "same-origin"}) is None
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_addresses_of_digits_and_localhost_are_ours(host: str) -> None:
 )
 def test_a_name_that_leads_here_is_refused(host: str) -> None:
     """DNS rebinding: the page may read what it gets, for its own name is in the address."""
-    refused = refusal({"host": host})
+    refused = check_origin({"host": host})
 
     assert refused is not None
     assert refused[0] == 421
@@ -68,15 +68,15 @@ def test_a_name_that_leads_here_is_refused(host: str) -> None:
 )
 def test_a_page_of_another_origin_is_refused(headers: dict[str, str]) -> None:
     """It may not read the answer, and would have sent the message all the same."""
-    refused = refusal({"host": "127.0.0.1:8480", **headers})
+    refused = check_origin({"host": "127.0.0.1:8480", **headers})
 
     assert refused is not None
     assert refused[0] == 403
 
 
 def test_a_program_and_an_address_that_was_typed_in_are_answered() -> None:
-    assert refusal({"host": "127.0.0.1:8480", "sec-fetch-site": "none"}) is None
-    assert refusal({"host": "127.0.0.1:8480"}) is None
+    assert check_origin({"host": "127.0.0.1:8480", "sec-fetch-site": "none"}) is None
+    assert check_origin({"host": "127.0.0.1:8480"}) is None
 
 
 def _asked(base: str, path: str, *headers: tuple[str, str]) -> tuple[int, str]:
@@ -95,7 +95,7 @@ def _asked(base: str, path: str, *headers: tuple[str, str]) -> tuple[int, str]:
 @pytest.mark.parametrize("path", ["/contacts", "/_sandbox/requests", "/openapi.json"])
 def test_the_guard_stands_before_every_address(path: str) -> None:
     """Behind a real port, with good credentials: whoever knows them may still be a page."""
-    with running(SandboxConfig(link_base="http://sandbox.example.com")) as base:
+    with running_sandbox(SandboxConfig(link_base="http://sandbox.example.com")) as base:
         usual = tuple(usual_headers(path).items())
         named = _asked(base, path, ("host", "evil.example"), *usual)
         twice = _asked(base, path, ("host", "127.0.0.1"), ("host", "evil.example"), *usual)

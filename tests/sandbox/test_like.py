@@ -13,7 +13,7 @@ from reconciler.cli.commands.service.sandbox import command
 from reconciler.cli.commands.service.sandbox_switches import SWITCHES
 from reconciler.cli.verbs.service.sandbox import configured
 from reconciler.sandbox.config import RECORDED, Like, SandboxConfig
-from reconciler.sandbox.faults import Rule
+from reconciler.sandbox.faults import FaultRule
 
 # Of a program alone: a clock, what only tests of XML, links and timeouts need, a gateway that stores answers.
 IN_PYTHON = {"clock", "caching", "key_in_links", "xml_prefixes", "callback_connect_s", "callback_answer_s"}
@@ -114,8 +114,8 @@ def test_the_command_line_arms_faults() -> None:
     found = config_of(["--fault", "drop-after,method=POST,path=/contacts,times=null", "--fault", "latency"])
 
     assert found.faults == (
-        Rule(fault="drop-after", method="POST", path="/contacts", times=None),
-        Rule(fault="latency"),
+        FaultRule(fault="drop-after", method="POST", path="/contacts", times=None),
+        FaultRule(fault="latency"),
     )
 
 

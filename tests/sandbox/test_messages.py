@@ -13,8 +13,8 @@ from sandbox.asking import JANE, Clock, Sandbox, last_segment, named, origin, ve
 from sandbox.receiving import MAIL, MOBILE, failed, message_body, replied, sent
 
 from reconciler.sandbox.config import Like
-from reconciler.sandbox.messaging.replies import shares
-from reconciler.sandbox.xml.forms import read_xml
+from reconciler.sandbox.messages import apportion
+from reconciler.sandbox.xml_codec import read_xml
 
 CRITERIA = {
     "criteriaFromDate": "01/08/2026",
@@ -661,7 +661,7 @@ def test_a_message_is_sent_and_read_in_xml() -> None:
 @given(counts=st.lists(st.integers(0, 10_000), min_size=1, max_size=8), whole=st.sampled_from([100, 1000]))
 def test_shares_add_up_and_are_never_a_whole_point_off(counts: list[int], whole: int) -> None:
     """Specification 2.5: the entries describe all recipients, so their percentages make 100 %."""
-    found = shares(counts, whole)
+    found = apportion(counts, whole)
 
     assert sum(found) == (whole if sum(counts) else 0)
     assert all(

@@ -9,7 +9,7 @@ import pytest
 from sandbox.asking import JANE, PIXEL, Sandbox, origin, resource_body, vendor_type
 from sandbox.receiving import MOBILE, callback_body
 
-from reconciler.sandbox.xml.forms import write_xml
+from reconciler.sandbox.xml_codec import write_xml
 
 OPTION = {"channel": "sms", "enabled": "true", "primary": "WorkMobilePhone1", "secondary": "", "tertiary": ""}
 CUSTOM = {"fieldName": "Shift", "fieldValue": "night", "searchKey": "custom_shift"}

@@ -20,13 +20,13 @@ from schemathesis.core.result import Ok
 from schemathesis.schemas import APIOperation
 from schemathesis.specs.openapi import checks
 
-from reconciler.sandbox.app import running
+from reconciler.sandbox import openapi
+from reconciler.sandbox.app import running_sandbox
 from reconciler.sandbox.config import SandboxConfig
-from reconciler.sandbox.description import openapi
-from reconciler.sandbox.description.schemas import SCHEMAS, closed
+from reconciler.sandbox.openapi import SCHEMAS, closed_object
 
 SHIPPED = Path(__file__).parents[2] / "schemas" / "openapi.json"
-DOCUMENT: Any = openapi.document(SandboxConfig())
+DOCUMENT: Any = openapi.openapi_document(SandboxConfig())
 
 requests_min = effort.count(small=300, full=600)
 examples = {  # an operation
@@ -98,7 +98,7 @@ def test_every_schema_is_used() -> None:
 
 def test_every_endpoint_is_described_and_nothing_else() -> None:
     """Each address with and without a workspace, each method that it has; no control address."""
-    endpoints = {e.__name__ for _, route in openapi.addresses() for e in route.methods.values()}
+    endpoints = {e.__name__ for _, route in openapi.described_addresses() for e in route.methods.values()}
     operations = [one for path in DOCUMENT["paths"].values() for name, one in path.items() if name.isalpha()]
 
     assert endpoints == set(openapi.OPERATIONS)
@@ -160,7 +160,7 @@ class Service:
             content = found["paths"][f"{prefix}/imports"]["post"]["requestBody"]["content"]
             for described in content.values():
                 if "schema" in described:
-                    described["schema"] = closed(whole)
+                    described["schema"] = closed_object(whole)
         return found
 
     def parameters(self, path: str) -> dict[str, str]:
@@ -202,7 +202,7 @@ class Service:
 @contextmanager
 def furnished() -> Iterator[Service]:
     config = SandboxConfig(contacts=30, workspaces=(("Night Shift", named),), message_cycle_s=0)
-    with running(config) as base, httpx2.Client() as client:
+    with running_sandbox(config) as base, httpx2.Client() as client:
         yield Service(base, client)
 
 

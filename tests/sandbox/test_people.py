@@ -10,7 +10,7 @@ from sandbox.asking import Sandbox
 
 from reconciler.sandbox.app import create_app
 from reconciler.sandbox.config import SandboxConfig, workspace_id
-from reconciler.sandbox.keeping.people import invented
+from reconciler.sandbox.contacts import invent_contacts
 
 
 def test_the_same_people_stand_there_every_time() -> None:
@@ -24,14 +24,14 @@ def test_the_same_people_stand_there_every_time() -> None:
 
 def test_more_people_are_the_same_people_and_others() -> None:
     """The nth person does not depend on how many there are."""
-    few, many = (list(invented(count, after=0)) for count in (10, 30))
+    few, many = (list(invent_contacts(count, after=0)) for count in (10, 30))
 
     assert many[:10] == few
 
 
 def test_nobody_real_is_among_them() -> None:
     """Addresses at example.com; numbers from the ranges reserved for fiction; an employee number each."""
-    people = list(invented(3000, after=0))
+    people = list(invent_contacts(3000, after=0))
 
     mails = {str(person.fields["workEmailAddress1"]) for person in people}
     phones = [str(person.fields["workMobilePhone1"]) for person in people]

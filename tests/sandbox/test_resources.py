@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sandbox.asking import Sandbox, last_segment, named, origin, resource_body, vendor_type
 
-from reconciler.sandbox.description.schemas import SCHEMAS
+from reconciler.sandbox.openapi import SCHEMAS
 
 
 def names(sandbox: Sandbox, query: str = "") -> list[str]:

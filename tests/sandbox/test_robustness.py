@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sandbox.asking import JANE, PIXEL, Sandbox, resource_body
 
-from reconciler.sandbox.entities.fields import CONTACT_FIELDS, DEVICE_FIELDS, RESOURCE_FIELDS
+from reconciler.sandbox.records import CONTACT_FIELDS, DEVICE_FIELDS, RESOURCE_FIELDS
 
 values: st.SearchStrategy[Any] = st.recursive(
     st.none()

@@ -10,7 +10,7 @@ from sandbox.asking import JANE, PIXEL, Clock, Sandbox, named, resource_body
 
 from reconciler.sandbox.app import create_app
 from reconciler.sandbox.config import SandboxConfig
-from reconciler.sandbox.keeping.storage import DataFileError
+from reconciler.sandbox.state import DataFileError
 
 
 def restarted(sandbox: Sandbox, **options: Any) -> Sandbox:

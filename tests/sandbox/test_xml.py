@@ -8,7 +8,7 @@ import pytest
 from sandbox.asking import JANE, PIXEL, Sandbox, last_segment, named, origin, resource_body, vendor_type
 
 from reconciler.sandbox.records import Body
-from reconciler.sandbox.xml.forms import write_xml
+from reconciler.sandbox.xml_codec import write_xml
 
 A = "{http://schemas.api.whispir.com}"
 D = "{http://schemas.api.whispir.com/dap}"

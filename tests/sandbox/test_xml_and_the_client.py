@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from sandbox.test_xml_laws import documents
 
-from reconciler.sandbox.xml.forms import FORMS, read_xml, write_xml
+from reconciler.sandbox.xml_codec import XML_FORMS, read_xml, write_xml
 from reconciler.service.xml import documents as client
 
 laws = settings(
@@ -40,14 +40,14 @@ def plain(value: Any) -> Any:
             return value
 
 
-@pytest.mark.parametrize("kind", FORMS)
+@pytest.mark.parametrize("kind", XML_FORMS)
 def test_the_client_reads_what_the_sandbox_writes(kind: str) -> None:
     """Otherwise everything that is tested over XML would prove one table right by itself."""
     alone = kind not in ("messagestatus", "messageresponse")  # of these there are only lists
     asked = "contact" if kind == "error" else kind  # an error comes in the place of any document
 
     @laws
-    @given(documents(kind).filter(lambda document: alone or FORMS[kind].key in document))
+    @given(documents(kind).filter(lambda document: alone or XML_FORMS[kind].key in document))
     def law(document: dict[str, Any]) -> None:
         assert plain(client.decode(write_xml(kind, document), asked)) == document
 
@@ -59,7 +59,7 @@ def test_the_sandbox_reads_what_the_client_writes(kind: str) -> None:
     """The other direction, for the kinds that have bodies."""
 
     @laws
-    @given(documents(kind).filter(lambda document: FORMS[kind].key not in document))
+    @given(documents(kind).filter(lambda document: XML_FORMS[kind].key not in document))
     def law(document: dict[str, Any]) -> None:
         written = {key: value for key, value in document.items() if key != "link"}
         assert read_xml(kind, client.encode({"id": "AB", **written}, kind)) == {"id": "AB", **written}

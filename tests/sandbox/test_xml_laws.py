@@ -8,8 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reconciler.sandbox.xml.forms import FORMS, read_xml, write_xml
-from reconciler.sandbox.xml.tree import entities, frames
+from reconciler.sandbox.xml_codec import XML_FORMS, entity_namespace, frame_namespace, read_xml, write_xml
 
 Documents = st.SearchStrategy[dict[str, Any]]
 
@@ -122,7 +121,7 @@ ENTITIES: dict[str, Documents] = {
 
 def documents(kind: str) -> Documents:
     """One entity of the kind, or a list of some, or the list that says there are none."""
-    entity, form = ENTITIES[kind], FORMS[kind]
+    entity, form = ENTITIES[kind], XML_FORMS[kind]
     if form.rows is None:
         return entity
     # A list whose rows stand at the root itself shows nothing where it has none.
@@ -133,10 +132,10 @@ def documents(kind: str) -> Documents:
 
 def test_every_kind_has_a_law() -> None:
     """A row of the table without a generator would be untested."""
-    assert set(ENTITIES) == set(FORMS)
+    assert set(ENTITIES) == set(XML_FORMS)
 
 
-@pytest.mark.parametrize("kind", FORMS)
+@pytest.mark.parametrize("kind", XML_FORMS)
 def test_what_is_written_reads_back_the_same(kind: str) -> None:
     """Facts 9: both forms say the same, so a client may choose either."""
 
@@ -164,8 +163,8 @@ def test_prefixes_mean_nothing(document: dict[str, Any]) -> None:
     swapped = write_xml("contact", document, ("ns3", "ns2"))
 
     assert read_xml("contact", swapped) == document
-    assert ET.fromstring(swapped).tag.startswith("{" + entities)  # noqa: S314 - our own document
-    assert f'xmlns:ns2="{frames}"'.encode() in swapped
+    assert ET.fromstring(swapped).tag.startswith("{" + entity_namespace)  # noqa: S314 - our own document
+    assert f'xmlns:ns2="{frame_namespace}"'.encode() in swapped
 
 
 anything: st.SearchStrategy[Any] = st.recursive(
@@ -183,7 +182,7 @@ names = st.sampled_from(["x", "y.z", "xml", "a b"]) | st.text(st.characters(code
 @settings(max_examples=effort.count(small=80, full=500), deadline=None)
 @given(
     st.dictionaries(
-        names.filter(lambda name: name not in FORMS["contact"].entity.rules),
+        names.filter(lambda name: name not in XML_FORMS["contact"].entity.rules),
         anything,
         max_size=4,
     )

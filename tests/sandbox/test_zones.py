@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.sandbox.entities.zones import shown_zone
+from reconciler.sandbox.contacts import zone_offset
 
 
 @pytest.mark.parametrize(
@@ -10,7 +10,7 @@ from reconciler.sandbox.entities.zones import shown_zone
 )
 def test_what_is_no_zone_name_becomes_zero(sent: str) -> None:
     """Recorded for "+10"; assumed for everything else that is no name."""
-    assert shown_zone(sent) == "0"
+    assert zone_offset(sent) == "0"
 
 
 @pytest.mark.parametrize(
@@ -25,4 +25,4 @@ def test_what_is_no_zone_name_becomes_zero(sent: str) -> None:
 )
 def test_a_name_is_shown_as_its_standard_offset(name: str, shown: str) -> None:
     """Recorded for Melbourne; hours, and minutes where there are some (assumed)."""
-    assert shown_zone(name) == shown
+    assert zone_offset(name) == shown

@@ -29,7 +29,7 @@ from reconciler.errors import InDoubt, NotFound, Rejected, SettingsError, Unauth
 from reconciler.model.plans import Workspace
 from reconciler.model.profile import Capabilities
 from reconciler.model.settings import Auth, Limits, Secret, SendKey, Service
-from reconciler.sandbox.app import create_app, running
+from reconciler.sandbox.app import create_app, running_sandbox
 from reconciler.service.client import Collection, Done, ReadCollection, ServiceClient, open_client
 from reconciler.service.http.timing import Timing
 from reconciler.service.profile import load_profile, parse_profile
@@ -328,7 +328,7 @@ def test_the_whole_client_works_over_loopback() -> None:
             await client.contacts.delete(made.remote_id)
             return len(rows), sum(client.calls.values())
 
-    with running(sandbox_config(contacts=101)) as base_url:
+    with running_sandbox(sandbox_config(contacts=101)) as base_url:
         assert asyncio.run(work(base_url)) == (101, 9)
 
 

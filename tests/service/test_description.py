@@ -25,7 +25,7 @@ from reconciler.errors import NotFound, Rejected
 from reconciler.model.messaging.messages import BulkResource, Callback, CallbackAuth, Message
 from reconciler.model.settings import Secret
 from reconciler.sandbox.app import create_app
-from reconciler.sandbox.xml.forms import read_xml
+from reconciler.sandbox.xml_codec import read_xml
 from reconciler.service.client import ServiceClient, open_client
 from reconciler.service.queries import Query
 

@@ -39,7 +39,7 @@ from reconciler.errors import ReconcilerError, ServiceError
 from reconciler.model.settings import Auth, Proxy, Secret, SendKey
 from reconciler.report.escaping import escape_ci_commands, escape_control
 from reconciler.report.lines import Line, line, plain, wrapped
-from reconciler.sandbox.app import running
+from reconciler.sandbox.app import running_sandbox
 from reconciler.service.client import ServiceClient, open_client
 from reconciler.service.http import auth
 from reconciler.service.http.auth import Credentials, hidden
@@ -108,7 +108,7 @@ def test_no_log_line_of_a_real_connection_shows_a_secret(send_key: SendKey) -> N
             with pytest.raises(ServiceError):
                 await client.contacts.get("NOBODY")
 
-    with everything_logged() as records, running(sandbox_config(contacts=21)) as base_url:
+    with everything_logged() as records, running_sandbox(sandbox_config(contacts=21)) as base_url:
         asyncio.run(work(base_url))
         asyncio.run(refused())
 

@@ -19,7 +19,7 @@ from service.support import CALLS, ID, sandbox_config, service
 from waiting import for_ever, patience_s
 
 from reconciler.errors import InDoubt, Malformed, ServiceError, Unavailable
-from reconciler.sandbox.app import running
+from reconciler.sandbox.app import running_sandbox
 from reconciler.service.client import ServiceClient, open_client
 from reconciler.service.http.connections import idle_s
 from reconciler.service.http.timing import Timing
@@ -289,7 +289,7 @@ def test_the_client_itself_reads_no_variable(tmp_path: Path) -> None:
         "SSL_CERT_FILE": str(netrc),
         "PYTHONPATH": str(Path(__file__).parents[1]),
     }
-    with running(sandbox_config(contacts=21)) as base_url:
+    with running_sandbox(sandbox_config(contacts=21)) as base_url:
         done = subprocess.run(
             [sys.executable, "-c", ENVIRONMENT, base_url],
             env=environment,

@@ -21,7 +21,7 @@ from reconciler.model.kind import Field, Kind
 from reconciler.model.kinds import KINDS
 from reconciler.model.plans import FieldChange, Update
 from reconciler.model.snapshots import Entity
-from reconciler.sandbox.xml.forms import read_xml, write_xml
+from reconciler.sandbox.xml_codec import read_xml, write_xml
 from reconciler.service.client import ServiceClient
 from reconciler.service.http import media
 from reconciler.service.queries import Query

@@ -74,7 +74,7 @@ def test_every_mutant_has_its_place_and_no_two_are_alike(package: Package) -> No
 def test_a_trial_tells_red_from_green_and_both_from_no_verdict(process: Trials) -> None:
     """An error of the trial itself is neither caught nor missed."""
     test = ("sandbox/test_paging.py::test_a_single_page_has_no_links",)
-    path = "reconciler/sandbox/paging.py"
+    path = "reconciler/sandbox/queries.py"
     text = (ROOT / path).read_text(encoding="utf-8")
 
     changes = {

@@ -11,7 +11,7 @@ from sandbox.asking import JANE, PIXEL, Sandbox, last_segment, named, origin, re
 from sandbox.receiving import callback_body, delivered, message_body, receiving, replied, sent
 from service.support import Wire, answer, service, with_client
 
-from reconciler.sandbox.app import running
+from reconciler.sandbox.app import running_sandbox
 from reconciler.sandbox.config import SandboxConfig
 from reconciler.service.messaging.replies import parse_reply
 
@@ -37,7 +37,7 @@ def town() -> Sandbox:
 @pytest.mark.spec("0/base")
 def test_every_address_in_an_answer_begins_with_the_base_address() -> None:
     """The base is whatever address the sandbox is reached under."""
-    with running(SandboxConfig(contacts=2)) as base, httpx2.Client() as client:
+    with running_sandbox(SandboxConfig(contacts=2)) as base, httpx2.Client() as client:
         headers = {"authorization": "Basic ZGVtbzpkZW1v", "x-api-key": "demo-key"}
         types = {"content-type": vendor_type("contact")}
         made = client.post(f"{base}/contacts", json=JANE, headers={**headers, **types})

@@ -11,9 +11,9 @@ from reconciler.cli.console import output
 from reconciler.cli.verbs.service.ports import refused_port
 from reconciler.cli.verbs.service.sandbox_rows import rows_of
 from reconciler.errors import FileError, InputError, ReconcilerError
-from reconciler.sandbox.app import SandboxConfig, serve
-from reconciler.sandbox.faults import Rule
-from reconciler.sandbox.keeping.storage import DataFileError
+from reconciler.sandbox.app import SandboxConfig, serve_sandbox
+from reconciler.sandbox.faults import FaultRule
+from reconciler.sandbox.state import DataFileError
 from reconciler.service.profile import load_profile
 
 
@@ -24,7 +24,7 @@ def sandbox(*, port: int, profile: str | None, **given: Any) -> int:
         given["vendor"] = given["vendor"] or served.vendor
     config = configured(given)
     try:
-        serve(
+        serve_sandbox(
             config,
             collections=rows_of(served) if served is not None else (),
             port=port,
@@ -54,12 +54,12 @@ def _path_of(profile: str) -> str:
     return profile
 
 
-def _fault(line: str) -> Rule:
+def _fault(line: str) -> FaultRule:
     """Return the rule that `NAME[,OPTION=VALUE]...` writes. Raises BadParameter."""
     name, *options = line.split(",")
     values = _options(line, options)
     try:
-        return msgspec.convert({**values, "fault": name}, Rule, strict=False)
+        return msgspec.convert({**values, "fault": name}, FaultRule, strict=False)
     except msgspec.ValidationError as error:
         _, _, option = str(error).rstrip("`").partition("`$.")
         why = f"{option} cannot be {values[option]!r}" if option in values else str(error)
@@ -71,7 +71,7 @@ def _options(line: str, written: list[str]) -> dict[str, str | None]:
     if any(not equals for _, equals, _ in pairs):
         raise _bad_fault(line, " is not NAME[,OPTION=VALUE]...")
     values = {key: None if value == "null" else value for key, _, value in pairs}
-    known = [one for one in Rule.__struct_fields__ if one != "fault"]
+    known = [one for one in FaultRule.__struct_fields__ if one != "fault"]
     unknown = [key for key in values if key not in known]
     if unknown:
         raise _bad_fault(line, f": a fault has no option {unknown[0]!r}; it has {', '.join(known)}.")

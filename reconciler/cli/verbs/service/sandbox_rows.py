@@ -9,18 +9,18 @@ from collections.abc import Mapping
 from reconciler.model.field_types import SandboxType, require_rows
 from reconciler.model.kind import Field, Kind
 from reconciler.model.profile import Profile, build_own_kinds
-from reconciler.sandbox.collections import row
+from reconciler.sandbox import collections
 
 
-def rows_of(profile: Profile) -> tuple[row.Collection, ...]:
+def rows_of(profile: Profile) -> tuple[collections.Collection, ...]:
     """Return a row of the sandbox for each kind of a profile's own."""
     return tuple(map(_row, build_own_kinds(profile.kinds)))
 
 
-def _row(kind: Kind) -> row.Collection:
+def _row(kind: Kind) -> collections.Collection:
     fields = [one for one in kind.declarable if one.head == one.name]
     known = {one.name: one for one in fields}
-    return row.Collection(
+    return collections.Collection(
         name=kind.name,
         plural=kind.segment,
         rows=kind.rows_key,
@@ -33,13 +33,13 @@ def _row(kind: Kind) -> row.Collection:
     )
 
 
-def _field(kind: Kind, field: Field) -> row.Field:
+def _field(kind: Kind, field: Field) -> collections.RowField:
     parts, type_ = kind.groups.get(field.name, ()), _TYPES[field.row.sandbox]
     if type_ is None:
         raise TypeError(
             f"{kind.name}.{field.name}: a kind of a profile has no field of the type {field.type}"
         )
-    return row.Field(
+    return collections.RowField(
         _wire(field).rpartition(".")[2],
         field.required or any(part.required for part in parts),
         tuple(field.words.values()),
@@ -51,7 +51,7 @@ def _field(kind: Kind, field: Field) -> row.Field:
 
 # To the sandbox an address or a number is any text: it judges the form of none. None: no kind of a
 # profile has such a field.
-_TYPES: Mapping[SandboxType, row.Type | None] = require_rows(
+_TYPES: Mapping[SandboxType, collections.RowFieldType | None] = require_rows(
     SandboxType, {"none": None, "text": "text", "flag": "flag", "number": "number", "group": "group"}
 )
 

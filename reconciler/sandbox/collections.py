@@ -1,0 +1,556 @@
+"""One collection is one row: what its records hold, where they are reached, how they are listed and replaced.
+
+Five things of the service have rows in no table: workspaces, messages, calls, tokens and imports. Of none of
+them is a record created, read, replaced, listed in pages and deleted; each has two or three methods alone.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast, get_args
+
+import msgspec
+
+from reconciler.sandbox import contacts, devices, resources
+from reconciler.sandbox.calls import Answer, Call, no_content
+from reconciler.sandbox.documents import View
+from reconciler.sandbox.queries import (
+    NO_FILTERS,
+    read_added_fields,
+    read_contact_query,
+    read_order,
+    wants_custom_fields,
+)
+from reconciler.sandbox.records import (
+    Body,
+    Contact,
+    Device,
+    Record,
+    Resource,
+    StoredRecord,
+    lower_letters,
+    with_device,
+    without_device,
+)
+from reconciler.sandbox.refusals import Refusal, given_values, invalid, not_found
+from reconciler.sandbox.xml_codec import (
+    LINKS,
+    FlagRule,
+    ListRule,
+    NodeRule,
+    NumberRule,
+    XmlForm,
+    XmlRule,
+    frame_namespace,
+)
+
+RowValue = TypeVar("RowValue", bound=StoredRecord | Device)
+RowFieldType = Literal["text", "flag", "number", "group"]  # of a field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectionRow(ABC, Generic[RowValue]):
+    """A collection of values. The columns say where it is and how it is described; the rest are hooks.
+
+    `name`: of one record; `plural`: its part of the address; `rows`: the key of its rows, the plural if
+    ""; `media`: the word in its media type, the name if "". `above`: the collections in whose records it
+    stands. `order`: a list begins with the oldest record, or with the one that was changed last.
+    `filters`: what a list is asked for beside its page, None for every field; `options`: what a create
+    and a GET are asked for. `says`: the sentence of an endpoint, by its verb, where another than that of
+    all rows (rows.py) describes it.
+    """
+
+    name: str
+    plural: str
+    rows: str = ""
+    media: str = ""
+    above: tuple[str, ...] = ()
+    in_workspaces: bool = True
+    order: Literal["created", "updated"] = "created"
+    filters: tuple[str, ...] | None = None
+    options: tuple[str, ...] = ()
+    says: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        """The word in its media type."""
+        return self.media or self.name
+
+    @property
+    def key(self) -> str:
+        """The key under which a list has its rows."""
+        return self.rows or self.plural
+
+    @property
+    def noun(self) -> str:
+        """The word in relations of links and in names of schemas: Template."""
+        return self.name[:1].upper() + self.name[1:]
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The parameters of a list, beside those of its page."""
+        return self.filters or ()
+
+    def records(self, call: Call) -> Mapping[str, RowValue]:
+        """The records that stand at the address of the call, by id."""
+        return call.shelf.records(self.name)
+
+    def one(self, call: Call, place: int = -1) -> RowValue:
+        """The record of the id in this place of the address; refuses (404) an unknown one."""
+        found = self.records(call).get(call.ids[place])
+        if found is None:
+            raise not_found()
+        return found
+
+    def found(self, call: Call) -> Sequence[RowValue]:
+        """The records that answer the query, in its order."""
+        return call.listed(self.records(call).values())
+
+    @abstractmethod
+    def read(self, call: Call, before: RowValue | None) -> RowValue:
+        """What the body makes: a new record, or what becomes of this one. Refuses (422) what cannot be."""
+
+    async def check(self, call: Call, record: RowValue) -> None:
+        """The last thing before a new record is kept."""
+
+    def keep(self, call: Call, record: RowValue) -> None:
+        """The record stands there from now on."""
+        call.state.put_record(self.name, cast("StoredRecord", record), last=self.order == "updated")
+
+    def drop(self, call: Call, record: RowValue) -> None:
+        """The record is gone."""
+        call.state.drop_records(self.name, [cast("StoredRecord", record)])
+
+    @abstractmethod
+    def shown(self, call: Call, record: RowValue, view: View) -> Body:
+        """The document of the record, with its links."""
+
+    def replaced(self, call: Call, record: RowValue) -> Answer:  # noqa: ARG002  for rows that show the record
+        """What a PUT answers."""
+        return no_content
+
+
+@dataclass(frozen=True, slots=True)
+class RowField:
+    """One field. `one_of`: the only texts that it may have, () for any. `withheld`: taken, and never shown.
+
+    `parts` are the fields of a group, which is an object.
+    """
+
+    name: str
+    required: bool = False
+    one_of: tuple[str, ...] = ()
+    type: RowFieldType = "text"
+    withheld: bool = False
+    parts: tuple["RowField", ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.type not in _FIELD_TYPES:
+            raise ValueError(f"{self.name}: {self.type!r} is no type of field of the sandbox")
+
+    @property
+    def rule(self) -> XmlRule | None:
+        """How it is written in XML, None for a text."""
+        return _FIELD_TYPES[self.type].rule(self)
+
+    def given(self, body: Body) -> Body:
+        """The field as the body has it, by its name, or nothing; refuses (422) what it cannot be."""
+        if self.name not in body:
+            return {}
+        value: Any = body[self.name]
+        if type(value) not in _FIELD_TYPES[self.type].taken:
+            raise invalid(f"{self.name} must be {_FIELD_TYPES[self.type].said}")
+        if self.type == "group":
+            return {self.name: _read_fields(self.parts, given_values(value), f"{self.name}.")}
+        if self.one_of and value not in self.one_of:
+            raise invalid(f"{self.name} must be one of {', '.join(self.one_of)}")
+        return {self.name: value}
+
+    def shown(self, value: Any) -> Any:
+        """The value without what is withheld in it."""
+        if self.type != "group":
+            return value
+        known = {one.name: one for one in self.parts if not one.withheld}
+        return {name: known[name].shown(part) for name, part in value.items() if name in known}
+
+
+class _FieldTypeRow(NamedTuple):
+    """A type of field: what JSON has for it, how a refusal calls that, and how it is written in XML."""
+
+    taken: tuple[type, ...]  # not `isinstance`: true is a number to Python
+    said: str
+    rule: Callable[[RowField], XmlRule | None]
+
+
+_FIELD_TYPES: Mapping[RowFieldType, _FieldTypeRow] = {
+    "text": _FieldTypeRow((str,), "a string", lambda _field: None),
+    "flag": _FieldTypeRow((bool,), "true or false", lambda _field: FlagRule()),
+    "number": _FieldTypeRow((int, float), "a number", lambda _field: NumberRule()),
+    "group": _FieldTypeRow((dict,), "an object", lambda field: NodeRule(xml_rules_of(field.parts))),
+}
+if _FIELD_TYPES.keys() != {*get_args(RowFieldType)}:
+    raise TypeError(
+        f"types of fields without a row: {sorted({*get_args(RowFieldType)} ^ _FIELD_TYPES.keys())}"
+    )
+
+
+def xml_rules_of(fields: Sequence[RowField]) -> dict[str, XmlRule]:
+    """The rules in XML of those fields that are more than a text."""
+    return {one.name: rule for one in fields if (rule := one.rule) is not None}
+
+
+def _read_fields(fields: Sequence[RowField], body: Body, path: str = "") -> Body:
+    """The fields that a body gives; refuses (422) a missing one by its path."""
+    missing = [one.name for one in fields if one.required and body.get(one.name, "") == ""]
+    if missing:
+        raise invalid(f"{', '.join(path + name for name in missing)}: required and missing")
+    return {name: value for one in fields for name, value in one.given(body).items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collection(CollectionRow[Record]):
+    """A collection of plain records. Raises ValueError where two of its parts contradict each other.
+
+    `brief`: the fields that a row of a list shows, () for all of them. `unique`: fields of which no two
+    records of a workspace have the same value. `spares`: the fields that stay when a PUT leaves them out;
+    others are gone.
+    """
+
+    fields: tuple[RowField, ...]
+    brief: tuple[str, ...] = ()
+    unique: tuple[str, ...] = ()
+    spares: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        known = {one.name for one in self.fields}
+        if known & {"id", "link"}:
+            raise ValueError(f"{self.name}: every record has an id and links, and no fields of these names")
+        for column in ("brief", "filters", "unique", "spares"):
+            unknown = sorted(set(getattr(self, column) or ()) - known)
+            if unknown:
+                raise ValueError(f"{self.name}: {column} names {', '.join(unknown)}, which is no field")
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The fields that stand in every create and every update, except those that a PUT spares."""
+        return tuple(one.name for one in self.fields if one.required)
+
+    @property
+    def filtered(self) -> tuple[str, ...]:
+        """The fields that a list may be filtered by."""
+        names = [one.name for one in self.fields] if self.filters is None else self.filters
+        return tuple(name for name in names if name.lower() not in NO_FILTERS)
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The parameters of a list, beside those of its page."""
+        return "sortOrder", "sortFields", *self.filtered
+
+    @property
+    def form(self) -> XmlForm:
+        """Its documents in XML."""
+        entity = NodeRule({"link": LINKS, **xml_rules_of(self.fields)})
+        return XmlForm(self.name, entity, self.key, ListRule(self.name, entity, space=frame_namespace))
+
+    @property
+    def entrance(self) -> tuple[str, str, str, str]:
+        """Its links at the root or in a workspace: path, kind, and the two relations."""
+        plural = self.plural[:1].upper() + self.plural[1:]
+        return self.plural, self.kind, f"retrieve{plural}", f"create{self.noun}"
+
+    def found(self, call: Call) -> Sequence[Record]:
+        """The records that contain every text that is asked for, in any letter case."""
+        wanted = {name: lower_letters(call.query.get(name, "")) for name in self.filtered}
+        found = [
+            one
+            for one in call.listed(self.records(call).values())
+            if all(text in _comparable_text(one, name) for name, text in wanted.items() if text)
+        ]
+        if self.order == "updated":
+            found.reverse()
+        names = [name.strip() for name in call.query.get("sortFields", "").split(",") if name.strip()]
+        if names:
+            found.sort(key=lambda one: [_comparable_text(one, name) for name in names])
+        if read_order(call.query) == "desc":
+            found.reverse()
+        return found
+
+    def read(self, call: Call, before: Record | None) -> Record:
+        """A record of the fields that the row has; what is no field of it is ignored."""
+        old = before.fields if before else {}
+        spared = {name: old[name] for name in self.spares if name in old}
+        fields = self._fields({**spared, **given_values(call.body())})
+        self._require_unique(call, fields, owner=before.id if before else "")
+        if before:
+            return msgspec.structs.replace(before, fields=fields)
+        record_id, number = call.state.new_id(self.name)
+        return Record(id=record_id, number=number, workspace=call.shelf.id, fields=fields)
+
+    def shown(self, call: Call, record: Record, view: View) -> Body:
+        """The fields in the order of the row; in a list the brief ones, and no links to change it."""
+        names = (view == "row" and self.brief) or [one.name for one in self.fields if not one.withheld]
+        uri = call.writer.address(self.plural, record.id)
+        links = call.writer.record_links(uri, self.noun, self.kind, change=view != "row")
+        known = {one.name: one for one in self.fields}
+        shown = {name: known[name].shown(record.fields[name]) for name in names if name in record.fields}
+        return {"id": record.id, **shown, "link": links}
+
+    def _fields(self, body: Body) -> Body:
+        """The fields of the row that the body gives; refuses (422) a missing or wrong one by name."""
+        return _read_fields(self.fields, body)
+
+    def _require_unique(self, call: Call, fields: Body, *, owner: str) -> None:
+        for name in self.unique:
+            others = (one for one in self.records(call).values() if one.id != owner)
+            if name in fields and any(one.fields.get(name) == fields[name] for one in others):
+                raise invalid(f"{name}: there is a {self.name} with this {name} already")
+
+
+def _comparable_text(record: Record, name: str) -> str:
+    return lower_letters(str(record.fields.get(name, "")))
+
+
+AnyCollection = CollectionRow[Any]
+
+
+# --- The five endpoints of every collection that is a row: list, create, get, replace, delete -----
+
+
+Endpoint = Callable[[Call], Answer | Awaitable[Answer]]
+
+ENDPOINT_SENTENCES = {
+    "list": "One page of the {plural}.",
+    "create": "A new {name}; the answer is the whole of it.",
+    "get": "The whole {name}.",
+    "put": "The {name} is replaced.",
+    "delete": "The {name} is gone.",
+}
+"""Verb -> what its endpoint does, in the description of every row that does not say it in other words."""
+
+
+def collection_methods(row: AnyCollection) -> dict[str, Endpoint]:
+    """What the address of the whole collection does, by method."""
+    return {
+        "GET": _name_endpoint(row, "list", _list_records),
+        "POST": _name_endpoint(row, "create", _create_record),
+    }
+
+
+def record_methods(row: AnyCollection) -> dict[str, Endpoint]:
+    """What the address of one record does, by method."""
+    return {
+        "GET": _name_endpoint(row, "get", _get_record),
+        "PUT": _name_endpoint(row, "put", _put_record),
+        "DELETE": _name_endpoint(row, "delete", _delete_record),
+    }
+
+
+def _name_endpoint(
+    row: AnyCollection, verb: str, does: Callable[[AnyCollection, Call], Answer | Awaitable[Answer]]
+) -> Endpoint:
+    """The endpoint of this row, under the name and with the sentence that its description shows."""
+
+    def endpoint(call: Call) -> Answer | Awaitable[Answer]:
+        return does(row, call)
+
+    endpoint.__name__ = f"{verb}_{row.plural if verb == 'list' else row.name}"
+    endpoint.__doc__ = row.says.get(verb) or ENDPOINT_SENTENCES[verb].format(name=row.name, plural=row.plural)
+    return endpoint
+
+
+def _list_records(row: AnyCollection, call: Call) -> Answer:
+    found = row.found(call)
+    return call.paged(row.key, found, lambda one: row.shown(call, one, "row"))
+
+
+async def _create_record(row: AnyCollection, call: Call) -> Answer:
+    record = row.read(call, None)
+    await row.check(call, record)
+    row.keep(call, record)
+    return Answer(201, row.shown(call, record, "created"), f"{call.address}/{record.id}")
+
+
+def _get_record(row: AnyCollection, call: Call) -> Answer:
+    return Answer(200, row.shown(call, row.one(call), "whole"))
+
+
+def _put_record(row: AnyCollection, call: Call) -> Answer:
+    record = row.read(call, row.one(call))
+    row.keep(call, record)
+    return row.replaced(call, record)
+
+
+def _delete_record(row: AnyCollection, call: Call) -> Answer:
+    row.drop(call, row.one(call))
+    return no_content
+
+
+# --- The rows of the service: contacts, the devices below them, resources. Callbacks have theirs in
+# messaging/
+
+
+class ContactCollection(CollectionRow[Contact]):
+    """Found by any field, fast at 100,000; of usernames each is there once in the company."""
+
+    def found(self, call: Call) -> Sequence[Contact]:
+        """The contacts that answer the query."""
+        found = call.shelf.find(read_contact_query(call.query))
+        # Not always, because this list may hold 100,000 contacts.
+        return call.listed(found) if call.hidden else found
+
+    def read(self, call: Call, before: Contact | None) -> Contact:
+        """A contact with the service's rewriting done; a PUT spares what the recorded one spared."""
+        body = call.body()
+        contacts.require_contact_fields(body, strict=call.config.strict and before is None)
+        written = contacts.read_contact(body)
+        require_free_username(call, written.fields, owner=before.id if before else None)
+        if before is None:
+            return new_contact(call, written)
+        return contacts.replace_contact(
+            before, written, workspace_name=call.shelf.name, now=call.config.clock()
+        )
+
+    def keep(self, call: Call, record: Contact) -> None:
+        """With its username and its devices, which are known in the whole company."""
+        call.state.put_contact(record)
+
+    def drop(self, call: Call, record: Contact) -> None:
+        """Its devices go with it."""
+        call.state.drop_contact(record)
+
+    def shown(self, call: Call, record: Contact, view: View) -> Body:
+        """Brief in a list, with all links after a create; custom fields only when asked for."""
+        custom = wants_custom_fields(call.query)
+        return call.writer.contact(record, view, custom=custom, added=read_added_fields(call.query))
+
+
+class DeviceCollection(CollectionRow[Device]):
+    """Kept within their contact, in the order of creation."""
+
+    def records(self, call: Call) -> Mapping[str, Device]:
+        """Those of the contact in the address; refuses (404) an unknown one."""
+        return {one.id: one for one in CONTACTS.one(call, 0).devices}
+
+    def read(self, call: Call, before: Device | None) -> Device:
+        """A device for which the contact has room among those of the same app."""
+        contact, body, config = CONTACTS.one(call, 0), call.body(), call.config
+        now, short_os = config.clock(), config.short_device_os
+        if before is None:
+            device_id, _ = call.state.new_id("device")
+            device = devices.build_device(body, device_id=device_id, now=now, short_os=short_os)
+        else:
+            device = devices.replace_device(before, body, now=now, short_os=short_os)
+        devices.require_device_room(contact, device, limit=config.device_limit)
+        return device
+
+    def keep(self, call: Call, record: Device) -> None:
+        """In its old place, or behind the others of the contact."""
+        _keep_devices(call, with_device(CONTACTS.one(call, 0), record))
+
+    def drop(self, call: Call, record: Device) -> None:
+        """Gone from its contact for good."""
+        _keep_devices(call, without_device(CONTACTS.one(call, 0), record.id))
+
+    def shown(self, call: Call, record: Device, view: View) -> Body:  # noqa: ARG002  the same everywhere
+        """The whole device."""
+        return call.writer.device(call.ids[0], record)
+
+
+class ResourceCollection(CollectionRow[Resource]):
+    """Their content goes in and is never shown."""
+
+    def found(self, call: Call) -> Sequence[Resource]:
+        """Of one scope, or whose name contains a text; those updated last come first."""
+        scope, name = call.query.get("scope", "").lower(), lower_letters(call.query.get("name", ""))
+        everything = reversed(call.listed(self.records(call).values()))
+        return [one for one in everything if scope in ("", one.scope) and name in lower_letters(one.name)]
+
+    def read(self, call: Call, before: Resource | None) -> Resource:
+        """The supplied one, in the place of the one before."""
+        known = (before.id, before.number) if before else call.state.new_id("resource")
+        return resources.read_resource(
+            call.body(),
+            known=known,
+            workspace=call.shelf.id,
+            bytes_max=call.config.resource_bytes_max,
+            now=call.config.clock(),
+        )
+
+    def shown(self, call: Call, record: Resource, view: View) -> Body:
+        """The representation, with its id after a create, and in a list with its own link alone."""
+        return call.writer.resource(record, view)
+
+    def replaced(self, call: Call, record: Resource) -> Answer:
+        """Nothing, or the representation as after a create: the sources differ."""
+        if call.config.resource_put == 200:  # noqa: PLR2004 - the status itself
+            return Answer(200, self.shown(call, record, "created"))
+        return no_content
+
+
+CONTACTS = ContactCollection(
+    name="contact",
+    plural="contacts",
+    filters=("sortOrder", "sortFields", "fields", "customFields", "filters"),
+    options=("customFields",),
+    says={
+        "list": "One page of the contacts that answer the query.",
+        "create": "A new contact; the answer is the whole of it, with all links.",
+        "get": "The whole contact with its devices; custom fields only when asked for.",
+        "put": "The contact is replaced, with the recorded exceptions.",
+        "delete": "The contact is gone, and its devices with it.",
+    },
+)
+DEVICES = DeviceCollection(
+    name="device",
+    plural="devices",
+    media="contactdevice",
+    above=("contacts",),
+    says={
+        "list": "The contact's devices, in the order of creation. "
+        "That this list exists, and its form, is assumed.",
+        "create": "A new device of the contact; the answer is the whole of it.",
+        "put": "The device is replaced: all seven fields, or nothing.",
+        "delete": "The device is gone for good.",
+    },
+)
+RESOURCES = ResourceCollection(
+    name="resource",
+    plural="resources",
+    order="updated",
+    filters=("scope", "name"),
+    says={
+        "list": "One page of the resources, most recently updated first.",
+        "create": "A new resource; the answer is its representation.",
+        "get": "The representation of the resource, not its content.",
+        "put": "The resource is replaced by the supplied one and is the most recently updated.",
+    },
+)
+
+
+# Collections of the service whose records are plain: a row each, and nothing more.
+PLAIN_COLLECTIONS: tuple[Collection, ...] = ()
+
+
+def _keep_devices(call: Call, contact: Contact) -> None:
+    """The contact is kept with its changed devices; its own time moves only when so configured."""
+    if call.config.device_touches_contact:
+        contact = msgspec.structs.replace(contact, modified=contacts.cut_to_seconds(call.config.clock()))
+    call.state.put_contact(contact)
+
+
+def new_contact(call: Call, written: contacts.WrittenContact) -> Contact:
+    """A contact of this workspace that nobody keeps yet."""
+    known, workspace = call.state.new_id("contact"), (call.shelf.id, call.shelf.name)
+    return contacts.build_contact(written, known=known, workspace=workspace, now=call.config.clock())
+
+
+def require_free_username(call: Call, fields: Body, *, owner: str | None) -> None:
+    """Refuses (422) a name of a portal account that another contact of the company has."""
+    holder = call.state.usernames.get(str(fields.get("username") or ""))
+    if holder is not None and holder != owner:
+        raise username_taken()
+
+
+def username_taken() -> Refusal:
+    """The refusal (422) of a name that another contact's portal account has."""
+    return invalid("username: this name already exists in the company")

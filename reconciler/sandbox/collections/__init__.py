@@ -1,1 +1,0 @@
-"""What can be listed, read, created, replaced and deleted: contacts, devices, resources, workspaces."""

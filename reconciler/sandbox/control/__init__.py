@@ -1,1 +1,0 @@
-"""The addresses below /_sandbox/, which the real service does not have."""

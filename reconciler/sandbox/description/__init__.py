@@ -1,1 +1,0 @@
-"""The sandbox's own description in OpenAPI."""

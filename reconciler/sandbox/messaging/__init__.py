@@ -1,1 +1,0 @@
-"""Messages, the replies to them, and the callbacks that hear of both."""

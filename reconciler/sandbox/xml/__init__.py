@@ -1,1 +1,0 @@
-"""Documents in XML: the tree, the rules, the form of each kind."""
