@@ -72,11 +72,10 @@ if TYPE_CHECKING:
     from reconciler.receiver.app import ReceiverConfig, create_receiver
     from reconciler.receiver.inbox import Inbox
     from reconciler.service.client import ServiceClient
-    from reconciler.service.found import Found, Page, Rows
-    from reconciler.service.http.timing import Timing
+    from reconciler.service.http.limiter import Timing
     from reconciler.service.messaging.messages import Progress
     from reconciler.service.messaging.replies import parse_reply
-    from reconciler.service.queries import Query
+    from reconciler.service.paging import Found, Page, Query, Rows
     from reconciler.version import __version__
 
 
@@ -169,9 +168,8 @@ _HOMES = {
     "reconciler.receiver.app": "ReceiverConfig create_receiver",
     "reconciler.receiver.inbox": "Inbox",
     "reconciler.service.client": "ServiceClient",
-    "reconciler.service.found": "Found Page Rows",
-    "reconciler.service.http.timing": "Timing",
-    "reconciler.service.queries": "Query",
+    "reconciler.service.paging": "Found Page Query Rows",
+    "reconciler.service.http.limiter": "Timing",
     "reconciler.service.messaging.messages": "Progress",
     "reconciler.service.messaging.replies": "parse_reply",
     "reconciler.version": "__version__",

@@ -880,9 +880,11 @@ def _renamed_rows(row: str, renamed: Sequence[Renamed]) -> Iterator[str]:
     places = [one for one in renamed if not one.module]
     own = [one for one in renamed if within and one.module == within[1]]
     behind = [
-        Renamed("", rf"(?<=\b{one.module}\.){one.pattern}", one.becomes) for one in renamed if one.module
+        Renamed(one.module, rf"(?<=\b{one.module}\.){one.pattern}", one.becomes)
+        for one in renamed
+        if one.module
     ]
-    alone = [Renamed("", rf"(?<!\.){one.pattern}", one.becomes) for one in own]
+    alone = [Renamed(one.module, rf"(?<!\.){one.pattern}", one.becomes) for one in own]
     used = [one for one in renamed if one.module and re.search(one.pattern, row)]
     for tried in ([*alone, *behind], [*own, *behind], [*own, *behind, *used], used):
         for order in ([*tried, *places], [*places, *tried]):
@@ -895,7 +897,13 @@ def _renamed_row(row: str, renamed: Iterable[Renamed]) -> str:
     fixed = ("name =", "tests =", "statement =")
     lines = row.splitlines(keepends=True)
     for one in renamed:
-        lines = [line if line.startswith(fixed) else re.sub(one.pattern, one.becomes, line) for line in lines]
+        for number, line in enumerate(lines):
+            # A module may have the name of its function: before the colon of `in` the module is meant.
+            where, colon, what = (
+                line.rpartition(":") if one.module and line.startswith("in =") else ("", "", line)
+            )
+            if not line.startswith(fixed):
+                lines[number] = where + colon + re.sub(one.pattern, one.becomes, what)
     return "".join(lines)
 
 

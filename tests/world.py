@@ -26,7 +26,7 @@ from reconciler.model.settings import Auth, Limits, Secret, Service, Settings, W
 from reconciler.sandbox.app import SandboxConfig, create_app
 from reconciler.sandbox.collections import Collection
 from reconciler.service.client import open_client
-from reconciler.service.http.timing import Timing
+from reconciler.service.http.limiter import Timing
 
 T = TypeVar("T")
 BASE = "http://127.0.0.1:8480"

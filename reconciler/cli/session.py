@@ -33,7 +33,7 @@ from reconciler.model.settings import Settings
 from reconciler.pipeline import Dependencies
 from reconciler.private_cache import STATE_FOLDER, find_cache_fault, find_state_folder
 from reconciler.service.http.auth import Concealed, Credentials
-from reconciler.service.http.urls import origin
+from reconciler.service.http.urls import origin_of
 from reconciler.settings.reading import ReadSettings, read_settings, working_folder
 from reconciler.settings.values import Layers
 from reconciler.store.database import Store
@@ -274,7 +274,7 @@ def open_store(settings: Settings, *, create: bool, clock: Callable[[], datetime
         )
     return Store.open(
         settings.store,
-        origin=origin(settings.service.base_url),
+        origin=origin_of(settings.service.base_url),
         stack=settings.stack,
         now=clock,
         token=lambda: secrets.token_hex(token_bytes),

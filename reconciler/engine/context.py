@@ -21,7 +21,7 @@ from reconciler.model.runs import Context
 from reconciler.model.settings import Limits, Settings
 from reconciler.model.snapshots import Desired
 from reconciler.service.client import Connections, Reader, ServiceClient
-from reconciler.service.http.timing import Timing
+from reconciler.service.http.limiter import Timing
 from reconciler.service.profile import load_profile
 from reconciler.store.aside import Offload, within
 from reconciler.store.database import Store

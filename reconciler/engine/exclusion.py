@@ -16,9 +16,8 @@ from reconciler.errors import CorruptRecord, LockHeld, SettingsError, StoreError
 from reconciler.instrumentation import record_span, step_log
 from reconciler.model.settings import Settings
 from reconciler.service.client import open_client
-from reconciler.service.http.clock import Watched
-from reconciler.service.http.connections import open_connections
-from reconciler.service.http.timing import Timing
+from reconciler.service.http.connections import DatedConnections, open_connections
+from reconciler.service.http.limiter import Timing
 from reconciler.service.profile import load_profile
 from reconciler.store.aside import Offload, within
 from reconciler.store.audit import operator
@@ -157,7 +156,7 @@ async def _hold_service_lock(
     patient = structs.replace(service, limits=structs.replace(service.limits, deadline_s=deadline_s))
     given = outside.connections
     # A clock of the service is all that machines without a shared store have in common: answers tell it.
-    watched = Watched(given or open_connections(service))
+    watched = DatedConnections(given or open_connections(service))
     try:
         async with open_client(patient, timing=outside.timing, connections=watched) as client:
             lock = TicketLock(client, watched, terms, outside, stop, note=note)

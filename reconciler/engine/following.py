@@ -18,8 +18,7 @@ from reconciler.model.kind import Kind
 from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Scope
 from reconciler.service.client import ReadCollection, Reader
-from reconciler.service.found import Found, Page
-from reconciler.service.queries import Query
+from reconciler.service.paging import Found, Page, Query
 
 
 class ListRequest(Struct, frozen=True):

@@ -100,13 +100,13 @@ class RowCache:
         step_log.info("%s: rows remembered: %d", asked.scope, len(found.rows) if found else 0)
 
     def _name(self, asked: ListRequest) -> str:
-        origin, scope = urls.origin(self._settings.service.base_url), asked.scope
+        origin, scope = urls.origin_of(self._settings.service.base_url), asked.scope
         return f"{origin}\n{self._settings.stack}\n{asked.workspace}\n{scope.workspace}\n{scope.kind}"
 
     def _told(self, asked: ListRequest) -> tuple[str, ...]:
         """Return everything that decides what rows show."""
         service = self._settings.service
-        origin = urls.origin(service.base_url)
+        origin = urls.origin_of(service.base_url)
         return (
             _list_cache_form,
             __version__,

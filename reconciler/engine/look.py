@@ -24,8 +24,7 @@ from reconciler.model.kinds import KINDS, child_kinds
 from reconciler.model.plans import Change, Create, Delete, Update
 from reconciler.model.snapshots import Entity
 from reconciler.service.client import Found
-from reconciler.service.found import remote_id
-from reconciler.service.queries import Query
+from reconciler.service.paging import Query, remote_id
 
 PLAN_AGAIN = "plan again, and review what it shows"
 NOT_CARRIED = "E163"  # a secret that a look does not show

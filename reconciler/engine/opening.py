@@ -11,7 +11,7 @@ from reconciler.engine.context import Dependencies
 from reconciler.errors import StoreError
 from reconciler.instrumentation import start_stopwatch, step_log
 from reconciler.model.settings import Settings
-from reconciler.service.http.urls import origin
+from reconciler.service.http.urls import origin_of
 from reconciler.service.profile import bring_kinds
 from reconciler.store.aside import within
 from reconciler.store.database import Store
@@ -31,7 +31,7 @@ async def open_run_store(settings: Settings, outside: Dependencies, *, create: b
     opening = partial(
         Store.open,
         settings.store,
-        origin=origin(settings.service.base_url),
+        origin=origin_of(settings.service.base_url),
         stack=settings.stack,
         now=outside.now,
         token=outside.token,

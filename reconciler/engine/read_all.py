@@ -17,8 +17,7 @@ from reconciler.model.kind import Kind
 from reconciler.model.kinds import KINDS, child_kinds
 from reconciler.model.snapshots import LiveEntity, Scope
 from reconciler.service.client import ReadCollection, Reader
-from reconciler.service.found import Found, Page
-from reconciler.service.queries import Query
+from reconciler.service.paging import Found, Page, Query
 
 _walks_max = 2  # a list that changes while it is read is read once more, and not for ever
 

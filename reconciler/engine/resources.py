@@ -21,7 +21,7 @@ from reconciler.model.plans import Change, Plan
 from reconciler.model.runs import Outcome
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
-from reconciler.service.client import open_client, open_reader, paced
+from reconciler.service.client import open_client, open_reader, pace_key_and_rate
 from reconciler.service.http.limiter import Pacer
 from reconciler.store.database import Store
 
@@ -116,4 +116,4 @@ async def open_for_writing(
 
 def _find_shared_pacer(settings: Settings, store: Store) -> Pacer | None:
     """Return the pace that everybody with these credentials and this store shares; None where nobody does."""
-    return store.pace(*paced(settings.service, store.salt)) if store.shared else None
+    return store.pace(*pace_key_and_rate(settings.service, store.salt)) if store.shared else None

@@ -36,8 +36,7 @@ from reconciler.model.documents import Fields
 from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import ContradictedId, Entity, LiveEntity, Read, RecordedEntity
 from reconciler.service.client import ReadCollection, Reader
-from reconciler.service.found import Found, Page
-from reconciler.service.queries import Query
+from reconciler.service.paging import Found, Page, Query
 
 
 class _SoughtFields(Struct, frozen=True):

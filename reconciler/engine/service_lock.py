@@ -38,8 +38,8 @@ from reconciler.errors import (
 from reconciler.instrumentation import record_span, step_log
 from reconciler.model.kinds import RESOURCE
 from reconciler.service.client import ServiceClient
-from reconciler.service.found import Found
-from reconciler.service.http.clock import Watched
+from reconciler.service.http.connections import DatedConnections
+from reconciler.service.paging import Found
 
 poll_s = 5.0  # between two looks at a lock that somebody else holds
 retry_s = 5.0  # until a renewal that failed is tried again
@@ -80,7 +80,7 @@ class TicketLock(ServiceLock):
     def __init__(
         self,
         client: ServiceClient,
-        watched: Watched,
+        watched: DatedConnections,
         terms: LockTerms,
         outside: Dependencies,
         stop: StopFlag,

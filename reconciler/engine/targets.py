@@ -8,7 +8,7 @@ from reconciler.core.workspaces import check_one_alias, meant
 from reconciler.engine.context import ReadContext
 from reconciler.model.plans import Target, Workspace
 from reconciler.model.snapshots import Desired
-from reconciler.service.http.urls import origin
+from reconciler.service.http.urls import origin_of
 
 
 async def resolve_target(context: ReadContext, desired: Desired) -> Target:
@@ -22,4 +22,4 @@ async def resolve_target(context: ReadContext, desired: Desired) -> Target:
     found = [Workspace("default", "")] if "default" in aliases else []
     found += [meant(alias, settings.workspaces[alias], live) for alias in named]
     check_one_alias(found, settings.workspaces)
-    return Target(origin(settings.service.base_url), settings.stack, tuple(sorted(found)))
+    return Target(origin_of(settings.service.base_url), settings.stack, tuple(sorted(found)))

@@ -25,9 +25,8 @@ from reconciler.model.kind import Kind
 from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Entity, LiveEntity, Scope
 from reconciler.service.client import Found
-from reconciler.service.found import Page
+from reconciler.service.paging import Page, Query
 from reconciler.service.profile import load_profile
-from reconciler.service.queries import Query
 
 # Seconds that a clock may have been set by since a create was sent.
 clock_margin_s = 3600.0

@@ -11,7 +11,7 @@ A cell names a behaviour. The layer that has the behaviour keeps a table from it
                 core/compare/identity.py
     lookalike   what may tell that two entities are one: core/review/lookalikes.py
     check       what judges a declared value: core/declared/values/check.py
-    xml         what its element holds: service/xml/forms.py
+    xml         what its element holds: service/xml/documents.py
     schema      its part of the schema of manifests: schema/shipped.py
     sandbox     what the sandbox takes of it in kinds of a profile: cli/verbs/service/sandbox_rows.py
 

@@ -12,22 +12,23 @@ from typing import Literal, TypeVar
 from reconciler.model.kinds import BUILT_IN_KINDS, CONTACT, DEVICE, RESOURCE
 from reconciler.model.profile import Profile, build_own_kinds
 from reconciler.model.settings import Auth, Limits, Secret, SendKey, Service
-from reconciler.service.company import company_id
-from reconciler.service.entities import Collection, ReadCollection
-from reconciler.service.found import Done, Found, Page, Rows
+from reconciler.service.entities import (
+    Collection,
+    Imports,
+    ReadCollection,
+    ReadWorkspaces,
+    Workspaces,
+    company_id,
+)
 from reconciler.service.http import urls
 from reconciler.service.http.auth import credential_hash
 from reconciler.service.http.connections import Connections, open_connections
-from reconciler.service.http.limiter import Pacer
-from reconciler.service.http.pairs import LookAgain
-from reconciler.service.http.timing import Timing
-from reconciler.service.http.transport import Transport, per_second
-from reconciler.service.imports import Imports
+from reconciler.service.http.limiter import LookAgain, Pacer, Timing
+from reconciler.service.http.transport import Transport, rate_of
 from reconciler.service.messaging.callbacks import Callbacks, ReadCallbacks
 from reconciler.service.messaging.messages import Messages, ReadMessages
+from reconciler.service.paging import Done, Found, Page, Query, Rows
 from reconciler.service.profile import bring_kinds, load_profile
-from reconciler.service.queries import Query
-from reconciler.service.workspaces import ReadWorkspaces, Workspaces
 
 __all__ = [
     "Collection",
@@ -45,7 +46,7 @@ __all__ = [
     "Timing",
     "open_client",
     "open_reader",
-    "paced",
+    "pace_key_and_rate",
 ]
 
 
@@ -157,7 +158,7 @@ class ServiceClient(Reader):
 R = TypeVar("R", bound=Reader)
 
 
-def paced(service: Service, salt: str) -> tuple[str, float]:
+def pace_key_and_rate(service: Service, salt: str) -> tuple[str, float]:
     """What a shared pace is asked for with: the credential's keyed hash, and turns a second (0: no limit).
 
     `salt` is that of the store which keeps the pace. Raises SettingsError for a profile that cannot be used.
@@ -165,7 +166,7 @@ def paced(service: Service, salt: str) -> tuple[str, float]:
     # The service counts by user, key and origin, so who shares these three shares one pace
     # (docs/service.md, how fast we call).
     caps = load_profile(service.profile).limits
-    return credential_hash(service.auth, urls.origin(service.base_url), salt), per_second(
+    return credential_hash(service.auth, urls.origin_of(service.base_url), salt), rate_of(
         service.limits, caps
     )
 
@@ -178,7 +179,7 @@ def open_reader(
     pace: Pacer | None = None,
 ) -> AbstractAsyncContextManager[Reader]:
     """A client that can only read, for as long as the context lasts. See `open_client`."""
-    return _opened(Reader, service, timing, connections, pace, read_only=True)
+    return _open_transport(Reader, service, timing, connections, pace, read_only=True)
 
 
 def open_client(
@@ -191,14 +192,14 @@ def open_client(
     """A client that can read and write, for as long as the context lasts. Sends nothing by itself.
 
     `connections` stand in for the network, and stay their owner's to close. `pace` is one that several
-    programs share (see `paced`); None: this one keeps its own, by the settings.
+    programs share (see `pace_key_and_rate`); None: this one keeps its own, by the settings.
     Raises SettingsError for a base address, credentials or a profile that cannot be used.
     """
-    return _opened(ServiceClient, service, timing, connections, pace, read_only=False)
+    return _open_transport(ServiceClient, service, timing, connections, pace, read_only=False)
 
 
 @asynccontextmanager
-async def _opened(
+async def _open_transport(
     made: type[R],
     service: Service,
     timing: Timing,

@@ -1,7 +1,7 @@
 """Pages of a list: what one page says, and walking all of them.
 
-Belongs here: every end-of-list form, offsets, parallel reads, noticing that a walk went wrong.
-Not here: the request of a page (entities.py), what an entity looks like.
+Every end-of-list form, offsets, parallel reads, and noticing that a walk went wrong. The request of a page
+is in entities.py.
 
     total known       ▶ exactly the missing pages, in parallel
     total not known   ▶ a growing window of offsets in flight, until the end sign
@@ -11,18 +11,219 @@ cap the limit, and a next link may name another host or drop the offset. A link 
 """
 
 import asyncio
+import json
 import re
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from hashlib import sha256
+from http import HTTPStatus
+from typing import Any, Self
 
+from reconciler.core.calls import parse_http_date
 from reconciler.core.text import fold_case
+from reconciler.errors import SettingsError
+from reconciler.model.kind import Kind
 from reconciler.model.profile import Profile
-from reconciler.service.answers import ENDLESS, ITS_ERROR, MISCOUNTED, OTHER_SERVICE, UNKNOWN_FORM
-from reconciler.service.found import Found, Page, Rows, links, remote_id
-from reconciler.service.http.media import BadBody, is_error
+from reconciler.service.answers import (
+    ENDLESS,
+    ITS_ERROR,
+    MISCOUNTED,
+    OTHER_SERVICE,
+    UNKNOWN_FORM,
+    Answer,
+    BadBody,
+    Call,
+)
+from reconciler.service.http import urls
+from reconciler.service.http.media import is_error
+from reconciler.service.http.transport import Transport
+
+# --- Rows, pages, and writes that were done -------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One entity as the service wrote it, and the service's clock then.
+
+    `body` is a plain JSON dict; it may hold personal data and secrets, so it is never printed.
+    `date` is ISO 8601 in UTC, or "" where the answer had no Date header.
+    """
+
+    remote_id: str
+    body: dict[str, Any] = field(repr=False)
+    date: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The success of a PUT or DELETE. `accepted`: a 202, taken and perhaps not carried out yet."""
+
+    status: int
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the service says only that it will do it."""
+        return self.status == HTTPStatus.ACCEPTED
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Rows of a list, in the service's order.
+
+    `total` is the number of rows of the whole list as the service tells it, None if it does not.
+    `last`: the service says that nothing follows. `more`: it shows a link to a next page.
+    `trouble` says why the walk that ends with this page may have missed rows (rule G4); "" is none.
+    """
+
+    rows: tuple[Found, ...]
+    total: int | None
+    last: bool
+    more: bool = False
+    trouble: str = ""
+
+
+class Rows(tuple[Found, ...]):  # noqa: SLOT001 - a tuple's subclass cannot have slots
+    """All rows of a list. `complete` is false, and `trouble` says why, where rows may have been missed."""
+
+    trouble: str
+    total: int | None
+
+    def __new__(cls, rows: Iterable[Found], *, total: int | None = None, trouble: str = "") -> Self:
+        """Take the rows in order."""
+        made = super().__new__(cls, rows)
+        made.trouble = trouble
+        made.total = total
+        return made
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing speaks against these being all rows."""
+        return not self.trouble
+
+
+def remote_id(body: Mapping[str, Any], collection: str) -> str:
+    """The service's id of an entity: its `id`, else the end of its self link; "" where it has neither."""
+    # Facts 1 and 4: a contact read alone has no `id`, and a resource in a list has none either.
+    given = body.get("id")
+    if isinstance(given, str) and urls.ID.fullmatch(given):
+        return given
+    for link in links_of(body):
+        uri = link.get("uri")
+        if link.get("rel") == "self" and isinstance(uri, str):
+            return urls.id_of(uri, collection)
+    return ""
+
+
+def links_of(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """The link objects of a document: an array of them, or one bare object (facts 1)."""
+    match body.get("link"):
+        # Facts 1: one link may stand there alone, without an array around it.
+        case dict() as one:
+            return (one,)
+        case list() as several:
+            return tuple(link for link in several if isinstance(link, dict))
+        case _:
+            return ()
+
+
+def strip_queries(body: dict[str, Any]) -> None:
+    """Cut the query off every link in a body and in what is inside it."""
+    # Facts 1: the service writes the address that was asked into its links, and with it a key in the query.
+    # Level by level, because a body may be nested deeper than calls should be.
+    level: list[Any] = [body]
+    while level:
+        level = [inner for value in level for inner in _nested_values(value)]
+
+
+def _nested_values(value: Any) -> list[Any]:
+    if isinstance(value, list):
+        return value
+    if not isinstance(value, dict):
+        return []
+    uri = value.get("uri")
+    if isinstance(uri, str):
+        value["uri"] = uri.partition("?")[0]
+    return list(value.values())
+
+
+# Many pages come within one second.
+@lru_cache(maxsize=64)
+def to_iso_date(header: str) -> str:
+    """A Date header as ISO 8601 text in UTC, or "" where it is none."""
+    moment = parse_http_date(header)
+    return "" if moment is None else moment.isoformat().replace("+00:00", "Z")
+
+
+# --- Query parameters of a list -------------------------------------------------------------------
+#
+# Source: specification 4.2; docs/service.md, lists.
+
+
+Parameters = tuple[tuple[str, str], ...]
+
+# Parameters of every list (specification 4.2), and the key. A field of such a name would be taken for one.
+_RESERVED = frozenset({"limit", "offset", "sortorder", "sortfields", "fields", "customfields", "apikey"})
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Which rows of a list are asked for, what each shows, and in which order.
+
+    `filters` are field names and the text they must contain (`custom.<name>` for a custom field);
+    the service may answer more than asked for. `fields` are added to brief rows; `custom` asks for
+    custom fields. `sort` are fields, separated by commas, with one `-` before all of them for descending.
+    """
+
+    filters: Mapping[str, str] = field(default_factory=dict)
+    fields: tuple[str, ...] = ()
+    custom: bool = True
+    sort: str = ""
+
+
+EVERYTHING = Query()
+
+
+def add_custom_field(kind: Kind) -> Parameters:
+    """The parameter without which a body has no custom fields, where the kind has any (facts 2)."""
+    return (("customFields", "true"),) if kind.custom else ()
+
+
+def query_parameters(query: Query, kind: Kind, profile: Profile) -> Parameters:
+    """The query as parameters, with the names that this deployment has for fields.
+
+    Raises SettingsError for a filter whose name is another parameter.
+    """
+    renamed = profile.names(kind)
+    asked = [(_filter_parameter(name, kind, profile), text) for name, text in query.filters.items()]
+    if query.fields:
+        asked.append(("fields", ",".join(renamed.get(name, name) for name in query.fields)))
+    if query.custom:
+        asked += add_custom_field(kind)
+    if query.sort:
+        # Specification 4.2: one order for all fields of a list.
+        names = query.sort.removeprefix("-").split(",")
+        asked.append(("sortFields", ",".join(_query_name(renamed.get(name, name)) for name in names)))
+        asked.append(("sortOrder", "desc" if query.sort.startswith("-") else "asc"))
+    return tuple(asked)
+
+
+def _filter_parameter(name: str, kind: Kind, profile: Profile) -> str:
+    given = _query_name(name)
+    if not given.isprintable() or not given or fold_case(given) in _RESERVED:
+        raise SettingsError(
+            f"{name[:40]!a} is no field that can be searched.",
+            next="check identity in the settings: it names fields of an entity.",
+        )
+    return profile.searched(kind, given)
+
+
+def _query_name(name: str) -> str:
+    """A field as a query names it: a custom one by its prefix."""
+    return f"custom_{name.removeprefix('custom.')}" if name.startswith("custom.") else name
+
 
 spare_pages = 2  # more than a list counts rows: each page shows one at least, but for the end signs
 pages_max = 100_000  # pages of one walk: two million rows; more is a list that never ends
@@ -49,7 +250,7 @@ Fetch = Callable[[int, int], Coroutine[Any, Any, Page]]
 
 
 @dataclass(frozen=True, slots=True)
-class List:
+class ListRequest:
     """What a page must be a page of: its collection key, where it was asked to begin, the service's date.
 
     `segment` stands before the id in a row's link to itself, where that is not the key.
@@ -62,20 +263,20 @@ class List:
     segment: str = ""
 
 
-def read_page(document: dict[str, Any], asked: List) -> Page:
+def read_page(document: dict[str, Any], asked: ListRequest) -> Page:
     """The page that a list document is. Raises BadBody for every other shape: it is never "no rows"."""
     # Nor is a 404 the end of a list, though one public client reads it so: a lost workspace would look empty.
     if is_error(document):
         raise BadBody("it is an error message under a status of success", ITS_ERROR)
-    words, begins, total = _status(document)
-    rows = _rows(document, asked)
+    words, begins, total = _page_status(document)
+    rows = _read_rows(document, asked)
     form = FORMS.get((words, rows if isinstance(rows, str) else "some"))
     if form is None:
         what = f"it is no page of {asked.collection} that we know"
         raise BadBody(what, UNKNOWN_FORM if document.keys() & {asked.collection, "status"} else OTHER_SERVICE)
-    more = _leads(document, asked.profile.next_relations)
+    more = _leads_to_next(document, asked.profile.next_relations)
     # A page from the middle, taken for the first one: all rows before it would be missed.
-    if asked.offset == 0 and _leads(document, asked.profile.previous_relations):
+    if asked.offset == 0 and _leads_to_next(document, asked.profile.previous_relations):
         raise BadBody("the first page was asked for and another one came", MISCOUNTED)
     if isinstance(rows, str):
         if total is not None and total > asked.offset:
@@ -88,7 +289,7 @@ def read_page(document: dict[str, Any], asked: List) -> Page:
     return Page(rows, total, last=total == asked.offset + len(rows) and not more, more=more)
 
 
-async def walk(first: Page, fetch: Fetch, *, limit: int, window: int) -> AsyncGenerator[Page, None]:
+async def walk_pages(first: Page, fetch: Fetch, *, limit: int, window: int) -> AsyncGenerator[Page, None]:
     """All pages of the list that `first` begins, in order of offset; at most `window` requests at once.
 
     Rows that were seen before are dropped. The last page carries `trouble` when the list changed under
@@ -99,9 +300,9 @@ async def walk(first: Page, fetch: Fetch, *, limit: int, window: int) -> AsyncGe
     if first.rows and not first.last:
         step = len(first.rows)
         if first.total is None:
-            pages = _open(step, limit, fetch, window)
+            pages = _walk_to_end_sign(step, limit, fetch, window)
         else:
-            pages = _counted(first.total, step, fetch, window)
+            pages = _walk_with_total(first.total, step, fetch, window)
         async with aclosing(pages):
             async for page in pages:
                 yield check.fresh(page)
@@ -110,7 +311,7 @@ async def walk(first: Page, fetch: Fetch, *, limit: int, window: int) -> AsyncGe
         yield Page((), first.total, last=True, trouble=trouble)
 
 
-async def gather(pages: AsyncIterator[Page]) -> Rows:
+async def gather_pages(pages: AsyncIterator[Page]) -> Rows:
     """The rows of all pages together."""
     rows: list[Found] = []
     total: int | None = None
@@ -196,7 +397,7 @@ class _Check:
         return ""
 
 
-async def _counted(total: int, step: int, fetch: Fetch, window: int) -> AsyncGenerator[Page, None]:
+async def _walk_with_total(total: int, step: int, fetch: Fetch, window: int) -> AsyncGenerator[Page, None]:
     """The pages after the first of a list with a known total. A short page is filled up from its end on."""
     flight = _Flight(fetch, iter((offset, min(step, total - offset)) for offset in range(step, total, step)))
     more = total == step
@@ -220,7 +421,7 @@ async def _counted(total: int, step: int, fetch: Fetch, window: int) -> AsyncGen
         yield replace(page, trouble="rows follow behind its total") if page.rows else page
 
 
-async def _open(begin: int, limit: int, fetch: Fetch, window: int) -> AsyncGenerator[Page, None]:
+async def _walk_to_end_sign(begin: int, limit: int, fetch: Fetch, window: int) -> AsyncGenerator[Page, None]:
     """The pages after the first of a list that does not tell its total, up to the end sign.
 
     A short page is no end: the walk goes on right behind it. What was in flight beyond it began at
@@ -228,7 +429,7 @@ async def _open(begin: int, limit: int, fetch: Fetch, window: int) -> AsyncGener
     """
     step, position = begin, begin
     while True:
-        flight = _Flight(fetch, _offsets(position, step, limit))
+        flight = _Flight(fetch, _offsets_to_fetch(position, step, limit))
         # One at first, and twice as many after each full page: a short list costs no request beyond its end.
         width = 1
         flight.fill(width)
@@ -254,7 +455,7 @@ async def _open(begin: int, limit: int, fetch: Fetch, window: int) -> AsyncGener
             await flight.stop()
 
 
-def _offsets(position: int, step: int, limit: int) -> Iterator[tuple[int, int]]:
+def _offsets_to_fetch(position: int, step: int, limit: int) -> Iterator[tuple[int, int]]:
     for number in range(pages_max):
         yield position + number * step, limit
 
@@ -297,7 +498,7 @@ class _Flight:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _status(document: Mapping[str, Any]) -> tuple[str, int | None, int | None]:
+def _page_status(document: Mapping[str, Any]) -> tuple[str, int | None, int | None]:
     """What `status` says: nothing, the end, a range (with its first row and the total), or other words."""
     text = document.get("status", "")
     if not isinstance(text, str):
@@ -311,17 +512,17 @@ def _status(document: Mapping[str, Any]) -> tuple[str, int | None, int | None]:
     return ("end" if fold_case(text) in _END_WORDS else "other"), None, None
 
 
-def _rows(document: Mapping[str, Any], asked: List) -> tuple[Found, ...] | str:
+def _read_rows(document: Mapping[str, Any], asked: ListRequest) -> tuple[Found, ...] | str:
     """The rows, or the word for having none: `absent`, `empty`."""
     if asked.collection not in document:
         return "absent"
     items = document[asked.collection]
     if not isinstance(items, list):
         raise BadBody(f"its {asked.collection} are no list")
-    return tuple(_row(item, asked) for item in items) or "empty"
+    return tuple(_read_row(item, asked) for item in items) or "empty"
 
 
-def _row(item: object, asked: List) -> Found:
+def _read_row(item: object, asked: ListRequest) -> Found:
     if not isinstance(item, dict):
         raise BadBody(f"one of its {asked.collection} is no object")
     found = remote_id(item, asked.segment or asked.collection)
@@ -331,6 +532,73 @@ def _row(item: object, asked: List) -> Found:
     return Found(found, item, asked.date)
 
 
-def _leads(document: Mapping[str, Any], relations: frozenset[str]) -> bool:
-    told = (link.get("rel") for link in links(document))
+def _leads_to_next(document: Mapping[str, Any], relations: frozenset[str]) -> bool:
+    told = (link.get("rel") for link in links_of(document))
     return any(isinstance(relation, str) and relation in relations for relation in told)
+
+
+# --- Lists without totals -------------------------------------------------------------------------
+
+
+stale_pages_max = 3  # pages in a row without a new row, before a walk is called endless
+
+
+async def walk_without_totals(
+    fetch: Callable[[int], Coroutine[Any, Any, Page]], *, named: bool
+) -> tuple[Found, ...]:
+    """All rows of a list that tells no totals, up to its end sign, one page after the other.
+
+    `named` rows have an id of their own; others are told by content. Where a total is told all the same, it
+    bounds the pages. Raises BadBody for a list without an end.
+    """
+    # Such a list may know no offset and show everything each time. So a page with nothing new is held
+    # against the first page as it is now: where they are alike, everything was shown; where they are not,
+    # new rows have pushed the old ones down, and the walk goes on. New rows come first, and none ever
+    # leaves, so none is missed.
+    rows: dict[str, Found] = {}
+    bound = ListBound()
+    shown: set[bytes] = set()  # digests of the pages
+    before: tuple[object, ...] = ()
+    offset = stale = 0
+    while True:
+        page = await fetch(offset)
+        new = {row.remote_id: row for row in page.rows if row.remote_id not in rows}
+        bound.add(page, len(new))
+        seen = _page_content(page, named=named)
+        as_before = seen == before or not new
+        # Rows without an id are new by their place: only what is in them tells that a page came earlier.
+        digest = sha256(json.dumps(seen, sort_keys=True).encode()).digest()
+        if seen and (as_before or digest in shown):
+            stale += 1
+            if stale > stale_pages_max:
+                raise BadBody(f"it repeats itself and does not end, after {len(rows):,} rows", ENDLESS)
+            if as_before and _page_content(await fetch(0), named=named) == seen:
+                return tuple(rows.values())
+        else:
+            stale = 0
+        rows.update(new)
+        if page.trouble:
+            raise BadBody(f"{page.trouble}, after {len(rows):,} rows", MISCOUNTED)
+        if page.last or not page.rows:
+            return tuple(rows.values())
+        shown.add(digest)
+        before = seen
+        offset += len(page.rows)
+
+
+async def fetch_without_totals(
+    transport: Transport, asked: Call, read: Callable[[Answer, int], Page], *, limit: int, named: bool
+) -> tuple[Found, ...]:
+    """All rows of the list that `asked` is about. `read` makes a page of the answer for one offset."""
+
+    async def fetch(offset: int) -> Page:
+        query = (*asked.query, ("limit", str(limit)), ("offset", str(offset)))
+        return await transport.call(replace(asked, query=query), lambda answer: read(answer, offset))
+
+    return await walk_without_totals(fetch, named=named)
+
+
+def _page_content(page: Page, *, named: bool) -> tuple[object, ...]:
+    if named:
+        return tuple(row.remote_id for row in page.rows)
+    return tuple({key: value for key, value in row.body.items() if key != "id"} for row in page.rows)

@@ -47,12 +47,12 @@ def load_profile(profile: Profile | str) -> Profile:
     if unknown is not None:
         what, hint = unknown
         raise SettingsError(f"service.profile {what}", next=hint)
-    return _shipped(profile)
+    return _shipped_profile(profile)
 
 
 def unknown_profile(name: str) -> tuple[str, str] | None:
     """Return the end of a sentence about a name that no shipped profile has, and what to do."""
-    known = _known()
+    known = _profile_names()
     if name in known:
         return None
     return (
@@ -69,7 +69,7 @@ def bring_kinds(profile: Profile | str) -> Profile:
 
 
 @cache
-def _shipped(name: str) -> Profile:
+def _shipped_profile(name: str) -> Profile:
     # Every run asks for it more than once, and reading YAML takes longer than most calls.
     file = files("reconciler.service") / "profiles" / f"{name}.yaml"
     return parse_profile(file.read_bytes(), file.name)
@@ -82,14 +82,16 @@ def parse_profile(content: bytes, shown: str) -> Profile:
     """
     tree = read_tree(content, shown, typed=True)
     if tree.problems:
-        raise _unusable(unquoting(tree.problems[0]))
+        raise _unusable_profile(without_quotes(tree.problems[0]))
     written = _with_base(tree)
     try:
         profile = msgspec.convert(written, Profile)
     except msgspec.ValidationError as error:
-        raise _unusable(tree.problem(_steps(str(error)), str(error), "", code="E208")) from None
+        raise _unusable_profile(tree.problem(_read_steps(str(error)), str(error), "", code="E208")) from None
     for path, what, _ in find_kind_contradictions(profile.kinds):
-        raise _unusable(tree.problem(("kinds", *path), f"kinds.{'.'.join(path)}: {what}", "", code="E100"))
+        raise _unusable_profile(
+            tree.problem(("kinds", *path), f"kinds.{'.'.join(path)}: {what}", "", code="E100")
+        )
     return profile
 
 
@@ -99,9 +101,9 @@ def _with_base(tree: Tree) -> dict[str, Any]:
     base = written.pop("base", None)
     if not isinstance(base, str):
         return written
-    if base not in _known():
-        what = f"its base {base[:40]!a} is none of {', '.join(_known())}"
-        raise _unusable(tree.problem(("base",), what, "", code="E204"))
+    if base not in _profile_names():
+        what = f"its base {base[:40]!a} is none of {', '.join(_profile_names())}"
+        raise _unusable_profile(tree.problem(("base",), what, "", code="E204"))
     below = msgspec.to_builtins(load_profile(base))
     return {
         key: {**below.get(key, {}), **value} if key in _JOINED and isinstance(value, dict) else value
@@ -112,7 +114,7 @@ def _with_base(tree: Tree) -> dict[str, Any]:
 _JOINED = ("capabilities", "limits", "retention")  # key by key; lists and maps of names are replaced whole
 
 
-def _steps(said: str) -> Steps:
+def _read_steps(said: str) -> Steps:
     """Return the path that a message of msgspec is about: ... unknown field `a` - at `$.limits`."""
     written = re.search(r"`\$([^`]*)`", said)
     steps = re.findall(r"\.([^.\[]+)|\[(\d+)\]", written[1]) if written else []
@@ -120,7 +122,7 @@ def _steps(said: str) -> Steps:
     return [*(name or int(index) for name, index in steps), *([unknown[1]] if unknown else [])]
 
 
-def unquoting(problem: Problem) -> Problem:
+def without_quotes(problem: Problem) -> Problem:
     """The problem without what somebody wrote: settings may name the wrong file, and its text is anybody's.
 
     Its first word is the path of a key, which is shown where all of it are keys of profiles.
@@ -139,7 +141,7 @@ _KEYS = frozenset(
 ) | {"base"}
 
 
-def _unusable(problem: Problem) -> SettingsError:
+def _unusable_profile(problem: Problem) -> SettingsError:
     what = " ".join(problem.what.split())[:200].rstrip(".")
     return SettingsError(
         f"the profile {problem.where} cannot be used: {what}.",
@@ -148,7 +150,7 @@ def _unusable(problem: Problem) -> SettingsError:
 
 
 @cache
-def _known() -> tuple[str, ...]:
+def _profile_names() -> tuple[str, ...]:
     folder = files("reconciler.service") / "profiles"
     names = (entry.name for entry in folder.iterdir())
     return tuple(sorted(name.removesuffix(".yaml") for name in names if name.endswith(".yaml")))

@@ -23,7 +23,7 @@ from reconciler.model.settings import (
     Secret,
     SqlDirectory,
 )
-from reconciler.service.http.urls import Unusable, read_base
+from reconciler.service.http.urls import UnusableUrl, read_base
 from reconciler.settings import credentials, trust
 from reconciler.settings.network import certificates_of
 from reconciler.settings.values import OF_DIRECTORIES, Layers, Value, refused
@@ -127,7 +127,7 @@ def _of_ldap(described: Mapping[str, Any]) -> _Objections:
 def _of_scim(described: Mapping[str, Any]) -> _Objections:
     try:
         plain = read_base(described["url"]).is_plain
-    except Unusable as error:
+    except UnusableUrl as error:
         yield f"its url cannot be used: {error}", error.next
         return
     if plain:

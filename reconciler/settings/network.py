@@ -15,7 +15,7 @@ from msgspec import Struct
 from reconciler import tls
 from reconciler.errors import Problem
 from reconciler.model.settings import Network, Proxy, Trust
-from reconciler.service.http import proxies, urls
+from reconciler.service.http import connections, urls
 from reconciler.settings import credentials, trust
 from reconciler.settings.values import Layers, Value
 
@@ -89,10 +89,10 @@ def _given(layers: Layers, value: Value, text: str) -> ProxyChoice:
     """Return the proxy of the settings. It is used for this machine too, and never for plain http."""
     base_url = layers.values["service", "base_url"].raw
     try:
-        proxy = proxies.parse(text, PROXY)
-    except urls.Unusable as error:
+        proxy = connections.parse_proxy(text, PROXY)
+    except urls.UnusableUrl as error:
         return ProxyChoice("", problem=value.problem(str(error), error.next, code="E100"))
-    if base_url is not None and urls.base(base_url).scheme != "https":
+    if base_url is not None and urls.parse_base_url(base_url).scheme != "https":
         what = "service.base_url is plain http, and a proxy would read the credentials."
         hint = "write https for service.base_url, or none here"
         return ProxyChoice("", problem=value.problem(what, hint, code="E100"))
@@ -103,13 +103,13 @@ def _from_environment(layers: Layers, environ: Mapping[str, str]) -> ProxyChoice
     base_url = layers.values["service", "base_url"].raw
     if base_url is None:
         return ProxyChoice("none: service.base_url is not set")
-    choice = proxies.chosen(urls.base(base_url), environ)
+    choice = connections.choose_proxy(urls.parse_base_url(base_url), environ)
     if not choice.text:
         why = f"{choice.why}; {choice.variable} is not in effect" if choice.why else "no variable names one"
         return ProxyChoice(f"none: directly ({why})")
     try:
-        proxy = proxies.parse(choice.text, choice.variable, scheme="http")
-    except urls.Unusable as error:
+        proxy = connections.parse_proxy(choice.text, choice.variable, scheme="http")
+    except urls.UnusableUrl as error:
         hint = f"{error.next}; or set {PROXY}"
         place = f"environment {choice.variable}"
         return ProxyChoice("", problem=Problem(place, 0, 0, f"{PROXY}: {error}", hint, code="E100"))
@@ -137,7 +137,7 @@ def trust_of(layers: Layers, environ: Mapping[str, str]) -> TrustChoice:
             return TrustChoice("", problem=value.problem(*found))
         return TrustChoice(f"{found.told} ({_place(value)})", found.trust)
     base_url = layers.values["service", "base_url"].raw
-    if base_url is not None and urls.base(base_url).scheme != "https":
+    if base_url is not None and urls.parse_base_url(base_url).scheme != "https":
         return TrustChoice("not asked for: service.base_url is plain http, on this machine")
     return _variables(environ, who)
 

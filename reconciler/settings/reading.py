@@ -44,7 +44,7 @@ from reconciler.service.profile import (
     load_profile,
     parse_profile,
     unknown_profile,
-    unquoting,
+    without_quotes,
 )
 from reconciler.settings import credentials
 from reconciler.settings.directories import Revealed, ignored, read_directories
@@ -137,7 +137,7 @@ def address_problems(value: Value) -> Iterator[Problem]:
     """Yield what is wrong with a base address. Credentials go to it, so nothing about it is guessed."""
     try:
         found = service_urls.read_base(value.raw)
-    except service_urls.Unusable as error:
+    except service_urls.UnusableUrl as error:
         yield value.problem(str(error), error.next, code="E100")
         return
     if found.is_plain:
@@ -171,7 +171,7 @@ def _profile_problems(content: bytes, name: str) -> Iterator[Problem]:
     """Yield every mistake of a profile at its line: first those of its form, then those of its kinds."""
     tree = read_tree(content, name)
     found = (*tree.problems, *(() if tree.broken else check_tree("profile", tree)))
-    yield from map(unquoting, found)
+    yield from map(without_quotes, found)
     if not found and "kinds" in tree.value:
         rows = msgspec.convert(tree.value["kinds"], dict[str, KindRow], strict=False)
         for path, what, hint in (*find_kind_contradictions(rows), *_unfit_patterns(rows)):

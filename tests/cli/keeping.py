@@ -13,7 +13,7 @@ from typing import Any
 from cli.hands import Project, Service
 from store import support
 
-from reconciler.service.http.urls import origin
+from reconciler.service.http.urls import origin_of
 from reconciler.store.database import Store
 
 RUN = "0b7c1d2e-0000-4000-8000-000000000001"
@@ -31,7 +31,7 @@ def store_of(project: Project, service: Service, *, url: str = "") -> Iterator[S
         store_file(project).parent.mkdir(mode=0o700, exist_ok=True)
     with Store.open(
         url or f"sqlite:///{store_file(project)}",
-        origin=origin(service.address),
+        origin=origin_of(service.address),
         stack="quickstart",
         now=lambda: datetime.now(UTC),
         token=lambda: secrets.token_hex(16),

@@ -21,7 +21,7 @@ from reconciler.errors import FileError
 from reconciler.schema.shipped import compose_published_schema, read_schema
 from reconciler.service.answers import Answer, Call, template_of
 from reconciler.service.http import urls
-from reconciler.service.http.told import TriedCall, tell
+from reconciler.service.http.exchange import TriedCall, log_try
 
 
 @pytest.fixture(autouse=True)
@@ -31,14 +31,16 @@ def _alone() -> Iterator[None]:
 
 
 def _told(path: str = "/contacts") -> None:
-    tell(Call("GET", path, "contact", (("q", "canary"),)), Answer(200, {}, b"1234"), attempt=2, seconds=0.5)
+    log_try(
+        Call("GET", path, "contact", (("q", "canary"),)), Answer(200, {}, b"1234"), attempt=2, seconds=0.5
+    )
 
 
 def test_a_call_is_told_without_ids_and_queries(capsys: pytest.CaptureFixture[str]) -> None:
     """An id is a person, and a query may be a name or a telephone number."""
     logs.to_stderr(2)
 
-    _told(urls.path("/workspaces/{wid}/contacts/{id}", {"wid": "W1", "id": "4C8FE1"}))
+    _told(urls.fill_path("/workspaces/{wid}/contacts/{id}", {"wid": "W1", "id": "4C8FE1"}))
 
     assert capsys.readouterr().err == (
         "GET /workspaces/{wid}/contacts/{id}: 200, 500 ms, 0 bytes sent, 4 received, try 2\n"
@@ -47,7 +49,7 @@ def test_a_call_is_told_without_ids_and_queries(capsys: pytest.CaptureFixture[st
 
 def test_of_a_path_that_has_no_template_the_first_part_is_told() -> None:
     """Whatever was put together elsewhere may hold an id."""
-    built = urls.path("/contacts/{id}", {"id": "4C8FE1"})
+    built = urls.fill_path("/contacts/{id}", {"id": "4C8FE1"})
 
     assert template_of(f"{built}/more") == "/contacts/..."
     assert template_of("/workspaces") == "/workspaces"
@@ -227,6 +229,6 @@ def test_every_log_is_in_one_table() -> None:
 
 def test_a_path_that_goes_on_is_plain_text() -> None:
     """JSON takes no other: an error that names its call could not be printed."""
-    call = Call("GET", urls.path("/contacts/{id}", {"id": "4C8FE1"}), "contact")
+    call = Call("GET", urls.fill_path("/contacts/{id}", {"id": "4C8FE1"}), "contact")
 
     assert (type(call.path), call.path, call.template) == (str, "/contacts/4C8FE1", "/contacts/{id}")

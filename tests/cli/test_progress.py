@@ -11,13 +11,13 @@ from reconciler.engine.progress import report_progress
 from reconciler.model.snapshots import Scope
 from reconciler.report.progress import ProgressLine, progress_more, progress_text
 from reconciler.service.answers import Answer, Call
-from reconciler.service.http.told import tell
+from reconciler.service.http.exchange import log_try
 
 OPS = Scope("contact", "ops")
 
 
 def called() -> None:
-    tell(Call("GET", "/contacts", "contact"), Answer(200, {}, b""), attempt=1, seconds=0.1)
+    log_try(Call("GET", "/contacts", "contact"), Answer(200, {}, b""), attempt=1, seconds=0.1)
 
 
 @pytest.mark.parametrize(

@@ -567,9 +567,9 @@ def test_settings_and_client_agree_on_what_an_address_is(address: str) -> None:
     """Beyond that, settings refuse plain http to another machine, which a program may decide for itself."""
     if address in UNUSABLE:
         with pytest.raises(SettingsError, match=r"service\.base_url"):
-            urls.base(address.replace("\\\\", "\\"))
+            urls.parse_base_url(address.replace("\\\\", "\\"))
     else:
-        assert urls.base(address).is_plain is (address in ADDRESSES)
+        assert urls.parse_base_url(address).is_plain is (address in ADDRESSES)
 
 
 def test_what_calls_need_is_asked_for_only_where_calls_are_made(repository: Path) -> None:

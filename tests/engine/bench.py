@@ -32,8 +32,8 @@ from reconciler.model.settings import Auth, Limits, Secret, Service, Settings
 from reconciler.model.snapshots import Desired, Entity, LiveEntity, Recorded, Scope
 from reconciler.sandbox.app import SandboxConfig, create_app
 from reconciler.service.client import ServiceClient, open_client
-from reconciler.service.http.timing import Timing
-from reconciler.service.queries import Query
+from reconciler.service.http.limiter import Timing
+from reconciler.service.paging import Query
 from reconciler.store.aside import Offload
 from reconciler.store.database import Store
 from reconciler.store.lock import Lock

@@ -13,7 +13,7 @@ from store.support import file_of
 from wire import Fault, Rule, Send, answered, edited, lost_after
 
 from reconciler.engine.write import looks_max
-from reconciler.service.http.timing import Timing
+from reconciler.service.http.limiter import Timing
 
 _TICK_S = 0.0001  # between two looks at the clock; a few of them lie between a look and its write
 

@@ -21,7 +21,7 @@ from wire import Rule, Send, answered, lost_after, lost_before
 from reconciler.core.calls import retry_burst, retry_share, tries_max
 from reconciler.core.compare.bodies import make_create_body
 from reconciler.model.address import contact_address, device_address
-from reconciler.service.http.timing import Timing
+from reconciler.service.http.limiter import Timing
 
 PIXEL = device_address("ops", "jane", "pixel")
 

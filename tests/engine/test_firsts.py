@@ -14,7 +14,7 @@ from reconciler.core.compare.bodies import make_create_body
 from reconciler.model.address import contact_address
 from reconciler.model.runs import Run
 from reconciler.service.client import ServiceClient
-from reconciler.service.http.timing import Timing
+from reconciler.service.http.limiter import Timing
 
 CROWD = [
     person(contact_address("ops", f"p{n:02}"), workEmailAddress1=f"p{n:02}@example.com", firstName=f"P{n}")

@@ -21,7 +21,7 @@ from reconciler.model.address import contact_address
 from reconciler.model.plans import Consent, Options, Plan, Target, Workspace
 from reconciler.model.runs import Context, Intent, Run
 from reconciler.model.snapshots import Entity
-from reconciler.service.http.timing import Timing
+from reconciler.service.http.limiter import Timing
 from reconciler.service.http.transport import write_age_max_s
 from reconciler.store.database import Store, Workspaces
 from reconciler.store.lock import Lock, lease_s

@@ -29,7 +29,7 @@ from reconciler.parsing.tree import read_tree
 from reconciler.schema.check import check_tree
 from reconciler.service.http import media, urls
 from reconciler.service.messaging.replies import parse_reply
-from reconciler.service.paging import List, read_page
+from reconciler.service.paging import ListRequest, read_page
 from reconciler.service.profile import load_profile
 from reconciler.settings.reading import read_settings
 
@@ -119,14 +119,14 @@ def _manifest(data: bytes, name: str) -> None:
 
 def _page(data: bytes, form: media.Form) -> None:
     with suppress(media.BadBody):
-        document = media.decode(data, "contact", form)
+        document = media.decode_body(data, "contact", form)
         normalize.flatten_body("contact", document)
         with suppress(media.BadBody):
-            for row in read_page(document, List("contacts", 0, PROFILE)).rows:
+            for row in read_page(document, ListRequest("contacts", 0, PROFILE)).rows:
                 assert urls.ID.fullmatch(row.remote_id)
                 normalize.flatten_body("contact", row.body)
-        assert media.decode(media.encode(document)) == document
-    media.told(data)
+        assert media.decode_body(media.encode_body(document)) == document
+    media.read_error_words(data)
 
 
 def _table(data: bytes) -> None:
@@ -146,9 +146,9 @@ def _link(data: bytes) -> None:
     found = urls.id_of(text, "contacts")
     assert not found or urls.ID.fullmatch(found)
     with suppress(InputError):
-        assert urls.path("/contacts/{id}", {"id": text}) == f"/contacts/{text}"
+        assert urls.fill_path("/contacts/{id}", {"id": text}) == f"/contacts/{text}"
     with suppress(SettingsError):
-        assert urls.base(text).origin.startswith(("http://", "https://"))
+        assert urls.parse_base_url(text).origin.startswith(("http://", "https://"))
 
 
 def _settings(data: bytes) -> None:

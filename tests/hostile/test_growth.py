@@ -31,13 +31,13 @@ from reconciler.parsing.tree import read_tree
 from reconciler.report.escaping import escape_control
 from reconciler.sandbox.refusals import Refusal
 from reconciler.sandbox.xml_codec import read_xml
-from reconciler.service import found
+from reconciler.service import paging
 from reconciler.service.answers import Answer, BadBody, Call
-from reconciler.service.http import caches, media, refusals, urls
+from reconciler.service.http import exchange, media, refusals, urls
 from reconciler.service.http.auth import Credentials
 from reconciler.service.messaging import message_shapes
 from reconciler.service.messaging.replies import parse_reply
-from reconciler.service.paging import List, read_page
+from reconciler.service.paging import ListRequest, read_page
 from reconciler.service.profile import load_profile, parse_profile
 
 HEAD = "version: 1\nworkspace: ops\ncontacts:\n"
@@ -151,7 +151,7 @@ def test_reading_xml_grows_with_its_size(make: Callable[[int], str], size: int) 
 
     def read(body: bytes) -> None:
         with suppress(media.BadBody):
-            media.decode(body, "contact", "xml")
+            media.decode_body(body, "contact", "xml")
 
     assert ratio(read, _bytes(make), size) <= RATIO_MAX
 
@@ -162,11 +162,11 @@ def test_writing_what_was_read_in_xml_grows_with_its_size(make: Callable[[int], 
 
     def document(size: int) -> dict[str, object]:
         try:
-            return media.decode(make(size).encode(), "contact", "xml")
+            return media.decode_body(make(size).encode(), "contact", "xml")
         except media.BadBody:
             return {}
 
-    assert ratio(lambda read: media.encode(read, "contact", "xml"), document, size) <= RATIO_MAX
+    assert ratio(lambda read: media.encode_body(read, "contact", "xml"), document, size) <= RATIO_MAX
 
 
 @_case(JSON)
@@ -175,10 +175,10 @@ def test_reading_json_grows_with_its_size(make: Callable[[int], str], size: int)
 
     def read(body: bytes) -> None:
         with suppress(media.BadBody):
-            document = media.decode(body)
-            found.cut_queries(document)
+            document = media.decode_body(body)
+            paging.strip_queries(document)
             flatten_body("contact", document)
-            read_page(document, List("contacts", 0, PROFILE))
+            read_page(document, ListRequest("contacts", 0, PROFILE))
 
     assert ratio(read, _bytes(make), size) <= RATIO_MAX
 
@@ -189,7 +189,7 @@ def test_reading_an_error_grows_with_its_size(make: Callable[[int], str], size: 
     conceal = Credentials(service().auth).conceal
 
     def judge(body: bytes) -> None:
-        refusals.judge(CALL, Answer(404, {}, body), conceal=conceal)
+        refusals.judge_refusal(CALL, Answer(404, {}, body), conceal=conceal)
 
     assert ratio(judge, _bytes(make), size) <= RATIO_MAX
 
@@ -482,7 +482,7 @@ HEADERS: dict[str, tuple[str, Shape]] = {
 @pytest.mark.parametrize(("header", "shape"), [pytest.param(*row, id=name) for name, row in HEADERS.items()])
 def test_reading_a_header_grows_with_its_size(header: str, shape: Shape) -> None:
     """Any gateway on the way may add some; the HTTP library takes up to 100 KB of them."""
-    assert ratio(lambda text: caches.told({header: text}), *shape) <= RATIO_MAX
+    assert ratio(lambda text: exchange.cache_evidence({header: text}), *shape) <= RATIO_MAX
 
 
 WORDS: dict[str, Shape] = {
@@ -508,15 +508,15 @@ WORDS: dict[str, Shape] = {
 READERS: dict[str, Callable[[str], object]] = {
     "the id of a link": lambda text: urls.id_of(text, "contacts"),
     "an id": urls.ID.fullmatch,
-    "a base address": lambda text: _quietly(urls.base, text),
-    "a query": lambda text: urls.query((("a", text),), 5),
-    "a date": found.iso_date,
+    "a base address": lambda text: _quietly(urls.parse_base_url, text),
+    "a query": lambda text: urls.encode_query((("a", text),), 5),
+    "a date": paging.to_iso_date,
     "an instant": parse_instant,
     "a template": lambda text: compiled(text, ("a", "b")),
     "a slug": slugify,
     "a value in its normal form": lambda text: normalize_value("contact", "firstName", text),
     "inert text": escape_control,
-    "words of the service": refusals.shown,
+    "words of the service": refusals.escape_service_words,
     "a nearest name": lambda text: find_nearest("field", text, [text[::-1], f"{text}x", "firstName"]),
     "an address of ours": parse_address,
     "the name of a ticket": ticket.read,

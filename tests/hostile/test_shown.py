@@ -19,7 +19,7 @@ from reconciler.report.escaping import escape_control
 from reconciler.report.json import plan_json
 from reconciler.report.lines import Line
 from reconciler.report.text import plain, plan_lines, run_lines
-from reconciler.service.http.refusals import shown
+from reconciler.service.http.refusals import escape_service_words
 
 JANE = contact_address("ops", "jane-doe")
 
@@ -50,7 +50,7 @@ def said(case: Case, _folder: Path) -> str:
     outcome = Outcome(JANE, "update", "failed", what=text, next=text)
     require_harmless(plain(run_lines(structs.replace(DONE, outcomes=(outcome,)))))
     require_harmless(plain(failures.error_lines(Rejected(f"GET /x: {text}.", next=text))))
-    require_harmless(shown(text))
+    require_harmless(escape_service_words(text))
     coloured = _coloured(plan_lines(_plan(text), Verdict(), full=True))
     for code in (0, 1, 2, 31, 32, 33, 35):
         coloured = coloured.replace(f"\x1b[{code}m", "")

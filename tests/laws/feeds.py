@@ -18,8 +18,7 @@ from reconciler.model.kind import Kind
 from reconciler.model.kinds import KINDS
 from reconciler.service import paging
 from reconciler.service.client import ReadCollection, Reader
-from reconciler.service.found import Found, Page
-from reconciler.service.queries import EVERYTHING, Query
+from reconciler.service.paging import EVERYTHING, Found, Page, Query
 
 BEGIN = datetime(2026, 3, 1, 9, tzinfo=UTC)
 PAGE = 4  # rows of one page
@@ -126,7 +125,7 @@ class Crowd:
             return await self.page(query, workspace=workspace, offset=offset, limit=limit)
 
         begun = await self.page(query, workspace=workspace) if first is None else first
-        async for page in paging.walk(begun, fetch, limit=PAGE, window=2):
+        async for page in paging.walk_pages(begun, fetch, limit=PAGE, window=2):
             yield page
 
     async def get(self, remote_id: str, *, workspace: str = "") -> Found:

@@ -12,7 +12,7 @@ from reconciler.errors import UnsafePlan
 from reconciler.model.plans import Consent, Delete
 from reconciler.model.settings import GuardLimits
 from reconciler.report.text import plain, plan_lines
-from reconciler.service.queries import Query
+from reconciler.service.paging import Query
 
 JANE = {"firstName": "Jane", "lastName": "Doe", "workEmailAddress1": "jane.doe@example.com"}
 SAM = {"firstName": "Sam", "lastName": "Lee", "workEmailAddress1": "sam.lee@example.com"}

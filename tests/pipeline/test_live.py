@@ -15,7 +15,7 @@ from reconciler.model.settings import Refresh
 from reconciler.model.snapshots import Read, Scope
 from reconciler.sandbox.app import SandboxConfig
 from reconciler.sandbox.contacts import invent_contacts
-from reconciler.service.found import Found
+from reconciler.service.paging import Found
 
 PLAIN = ("firstName", "lastName", "workEmailAddress1", "jobTitle")
 CONTACTS = Scope("contact", "default")

@@ -11,7 +11,7 @@ from simulation.virtualloop import in_no_time, pause
 from reconciler.engine.context import RunContext, ServiceLock
 from reconciler.engine.locking import PendingServiceLock, acquire_service_lock
 from reconciler.errors import LockHeld
-from reconciler.service.http.timing import Timing
+from reconciler.service.http.limiter import Timing
 
 
 class Waiting(ServiceLock):

@@ -23,7 +23,7 @@ from reconciler.engine.stop import StopFlag
 from reconciler.errors import Interrupted, StalePlan, StoreError, Unauthorized, UnsafePlan
 from reconciler.model.plans import Consent, Options
 from reconciler.model.runs import Run
-from reconciler.service.queries import Query
+from reconciler.service.paging import Query
 from reconciler.store.database import Store
 
 T = TypeVar("T")

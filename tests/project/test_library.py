@@ -44,7 +44,7 @@ from reconciler import (
     parse_reply,
 )
 from reconciler.sandbox.app import SandboxConfig, running_sandbox
-from reconciler.service.queries import Query
+from reconciler.service.paging import Query
 
 PAGE = Path(__file__).parents[2] / "docs" / "library.md"
 WRITTEN = "http://127.0.0.1:8480"

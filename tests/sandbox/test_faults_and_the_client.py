@@ -15,9 +15,7 @@ from reconciler.model.messaging.messages import Message
 from reconciler.sandbox.app import running_sandbox
 from reconciler.sandbox.faults import FAULTS, FaultRule
 from reconciler.service.client import ServiceClient
-from reconciler.service.found import Rows
-from reconciler.service.paging import gather
-from reconciler.service.queries import Query
+from reconciler.service.paging import Query, Rows, gather_pages
 
 people = 50
 
@@ -146,7 +144,7 @@ def test_an_end_in_the_middle_of_a_list_makes_it_incomplete() -> None:
     """The documented words at the wrong time: rows are missing, and the walk says so."""
 
     async def work(client: ServiceClient) -> Rows:
-        return await gather(client.contacts.pages())
+        return await gather_pages(client.contacts.pages())
 
     result = seen(FaultRule(fault="empty-page", method="GET", nth=2, times=None, words=True), work)
 

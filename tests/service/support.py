@@ -13,7 +13,7 @@ from reconciler.errors import ServiceError
 from reconciler.model.settings import Auth, Limits, Secret, SendKey, Service
 from reconciler.sandbox.app import SandboxConfig, create_app
 from reconciler.service.client import ServiceClient, open_client
-from reconciler.service.http.timing import Timing
+from reconciler.service.http.limiter import Timing
 
 KEY = "canary-key+7f3a91c2/="
 PASSWORD = "canary-password"

@@ -16,9 +16,9 @@ from service.support import CALLS, END, ID, Clock, Wire, answer, contact, failur
 from reconciler.errors import Cached, InDoubt, Malformed, NotFound
 from reconciler.service.client import ServiceClient
 from reconciler.service.http import urls
-from reconciler.service.http.caches import date_tolerance_s, told
+from reconciler.service.http.exchange import cache_evidence, date_tolerance_s
 from reconciler.service.http.refusals import SUCCESSES
-from reconciler.service.queries import Query
+from reconciler.service.paging import Query
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -71,7 +71,7 @@ def test_an_answer_that_a_cache_has_stored_is_no_evidence(name: str) -> None:
         assert len(wire.sent) == 3
         assert "cache" in str(error)
         assert "service.base_url" in error.next
-    assert told(STORED[name])
+    assert cache_evidence(STORED[name])
 
 
 @pytest.mark.parametrize("name", LIVE)
@@ -80,7 +80,7 @@ def test_headers_that_say_that_the_service_was_asked_are_no_trouble(name: str) -
     live.headers.update(LIVE[name])
 
     assert with_client(Wire(live), CALLS["GET"])
-    assert not told(LIVE[name])
+    assert not cache_evidence(LIVE[name])
 
 
 def test_a_stored_answer_is_asked_for_again_and_the_service_believed() -> None:
@@ -147,7 +147,7 @@ def test_a_list_of_resources_has_thousands_of_addresses() -> None:
     """The lock in the service reads it again and again; a stored one would show who waited a moment ago."""
     pairs = (("limit", "20"), ("offset", "0"))
 
-    addresses = {urls.query(pairs, number) for number in range(7, 7 + 10_000)}
+    addresses = {urls.encode_query(pairs, number) for number in range(7, 7 + 10_000)}
 
     assert len(addresses) == 10_000
     assert all(parse_qsl(address) == list(pairs) for address in addresses)
@@ -169,10 +169,10 @@ def test_a_lookup_of_a_resource_is_spelled_anew_and_asks_the_same() -> None:
 )
 def test_an_address_means_the_same_however_it_is_spelled(pairs: list[tuple[str, str]], number: int) -> None:
     pairs = [(name, text.encode("utf-8", "replace").decode()) for name, text in pairs]
-    spelled = urls.query(tuple(pairs), number)
+    spelled = urls.encode_query(tuple(pairs), number)
 
     assert parse_qsl(spelled, keep_blank_values=True) == pairs
-    assert len(spelled) <= len(urls.query(tuple(pairs))) + 2 * urls.spelled_max
+    assert len(spelled) <= len(urls.encode_query(tuple(pairs))) + 2 * urls.spelled_max
     assert spelled.isascii()
 
 

@@ -573,7 +573,7 @@ def test_whatever_somebody_answers_comes_through_json_unchanged(
 def test_whatever_somebody_answers_comes_through_xml_unchanged(parameters: dict[str, str], said: str) -> None:
     body = variant(responseMessage={"content": said}, customParameters=parameters)
 
-    found = parse_reply(xml.encode(body, "deliveryResponse"), "application/xml")
+    found = parse_reply(xml.encode_xml(body, "deliveryResponse"), "application/xml")
 
     assert (found.content, found.parameters) == (said, parameters)
 

@@ -31,9 +31,9 @@ from reconciler.model.profile import Capabilities
 from reconciler.model.settings import Auth, Limits, Secret, SendKey, Service
 from reconciler.sandbox.app import create_app, running_sandbox
 from reconciler.service.client import Collection, Done, ReadCollection, ServiceClient, open_client
-from reconciler.service.http.timing import Timing
+from reconciler.service.http.limiter import Timing
+from reconciler.service.paging import Query
 from reconciler.service.profile import load_profile, parse_profile
-from reconciler.service.queries import Query
 
 OPS = "4C8FE1A2B3D4E5F6"
 WORKSPACES = (("Operations", OPS), ("Night", "AB12"))

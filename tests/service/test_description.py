@@ -27,7 +27,7 @@ from reconciler.model.settings import Secret
 from reconciler.sandbox.app import create_app
 from reconciler.sandbox.xml_codec import read_xml
 from reconciler.service.client import ServiceClient, open_client
-from reconciler.service.queries import Query
+from reconciler.service.paging import Query
 
 SHIPPED: Any = json.loads(
     (Path(__file__).parents[2] / "schemas" / "openapi.json").read_text(encoding="utf-8")

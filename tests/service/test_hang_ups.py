@@ -20,7 +20,7 @@ from service.test_sockets import ANSWERS
 from reconciler.errors import InDoubt, ServiceError
 from reconciler.model.settings import Network, Proxy, Service, Trust
 from reconciler.service.client import ServiceClient, open_client
-from reconciler.service.http.timing import Timing
+from reconciler.service.http.limiter import Timing
 
 TRUST = Trust(TRUSTED.read_text("ascii"))
 

@@ -58,7 +58,7 @@ def test_no_document_of_the_corpus_takes_long_or_much(body: bytes, words: str) -
     with bounded(seconds_max):
         tracemalloc.start()
         try:
-            read = media.decode(body, "contact", "xml")
+            read = media.decode_body(body, "contact", "xml")
             assert words == ""
             assert isinstance(read, dict)
         except media.BadBody as error:

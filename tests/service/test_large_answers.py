@@ -12,7 +12,7 @@ from waiting import patience_s
 from reconciler.concurrency import thread_threshold_bytes
 from reconciler.errors import Unavailable
 from reconciler.service.answers import Answer, Call
-from reconciler.service.http.timing import Timing
+from reconciler.service.http.limiter import Timing
 from reconciler.service.http.transport import Transport
 
 CALL = Call("GET", "/contacts", "contact")

@@ -20,12 +20,12 @@ from reconciler.service.client import open_client, open_reader
 from reconciler.service.http.limiter import (
     Limiter,
     LocalPace,
+    Timing,
     TooLate,
     ceiling_least,
     late_max_s,
     late_retries_max,
 )
-from reconciler.service.http.timing import Timing
 
 
 def limiter_of(per_second: float, timing: Timing, *, concurrency: int = 8) -> Limiter:

@@ -15,7 +15,7 @@ from service.support import ID, contact, listing
 
 from reconciler.service.answers import Answer, Call
 from reconciler.service.http import media, refusals
-from reconciler.service.http.media import BadBody, decode, depth_max, encode, values_max
+from reconciler.service.http.media import BadBody, decode_body, depth_max, encode_body, values_max
 from reconciler.service.xml import documents as xml
 
 DEVICE = {
@@ -110,7 +110,7 @@ HOSTILE: dict[str, bytes] = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_body_is_refused_in_words_that_quote_nothing_of_it(name: str) -> None:
     with pytest.raises(BadBody) as raised:
-        decode(HOSTILE[name])
+        decode_body(HOSTILE[name])
 
     assert str(raised.value).startswith(("it ", "a key "))
     assert len(str(raised.value)) < 70
@@ -122,26 +122,26 @@ def test_a_body_cut_at_any_byte_is_refused(name: str, *, ascii_only: bool) -> No
     """A connection that ends early must never make a list shorter: only the last brace completes it."""
     whole = json.dumps(SAMPLES[name], ensure_ascii=ascii_only).encode()
 
-    assert decode(whole) == SAMPLES[name]
+    assert decode_body(whole) == SAMPLES[name]
     for end in range(len(whole)):
         with pytest.raises(BadBody):
-            decode(whole[:end])
+            decode_body(whole[:end])
 
 
 def test_sixty_four_levels_are_read() -> None:
     deep = b'{"a":' + b"[" * (depth_max - 1) + b"]" * (depth_max - 1) + b"}"
 
-    assert decode(deep)
+    assert decode_body(deep)
 
 
 def test_brackets_inside_texts_are_no_levels() -> None:
     texts = {"a": "[" * 500, "b": '"]]}}\\"' * 100, "c": "{" * 500}
 
-    assert decode(encode(texts)) == texts
+    assert decode_body(encode_body(texts)) == texts
 
 
 def test_a_surrogate_pair_is_one_character() -> None:
-    assert decode(b'{"a":"\\ud83d\\ude42"}') == {"a": "\U0001f642"}
+    assert decode_body(b'{"a":"\\ud83d\\ude42"}') == {"a": "\U0001f642"}
 
 
 scalars = (
@@ -155,13 +155,13 @@ values = st.recursive(
 @given(st.dictionaries(st.text(), values))
 def test_what_is_encoded_is_decoded_to_the_same(document: dict[str, Any]) -> None:
     """Law 6, in JSON: fields that nobody knows must survive a read and a write."""
-    assert decode(encode(document)) == document
+    assert decode_body(encode_body(document)) == document
 
 
 @given(st.binary(max_size=200))
 def test_no_bytes_give_anything_but_an_object_or_a_refusal(body: bytes) -> None:
     with suppress(BadBody):
-        assert isinstance(decode(body), dict)
+        assert isinstance(decode_body(body), dict)
 
 
 def test_a_media_type_names_vendor_kind_version_and_form() -> None:
@@ -187,31 +187,31 @@ def test_a_media_type_names_vendor_kind_version_and_form() -> None:
     ],
 )
 def test_the_services_own_words_are_found_in_every_form_of_error(body: bytes, wanted: str) -> None:
-    assert media.told(body).words == wanted
+    assert media.read_error_words(body).words == wanted
 
 
 def test_floats_keep_their_value() -> None:
-    assert decode(b'{"a":0.1,"b":1e-7,"c":-0.0}') == {"a": 0.1, "b": 1e-7, "c": -0.0}
-    assert math.copysign(1, decode(b'{"c":-0.0}')["c"]) == -1
+    assert decode_body(b'{"a":0.1,"b":1e-7,"c":-0.0}') == {"a": 0.1, "b": 1e-7, "c": -0.0}
+    assert math.copysign(1, decode_body(b'{"c":-0.0}')["c"]) == -1
 
 
 def test_commas_in_a_text_are_no_values() -> None:
     """A text of a million commas is one value; a cut one is none."""
     text = "," * (values_max + 1)
 
-    assert decode(f'{{"a":"{text}"}}'.encode())["a"] == text
-    assert decode(f'{{"a":"\\"{text}"}}'.encode())["a"] == f'"{text}'
+    assert decode_body(f'{{"a":"{text}"}}'.encode())["a"] == text
+    assert decode_body(f'{{"a":"\\"{text}"}}'.encode())["a"] == f'"{text}'
     with pytest.raises(BadBody, match="cut off"):
-        decode(f'{{"a":"\\"{text}'.encode())
+        decode_body(f'{{"a":"\\"{text}'.encode())
 
 
 def test_an_error_is_decoded_once_for_its_words_and_for_whose_it_is() -> None:
     """A 404 is believed where the body is the service's own form, and not where it is a proxy's page."""
-    assert media.told(b'{"errorText":"gone"}') == media.Told("gone", is_document=True)
-    assert media.told(b"{}") == media.Told("", is_document=True)
-    assert media.told(b"not here") == media.Told("not here", is_document=False)
-    assert media.told(b"<html>not here</html>") == media.Told("", is_document=False)
-    assert len(media.told(b'{"errorText":"' + b"x" * 200_000 + b'"}').words) == media.words_max
+    assert media.read_error_words(b'{"errorText":"gone"}') == media.ErrorWords("gone", is_document=True)
+    assert media.read_error_words(b"{}") == media.ErrorWords("", is_document=True)
+    assert media.read_error_words(b"not here") == media.ErrorWords("not here", is_document=False)
+    assert media.read_error_words(b"<html>not here</html>") == media.ErrorWords("", is_document=False)
+    assert len(media.read_error_words(b'{"errorText":"' + b"x" * 200_000 + b'"}').words) == media.words_max
 
 
 @pytest.mark.parametrize("status", [403, 404, 422, 503])
@@ -226,7 +226,7 @@ def test_an_error_is_decoded_once_for_its_words_and_for_whose_it_is() -> None:
 )
 def test_the_body_of_an_error_is_decoded_once(status: int, body: bytes) -> None:
     """Whoever answers decides how large it is; the words, the code and whose it is come from one decoding."""
-    counted = {media._json.__code__: 0, xml.decode.__code__: 0}
+    counted = {media._decode_json.__code__: 0, xml.decode_xml.__code__: 0}
 
     def count(frame: FrameType, event: str, _argument: object) -> None:
         if event == "call" and frame.f_code in counted:
@@ -234,7 +234,7 @@ def test_the_body_of_an_error_is_decoded_once(status: int, body: bytes) -> None:
 
     sys.setprofile(count)
     try:
-        refusals.judge(Call("GET", "/contacts/A1", "contact"), Answer(status, {}, body), conceal=str)
+        refusals.judge_refusal(Call("GET", "/contacts/A1", "contact"), Answer(status, {}, body), conceal=str)
     finally:
         sys.setprofile(None)
 
@@ -261,7 +261,7 @@ def test_the_quick_reader_and_the_strict_one_agree(value: Any, damage: list[tupl
     read: list[object] = []
     for more in (b"null", b"1"):
         try:
-            read.append(decode(b'{"in":' + inner + b',"last":' + more + b"}").get("in"))
+            read.append(decode_body(b'{"in":' + inner + b',"last":' + more + b"}").get("in"))
         except BadBody:
             read.append(BadBody)
 

@@ -43,7 +43,7 @@ from reconciler.errors import (
 from reconciler.model.messaging.messages import Message, MessageRow, ResponseCount, StatusCount
 from reconciler.sandbox.app import create_app
 from reconciler.service.client import ServiceClient, open_client
-from reconciler.service.http.timing import Timing
+from reconciler.service.http.limiter import Timing
 from reconciler.service.messaging.message_shapes import count, moment, percent
 from reconciler.service.messaging.messages import Progress
 

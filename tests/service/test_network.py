@@ -24,7 +24,7 @@ from reconciler.errors import InDoubt, ServiceError, SettingsError, Unavailable
 from reconciler.model.settings import Network, Proxy, Secret, Service, Trust
 from reconciler.service.client import ServiceClient, open_client
 from reconciler.service.http.connections import open_connections
-from reconciler.service.http.timing import Timing
+from reconciler.service.http.limiter import Timing
 
 HOST = "service.example.com"  # resolved by nobody: only a proxy can lead there
 LOGIN = "canary-login:canary-p@ss"

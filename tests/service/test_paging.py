@@ -27,7 +27,7 @@ from simulation.virtualloop import pause
 from waiting import for_ever
 
 from reconciler.errors import Malformed, NotFound
-from reconciler.service import paging, unpaged
+from reconciler.service import paging
 from reconciler.service.client import Found, Page, Rows, ServiceClient
 from reconciler.service.http.media import BadBody
 from reconciler.service.profile import load_profile
@@ -204,7 +204,7 @@ def test_a_list_that_never_ends_is_ended_by_the_cap() -> None:
 
         pages = 0
         try:
-            async for _ in paging.walk(await fetch(0, 20), fetch, limit=20, window=64):
+            async for _ in paging.walk_pages(await fetch(0, 20), fetch, limit=20, window=64):
                 pages += 1
         except BadBody as error:
             assert "60,001 rows on 60,001 pages; it tells no total" in str(error)  # noqa: PT017 - the pages before it are counted too
@@ -464,7 +464,7 @@ def test_a_total_that_grows_with_the_walk_is_never_followed() -> None:
         with pytest.raises(
             BadBody, match="14 rows on 14 pages; it counted 11 at first"
         ):  # the second page says 11
-            await paging.gather(paging.walk(first, fetch, limit=20, window=1))
+            await paging.gather_pages(paging.walk_pages(first, fetch, limit=20, window=1))
         return len(asked)
 
     assert asyncio.run(work()) == 14  # the one that was one too many
@@ -495,7 +495,7 @@ def test_a_list_without_pages_and_total_is_ended_by_the_cap() -> None:
         return Page((row(offset),), None, last=False)
 
     with pytest.raises(BadBody, match="60,001 rows on 60,001 pages; it tells no total"):
-        asyncio.run(unpaged.walk(fetch, named=True))
+        asyncio.run(paging.walk_without_totals(fetch, named=True))
 
     assert asked == paging.untold_pages_max + 1
 
@@ -509,7 +509,7 @@ def test_a_list_without_pages_is_read_no_further_than_its_total() -> None:
         return Page((row(offset),), 5 + offset, last=False)
 
     with pytest.raises(BadBody, match="8 rows on 8 pages; it counted 5 at first"):
-        asyncio.run(unpaged.walk(fetch, named=True))
+        asyncio.run(paging.walk_without_totals(fetch, named=True))
 
     assert len(asked) == 8
 
@@ -538,7 +538,9 @@ def test_a_short_last_page_is_judged_by_the_larger_ones() -> None:
             rows = range(offset, min(offset + 1000, 150_001))
             return Page(tuple(map(row, rows)), 150_001, last=False)
 
-        return len(await paging.gather(paging.walk(await fetch(0, 1000), fetch, limit=1000, window=4)))
+        return len(
+            await paging.gather_pages(paging.walk_pages(await fetch(0, 1000), fetch, limit=1000, window=4))
+        )
 
     assert asyncio.run(work()) == 150_001
 
@@ -555,7 +557,7 @@ def test_large_pages_without_a_total_are_ended_by_their_rows(*, named: bool) -> 
         return Page(tuple(found), None, last=False)
 
     with pytest.raises(BadBody, match="1,205,000 rows on 241 pages"):
-        asyncio.run(unpaged.walk(fetch, named=named))
+        asyncio.run(paging.walk_without_totals(fetch, named=named))
 
     assert pages == 241
 
@@ -568,7 +570,7 @@ def test_pages_larger_than_the_total_allows_are_ended_by_their_rows() -> None:
         return Page(rows, None if offset else 40, last=False)
 
     with pytest.raises(BadBody, match="2,020 rows on 3 pages"):
-        asyncio.run(unpaged.walk(fetch, named=True))
+        asyncio.run(paging.walk_without_totals(fetch, named=True))
 
 
 def test_a_list_that_grows_while_it_is_read_is_read_to_its_end() -> None:
@@ -581,7 +583,7 @@ def test_a_list_that_grows_while_it_is_read_is_read_to_its_end() -> None:
         shown = [row(number) for number in range(size, 0, -1)][offset : offset + 20]
         return Page(tuple(shown), size, last=offset + len(shown) >= size)
 
-    assert len(asyncio.run(unpaged.walk(fetch, named=True))) >= 400
+    assert len(asyncio.run(paging.walk_without_totals(fetch, named=True))) >= 400
 
 
 def test_a_total_without_measure_that_comes_late_is_refused_at_once() -> None:
@@ -596,7 +598,7 @@ def test_a_total_without_measure_that_comes_late_is_refused_at_once() -> None:
             rows = tuple(row(offset + number) for number in range(20))
             return Page(rows, 999_999_999 if offset else None, last=False)
 
-        await paging.gather(paging.walk(await fetch(0, 20), fetch, limit=20, window=4))
+        await paging.gather_pages(paging.walk_pages(await fetch(0, 20), fetch, limit=20, window=4))
 
     with pytest.raises(BadBody, match="it counts 999,999,999 rows"):
         asyncio.run(work())
@@ -616,7 +618,7 @@ def test_two_pages_without_ids_in_turns_end_soon() -> None:
         return Page(tuple(rows), None, last=calls > 100)
 
     with pytest.raises(BadBody, match="it repeats itself and does not end"):
-        asyncio.run(unpaged.walk(fetch, named=False))
+        asyncio.run(paging.walk_without_totals(fetch, named=False))
 
     assert calls <= 10
 

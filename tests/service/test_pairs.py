@@ -9,8 +9,7 @@ from service.support import ID, Clock, Wire, answer, contact, service, with_clie
 
 from reconciler.errors import NotSent, Unavailable
 from reconciler.service.client import LookAgain, ServiceClient
-from reconciler.service.http.pairs import Crowd
-from reconciler.service.http.timing import Timing
+from reconciler.service.http.limiter import AdaptiveConcurrency, Timing
 
 RATE = 10
 
@@ -169,7 +168,7 @@ def test_a_write_of_a_pair_that_never_left_is_not_repeated_by_the_transport() ->
 
 def test_a_crowd_halves_when_one_was_late_and_grows_again() -> None:
     async def work() -> list[int]:
-        crowd, inside, most = Crowd(8), 0, []
+        crowd, inside, most = AdaptiveConcurrency(8), 0, []
 
         async def one(number: int) -> None:
             nonlocal inside
@@ -192,7 +191,7 @@ def test_a_crowd_halves_when_one_was_late_and_grows_again() -> None:
 
 def test_whoever_gives_up_waiting_for_the_crowd_lets_the_next_one_in() -> None:
     async def work() -> None:
-        crowd = Crowd(1)
+        crowd = AdaptiveConcurrency(1)
         await crowd.enter()
         first, second = (asyncio.create_task(crowd.enter()) for _ in range(2))
         await asyncio.sleep(0)

@@ -11,8 +11,8 @@ from service.support import ID, Clock, Wire, answer, contact, failure, listing, 
 from reconciler.errors import Rejected, SettingsError
 from reconciler.model.kinds import CONTACT
 from reconciler.service.client import ServiceClient
+from reconciler.service.paging import Query
 from reconciler.service.profile import file_bytes_max, load_profile, parse_profile
-from reconciler.service.queries import Query
 
 
 def with_profile(name: str | Path, **limits: Any) -> Any:

@@ -7,8 +7,7 @@ import httpx2
 from service.support import Clock, Wire, failure
 
 from reconciler.service.http.exchange import body_max
-from reconciler.service.http.limiter import Limiter, LocalPace
-from reconciler.service.http.timing import Timing
+from reconciler.service.http.limiter import Limiter, LocalPace, Timing
 
 
 def test_who_sleeps_for_a_turn_when_the_pause_is_heard_of_sleeps_on() -> None:

@@ -3,62 +3,66 @@
 import pytest
 
 from reconciler.service.http import urls
-from reconciler.service.http.proxies import Choice, chosen, exempt, parse, shown
-from reconciler.service.http.urls import base
+from reconciler.service.http.connections import ProxyChoice, choose_proxy, is_exempt, parse_proxy, show_proxy
+from reconciler.service.http.urls import parse_base_url
 
 API = "https://api.example.com"
 P = "http://proxy.example.com:3128"
 Q = "http://other.example.com:3128"
 
 CHOICES = {
-    "nothing is set": ({}, API, Choice()),
-    "in capitals": ({"HTTPS_PROXY": P}, API, Choice("HTTPS_PROXY", P)),
-    "in small letters": ({"https_proxy": P}, API, Choice("https_proxy", P)),
-    "small letters go first": ({"https_proxy": P, "HTTPS_PROXY": Q}, API, Choice("https_proxy", P)),
-    "an empty one is not set": ({"https_proxy": "", "HTTPS_PROXY": P}, API, Choice("HTTPS_PROXY", P)),
-    "one for everything": ({"ALL_PROXY": P}, API, Choice("ALL_PROXY", P)),
-    "the one for https goes first": ({"all_proxy": Q, "HTTPS_PROXY": P}, API, Choice("HTTPS_PROXY", P)),
-    "the one for http is not for https": ({"HTTP_PROXY": P, "http_proxy": P}, API, Choice()),
-    "plain http": ({"HTTP_PROXY": P, "HTTPS_PROXY": Q}, "http://api.example.com", Choice("HTTP_PROXY", P)),
+    "nothing is set": ({}, API, ProxyChoice()),
+    "in capitals": ({"HTTPS_PROXY": P}, API, ProxyChoice("HTTPS_PROXY", P)),
+    "in small letters": ({"https_proxy": P}, API, ProxyChoice("https_proxy", P)),
+    "small letters go first": ({"https_proxy": P, "HTTPS_PROXY": Q}, API, ProxyChoice("https_proxy", P)),
+    "an empty one is not set": ({"https_proxy": "", "HTTPS_PROXY": P}, API, ProxyChoice("HTTPS_PROXY", P)),
+    "one for everything": ({"ALL_PROXY": P}, API, ProxyChoice("ALL_PROXY", P)),
+    "the one for https goes first": ({"all_proxy": Q, "HTTPS_PROXY": P}, API, ProxyChoice("HTTPS_PROXY", P)),
+    "the one for http is not for https": ({"HTTP_PROXY": P, "http_proxy": P}, API, ProxyChoice()),
+    "plain http": (
+        {"HTTP_PROXY": P, "HTTPS_PROXY": Q},
+        "http://api.example.com",
+        ProxyChoice("HTTP_PROXY", P),
+    ),
     "plain http in CGI": (
         {"HTTP_PROXY": P, "REQUEST_METHOD": "GET"},
         "http://api.example.com",
-        Choice(),
+        ProxyChoice(),
     ),
     "plain http in CGI, in small letters": (
         {"http_proxy": P, "HTTP_PROXY": Q, "REQUEST_METHOD": ""},
         "http://api.example.com",
-        Choice("http_proxy", P),
+        ProxyChoice("http_proxy", P),
     ),
     "without": (
         {"HTTPS_PROXY": P, "NO_PROXY": "example.com"},
         API,
-        Choice("HTTPS_PROXY", why="NO_PROXY names api.example.com"),
+        ProxyChoice("HTTPS_PROXY", why="NO_PROXY names api.example.com"),
     ),
     "without, small letters first": (
         {"HTTPS_PROXY": P, "no_proxy": "example.org", "NO_PROXY": "*"},
         API,
-        Choice("HTTPS_PROXY", P),
+        ProxyChoice("HTTPS_PROXY", P),
     ),
     "this machine by address": (
         {"HTTPS_PROXY": P},
         "https://127.0.0.1:8443",
-        Choice("HTTPS_PROXY", why="127.0.0.1 is this machine"),
+        ProxyChoice("HTTPS_PROXY", why="127.0.0.1 is this machine"),
     ),
     "this machine by IPv6": (
         {"ALL_PROXY": P},
         "https://[::1]",
-        Choice("ALL_PROXY", why="[::1] is this machine"),
+        ProxyChoice("ALL_PROXY", why="[::1] is this machine"),
     ),
     "this machine by name": (
         {"HTTP_PROXY": P},
         "http://localhost:8480",
-        Choice("HTTP_PROXY", why="localhost is this machine"),
+        ProxyChoice("HTTP_PROXY", why="localhost is this machine"),
     ),
     "this machine, whatever NO_PROXY says": (
         {"HTTPS_PROXY": P, "NO_PROXY": "example.com"},
         "https://LOCALHOST",
-        Choice("HTTPS_PROXY", why="localhost is this machine"),
+        ProxyChoice("HTTPS_PROXY", why="localhost is this machine"),
     ),
 }
 
@@ -67,7 +71,7 @@ CHOICES = {
 def test_variables_are_read_as_others_read_them(case: str) -> None:
     """Whoever set them for curl, Go or Python finds the same here; `proxies.py` says where those differ."""
     environ, address, expected = CHOICES[case]
-    assert chosen(base(address), environ) == expected
+    assert choose_proxy(parse_base_url(address), environ) == expected
 
 
 EXEMPT = {
@@ -99,7 +103,7 @@ EXEMPT = {
 
 @pytest.mark.parametrize("listed", EXEMPT)
 def test_a_name_of_no_proxy_means_itself_and_all_below_it(listed: str) -> None:
-    assert exempt(listed, "api.example.com", 443) == EXEMPT[listed]
+    assert is_exempt(listed, "api.example.com", 443) == EXEMPT[listed]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +128,7 @@ def test_a_name_of_no_proxy_means_itself_and_all_below_it(listed: str) -> None:
 def test_addresses_and_networks_of_no_proxy_are_compared_as_numbers(
     listed: str, host: str, *, expected: bool
 ) -> None:
-    assert exempt(listed, host, 443) == expected
+    assert is_exempt(listed, host, 443) == expected
 
 
 @pytest.mark.parametrize(
@@ -141,7 +145,7 @@ def test_addresses_and_networks_of_no_proxy_are_compared_as_numbers(
     ],
 )
 def test_the_url_of_a_proxy_is_taken_apart(text: str, address: str, login: str | None) -> None:
-    found = parse(text, "HTTPS_PROXY")
+    found = parse_proxy(text, "HTTPS_PROXY")
 
     assert (found.address, found.login.reveal() if found.login else None) == (address, login)
     assert str(found) == f"{address} (HTTPS_PROXY)"
@@ -150,9 +154,9 @@ def test_the_url_of_a_proxy_is_taken_apart(text: str, address: str, login: str |
 
 def test_a_variable_may_leave_out_the_scheme_and_a_setting_may_not() -> None:
     """Other programs take `proxy:3128` from a variable; a setting is written for us and says all of it."""
-    assert parse("proxy.example.com:3128", "ALL_PROXY", scheme="http").address == P
-    with pytest.raises(urls.Unusable):
-        parse("proxy.example.com:3128", "service.network.proxy")
+    assert parse_proxy("proxy.example.com:3128", "ALL_PROXY", scheme="http").address == P
+    with pytest.raises(urls.UnusableUrl):
+        parse_proxy("proxy.example.com:3128", "service.network.proxy")
 
 
 @pytest.mark.parametrize(
@@ -177,8 +181,8 @@ def test_a_variable_may_leave_out_the_scheme_and_a_setting_may_not() -> None:
 )
 def test_what_is_no_proxy_is_refused_and_never_shown(text: str, words: str) -> None:
     """To connect directly instead would go round whatever the proxy is there for."""
-    with pytest.raises(urls.Unusable) as raised:
-        parse(text, "HTTPS_PROXY")
+    with pytest.raises(urls.UnusableUrl) as raised:
+        parse_proxy(text, "HTTPS_PROXY")
 
     assert words in str(raised.value)
     assert "canary" not in f"{raised.value}{raised.value.next}{raised.value!r}"
@@ -195,4 +199,4 @@ def test_what_is_no_proxy_is_refused_and_never_shown(text: str, words: str) -> N
     ],
 )
 def test_a_proxy_is_shown_without_its_login(text: str, expected: str) -> None:
-    assert shown(text) == expected
+    assert show_proxy(text) == expected

@@ -21,7 +21,7 @@ from reconciler.errors import (
 )
 from reconciler.service.answers import Answer, Call
 from reconciler.service.http import refusals
-from reconciler.service.http.refusals import TABLE, judge, shown, text_max
+from reconciler.service.http.refusals import TABLE, escape_service_words, judge_refusal, text_max
 
 QPS, QPD = "ERR_403_DEVELOPER_OVER_QPS", "ERR_403_DEVELOPER_OVER_QPD"
 
@@ -69,8 +69,8 @@ CALL = Call("GET", f"/contacts/{ID}", "contact", (("customFields", "true"),))
 
 def judged(
     status: int, body: bytes = b"", headers: Mapping[str, str] = MappingProxyType({})
-) -> refusals.Seen:
-    return judge(CALL, Answer(status, headers, body), conceal=lambda text: text)
+) -> refusals.FailedTry:
+    return judge_refusal(CALL, Answer(status, headers, body), conceal=lambda text: text)
 
 
 @pytest.mark.parametrize("header", ["x-error-code", "x-mashery-error-code"])
@@ -139,7 +139,7 @@ def test_foreign_words_cannot_act_on_a_terminal(text: str) -> None:
 
 @given(st.text())
 def test_shown_text_is_one_printable_line_within_its_cap(text: str) -> None:
-    line = shown(text)
+    line = escape_service_words(text)
 
     assert line.isprintable()
     assert len(line) <= text_max
@@ -192,7 +192,7 @@ def test_every_refusal_says_what_to_do_next(play: httpx2.Response, word: str) ->
 )
 def test_an_id_that_somebody_typed_is_looked_up_where_it_is_listed(path: str, advice: str) -> None:
     """A callback is in no workspace, and messages name it by its name: neither is its id."""
-    seen = judge(Call("GET", path, "api-callback"), Answer(404, {}, b""), conceal=str)
+    seen = judge_refusal(Call("GET", path, "api-callback"), Answer(404, {}, b""), conceal=str)
 
     assert advice in seen.error.next
 

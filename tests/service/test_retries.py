@@ -37,7 +37,7 @@ from reconciler.errors import InDoubt, ServiceError, Throttled, Unauthorized, Un
 from reconciler.model.messaging.messages import Callback, CallbackAuth, Message
 from reconciler.model.settings import Secret
 from reconciler.service.client import ServiceClient
-from reconciler.service.queries import Query
+from reconciler.service.paging import Query
 
 METHODS = tuple(CALLS)
 ROWS: dict[Failure, dict[str, Any]] = {

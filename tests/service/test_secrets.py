@@ -43,7 +43,7 @@ from reconciler.sandbox.app import running_sandbox
 from reconciler.service.client import ServiceClient, open_client
 from reconciler.service.http import auth
 from reconciler.service.http.auth import Credentials, hidden
-from reconciler.service.http.timing import Timing
+from reconciler.service.http.limiter import Timing
 from reconciler.service.http.transport import Transport
 
 BASIC = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
@@ -291,7 +291,7 @@ def test_no_form_begins_with_what_is_not_looked_at(data: st.DataObject, secret: 
     form = data.draw(st.sampled_from(tuple(auth._forms_of(secret, shown=shown))))
     text = data.draw(st.from_regex(re.compile(form), fullmatch=True))
 
-    assert auth._forms((secret,), shown=shown).match(text)
+    assert auth._compile_spellings((secret,), shown=shown).match(text)
 
 
 _CUT = "long sécret/1"

@@ -22,7 +22,7 @@ from reconciler.errors import InDoubt, Malformed, ServiceError, Unavailable
 from reconciler.sandbox.app import running_sandbox
 from reconciler.service.client import ServiceClient, open_client
 from reconciler.service.http.connections import idle_s
-from reconciler.service.http.timing import Timing
+from reconciler.service.http.limiter import Timing
 
 BODY = b'{"id":"' + ID.encode() + b'","firstName":"Jane","link":[]}'
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(BODY), BODY)

@@ -42,8 +42,8 @@ from reconciler.errors import (
 from reconciler.model.settings import Auth, Secret, Service
 from reconciler.service.answers import Call
 from reconciler.service.client import Reader, ServiceClient, open_client, open_reader
-from reconciler.service.http.timing import Timing
-from reconciler.service.queries import Query
+from reconciler.service.http.limiter import Timing
+from reconciler.service.paging import Query
 
 REQUEST = httpx2.Request("GET", BASE)
 NEVER_SENT = {

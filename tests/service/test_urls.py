@@ -76,7 +76,7 @@ def test_no_hostile_id_ever_sends_a_request(place: str) -> None:
 @given(st.text(max_size=200))
 def test_whatever_is_accepted_as_an_id_stays_one_segment_of_the_path(text: str) -> None:
     try:
-        built = urls.path("/workspaces/{wid}/contacts/{id}", {"wid": "W1", "id": text})
+        built = urls.fill_path("/workspaces/{wid}/contacts/{id}", {"wid": "W1", "id": text})
     except InputError:
         return
 
@@ -86,12 +86,12 @@ def test_whatever_is_accepted_as_an_id_stays_one_segment_of_the_path(text: str) 
 
 @pytest.mark.parametrize("good", ["0", "a", "-", "_", "4C8FE1A2B3D4E5F6", "a-b_c", "A" * 128])
 def test_letters_digits_dash_and_underscore_are_an_id(good: str) -> None:
-    assert urls.path("/contacts/{id}", {"id": good}) == f"/contacts/{good}"
+    assert urls.fill_path("/contacts/{id}", {"id": good}) == f"/contacts/{good}"
 
 
 def test_a_refused_id_is_shown_short_and_escaped() -> None:
     with pytest.raises(InputError) as raised:
-        urls.checked("\x1b[31m" + "x" * 500)
+        urls.check_id("\x1b[31m" + "x" * 500)
 
     assert str(raised.value).isprintable()
     assert len(str(raised.value)) < 100
@@ -156,7 +156,7 @@ def test_no_link_gives_anything_but_an_id(link: str) -> None:
 )
 def test_the_origin_has_one_form(base_url: str, wanted: str) -> None:
     """It is part of the store's and the plan's identity: two spellings must not be two services."""
-    assert urls.origin(base_url) == wanted
+    assert urls.origin_of(base_url) == wanted
 
 
 BAD_BASES = (
@@ -212,7 +212,7 @@ def test_a_base_address_with_anything_surprising_in_it_is_refused(base_url: str)
 
 
 def test_a_query_value_never_ends_its_parameter() -> None:
-    text = urls.query((("firstName", "a&b=c#d?e/é ü+"), ("fields", "a,b")))
+    text = urls.encode_query((("firstName", "a&b=c#d?e/é ü+"), ("fields", "a,b")))
 
     assert text == "firstName=a%26b%3Dc%23d%3Fe%2F%C3%A9%20%C3%BC%2B&fields=a,b"
 
@@ -232,7 +232,7 @@ def test_a_query_value_never_ends_its_parameter() -> None:
 )
 def test_no_password_is_shown_of_an_address_that_cannot_be_used(address: str) -> None:
     """Whoever forgets a sign, or encodes one too many, sees the password in the log of a job."""
-    with pytest.raises(urls.Unusable) as caught:
+    with pytest.raises(urls.UnusableUrl) as caught:
         urls.read_base(address)
 
     assert "canary" not in f"{caught.value} {caught.value.next}"

@@ -24,11 +24,11 @@ from reconciler.model.snapshots import Entity
 from reconciler.sandbox.xml_codec import read_xml, write_xml
 from reconciler.service.client import ServiceClient
 from reconciler.service.http import media
-from reconciler.service.queries import Query
+from reconciler.service.paging import Query
 from reconciler.service.xml import documents as xml
-from reconciler.service.xml import forms as xmlforms
-from reconciler.service.xml import text as xmltext
-from reconciler.service.xml.text import Element
+from reconciler.service.xml import documents as xmlforms
+from reconciler.service.xml import tree as xmltext
+from reconciler.service.xml.tree import Element
 
 XML = structs.replace(service(), format="xml")
 EXAMPLES = effort.count(small=60, full=600)  # of every kind
@@ -229,7 +229,7 @@ def test_a_second_value_of_a_field_is_refused(kind: Kind) -> None:
     for name in [field.wire or field.name for field in kind.keys if field.name not in kind.structured]:
         body = f"<{root}><{name}>a</{name}><{name}>b</{name}></{root}>".encode()
         with pytest.raises(media.BadBody, match="a value stands twice"):
-            media.decode(body, kind.media, "xml")
+            media.decode_body(body, kind.media, "xml")
 
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
@@ -243,10 +243,10 @@ def test_a_document_comes_back_as_it_was(kind: str) -> None:
         document = chance.choice(DOCUMENTS[kind])(chance)
         name = "contact" if kind == "error" else kind
 
-        written = media.encode(document, name, "xml")
-        again = media.decode(media.encode(document), name)
+        written = media.encode_body(document, name, "xml")
+        again = media.decode_body(media.encode_body(document), name)
 
-        assert EMPTY_IS_NOTHING | media.decode(written, name, "xml") == EMPTY_IS_NOTHING | document
+        assert EMPTY_IS_NOTHING | media.decode_body(written, name, "xml") == EMPTY_IS_NOTHING | document
         assert again == document
 
     comes_back()
@@ -262,7 +262,7 @@ def test_the_sandbox_and_the_client_mean_the_same(kind: str) -> None:
         chance = chances(seed)
         document = chance.choice(DOCUMENTS[kind])(chance)
 
-        read = media.decode(write_xml(kind.removeprefix("bulk"), document), kind, "xml")
+        read = media.decode_body(write_xml(kind.removeprefix("bulk"), document), kind, "xml")
 
         assert EMPTY_IS_NOTHING | read == EMPTY_IS_NOTHING | document
 
@@ -283,7 +283,7 @@ def test_the_sandbox_reads_what_the_client_sends(kind: str) -> None:
             del device["link"]
         del document["link"]
 
-        assert read_xml(kind, media.encode(document, kind, "xml")) == document
+        assert read_xml(kind, media.encode_body(document, kind, "xml")) == document
 
     reads()
 
@@ -292,7 +292,7 @@ def test_the_posts_of_a_message_stand_as_the_public_samples_show() -> None:
     """Each in an element of its own within one of the same name, its place as an attribute."""
     posts = {"social": [{"id": "social", "body": "One"}, {"id": "social_long", "body": "Two"}]}
 
-    written = media.encode({"to": "+61491570156", "social": posts}, "message", "xml")
+    written = media.encode_body({"to": "+61491570156", "social": posts}, "message", "xml")
 
     assert (
         b'<social><social id="social"><body>One</body></social>'
@@ -350,16 +350,16 @@ def test_what_nobody_has_heard_of_survives_a_read_and_a_write(seed: int) -> None
         made = strange(chance)
         if (made.space, made.name) not in {("", "id"), ("", "link"), ("", "status")}:
             root.parts.append(made)
-    before = xmltext.write(root, {"a": xmlforms.API})
+    before = xmltext.render_xml(root, {"a": xmlforms.API})
 
-    read = media.decode(before, "contact", "xml")
+    read = media.decode_body(before, "contact", "xml")
     entity = Entity(Address("contact/ops/jane"), {"jobTitle": "Engineer"}, Place("a.yaml", 1, 1))
     change = FieldChange("jobTitle", None, "Engineer", "declared")
     body = make_update_body(read, entity, Update(entity.address, "", ID, (change,)))
-    after = xmltext.parse(media.encode(body, "contact", "xml"))
+    after = xmltext.parse_xml(media.encode_body(body, "contact", "xml"))
 
     root.parts.append(_leaf("jobTitle", "Engineer"))
-    assert by_name(after) == by_name(xmltext.parse(xmltext.write(root, {"a": xmlforms.API})))
+    assert by_name(after) == by_name(xmltext.parse_xml(xmltext.render_xml(root, {"a": xmlforms.API})))
 
 
 def _leaf(name: str, value: str) -> Element:
@@ -375,13 +375,13 @@ OURS_DECLARED = re.compile(rb' xmlns:ns[23]="[^"]*"|(?<=<)ns[23]:|(?<=</)ns[23]:
 def test_every_document_is_read_without_a_namespace_too(kind: str) -> None:
     """Older samples of the service declare none; it is the same entity, list or error."""
     for seed, make in enumerate(DOCUMENTS[kind]):
-        written = media.encode(make(chances(seed)), "contact" if kind == "error" else kind, "xml")
+        written = media.encode_body(make(chances(seed)), "contact" if kind == "error" else kind, "xml")
         plain = OURS_DECLARED.sub(b"", written)
 
         assert b"ns2" not in plain
         assert b"ns3" not in plain
-        read = media.decode(plain, "contact" if kind == "error" else kind, "xml")
-        assert read == media.decode(written, "contact" if kind == "error" else kind, "xml")
+        read = media.decode_body(plain, "contact" if kind == "error" else kind, "xml")
+        assert read == media.decode_body(written, "contact" if kind == "error" else kind, "xml")
 
 
 @pytest.mark.parametrize("kind", MEDIA)
@@ -389,7 +389,7 @@ def test_every_document_is_read_without_a_namespace_too(kind: str) -> None:
 def test_an_unknown_root_without_a_namespace_is_an_error(kind: str, root: str) -> None:
     """R5: what has no namespace has only its name to be known by."""
     with pytest.raises(media.BadBody):
-        media.decode(f"<{root}><status>No records found</status></{root}>".encode(), kind, "xml")
+        media.decode_body(f"<{root}><status>No records found</status></{root}>".encode(), kind, "xml")
 
 
 LINK = 'uri="/contacts/A1" rel="self" method="GET"'
@@ -420,7 +420,7 @@ def test_names_are_compared_by_namespace_and_never_by_prefix(frame: str) -> None
     inside = "<firstName>Jane</firstName>"
     body = frame.format(A=xmlforms.API, D=xmlforms.DAP, inside=inside, link=LINK).encode()
 
-    assert media.decode(body, "contact", "xml") == {
+    assert media.decode_body(body, "contact", "xml") == {
         "firstName": "Jane",
         "link": [{"uri": "/contacts/A1", "rel": "self", "method": "GET"}],
     }
@@ -451,10 +451,10 @@ def test_what_the_table_does_not_name_has_one_form(inside: str, wanted: dict[str
     """The forms that the module's docstring promises, and each is written back as it came."""
     body = f'<a:contact xmlns:a="{xmlforms.API}">{inside}</a:contact>'.encode()
 
-    read = media.decode(body, "contact", "xml")
+    read = media.decode_body(body, "contact", "xml")
 
     assert read == {**wanted, "link": []}
-    assert media.decode(media.encode(read, "contact", "xml"), "contact", "xml") == read
+    assert media.decode_body(media.encode_body(read, "contact", "xml"), "contact", "xml") == read
 
 
 @pytest.mark.parametrize("code", [0, 0x0B, 0x1F, 0xFFFE, 0xFFFF, 0xD800, 0xDFFF])
@@ -579,6 +579,6 @@ def test_a_key_in_a_link_is_cut_however_it_is_spelt() -> None:
 def test_the_codec_alone_says_what_it_raises() -> None:
     """Unfit on the way out, BadBody on the way in, and both are ValueErrors of this package."""
     with pytest.raises(xml.Unfit, match="where XML has a form for one value only"):
-        xml.encode({"a": [["1"]]}, "contact")
+        xml.encode_xml({"a": [["1"]]}, "contact")
     with pytest.raises(media.BadBody, match="it is empty"):
-        xml.decode(b"", "contact")
+        xml.decode_xml(b"", "contact")

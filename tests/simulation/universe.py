@@ -34,7 +34,7 @@ from reconciler.model.plans import Change, Consent, Options, Plan, action_of
 from reconciler.model.runs import Outcome, Run
 from reconciler.model.settings import Auth, Limits, LockSettings, Secret, Service, Settings, WorkspaceRef
 from reconciler.model.snapshots import Desired
-from reconciler.service.http.timing import Timing
+from reconciler.service.http.limiter import Timing
 from reconciler.store.database import Store
 
 T = TypeVar("T")

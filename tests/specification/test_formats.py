@@ -15,7 +15,7 @@ from service.support import BASE, sandbox, service, with_client
 
 from reconciler.service.client import ServiceClient
 from reconciler.service.messaging.replies import parse_reply
-from reconciler.service.queries import Query
+from reconciler.service.paging import Query
 
 SEMANTIC = (
     r"(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?"

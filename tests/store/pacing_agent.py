@@ -14,8 +14,8 @@ from typing import Any
 from service.support import service
 
 from reconciler.concurrency import run_in_thread
-from reconciler.service.client import open_client, paced
-from reconciler.service.http.timing import Timing
+from reconciler.service.client import open_client, pace_key_and_rate
+from reconciler.service.http.limiter import Timing
 from reconciler.store.engines.connection import Database, open_database
 from reconciler.store.pace import SharedPace
 
@@ -46,7 +46,7 @@ def now() -> datetime:
 async def work(store: str, base_url: str, remote_id: str, calls: int, limits: dict[str, Any]) -> None:
     database = open_database(store, root="", create=True, token=lambda: "salt", now=now)
     settings = service(base_url, **limits)
-    pace = NotingPace(database, *paced(settings, database.salt))
+    pace = NotingPace(database, *pace_key_and_rate(settings, database.salt))
     async with open_client(settings, timing=Timing.real(), pace=pace) as client:
         await asyncio.gather(*(client.contacts.get(remote_id) for _ in range(calls)))
         made = sum(client.calls.values())

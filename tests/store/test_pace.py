@@ -25,9 +25,8 @@ from store.pacing_agent import NotingPace
 from waiting import for_ever, patience_s
 
 from reconciler.errors import StoreError
-from reconciler.service.client import paced
-from reconciler.service.http.limiter import Limiter
-from reconciler.service.http.timing import Timing
+from reconciler.service.client import pace_key_and_rate
+from reconciler.service.http.limiter import Limiter, Timing
 from reconciler.store.engines.adapter import Connection, Mode, Observer
 from reconciler.store.engines.connection import Database, open_database
 from reconciler.store.pace import SharedPace, _Difference, answer_max_s, share
@@ -185,7 +184,7 @@ def test_a_plan_counts_too_though_it_only_reads_the_store(url: str) -> None:
 def test_the_credential_itself_is_nowhere_in_the_store(url: str) -> None:
     """A keyed hash: who reads the store can neither use the credential nor try out guesses."""
     with opened(url) as database:
-        credential, per_second = paced(service(requests_per_second=7), database.salt)
+        credential, per_second = pace_key_and_rate(service(requests_per_second=7), database.salt)
         asyncio.run(SharedPace(database, credential, per_second).reserve(1))
 
     kept = repr(rows(url))
@@ -195,13 +194,13 @@ def test_the_credential_itself_is_nowhere_in_the_store(url: str) -> None:
 
 def test_a_credential_is_a_user_and_a_key_at_an_origin() -> None:
     """These are what the service counts by; each change of one is another quota."""
-    mine, _ = paced(service(), "salt")
+    mine, _ = pace_key_and_rate(service(), "salt")
 
-    assert paced(service("http://SERVICE.test/v1"), "salt")[0] == mine
+    assert pace_key_and_rate(service("http://SERVICE.test/v1"), "salt")[0] == mine
     others = (
-        paced(service(), "pepper"),
-        paced(service("http://other.test"), "salt"),
-        paced(service(key="another"), "salt"),
+        pace_key_and_rate(service(), "pepper"),
+        pace_key_and_rate(service("http://other.test"), "salt"),
+        pace_key_and_rate(service(key="another"), "salt"),
     )
     assert mine not in [credential for credential, _ in others]
     assert len(mine) == 32

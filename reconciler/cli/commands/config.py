@@ -95,10 +95,10 @@ def _setting_rows(layers: "Layers") -> Iterator[SettingRow]:
 
 def _proxy_row(value: "Value") -> SettingRow:
     """Return a proxy's row: its URL without what stands before the @, or where it comes from."""
-    from reconciler.service.http.proxies import shown as shown_proxy
+    from reconciler.service.http.connections import show_proxy
 
     if isinstance(value.raw, str):
-        return SettingRow(value.name, shown_proxy(value.raw), value.origin)
+        return SettingRow(value.name, show_proxy(value.raw), value.origin)
     return _secret_row(value)
 
 

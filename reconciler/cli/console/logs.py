@@ -19,7 +19,7 @@ from msgspec import Struct
 from reconciler import instrumentation
 from reconciler.cli.console import output, streams
 from reconciler.cli.console.appended import append_all, open_appended, why
-from reconciler.service.http.told import TriedCall
+from reconciler.service.http.exchange import TriedCall
 
 _added: list[tuple[logging.Logger, logging.Handler]] = []
 

@@ -32,7 +32,7 @@ from reconciler.model.documents import CHARACTERS_MAX
 from reconciler.model.settings import ScimDirectory
 from reconciler.parsing.build import NODES_MAX
 from reconciler.parsing.json_reader import EXACT_DECODER
-from reconciler.service.http.way import causes
+from reconciler.service.http.exchange import chain_of_causes
 
 BODY_MAX = 16 * 1024 * 1024  # bytes of one answer; a page of 100 users has some 200 thousand
 TRIES_MAX = 4  # of one call
@@ -232,7 +232,7 @@ def parsed_body(body: bytes) -> Any:
 
 def _broken(error: Exception) -> Exception:
     """Return what to raise where a connection broke. Certificates do not change from try to try."""
-    known = causes(error)
+    known = chain_of_causes(error)
     for one in known:
         if isinstance(one, ssl.SSLCertVerificationError):
             what = f"its certificate is not trusted ({one.verify_message})."

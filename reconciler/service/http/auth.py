@@ -17,7 +17,7 @@ from functools import lru_cache
 from hashlib import sha256
 from urllib.parse import quote
 
-from reconciler.errors import SettingsError
+from reconciler.errors import ServiceError, SettingsError
 from reconciler.model.settings import Auth, Proxy, Secret
 
 concealed_min = 4  # characters; replacing shorter secrets in a text would tear it up and tell them
@@ -42,7 +42,7 @@ class Concealed:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         long = [value for value in secrets if len(value) >= concealed_anywhere_min]
-        self._long_forms = _forms(long, shown=True)
+        self._long_forms = _compile_spellings(long, shown=True)
         self._breaks_max = max((value.count(" ") for value in long), default=0)
 
     def __repr__(self) -> str:
@@ -82,9 +82,9 @@ class Credentials(Concealed):
     __slots__ = ("_forms", "headers", "key_in_query")
 
     def __init__(self, auth: Auth, proxy: Proxy | None = None) -> None:
-        username = _checked("username", auth.username)
-        password = _checked("password", auth.password)
-        key = _checked("api_key", auth.api_key)
+        username = _reveal_sendable("username", auth.username)
+        password = _reveal_sendable("password", auth.password)
+        key = _reveal_sendable("api_key", auth.api_key)
         # RFC 7617, 2: the first colon ends the user name, so the rest would be taken for the password.
         if ":" in username:
             raise SettingsError(
@@ -105,7 +105,7 @@ class Credentials(Concealed):
             *((("x-api-key", key),) if in_header else ()),
         )
         secrets = (key, password, basic, *_of_proxy(proxy))
-        self._forms = _forms(secrets)
+        self._forms = _compile_spellings(secrets)
         super().__init__(secrets)
 
     def conceal(self, text: str) -> str:
@@ -115,7 +115,7 @@ class Credentials(Concealed):
 
 def spellings_of(secret: Secret) -> re.Pattern[str]:
     """Every spelling of one secret of at least 4 characters, as foreign text and our own output write it."""
-    return _forms((secret.reveal(),), shown=True)
+    return _compile_spellings((secret.reveal(),), shown=True)
 
 
 def credential_hash(auth: Auth, origin: str, salt: str) -> str:
@@ -154,7 +154,7 @@ def _of_proxy(proxy: Proxy | None) -> tuple[str, ...]:
     return (login[1] or login[0], both, b64encode(both.encode()).decode())
 
 
-def _checked(name: str, secret: Secret) -> str:
+def _reveal_sendable(name: str, secret: Secret) -> str:
     value = secret.reveal()
     # Refused unseen: a library that cannot send a header quotes it in its error.
     if not value or not value.isprintable():
@@ -166,7 +166,7 @@ def _checked(name: str, secret: Secret) -> str:
     return value
 
 
-def _forms(secrets: Iterable[str], *, shown: bool = False) -> re.Pattern[str]:
+def _compile_spellings(secrets: Iterable[str], *, shown: bool = False) -> re.Pattern[str]:
     """Every spelling to hide, those of the longest secret first, so that none is left half replaced.
 
     With `shown` those too that a text has when it is about to be printed.
@@ -176,7 +176,7 @@ def _forms(secrets: Iterable[str], *, shown: bool = False) -> re.Pattern[str]:
     if not forms:
         return re.compile("(?!)")  # fits nowhere: where there is no secret nothing is replaced
     # Few characters begin a form: to look at one first is quicker than to try a hundred forms wherever it is.
-    heads = "".join(map(re.escape, sorted({head for value in ordered for head in _heads(value)})))
+    heads = "".join(map(re.escape, sorted({head for value in ordered for head in _beginnings(value)})))
     return re.compile(f"(?=[{heads}])(?:{forms})")
 
 
@@ -184,11 +184,11 @@ def _forms_of(value: str, *, shown: bool) -> Iterator[str]:
     yield from _spellings(value)
     if shown:
         for told in dict.fromkeys((value, _in_a_message(value))):
-            yield _printed(told)
-            yield _cut(told)
+            yield _as_printed(told)
+            yield _cut_forms(told)
 
 
-def _heads(value: str) -> Iterator[str]:
+def _beginnings(value: str) -> Iterator[str]:
     """Yield every character that a form of a secret may begin with."""
     yield from (value[0], "%", "\\")  # as it is, percent-encoded, and behind a backslash of any escape
     if value[0] in _ENTITIES:
@@ -235,7 +235,7 @@ def _in_a_message(value: str) -> str:
     return value.replace("](", "] (").replace("{", "{{").replace("}", "}}")
 
 
-def _printed(value: str) -> str:
+def _as_printed(value: str) -> str:
     """Return the pattern of a secret in printed text: made inert, without orders to a runner, and wrapped.
 
     One without such characters is printed as it is, and has no pattern of its own.
@@ -245,7 +245,7 @@ def _printed(value: str) -> str:
     return "".join(map(_printed_character, value))
 
 
-def _cut(value: str) -> str:
+def _cut_forms(value: str) -> str:
     """Return the pattern of the beginning of a secret at which a value was cut, as reports do."""
     first, *others = [_printed_character(character) for character in value[:cut_max]]
     at = concealed_min - 1
@@ -281,3 +281,29 @@ def _percent(character: str) -> str:
     encoded = "".join(f"%{byte:02X}" for byte in character.encode())
     plus = "|\\+" if character == " " else ""
     return f"(?:{re.escape(character)}|(?i:{encoded}){plus})"
+
+
+# --- Secrets of a body in the error that its request ends with ------------------------------------
+#
+# A service that refuses a body may repeat it in its words: passwords, tokens, keys of callbacks.
+
+
+# Characters. The service's words were cut and escaped before, so so much of a secret's beginning is enough
+# to leave all of them out.
+_known_part = 4
+
+
+def redact_sent_secrets(error: ServiceError, secrets: Iterable[str]) -> bool:
+    """Whether the error's words repeat a secret; they are left out of it then."""
+    said = f"{error} {error.code}"
+    repeats = any(_repeats_secret(secret, said) for secret in secrets if secret)
+    if repeats:
+        what = "the answer repeats a secret and is left out."
+        error.args = (f"{error.method} {error.path} ({error.status}): {what}",)
+        error.code = ""
+    return repeats
+
+
+def _repeats_secret(secret: str, said: str) -> bool:
+    begins = {form[:_known_part] for form in (secret, quote(secret, safe=""))}
+    return any(begin in said for begin in begins) or spellings_of(Secret(secret)).search(said) is not None

@@ -1,8 +1,7 @@
-"""How many requests at once, and how many in a second.
+"""How many requests at once, how many in a second, and a write right behind its look.
 
-Belongs here: waiting for a place and for a turn, and the pace that a process keeps by itself. Not here: the
-arithmetic of a pace (core/calls.py), a pace that several processes share (store/pace.py), why a request
-is repeated (core/calls.py).
+The arithmetic of a pace is in core/calls.py, as is why a request is repeated; a pace that several processes
+share is in the store.
 
     request ──▶ place (so many at once) ──▶ turn (so many a second) ──▶ begins
                                               ▲ asked of a Pace, several at a time where that takes time
@@ -10,17 +9,149 @@ is repeated (core/calls.py).
 
 import asyncio
 import math
+import random
+import time
 from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
 from types import TracebackType
 from typing import Protocol
 
 from msgspec import structs
 
 from reconciler.core import calls as paces
-from reconciler.errors import StoreError
+from reconciler.errors import NotSent, StoreError
 from reconciler.instrumentation import step_log
-from reconciler.service.http.pairs import LookAgain, Pair
-from reconciler.service.http.timing import Timing
+
+# --- A look and its write -------------------------------------------------------------------------
+#
+# One place and turns that are all due already, so that nothing comes between the two:
+#
+#     place ──▶ turns of the look and of the write ──▶ look ──▶ answered ──▶ at most `gap_s` ──▶ write
+#                                                                              │ more: LookAgain, not sent
+
+
+class LookAgain(NotSent):
+    """The write would have left too long after its look. It was not sent."""
+
+
+@dataclass(slots=True)
+class WriteGaps:
+    """Seconds from the answer of a look to its write, and how often a write was held back as too late."""
+
+    seconds: list[float] = field(default_factory=list)
+    again: int = 0
+
+
+class LookWritePair:
+    """What is left of the turns of one look and its write, and when the look was answered."""
+
+    def __init__(self, reads: int, gap_s: float) -> None:
+        self.reads = reads
+        self.written = False
+        self.gap_s = gap_s
+        self.answered_at: float | None = None
+        self.sent_at = 0.0
+        self.turn = asyncio.Lock()  # one call of a pair at a time: it has one place
+
+    def late_s(self, now: float) -> float:
+        """How many seconds the look is old; 0 where nobody has looked."""
+        return 0.0 if self.answered_at is None else now - self.answered_at
+
+    def check(self, now: float) -> None:
+        """Return where the write may leave now. Raises LookAgain."""
+        late_s = self.late_s(now)
+        if late_s > self.gap_s:
+            raise LookAgain(f"could not look and write at once: {late_s * 1000:.0f} ms lay between them.")
+        self.sent_at = now
+
+
+# What one program does between an answer and the next request, 64 at once do one after the other.
+class AdaptiveConcurrency:
+    """How many pairs may be under way at once: halved when one was late, one more after as many in time."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._limit = float(most)
+        self._inside = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def enter(self) -> None:
+        """Return when there is room."""
+        while self._inside >= int(self._limit):
+            room = asyncio.get_running_loop().create_future()
+            self._waiting.append(room)
+            try:
+                await room
+            # Room may have been given to it already: passed on, or it would be lost for good.
+            except asyncio.CancelledError:
+                self._wake()
+                raise
+        self._inside += 1
+
+    def leave(self, *, late: bool) -> None:
+        """Make room, and learn from how it went."""
+        self._inside -= 1
+        # Additive growth, multiplicative fall, as in TCP (RFC 5681, 3.1): it settles below what is too much.
+        grown = min(self._limit + 1.0 / self._limit, float(self._most))
+        self._limit = max(1.0, self._limit / 2.0) if late else grown
+        for _ in range(int(self._limit) - self._inside):
+            self._wake()
+
+    def _wake(self) -> None:
+        while self._waiting:
+            room = self._waiting.popleft()
+            if not room.done():
+                room.set_result(None)
+                return
+
+
+# --- Clocks, sleep and chance, as values that a test can choose -----------------------------------
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def elapsed_s() -> float:
+    """Return seconds that only rise, those included in which this machine slept."""
+    # Not `time.monotonic`: on Linux and macOS it stands still while the machine sleeps. A lease and a settle
+    # window do not, and a write that waited through a night must be known to be old.
+    return _elapsed()
+
+
+def _find_clock() -> Callable[[], float]:
+    for name in ("CLOCK_BOOTTIME", "CLOCK_MONOTONIC"):  # Linux; macOS, whose own counts sleep
+        number = getattr(time, name, None)
+        if number is not None:
+            return partial(time.clock_gettime, number)
+    return time.monotonic
+
+
+_elapsed = _find_clock()
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """`monotonic` in seconds from any zero, `sleep` for seconds, `random` from 0 to 1, `now` with zone.
+
+    `gap_s` is how many seconds after the answer to its look a write may leave. A test that counts calls
+    allows more than a busy machine takes.
+    """
+
+    monotonic: Callable[[], float]
+    sleep: Callable[[float], Awaitable[None]]
+    random: Callable[[], float]
+    now: Callable[[], datetime] = _utc_now
+    gap_s: float = 0.05
+
+    @classmethod
+    def real(cls) -> "Timing":
+        """The system's own."""
+        return cls(monotonic=elapsed_s, sleep=asyncio.sleep, random=random.random)
+
 
 # Seconds, or the distance of two turns if that is more. A shared turn that is used later than this runs into
 # those of others, and is given up for a new one. A shared pace keeps 5 % below its ceiling for the same
@@ -129,7 +260,7 @@ class Limiter:
         """Give a pair's place back."""
         self._places.release()
 
-    async def look(self, pair: Pair) -> None:
+    async def look(self, pair: LookWritePair) -> None:
         """Return when a call of a pair's look may begin: at once, unless it takes more than expected."""
         if not pair.reads:
             await self._turn()
@@ -139,7 +270,7 @@ class Limiter:
             await self._timing.sleep(wait_s)
         self._note()
 
-    def write(self, pair: Pair) -> None:
+    def write(self, pair: LookWritePair) -> None:
         """Return where a pair's write may begin now. Raises LookAgain: it waits for nothing."""
         # A wait would make its look old: the caller looks again, which costs less than a wrong write.
         if self._wait_s() > 0:

@@ -1,7 +1,7 @@
 """Vendor media types, and bodies: JSON or XML text <-> plain dict, strictly.
 
 Belongs here: names of media types, decoding and encoding of bodies, the service's own words in an error
-body. Not here: what a list or an entity looks like (service/paging.py, service/shapes.py), how XML is
+body. Not here: what a list or an entity looks like (service/paging.py, service/entities.py), how XML is
 written (xml/documents.py).
 The dict has the shape of the JSON form in both forms: nothing above this module knows which it was.
 """
@@ -16,18 +16,18 @@ import msgspec
 
 from reconciler.service.answers import CUT, OTHER_SERVICE, OVERSIZED, RECODED, BadBody, Form
 from reconciler.service.xml import documents as xml
-from reconciler.service.xml.documents import Unfit
+from reconciler.service.xml.tree import Unfit
 
 __all__ = [
     "BadBody",
     "Form",
     "Unfit",
-    "decode",
+    "decode_body",
     "depth_max",
-    "encode",
+    "encode_body",
     "is_error",
     "media_type",
-    "told",
+    "read_error_words",
 ]
 
 depth_max = 64  # nested arrays and objects; the service's own bodies have at most 4
@@ -46,7 +46,7 @@ _HTML = re.compile(rb"\s*<(?:!doctype|html|head|body|\?xml|!--)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ErrorWords:
     """What the body of an error says: summary and text in the service's words, or a bare text; "" for a page.
 
     `is_document`: it is a JSON object or the service's error document in XML, whatever was asked for.
@@ -61,15 +61,15 @@ def media_type(vendor: str, kind: str, form: Form = "json") -> str:
     return f"application/vnd.{vendor}.{kind}-v1+{form}"
 
 
-def decode(body: bytes, kind: str = "", form: Form = "json") -> dict[str, Any]:
+def decode_body(body: bytes, kind: str = "", form: Form = "json") -> dict[str, Any]:
     """The object that `body` is, in this form. Raises BadBody for anything else.
 
     `kind` is that of the media type; XML needs it to know a list of one row from a value.
     """
-    return xml.decode(body, kind) if form == "xml" else _json(body)
+    return xml.decode_xml(body, kind) if form == "xml" else _decode_json(body)
 
 
-def _json(body: bytes) -> dict[str, Any]:
+def _decode_json(body: bytes) -> dict[str, Any]:
     """The JSON object that `body` is. Stricter than the format asks, and raises BadBody for anything else."""
     if not body.strip():
         raise BadBody("it is empty", CUT)
@@ -80,10 +80,10 @@ def _json(body: bytes) -> dict[str, Any]:
         raise BadBody("it is a page in HTML or XML, and not JSON", OTHER_SERVICE)
     if not _few_values(body):
         raise BadBody(f"it has more than {values_max} values", OVERSIZED)
-    plain = _plain(body)
+    plain = _decode_plain_json(body)
     if plain is not None:
         return plain
-    found = _parsed(body)
+    found = _parse_json(body)
     # An object closes itself, so a body that was cut anywhere is never accepted.
     if not isinstance(found, dict):
         raise BadBody("it is JSON, but no object", OTHER_SERVICE)
@@ -117,30 +117,33 @@ def foreign_encoding(body: bytes) -> str:
     return "UTF-32, and not UTF-8" if zeros in {(True, True, True, False), (False, True, True, True)} else ""
 
 
-def _plain(body: bytes) -> dict[str, Any] | None:
+def _decode_plain_json(body: bytes) -> dict[str, Any] | None:
     """The object of a body of texts without escapes, or None: then the strict reader has the word.
 
     Nearly every body is one, and read in a third of the time.
     """
     if b"\\" in body:
         return None
-    bare = _bare(body)
+    bare = _without_texts(body)
     # Numbers are read by one reader alone, and so is what is no JSON.
-    if bare.translate(None, _NO_NUMBERS) or not _shallow(bare):
+    if bare.translate(None, _NO_NUMBERS) or not _is_shallow(bare):
         return None
     try:
         found = _DECODER.decode(body)
     except (ValueError, RecursionError):
         return None
     # As many names as there are colons, or one of them stood twice in its object and one value is lost.
-    names = _bare(msgspec.json.encode(found)).count(b":") if isinstance(found, dict) else -1
+    names = _without_texts(msgspec.json.encode(found)).count(b":") if isinstance(found, dict) else -1
     return found if names == bare.count(b":") else None
 
 
-def _parsed(body: bytes) -> Any:
+def _parse_json(body: bytes) -> Any:
     try:
         return json.loads(
-            body.decode("utf-8"), object_pairs_hook=_object, parse_constant=_constant, parse_float=_float
+            body.decode("utf-8"),
+            object_pairs_hook=_build_object,
+            parse_constant=_refuse_constant,
+            parse_float=_parse_float,
         )
     except UnicodeDecodeError:
         raise BadBody("it is not UTF-8", RECODED) from None
@@ -152,9 +155,9 @@ def _parsed(body: bytes) -> Any:
         raise BadBody("it is not well-formed JSON, or was cut off", CUT) from None
 
 
-def encode(body: Mapping[str, Any], kind: str = "", form: Form = "json") -> bytes:
+def encode_body(body: Mapping[str, Any], kind: str = "", form: Form = "json") -> bytes:
     """The text of a plain dict in this form, in UTF-8. Raises Unfit for what XML cannot carry."""
-    return xml.encode(body, kind) if form == "xml" else msgspec.json.encode(body)
+    return xml.encode_xml(body, kind) if form == "xml" else msgspec.json.encode(body)
 
 
 def is_error(document: Mapping[str, Any]) -> bool:
@@ -162,23 +165,25 @@ def is_error(document: Mapping[str, Any]) -> bool:
     return "errorSummary" in document or "errorText" in document
 
 
-def told(body: bytes) -> Told:
+def read_error_words(body: bytes) -> ErrorWords:
     """What an error body says; it is decoded once."""
     # Gateways answer in a form of their own: the body says which, and not what was asked for.
     try:
-        document = _error(body)
+        document = _decode_error(body)
     except BadBody:
-        return Told(_bare_text(body), is_document=False)
+        return ErrorWords(_bare_text(body), is_document=False)
     said = [document.get(key) for key in ("errorSummary", "errorText", "errorDetail", "message", "detail")]
     words = " ".join(text.strip() for text in said if isinstance(text, str) and text.strip())
-    return Told(words[:words_max], is_document=True)
+    return ErrorWords(words[:words_max], is_document=True)
 
 
-def _error(body: bytes) -> dict[str, Any]:
+def _decode_error(body: bytes) -> dict[str, Any]:
     """The error document in either form, or any JSON object."""
     if not body.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
-        return _json(body)
-    document = xml.decode(body, "company")  # whose lists are nobody's: an error has the same root everywhere
+        return _decode_json(body)
+    document = xml.decode_xml(
+        body, "company"
+    )  # whose lists are nobody's: an error has the same root everywhere
     if not is_error(document):
         raise BadBody("it is no error document")
     return document
@@ -190,7 +195,7 @@ def _bare_text(body: bytes) -> str:
     return "" if text.startswith(("<", "{", "[")) else text
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     # RFC 8259, 4: which of the two counts is different from reader to reader.
     if len(found) != len(pairs):
@@ -198,11 +203,11 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _constant(_name: str) -> NoReturn:
+def _refuse_constant(_name: str) -> NoReturn:
     raise BadBody("it holds NaN or Infinity, which JSON does not know")
 
 
-def _float(text: str) -> float:
+def _parse_float(text: str) -> float:
     number = float(text)
     if number in (float("inf"), float("-inf")):
         raise BadBody("it holds a number that is too large")
@@ -211,10 +216,10 @@ def _float(text: str) -> float:
 
 def _depth_ok(body: bytes) -> bool:
     """Whether a well-formed body nests no deeper than the limit."""
-    return _shallow(_bare(body))
+    return _is_shallow(_without_texts(body))
 
 
-def _shallow(bare: bytes) -> bool:
+def _is_shallow(bare: bytes) -> bool:
     # Without its texts a body is brackets only; each pass peels off the innermost level of them. A few fast
     # passes instead of a walk over every value of every page.
     bare = bare.translate(_ALIKE, _NO_BRACKETS)
@@ -227,14 +232,14 @@ def _shallow(bare: bytes) -> bool:
 
 def _few_values(body: bytes) -> bool:
     """Whether a body has no more values than the limit: each opens, or follows a comma or an opening."""
-    return _openings(body) <= values_max or _openings(_bare(body)) <= values_max
+    return _openings(body) <= values_max or _openings(_without_texts(body)) <= values_max
 
 
 def _openings(body: bytes) -> int:
     return sum(map(body.count, (b",", b"[", b"{")))
 
 
-def _bare(body: bytes) -> bytes:
+def _without_texts(body: bytes) -> bytes:
     """The body without its texts."""
     # Without a backslash every second piece between quotes is a text: three times as fast as the pattern.
     return _TEXTS.sub(b"", body) if b"\\" in body else b"".join(body.split(b'"')[::2])
@@ -244,10 +249,10 @@ def _refuse_surrogates(document: dict[str, Any]) -> None:
     """Walk all texts for halves of characters, which the parser lets through."""
     level: list[Any] = [document]
     while level:
-        level = [inner for value in level for inner in _inside(value)]
+        level = [inner for value in level for inner in _values_inside(value)]
 
 
-def _inside(value: Any) -> Iterator[Any]:
+def _values_inside(value: Any) -> Iterator[Any]:
     match value:
         case dict():
             yield from value

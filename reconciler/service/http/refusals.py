@@ -31,7 +31,7 @@ from reconciler.service.answers import OTHER_SERVICE, Answer, BadBody, Broken, C
 from reconciler.service.http import media
 
 text_max = 300  # characters of the service's own words in a message
-worded = (400, 422)  # facts 8: these say in words what is wrong with the body
+REFUSED_BY_WORDS = (400, 422)  # facts 8: these say in words what is wrong with the body
 over_qps_wait_s = 1.0  # seconds; "too many in this second" ends with the second
 
 _LATER = "run it again later; if it stays so, ask the people who run the service."
@@ -170,7 +170,7 @@ E = TypeVar("E", bound=ServiceError)
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class FailedTry:
     """A failed try: its row of A8, the error to raise if it stays so, and the wait that was asked for."""
 
     failure: Failure
@@ -178,31 +178,33 @@ class Seen:
     asked_s: float = 0.0
 
 
-def judge(call: Call, answer: Answer, *, conceal: Callable[[str], str], now: datetime | None = None) -> Seen:
+def judge_refusal(
+    call: Call, answer: Answer, *, conceal: Callable[[str], str], now: datetime | None = None
+) -> FailedTry:
     """What an answer outside 200 to 299 means. `conceal` hides our secrets in the service's words.
 
     `now` is the service's time as far as it is known, for an answer that does not tell it.
     """
     # A gateway may repeat the key that it refuses, in a header as well as in the body.
-    code = shown(conceal(error_code(answer)).upper())
-    told = media.told(answer.body)
-    sense = _sense(answer, code, is_document=told.is_document)
-    words = shown(conceal(told.words))
+    code = escape_service_words(conceal(error_code(answer)).upper())
+    told = media.read_error_words(answer.body)
+    sense = _find_sense(answer, code, is_document=told.is_document)
+    words = escape_service_words(conceal(told.words))
     said = f': "{words}"' if words else ""
-    hint = (_listed(call) if sense is _ABSENT else "") or sense.next
-    error = about(
+    hint = (_where_ids_are_listed(call) if sense is _ABSENT else "") or sense.next
+    error = error_about_call(
         call, sense.error, f"{sense.what} ({answer.status}){said}.", hint, status=answer.status, code=code
     )
     if not isinstance(error, Throttled):
-        return Seen(sense.failure, error)
+        return FailedTry(sense.failure, error)
     headers = answer.headers
     asked_s = parse_retry_after_s(headers.get("retry-after", ""), headers.get("date", ""), now=now)
     # Without Retry-After the code still says how long: the second that is too full.
     error.wait_s = asked_s or (over_qps_wait_s if "OVER_QPS" in code else 0.0)
-    return Seen(sense.failure, error, error.wait_s)
+    return FailedTry(sense.failure, error, error.wait_s)
 
 
-def _sense(answer: Answer, code: str, *, is_document: bool) -> Sense:
+def _find_sense(answer: Answer, code: str, *, is_document: bool) -> Sense:
     sense = next(row.sense for row in TABLE if row.fits(answer.status, code))
     # Empty, a JSON object, or its error in XML: that is the service (facts 8 and 9). The page of a proxy
     # or of another web server must not make an entity look deleted.
@@ -210,38 +212,42 @@ def _sense(answer: Answer, code: str, *, is_document: bool) -> Sense:
     return _FOREIGN_404 if foreign else sense
 
 
-def _listed(call: Call) -> str:
+def _where_ids_are_listed(call: Call) -> str:
     """Return where the ids are listed of which this call names one, or ""."""
     return next((advice for name, advice in _LISTED.items() if f"/{name}/" in call.path), "")
 
 
-def about(call: Call, error: type[E], what: str, hint: str, *, status: int = 0, code: str = "") -> E:
+def error_about_call(
+    call: Call, error: type[E], what: str, hint: str, *, status: int = 0, code: str = ""
+) -> E:
     """Return an error that names the call, says what is wrong with it, and what to do."""
     return error(f"{call}: {what}", next=hint, method=call.method, path=call.path, status=status, code=code)
 
 
-def broken(call: Call, seen: Broken) -> Seen:
+def judge_broken(call: Call, seen: Broken) -> FailedTry:
     """No complete answer: Unavailable for now."""
     hint = seen.next or _LATER
-    return Seen(seen.failure, about(call, Unavailable, f"{seen.what}.", hint, status=seen.status))
+    return FailedTry(
+        seen.failure, error_about_call(call, Unavailable, f"{seen.what}.", hint, status=seen.status)
+    )
 
 
-def no_success(call: Call, answer: Answer) -> Seen:
+def judge_no_success(call: Call, answer: Answer) -> FailedTry:
     """What a 2xx means that is no success of this method (see SUCCESSES): the answer is lost."""
     what = f"{answer.status} is no success of a {call.method}"
-    return Seen(Failure.LOST, malformed(call, what, status=answer.status))
+    return FailedTry(Failure.LOST, malformed_answer(call, what, status=answer.status))
 
 
-def cached(call: Call, answer: Answer, why: str) -> Seen:
+def judge_cached(call: Call, answer: Answer, why: str) -> FailedTry:
     """What an answer from a cache means: nothing. It is asked for again, at an address that is new."""
     what = f"a cache between this machine and the service answers, and not the service: {why}."
     hint = "let the proxy or gateway before service.base_url store no answers (docs/service.md, Caches)."
-    return Seen(Failure.LOST, about(call, Cached, what, hint, status=answer.status))
+    return FailedTry(Failure.LOST, error_about_call(call, Cached, what, hint, status=answer.status))
 
 
-def malformed(call: Call, what: str, *, status: int = 200, hint: str = _BASE) -> Malformed:
+def malformed_answer(call: Call, what: str, *, status: int = 200, hint: str = _BASE) -> Malformed:
     """The answer is not what the specification says: `what` is wrong with it, without its values."""
-    return about(call, Malformed, f"the answer cannot be used: {what}.", hint, status=status)
+    return error_about_call(call, Malformed, f"the answer cannot be used: {what}.", hint, status=status)
 
 
 # A look at one entity that ends so says nothing of the others: the service may have merged two.
@@ -249,7 +255,7 @@ _moved = frozenset({*range(300, 400), int(HTTPStatus.GONE)})
 
 
 @contextmanager
-def of_one_entity() -> Iterator[None]:
+def mark_elsewhere() -> Iterator[None]:
     """Say of a redirect, a 410 and another body, which answer a look at one entity, that it is elsewhere."""
     try:
         yield
@@ -261,15 +267,15 @@ def of_one_entity() -> Iterator[None]:
 
 
 @contextmanager
-def readable(call: Call) -> Iterator[None]:
+def refuse_bad_bodies(call: Call) -> Iterator[None]:
     """Nothing happens unless something read out of the answers of this call is of no use: then Malformed."""
     try:
         yield
     except BadBody as error:
-        raise malformed(call, str(error), hint=error.next) from None
+        raise malformed_answer(call, str(error), hint=error.next) from None
 
 
-def doubt(error: ServiceError) -> InDoubt:
+def to_in_doubt(error: ServiceError) -> InDoubt:
     """The same failure of a write that may have been carried out."""
     return InDoubt(
         f"{str(error).removesuffix('.')}; the request was sent and may have been carried out.",
@@ -281,14 +287,14 @@ def doubt(error: ServiceError) -> InDoubt:
     )
 
 
-def turned_away(error: Throttled) -> bool:
+def was_not_carried_out(error: Throttled) -> bool:
     """Whether a throttled request was certainly not carried out: a limit on requests refused it."""
     # 429 is the answer of a limit, and so is any status with the gateway's code for one (facts 8). A 503 or
     # a 408 may come from a gateway that had passed the request on: 3 % of such messages went out.
     return error.status == HTTPStatus.TOO_MANY_REQUESTS or "OVER_Q" in error.code
 
 
-def not_sent(error: ServiceError) -> NotSent:
+def to_not_sent(error: ServiceError) -> NotSent:
     """Return the same, said of a write that may be sent after another look."""
     told = NotSent(str(error), next=error.next, method=error.method, path=error.path)
     # The library's errors carry the request, and with it the key.
@@ -296,7 +302,7 @@ def not_sent(error: ServiceError) -> NotSent:
     return told
 
 
-def given_up(error: ServiceError, why: str) -> ServiceError:
+def say_why_given_up(error: ServiceError, why: str) -> ServiceError:
     """The same error, saying why it was not tried (again)."""
     if why:
         error.args = (f"{str(error).removesuffix('.')}; {why}.",)
@@ -308,7 +314,7 @@ def error_code(answer: Answer) -> str:
     return answer.headers.get("x-error-code") or answer.headers.get("x-mashery-error-code", "")
 
 
-def shown(text: str) -> str:
+def escape_service_words(text: str) -> str:
     """One line of printable text, at most 300 characters: control and bidi signs written as escapes."""
     text = text[: text_max + 1].strip()
     # Signs that turn the direction of text would let the service's words pose as ours.

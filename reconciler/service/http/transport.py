@@ -28,15 +28,28 @@ from reconciler.instrumentation import record_span, step_log
 from reconciler.model.profile import ProfileLimits
 from reconciler.model.settings import Limits, Service
 from reconciler.service.answers import AnotherEntity, Answer, BadBody, Broken, Call
-from reconciler.service.http import caches, media, refusals
+from reconciler.service.http import exchange, media, refusals
 from reconciler.service.http.auth import Credentials
 from reconciler.service.http.connections import Connections
-from reconciler.service.http.exchange import decided_by_body, exchange
-from reconciler.service.http.limiter import Limiter, LocalPace, Pacer, TooLate
-from reconciler.service.http.pairs import Crowd, Gaps, LookAgain, Pair
-from reconciler.service.http.requests import Requests
-from reconciler.service.http.timing import Timing
-from reconciler.service.http.told import answered, asked, tell
+from reconciler.service.http.exchange import (
+    Requests,
+    answer_notes,
+    decided_by_body,
+    exchange_once,
+    log_try,
+    request_notes,
+)
+from reconciler.service.http.limiter import (
+    AdaptiveConcurrency,
+    Limiter,
+    LocalPace,
+    LookAgain,
+    LookWritePair,
+    Pacer,
+    Timing,
+    TooLate,
+    WriteGaps,
+)
 
 __all__ = ["Call", "Timing", "Transport"]
 
@@ -81,24 +94,24 @@ class Transport:
         self._timing = timing
         self.form: media.Form = service.format
         # By chance: no two clients ask at the same addresses, which a cache would answer (caches.py).
-        first = int(timing.random() * caches.numbers)
+        first = int(timing.random() * exchange.address_numbers)
         self._requests = Requests(service, self._credentials, vendor=vendor, first=first)
         self._read_only = read_only
         self._bytes_max = caps.request_bytes
         self._limits: Limits = service.limits
         self._ends_at = timing.monotonic() + service.limits.deadline_s
         self._limiter = Limiter(
-            pace or LocalPace(per_second(service.limits, caps), timing=timing),
+            pace or LocalPace(rate_of(service.limits, caps), timing=timing),
             concurrency=service.limits.concurrency,
             timing=timing,
             ends_at=self._ends_at,
         )
-        self._crowd = Crowd(service.limits.concurrency)
-        self._pair: ContextVar[Pair | None] = ContextVar("pair", default=None)
-        self.gaps = Gaps()
+        self._crowd = AdaptiveConcurrency(service.limits.concurrency)
+        self._pair: ContextVar[LookWritePair | None] = ContextVar("pair", default=None)
+        self.gaps = WriteGaps()
         self._made = 0
         self._repeats = 0
-        self._clock = caches.ServiceClock()
+        self._clock = exchange.ServiceClock()
         self._refused = ""  # what to do next, once the service has refused our name and password
 
     def encode(self, kind: str, document: Mapping[str, Any]) -> bytes:
@@ -107,7 +120,7 @@ class Transport:
         Raises Rejected where XML cannot carry it or the deployment takes less, before anything is sent.
         """
         try:
-            body = media.encode(document, kind, self.form)
+            body = media.encode_body(document, kind, self.form)
         except media.Unfit as error:
             raise Rejected(
                 f"{kind}: not sent, because {error}.",
@@ -164,7 +177,7 @@ class Transport:
         is answered. Otherwise it ends with LookAgain, and was not sent. A write that never left is not
         repeated here (NotSent): its look would be old. Calls after the write wait for turns of their own.
         """
-        pair, late = Pair(looks, self._timing.gap_s), False
+        pair, late = LookWritePair(looks, self._timing.gap_s), False
         await self._crowd.enter()
         try:
             try:
@@ -208,15 +221,15 @@ class Transport:
         try:
             return await self.call(call, read)
         except Throttled as error:
-            if refusals.turned_away(error):
+            if refusals.was_not_carried_out(error):
                 raise
-            raise refusals.doubt(error) from None
+            raise refusals.to_in_doubt(error) from None
 
     def _accepted(self, call: Call) -> None:
         """Refuse a write after a 401, though it began before it."""
         if self._refused and call.method != "GET":
             what = "not sent, because the service does not accept the user name and password."
-            raise refusals.about(call, Unauthorized, what, self._refused)
+            raise refusals.error_about_call(call, Unauthorized, what, self._refused)
 
     @staticmethod
     def _young(call: Call, age_s: float) -> None:
@@ -224,7 +237,7 @@ class Transport:
         if call.method != "GET" and age_s > write_age_max_s:
             what = f"not sent, because it waited for its turn for {age_s:.0f} s."
             hint = "run it again; lower service.limits.concurrency where the service is slow."
-            raise refusals.about(call, Unavailable, what, hint)
+            raise refusals.error_about_call(call, Unavailable, what, hint)
 
     def may_repeat(self) -> bool:
         """Whether a write that was throttled may be sent once more, by whoever has looked; then it counts."""
@@ -235,11 +248,11 @@ class Transport:
         self._repeats += 1
         return True
 
-    def _next(self, call: Call, seen: refusals.Seen, attempt: int, left_s: float) -> float:
+    def _next(self, call: Call, seen: refusals.FailedTry, attempt: int, left_s: float) -> float:
         """Seconds to wait before the next try; raises what was seen when there is none."""
         # By the time of another try the look of the pair would be old.
         if seen.failure is calls.Failure.NEVER_SENT and call.method != "GET" and self._pair.get():
-            raise refusals.not_sent(seen.error)
+            raise refusals.to_not_sent(seen.error)
         decision = calls.decide_retry(
             call.method,
             seen.failure,
@@ -250,9 +263,9 @@ class Transport:
             asked_s=seen.asked_s,
         )
         if isinstance(decision, calls.LookFirst):
-            raise refusals.doubt(seen.error)
+            raise refusals.to_in_doubt(seen.error)
         if isinstance(decision, calls.GiveUp):
-            raise refusals.given_up(seen.error, decision.why)
+            raise refusals.say_why_given_up(seen.error, decision.why)
         self._repeats += 1
         step_log.info(
             "%s %s: %s; again in %.2f s", call.method, call.template, seen.failure.value, decision.wait_s
@@ -261,7 +274,7 @@ class Transport:
 
     async def _try(
         self, call: Call, read: Callable[[Answer], T], attempt: int, timeout_s: float
-    ) -> "_Done[T] | refusals.Seen":
+    ) -> "_Done[T] | refusals.FailedTry":
         request = self._requests.made(call, timeout_s)
         pair, asked_at = self._pair.get(), self._timing.monotonic()
         leaving = None
@@ -270,27 +283,27 @@ class Transport:
             leaving = self._checked(pair)
         clock = asyncio.get_running_loop().time
         ends_at = clock() + timeout_s
-        with record_span("call", **asked(call, self._requests.server, attempt)) as notes:
-            answer = await exchange(
+        with record_span("call", **request_notes(call, self._requests.server, attempt)) as notes:
+            answer = await exchange_once(
                 self._connections, request, timeout_s=timeout_s, proxy=self._proxy, leaving=leaving
             )
-            notes.update(answered(answer))
-        tell(call, answer, attempt=attempt, seconds=self._timing.monotonic() - asked_at)
+            notes.update(answer_notes(answer))
+        log_try(call, answer, attempt=attempt, seconds=self._timing.monotonic() - asked_at)
         if pair is not None:
             self._between(pair, call, answer)
         if isinstance(answer, Broken):
             if answer.left_us:
                 self.calls[call.method] += 1
-            return refusals.broken(call, answer)
+            return refusals.judge_broken(call, answer)
         self.calls[call.method] += 1
         remembered = self._remembered(call, answer, asked_at)
         if remembered:
-            return refusals.cached(call, answer, remembered)
+            return refusals.judge_cached(call, answer, remembered)
         return await self._read(call, answer, read, ends_at)
 
     async def _read(
         self, call: Call, answer: Answer, read: Callable[[Answer], T], ends_at: float
-    ) -> "_Done[T] | refusals.Seen":
+    ) -> "_Done[T] | refusals.FailedTry":
         """What an answer means, by `ends_at` on the clock of the event loop."""
         # Larger ones are decoded in a thread: the loop has leases to renew and signals to hear meanwhile.
         if len(answer.body) <= thread_threshold_bytes:
@@ -300,29 +313,31 @@ class Transport:
                 return await run_in_thread(lambda: self._meaning(call, answer, read))
         except TimeoutError:
             if decided_by_body(answer.status):
-                return refusals.broken(call, _unread(answer))
+                return refusals.judge_broken(call, _broken_as_unread(answer))
             return self._meaning(call, replace(answer, body=b""), read)
 
-    def _meaning(self, call: Call, answer: Answer, read: Callable[[Answer], T]) -> "_Done[T] | refusals.Seen":
+    def _meaning(
+        self, call: Call, answer: Answer, read: Callable[[Answer], T]
+    ) -> "_Done[T] | refusals.FailedTry":
         """What a complete answer means. Touches nothing but the answer: another thread may run it."""
         if not 200 <= answer.status < 300:  # noqa: PLR2004 - the class of success
             now = self._clock.now(self._timing.monotonic()) or self._timing.now()
-            return refusals.judge(call, answer, conceal=self._credentials.conceal, now=now)
+            return refusals.judge_refusal(call, answer, conceal=self._credentials.conceal, now=now)
         if answer.status not in refusals.SUCCESSES[call.method]:
-            return refusals.no_success(call, answer)
+            return refusals.judge_no_success(call, answer)
         try:
             return _Done(read(replace(answer, form=self.form, media=call.media)))
         except BadBody as error:
-            malformed = refusals.malformed(call, str(error), status=answer.status, hint=error.next)
+            malformed = refusals.malformed_answer(call, str(error), status=answer.status, hint=error.next)
             malformed.elsewhere = isinstance(error, AnotherEntity)
-            return refusals.Seen(calls.Failure.LOST, malformed)
+            return refusals.FailedTry(calls.Failure.LOST, malformed)
 
-    def _checked(self, pair: Pair) -> Callable[[], None]:
+    def _checked(self, pair: LookWritePair) -> Callable[[], None]:
         """Return what looks at the clock again where the first byte leaves."""
         # A connection may have to be made before, which takes longer than `gap_s`.
         return lambda: pair.check(self._timing.monotonic())
 
-    def _between(self, pair: Pair, call: Call, answer: Answer | Broken) -> None:
+    def _between(self, pair: LookWritePair, call: Call, answer: Answer | Broken) -> None:
         """Note when a look was answered, and how long after it a write was sent."""
         if call.method == "GET":
             pair.answered_at = self._timing.monotonic()
@@ -338,7 +353,7 @@ class Transport:
         if call.method != "GET" or not decided_by_body(answer.status):
             return ""
         late = f"its Date is {behind_s:.0f} s behind the service's clock" if behind_s else ""
-        return caches.told(answer.headers) or late
+        return exchange.cache_evidence(answer.headers) or late
 
     def _within_run(self, call: Call, left_s: float) -> float:
         """What is left for this call, cut to what is left of the run; raises when that is nothing."""
@@ -353,7 +368,7 @@ class Transport:
         hint = "raise service.limits.deadline_s, or split the work with --only."
         if call is None:
             return Unavailable(f"nothing was sent, {why}", next=hint)
-        return refusals.about(call, Unavailable, f"not sent, {why}", hint)
+        return refusals.error_about_call(call, Unavailable, f"not sent, {why}", hint)
 
     @staticmethod
     def _try_time(call: Call, attempt: int, left_s: float) -> float:
@@ -361,13 +376,13 @@ class Transport:
         return left_s * read_share if shared else left_s
 
 
-def _unread(answer: Answer) -> Broken:
+def _broken_as_unread(answer: Answer) -> Broken:
     what = f"its answer of {len(answer.body) // 1024} KiB could not be read in time"
     hint = "raise service.limits.timeout_s; the service's own answers are smaller, so something adds to them."
     return Broken(calls.Failure.LOST, what, hint, answer.status)
 
 
-def per_second(limits: Limits, caps: ProfileLimits) -> float:
+def rate_of(limits: Limits, caps: ProfileLimits) -> float:
     """The requests a second that both the settings and the deployment allow; 0 where neither says any."""
     ours, theirs = limits.requests_per_second, caps.requests_per_second
     return min(ours, theirs) if ours and theirs else ours or theirs

@@ -1,6 +1,6 @@
 """The one URL builder: paths from templates and checked ids, and back from links to ids.
 
-Belongs here: paths, queries, the base address and its origin. Not here: keys (service/http/requests.py
+Belongs here: paths, queries, the base address and its origin. Not here: keys (service/http/exchange.py
 adds one where the settings want it in the query), sending.
 
 A `..` in an id once turned a DELETE of one workspace into a DELETE in another, and an empty id turned
@@ -31,7 +31,7 @@ HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL}){{0,30}}|\[[0-9A-Fa-f:.]{{2,45}}\]", 
 _PORTS = {"http": 80, "https": 443}
 
 
-class Base(NamedTuple):
+class BaseUrl(NamedTuple):
     """A base address in normal form: lower-case scheme and host, the port always written, the prefix."""
 
     scheme: str
@@ -50,7 +50,7 @@ class Base(NamedTuple):
         return self.scheme == "http" and not is_loopback(self.host)
 
 
-class Unusable(ValueError):
+class UnusableUrl(ValueError):
     """No address to connect to. `str()` says why, and quotes it only where it can hold no password."""
 
     def __init__(self, what: str, next: str) -> None:  # noqa: A002 - the word that users read
@@ -58,15 +58,15 @@ class Unusable(ValueError):
         self.next = next
 
 
-def base(base_url: str) -> Base:
+def parse_base_url(base_url: str) -> BaseUrl:
     """The parts of a base address, as `read_base` reads them. Raises SettingsError."""
     try:
         return read_base(base_url)
-    except Unusable as error:
+    except UnusableUrl as error:
         raise SettingsError(f"service.base_url: {error}", next=error.next) from None
 
 
-def read_base(base_url: str) -> Base:
+def read_base(base_url: str) -> BaseUrl:
     """The parts of http(s)://host[:port][/prefix]. Raises Unusable for anything else; nothing is guessed."""
     # What two readers of addresses may take for different hosts is refused: the credentials go there.
     if not base_url.isascii() or not base_url.isprintable() or " " in base_url or "\\" in base_url:
@@ -85,34 +85,36 @@ def read_base(base_url: str) -> Base:
     host = parts.netloc if port is None else parts.netloc.rpartition(":")[0]
     if not HOST.fullmatch(host) or port == 0:
         raise _bad_base(base_url, "its host or port cannot be read")
-    return Base(parts.scheme, host.lower(), port or _PORTS[parts.scheme], _prefix(base_url, parts.path))
+    return BaseUrl(
+        parts.scheme, host.lower(), port or _PORTS[parts.scheme], _read_prefix(base_url, parts.path)
+    )
 
 
-def origin(base_url: str) -> str:
+def origin_of(base_url: str) -> str:
     """`scheme://host:port` of a base address, in one form: lower case, the port always written."""
-    return base(base_url).origin
+    return parse_base_url(base_url).origin
 
 
-def path(template: str, ids: Mapping[str, str]) -> str:
+def fill_path(template: str, ids: Mapping[str, str]) -> str:
     """`/contacts/{cid}` with its ids filled in. Raises InputError for anything that is no id."""
     segments = []
     for segment in template.split("/"):
         named = segment.startswith("{")
-        segments.append(quote(checked(ids[segment[1:-1]]), safe="") if named else segment)
+        segments.append(quote(check_id(ids[segment[1:-1]]), safe="") if named else segment)
     built = "/".join(segments)
     # Read back: it has exactly the template's segments, for no id may add, remove or climb one.
-    assert _shape(template).fullmatch(built), template  # noqa: S101 - our own mistake, never the author's
+    assert _template_pattern(template).fullmatch(built), template  # noqa: S101 - our own mistake, never the author's
     made = TemplatedPath(built)
     made.template = template
     return made
 
 
 @lru_cache(maxsize=64)  # there are so many calls
-def _shape(template: str) -> re.Pattern[str]:
+def _template_pattern(template: str) -> re.Pattern[str]:
     return re.compile(re.sub(r"\\{[a-z]+\\}", ID.pattern, re.escape(template)))
 
 
-def checked(remote_id: str) -> str:
+def check_id(remote_id: str) -> str:
     """The id itself, when it is one. Raises InputError, showing a little of it, when it is not."""
     if ID.fullmatch(remote_id):
         return remote_id
@@ -138,7 +140,7 @@ def id_of(link: str, collection: str = "") -> str:
     return last
 
 
-def query(pairs: tuple[tuple[str, str], ...], number: int = 0) -> str:
+def encode_query(pairs: tuple[tuple[str, str], ...], number: int = 0) -> str:
     """Name=value pairs as the text behind `?`, everything but letters, digits, `_.-~` and commas encoded.
 
     With a `number` some letters and digits of the values, then of the names, are encoded as well: those at
@@ -148,21 +150,21 @@ def query(pairs: tuple[tuple[str, str], ...], number: int = 0) -> str:
     # The values alone would not do: `limit=20&offset=0`, the list of the tickets of the lock in the service,
     # would have 8 addresses, and a cache would soon answer with a list from before.
     left = number % (1 << spelled_max)
-    values, left = _all_spelled((quote(value, safe=",") for _, value in pairs), left)
-    names, _ = _all_spelled((quote(name, safe="") for name, _ in pairs), left)
+    values, left = _encode_texts_by_bits((quote(value, safe=",") for _, value in pairs), left)
+    names, _ = _encode_texts_by_bits((quote(name, safe="") for name, _ in pairs), left)
     return "&".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
 
 
-def _all_spelled(texts: Iterable[str], number: int) -> tuple[list[str], int]:
+def _encode_texts_by_bits(texts: Iterable[str], number: int) -> tuple[list[str], int]:
     """Return the texts as the bits of a number spell them, in turn, and the bits that are left."""
     found, left = [], number
     for text in texts:
-        spelled, left = _spelled(text, left)
+        spelled, left = _encode_by_bits(text, left)
         found.append(spelled)
     return found, left
 
 
-def varied(pairs: tuple[tuple[str, str], ...], name: str, number: int) -> tuple[tuple[str, str], ...]:
+def vary_query(pairs: tuple[tuple[str, str], ...], name: str, number: int) -> tuple[tuple[str, str], ...]:
     """The same query for whoever reads it, and another one for a cache that reads addresses in normal form.
 
     `fields` gets its list in the order that belongs to the number, of n! orders. `offset` is added with one
@@ -173,11 +175,11 @@ def varied(pairs: tuple[tuple[str, str], ...], name: str, number: int) -> tuple[
     if name == "offset":
         return (*pairs, (name, str(number % 10**9)))
     return tuple(
-        (key, ",".join(_shuffled(text.split(","), number)) if key == name else text) for key, text in pairs
+        (key, ",".join(_nth_order(text.split(","), number)) if key == name else text) for key, text in pairs
     )
 
 
-def _shuffled(items: list[str], number: int) -> list[str]:
+def _nth_order(items: list[str], number: int) -> list[str]:
     """The order of the items that belongs to a number: another one for each from 0 to n! - 1."""
     left, found = list(items), []
     while left:
@@ -186,7 +188,7 @@ def _shuffled(items: list[str], number: int) -> list[str]:
     return found
 
 
-def _spelled(text: str, bits: int) -> tuple[str, int]:
+def _encode_by_bits(text: str, bits: int) -> tuple[str, int]:
     """The text with its letters and digits encoded where a bit is 1, and the bits that are left."""
     signs, end = [], 0
     for found in _SIGNS.finditer(text):
@@ -199,7 +201,7 @@ def _spelled(text: str, bits: int) -> tuple[str, int]:
     return "".join(signs) + text[end:], bits
 
 
-def _prefix(base_url: str, prefix: str) -> str:
+def _read_prefix(base_url: str, prefix: str) -> str:
     segments = [] if not prefix.strip("/") else prefix.strip("/").split("/")
     for segment in segments:
         if not _SEGMENT.fullmatch(segment) or unquote(segment) in (".", ".."):
@@ -209,10 +211,10 @@ def _prefix(base_url: str, prefix: str) -> str:
     return "".join(f"/{segment}" for segment in segments)
 
 
-def _bad_base(base_url: str, why: str) -> Unusable:
+def _bad_base(base_url: str, why: str) -> UnusableUrl:
     # A password may stand in what cannot be read, too: before an @, in a query, or where the port is.
     shown = f" {mask_url(base_url)[:shown_max]!a}" if base_url and not {*"@?#"} & {*base_url} else ""
-    return Unusable(
+    return UnusableUrl(
         f"the address{shown} cannot be used: {why}.",
         "write it like https://api.example.com, or http://127.0.0.1:8480 for a sandbox",
     )

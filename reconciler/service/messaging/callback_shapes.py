@@ -12,10 +12,10 @@ from typing import Any, Literal, get_args
 from reconciler.core.text import fold_case
 from reconciler.model.messaging.messages import Callback, CallbackAuth, CallbackCall
 from reconciler.model.settings import Secret
-from reconciler.service import shapes
+from reconciler.service import entities
 from reconciler.service.answers import Answer, BadBody
-from reconciler.service.found import Found
 from reconciler.service.messaging.message_shapes import count, text
+from reconciler.service.paging import Found
 
 collection = "callbacks"
 calls_collection = "calls"
@@ -35,7 +35,9 @@ _KNOWN = frozenset(
 
 def one(answer: Answer, asked: str) -> Callback:
     """The callback that was asked for."""
-    found = shapes.single(answer, asked, "callback", collection, lambda body: {"name", "url"} <= body.keys())
+    found = entities.decode_single(
+        answer, asked, "callback", collection, lambda body: {"name", "url"} <= body.keys()
+    )
     return callback(found.body, asked)
 
 

@@ -16,15 +16,15 @@ from msgspec import structs
 from reconciler.errors import InDoubt, InputError, ServiceError
 from reconciler.model.messaging.messages import Callback, CallbackCall
 from reconciler.model.profile import Profile
-from reconciler.service import shapes, unpaged
+from reconciler.service import entities, paging
 from reconciler.service.answers import Answer, Call
-from reconciler.service.found import Found, Page
 from reconciler.service.http import refusals, urls
+from reconciler.service.http.auth import redact_sent_secrets
 from reconciler.service.http.transport import Transport
-from reconciler.service.http.withheld import withhold
 from reconciler.service.messaging import callback_shapes
 from reconciler.service.messaging.callback_shapes import calls_collection, collection
 from reconciler.service.messaging.replies import parse_reply
+from reconciler.service.paging import Found, Page
 
 __all__ = ["CallStatus", "Callbacks", "ReadCallbacks", "parse_reply"]
 
@@ -47,7 +47,7 @@ class ReadCallbacks:
     async def list(self) -> tuple[Callback, ...]:
         """All of them. A key is empty where the service does not show it."""
         call = Call("GET", _path(), "api-callback")
-        with refusals.readable(call):
+        with refusals.refuse_bad_bodies(call):
             rows = await self._walk(call, collection)
             return tuple(callback_shapes.callback(row.body, row.remote_id) for row in rows)
 
@@ -60,17 +60,19 @@ class ReadCallbacks:
         """The service's attempts to reach us, of one status or all. Raises NotFound."""
         query = (("status", status),) if status else ()
         call = Call("GET", _path(callback_id, calls=True), "api-call", query)
-        with refusals.readable(call):
+        with refusals.refuse_bad_bodies(call):
             found = [callback_shapes.attempt(row) for row in await self._walk(call, calls_collection)]
         # Compared again: a service that does not heed the filter shows all of them.
         return tuple(each for each in found if status in (None, each.status))
 
     async def _walk(self, asked: Call, key: str) -> "tuple[Found, ...]":
         def read(answer: Answer, offset: int) -> Page:
-            return shapes.page(answer, key, offset, self._profile)
+            return entities.decode_page(answer, key, offset, self._profile)
 
         # Nobody says whether these lists have pages or totals: they are walked to their end sign.
-        return await unpaged.fetched(self._transport, asked, read, limit=self._profile.page_max, named=True)
+        return await paging.fetch_without_totals(
+            self._transport, asked, read, limit=self._profile.page_max, named=True
+        )
 
 
 class Callbacks(ReadCallbacks):
@@ -86,7 +88,9 @@ class Callbacks(ReadCallbacks):
         call = Call("POST", _path(), "api-callback", body=body)
         with _writing(callback):
             # Sent again after a doubt it could only be refused: its name would be taken (facts 6).
-            found = await self._transport.once(call, lambda answer: shapes.created(answer, collection))
+            found = await self._transport.once(
+                call, lambda answer: entities.decode_created(answer, collection)
+            )
         return structs.replace(callback, callback_id=found.remote_id)
 
     async def replace(self, callback: Callback) -> None:
@@ -94,13 +98,13 @@ class Callbacks(ReadCallbacks):
         body = self._transport.encode("api-callback", _body(callback))
         call = Call("PUT", _path(callback.callback_id), "api-callback", body=body)
         with _writing(callback):
-            await self._transport.once(call, shapes.done)
+            await self._transport.once(call, entities.decode_done)
 
     async def delete(self, callback_id: str) -> None:
         """The callback is gone. Raises NotFound, InDoubt, Throttled."""
         call = Call("DELETE", _path(callback_id), "api-callback")
         with _writing():
-            await self._transport.once(call, shapes.done)
+            await self._transport.once(call, entities.decode_done)
 
     async def mark_calls(self, callback_id: str, call_ids: Iterable[str], status: CallStatus) -> None:
         """These calls have this status at the service. Raises NotFound, InDoubt; InputError for no ids."""
@@ -109,16 +113,16 @@ class Callbacks(ReadCallbacks):
             raise InputError(
                 f"{len(ids)} calls were to be marked.", next=f"name 1 to {ids_max} calls at a time."
             )
-        query = tuple(("id", urls.checked(each)) for each in ids)
+        query = tuple(("id", urls.check_id(each)) for each in ids)
         body = self._transport.encode("api-call", {"status": status})
         call = Call("PUT", _path(callback_id, calls=True), "api-call", query, body=body)
         with _writing():
-            await self._transport.once(call, shapes.done)
+            await self._transport.once(call, entities.decode_done)
 
 
 def _path(callback_id: str | None = None, *, calls: bool = False) -> str:
     template = "/callbacks" if callback_id is None else f"/callbacks/{{id}}{'/calls' if calls else ''}"
-    return urls.path(template, {"id": callback_id or ""})
+    return urls.fill_path(template, {"id": callback_id or ""})
 
 
 def _body(callback: Callback) -> dict[str, object]:
@@ -150,10 +154,12 @@ def _writing(callback: Callback | None = None) -> Iterator[None]:
     try:
         yield
     except ServiceError as error:
-        repeats = withhold(error, (callback.auth.key.reveal(),) if callback and callback.auth else ())
+        repeats = redact_sent_secrets(
+            error, (callback.auth.key.reveal(),) if callback and callback.auth else ()
+        )
         if isinstance(error, InDoubt):
             error.next = "list the callbacks and their calls before anything is sent again."
-        elif error.status in refusals.worded:
+        elif error.status in refusals.REFUSED_BY_WORDS:
             look = "check its name, url and key" if repeats else "read the service's words above"
             error.next = f"{look} and mend the callback; nothing was changed."
         raise

@@ -78,7 +78,7 @@ def _check_bulk(bulk: BulkResource, recipients: Sequence[str]) -> None:
             "a message to a resource has recipients of its own, or no column that addresses somebody.",
             next="leave `to` empty, and name at least one of the columns sms, email and voice.",
         )
-    urls.checked(bulk.resource_id)
+    urls.check_id(bulk.resource_id)
 
 
 def _check_recipients(message: Message) -> None:

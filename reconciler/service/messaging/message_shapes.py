@@ -1,7 +1,7 @@
 """The shapes of good answers about messages: a row, a whole message, states, responses, an acceptance.
 
 Belongs here: reading those answers, and the numbers, shares and times in them, strictly. Not here: the
-calls (messages.py), pages (service/paging.py), the shapes of managed entities (service/shapes.py).
+calls (messages.py), pages (service/paging.py), the shapes of managed entities (service/entities.py).
 
 Every function raises BadBody for a shape it does not know, so that "nobody answered" is never read
 out of an answer that says something else. Source: docs/service.md, messages.
@@ -24,11 +24,10 @@ from reconciler.model.messaging.messages import (
     StatusCount,
 )
 from reconciler.model.profile import Profile
-from reconciler.service import shapes
+from reconciler.service import entities
 from reconciler.service.answers import Answer, BadBody
-from reconciler.service.found import Found, Page, cut_queries, links, remote_id
 from reconciler.service.http import media, urls
-from reconciler.service.paging import List, read_page
+from reconciler.service.paging import Found, ListRequest, Page, links_of, read_page, remote_id, strip_queries
 
 collection = "messages"
 text_max = 100_000  # characters of one text; a message has at most some thousand
@@ -80,7 +79,7 @@ def _accepted_document(answer: Answer) -> Mapping[str, Any]:
     if not text:
         return {}
     if answer.status != 202 or text[:1] in b"{[<":  # noqa: PLR2004 - the only status with a bare sentence
-        return shapes.agreed(answer)
+        return entities.decode_success(answer)
     try:
         sentence = text.decode()
     except UnicodeDecodeError:
@@ -115,21 +114,21 @@ def row(found: Found) -> MessageRow:
 
 def detail(answer: Answer, asked: str) -> MessageDetail:
     """One message, the one that was asked for."""
-    document = shapes.raw(answer)
+    document = entities.decode_raw(answer)
     if media.is_error(document) or not _MARKS & document.keys():
         raise BadBody("it is no message")
     # A message may show no id of its own; one that it shows has to be the one that was asked for.
     if (_own_id(document) or str(document.get("id") or "")) not in ("", asked):
         raise BadBody("it is another message")
     relations: dict[str, str] = {}
-    for link in links(document):
+    for link in links_of(document):
         rel, uri = link.get("rel"), link.get("uri")
         path = _path(uri) if isinstance(uri, str) else ""
         if isinstance(rel, str) and path:
             # Of two links with one name the first: which is meant is told nowhere.
             relations.setdefault(rel, path)
     fields = {key: value for key, value in document.items() if key != "link"}
-    cut_queries(fields)
+    strip_queries(fields)
     return MessageDetail(asked, fields, relations)
 
 
@@ -222,21 +221,21 @@ def respondent(body: Mapping[str, Any]) -> Respondent:
 
 def rows(answer: Answer, key: str, offset: int, profile: Profile) -> Page:
     """One page of a list whose rows have no id: each is named by its place."""
-    document = shapes.decoded(answer)
+    document = entities.decode_document(answer)
     items = document.get(key)
     if isinstance(items, list) and all(isinstance(item, dict) for item in items):
         document[key] = [{**item, "id": str(offset + place)} for place, item in enumerate(items)]
-    return read_page(document, List(key, offset, profile))
+    return read_page(document, ListRequest(key, offset, profile))
 
 
 def _items(
     answer: Answer, key: str, profile: Profile, *, empty: bool = False
 ) -> tuple[Mapping[str, Any], ...]:
     """The entries of a summary; none only where the service says in its words that there are none."""
-    document = shapes.decoded(answer)
+    document = entities.decode_document(answer)
     # read_page raises for everything but the words that say that there are none.
     if media.is_error(document) or key not in document:
-        read_page(document, List(key, 0, profile))
+        read_page(document, ListRequest(key, 0, profile))
         return ()
     return objects(document, key, empty=empty)
 

@@ -2,7 +2,7 @@
 
 Belongs here: which call each of these is, and looking again until enough has come. Not here: what a
 request says (message_requests.py), the shapes of the answers (message_shapes.py), walking a list that
-knows no pages (service/unpaged.py), what the service calls us with (replies.py).
+knows no pages (service/paging.py), what the service calls us with (replies.py).
 
     send ─▶ 202, queued ─▶ follow: status, responses ─▶ until everybody answered, or time is over
 
@@ -30,13 +30,13 @@ from reconciler.model.messaging.messages import (
     StatusCount,
 )
 from reconciler.model.profile import Profile
-from reconciler.service import shapes, unpaged
+from reconciler.service import entities, paging
 from reconciler.service.answers import Answer, Call
-from reconciler.service.found import Found, Page
 from reconciler.service.http import refusals, urls
-from reconciler.service.http.timing import Timing
+from reconciler.service.http.limiter import Timing
 from reconciler.service.http.transport import Transport
 from reconciler.service.messaging import message_requests, message_shapes
+from reconciler.service.paging import Found, Page
 
 View = Literal["summary", "detailed"]
 
@@ -96,10 +96,10 @@ class ReadMessages:
         )
 
         def read(answer: Answer, offset: int) -> Page:
-            return shapes.page(answer, message_shapes.collection, offset, self._profile)
+            return entities.decode_page(answer, message_shapes.collection, offset, self._profile)
 
         call = Call("GET", self._path(workspace), "message", criteria)
-        with refusals.readable(call):
+        with refusals.refuse_bad_bodies(call):
             found = [message_shapes.row(row) for row in await self._walk(call, read, named=True)]
         if first is None or last is None:
             return tuple(found)
@@ -132,7 +132,7 @@ class ReadMessages:
             return await self._transport.call(
                 call, lambda answer: message_shapes.status_counts(answer, self._profile)
             )
-        with refusals.readable(call):
+        with refusals.refuse_bad_bodies(call):
             rows = await self._rows(Call("GET", path, "messagestatus", (_DETAILED,)), "messageStatuses")
             return tuple(one for row in rows for one in message_shapes.deliveries(row))
 
@@ -166,7 +166,7 @@ class ReadMessages:
         """The answer of every recipient; of those who gave none the category says so. Raises NotFound."""
         query = (_DETAILED, ("filter", filter))
         call = Call("GET", self._path(workspace, message_id, "messageresponses"), "messageresponse", query)
-        with refusals.readable(call):
+        with refusals.refuse_bad_bodies(call):
             rows = await self._rows(call, "messageresponses")
             return tuple(message_shapes.response(row) for row in rows)
 
@@ -234,13 +234,13 @@ class ReadMessages:
         self, asked: Call, read: Callable[[Answer, int], Page], *, named: bool
     ) -> "tuple[Found, ...]":
         limit = self._profile.page_max
-        return await unpaged.fetched(self._transport, asked, read, limit=limit, named=named)
+        return await paging.fetch_without_totals(self._transport, asked, read, limit=limit, named=named)
 
     def _path(self, workspace: str, message_id: str | None = None, view: str = "") -> str:
         within = "/workspaces/{wid}" if workspace else ""
         one = "" if message_id is None else "/{id}"
         template = f"{within}/messages{one}{f'/{view}' if view else ''}"
-        return urls.path(template, {"wid": workspace, "id": message_id or ""})
+        return urls.fill_path(template, {"wid": workspace, "id": message_id or ""})
 
 
 class Messages(ReadMessages):
@@ -263,7 +263,7 @@ class Messages(ReadMessages):
             error.next = _IN_DOUBT
             raise
         except Rejected as error:
-            if error.status in refusals.worded:
+            if error.status in refusals.REFUSED_BY_WORDS:
                 error.next = "read the service's words above and mend the message; nothing was sent."
             raise
         return Sent(message_id, self._path(workspace, message_id))

@@ -48,9 +48,9 @@ def _document(body: bytes, content_type: str) -> Mapping[str, Any]:
         raise BadBody(f"it is larger than {reply_max // 1024} KiB")
     match _form(body, content_type):
         case "json":
-            return media.decode(body)
+            return media.decode_body(body)
         case "xml":
-            return xml.decode(body, "deliveryResponse")
+            return xml.decode_xml(body, "deliveryResponse")
         case _:
             raise BadBody("it is neither JSON nor XML")
 

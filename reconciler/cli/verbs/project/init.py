@@ -28,7 +28,7 @@ from reconciler.errors import InputError, SettingsError
 from reconciler.files.atomic_files import make_folder, read_file, require_writable_place, write_new
 from reconciler.report.escaping import is_hidden
 from reconciler.report.project.start import Begun, begun_lines, begun_values
-from reconciler.service.http.urls import base
+from reconciler.service.http.urls import parse_base_url
 from reconciler.settings import trust
 from reconciler.settings.reading import working_folder
 from reconciler.settings.variables import present, variable
@@ -47,7 +47,7 @@ def init(*, folder: str, workspace_id: str, ci: Ci | None, as_json: bool) -> int
     cwd = working_folder()
     address = present(_ADDRESS, os.environ) or ""
     if address:
-        base(address)  # raises what every other command would say of it
+        parse_base_url(address)  # raises what every other command would say of it
     place = _place(folder, cwd)
     files = _files(place, Start(place.resolve().name, address, workspace_id))
     at_root = _is_root(place)

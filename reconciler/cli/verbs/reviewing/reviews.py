@@ -21,7 +21,7 @@ from reconciler.pipeline import PlanResult
 from reconciler.report.metrics import metrics_of
 from reconciler.report.report_formats import FORMATS, IN_PIECES
 from reconciler.report.review_document import Review
-from reconciler.service.http.urls import origin
+from reconciler.service.http.urls import origin_of
 
 UNASKED: Mapping[str, Any] = {"reports": (), "show_values": False}  # of a command that has no --report
 
@@ -93,5 +93,5 @@ class Reviews:
 
     def write_nothing(self, settings: Settings) -> bool:
         """Write the reports where there was nothing to do, so that whoever collects them finds them."""
-        target = Target(origin(settings.service.base_url), settings.stack, ())
+        target = Target(origin_of(settings.service.base_url), settings.stack, ())
         return self.write(Plan(target, Options(), "", "", ()), Verdict(), 0)

@@ -25,9 +25,8 @@ from reconciler.model.plans import Workspace
 from reconciler.model.settings import Settings
 from reconciler.report.service.contacts import contact_lines, contact_values
 from reconciler.service.client import Page, ReadCollection, Reader
-from reconciler.service.found import Found
+from reconciler.service.paging import Found, Query
 from reconciler.service.profile import load_profile
-from reconciler.service.queries import Query
 
 Fields = Mapping[str, Scalar]
 

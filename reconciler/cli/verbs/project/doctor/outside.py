@@ -34,11 +34,10 @@ from reconciler.model.settings import Settings
 from reconciler.report.lines import count
 from reconciler.service.client import Reader, open_reader
 from reconciler.service.http import urls
-from reconciler.service.http.clock import Watched
-from reconciler.service.http.connections import first_stop, knock, open_connections
-from reconciler.service.http.timing import Timing
+from reconciler.service.http.connections import DatedConnections, next_hop, open_connections, probe_connection
+from reconciler.service.http.limiter import Timing
+from reconciler.service.paging import Query
 from reconciler.service.profile import load_profile
-from reconciler.service.queries import Query
 from reconciler.settings.network import read_network
 from reconciler.settings.reading import ReadSettings
 from reconciler.store.database import Store
@@ -184,9 +183,9 @@ def _knocked(read: ReadSettings, around: Surroundings) -> CheckResult:
     if wrong:
         return unchecked("service", "proxies and certificates")
     service = structs.replace(read.settings.service, network=network)
-    stop = first_stop(service)
+    stop = next_hop(service)
     try:
-        knock(service, around.timeout_s)
+        probe_connection(service, around.timeout_s)
     except OSError as error:
         what = f"{stop} takes no connection: {(error.strerror or 'no answer in time').lower()}"
         return CheckResult("service", "fail", what, "check service.base_url, and the way there")
@@ -197,8 +196,8 @@ async def _asked(settings: Settings, timeout_s: float) -> tuple[CheckResult, ...
     limits = settings.service.limits
     hurried = structs.replace(limits, timeout_s=min(limits.timeout_s, timeout_s), deadline_s=timeout_s)
     asked = structs.replace(settings.service, limits=hurried)
-    connections = Watched(open_connections(asked))
-    origin = urls.origin(asked.base_url)
+    connections = DatedConnections(open_connections(asked))
+    origin = urls.origin_of(asked.base_url)
     try:
         async with open_reader(asked, timing=Timing.real(), connections=connections) as reader:
             known = await _one_get(reader, settings)
@@ -279,7 +278,7 @@ def _workspaces(known: tuple[Workspace, ...], settings: Settings) -> Iterator[Ch
         yield CheckResult("workspaces", "ok", f"{len(good)} of {len(named)} known: {', '.join(good)}")
 
 
-def _clock(connections: Watched) -> CheckResult:
+def _clock(connections: DatedConnections) -> CheckResult:
     theirs = connections.told
     if theirs is None:
         return unchecked("clock", "an answer with a date")

@@ -71,7 +71,7 @@ class Element:
         return not self.text.strip(" \t\r\n")
 
 
-def parse(body: bytes) -> Element:
+def parse_xml(body: bytes) -> Element:
     """The root of a whole, well-formed document in UTF-8. Raises BadBody for anything else, and past a cap.
 
     Nothing is fetched and nothing is expanded: a document type is refused before it is read.
@@ -157,7 +157,7 @@ class _Reader:
         space, _, name = raw.rpartition("}")
         element = Element(name, space)
         for at in range(0, len(pairs), 2):
-            element.attributes[_key(pairs[at])] = pairs[at + 1]
+            element.attributes[_element_key(pairs[at])] = pairs[at + 1]
         self._open[-1].parts.append(element)
         self._open.append(element)
         self._children.append(0)
@@ -170,54 +170,56 @@ class _Reader:
         self._open[-1].parts.append(text)
 
 
-def _key(raw: str) -> str:
+def _element_key(raw: str) -> str:
     return f"{{{raw}" if "}" in raw else raw
 
 
-def write(root: Element, spaces: Mapping[str, str]) -> bytes:
+def render_xml(root: Element, spaces: Mapping[str, str]) -> bytes:
     """The document, in UTF-8; `spaces` are prefixes and their URIs, declared at the root.
 
     Raises Unfit for a character or a name that XML does not have.
     """
     prefixes = {uri: prefix for prefix, uri in spaces.items()}
-    declared = "".join(f' xmlns:{prefix}="{quoted(uri)}"' for prefix, uri in spaces.items())
-    text = "".join(_pieces(root, prefixes, declared))
+    declared = "".join(f' xmlns:{prefix}="{quote_text(uri)}"' for prefix, uri in spaces.items())
+    text = "".join(_written_pieces(root, prefixes, declared))
     return f'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n{text}'.encode()
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     """The text as it stands in an attribute."""
     return text.translate(_QUOTED)
 
 
 @cache
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile_class(pattern: str) -> re.Pattern[str]:
     # When it is first needed: these two take 20 ms, and most projects never write XML.
     return re.compile(pattern)
 
 
-def fit(text: str, where: str) -> str:
+def check_text(text: str, where: str) -> str:
     """The text itself. Raises Unfit, naming `where` it stands, for a character that XML has no form for."""
-    if _compiled(_UNFIT).search(text):
+    if _compile_class(_UNFIT).search(text):
         raise Unfit(f"{where} holds a character that XML cannot carry")
     return text
 
 
-def name_fit(name: str) -> str:
+def check_name(name: str) -> str:
     """The name itself. Raises Unfit where no element can be called so."""
-    if not _compiled(_NAME).fullmatch(name):
+    if not _compile_class(_NAME).fullmatch(name):
         raise Unfit(f"{name[:40]!a} cannot be the name of an element in XML")
     return name
 
 
-def _pieces(element: Element, prefixes: Mapping[str, str], declared: str = "") -> Iterator[str]:
+def _written_pieces(element: Element, prefixes: Mapping[str, str], declared: str = "") -> Iterator[str]:
     own: dict[str, str] = {}
-    tag = _tag(element.space, element.name, prefixes, own)
+    tag = _written_tag(element.space, element.name, prefixes, own)
     attributes = "".join(
-        f' {_tag(*_split(key), prefixes, own)}="{quoted(fit(value, element.name))}"'
+        f' {_written_tag(*_split_name(key), prefixes, own)}="{quote_text(check_text(value, element.name))}"'
         for key, value in element.attributes.items()
     )
-    declared += "".join(f' xmlns:{prefix}="{quoted(fit(uri, tag))}"' for uri, prefix in own.items())
+    declared += "".join(
+        f' xmlns:{prefix}="{quote_text(check_text(uri, tag))}"' for uri, prefix in own.items()
+    )
     if not element.parts:
         # As the service writes an empty list (docs/service.md, XML); `<a></a>` would mean the same.
         yield f"<{tag}{declared}{attributes}/>"
@@ -225,15 +227,15 @@ def _pieces(element: Element, prefixes: Mapping[str, str], declared: str = "") -
     yield f"<{tag}{declared}{attributes}>"
     for part in element.parts:
         if isinstance(part, Element):
-            yield from _pieces(part, prefixes)
+            yield from _written_pieces(part, prefixes)
         else:
-            yield fit(part, element.name).translate(_TEXT)
+            yield check_text(part, element.name).translate(_TEXT)
     yield f"</{tag}>"
 
 
-def _tag(space: str, name: str, prefixes: Mapping[str, str], own: dict[str, str]) -> str:
+def _written_tag(space: str, name: str, prefixes: Mapping[str, str], own: dict[str, str]) -> str:
     """The name with its prefix; one for a namespace that the root does not declare is noted in `own`."""
-    name_fit(name)
+    check_name(name)
     if not space:
         return name
     if space == XML:
@@ -241,6 +243,6 @@ def _tag(space: str, name: str, prefixes: Mapping[str, str], own: dict[str, str]
     return f"{prefixes.get(space) or own.setdefault(space, f'x{len(own)}')}:{name}"
 
 
-def _split(key: str) -> tuple[str, str]:
+def _split_name(key: str) -> tuple[str, str]:
     space, _, name = key.rpartition("}")
     return space.removeprefix("{"), name
