@@ -19,7 +19,8 @@
 
 Every error says what, where and why in its message, and `next` says what to do. Neither ever
 holds a secret or a value of somebody's personal data. Nothing raises a ProgramError: our own mistakes
-are `assert` and whatever Python raises, and `cli/console/mistakes.py` makes one of what nobody has handled.
+are `assert` and whatever Python raises, and `cli/console/crash_report.py` makes one of what nobody has
+handled.
 """
 
 from collections.abc import Iterator, Mapping

@@ -21,7 +21,7 @@ from reconciler import errors
 from reconciler.cli.main import COMMANDS, cli, run
 from reconciler.model.codes import CODES
 from reconciler.model.runs import EXIT_CODE_WORDS
-from reconciler.report.project.codes import code_page
+from reconciler.report.codes import code_page
 
 ROOT = Path(__file__).parents[1]
 CODES_PAGE = ROOT / "docs" / "errors.md"

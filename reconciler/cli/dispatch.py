@@ -113,7 +113,7 @@ class Completes:
 
     def __call__(self, ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[Any]:
         """Import the function, and return what it offers."""
-        offer: Callable[..., list[Any]] = getattr(import_module("reconciler.cli.completing"), self.name)
+        offer: Callable[..., list[Any]] = getattr(import_module("reconciler.cli.completions"), self.name)
         return offer(ctx, parameter, incomplete)
 
 

@@ -28,15 +28,15 @@ def main() -> "NoReturn":
     if trouble:
         os.write(2, f"standard output cannot be written: {trouble}. Nothing was done.\n{_NEXT}".encode())
         os._exit(1)
-    from reconciler.cli.console import mistakes  # noqa: PLC0415 - signals are to be handled before this slow import
+    from reconciler.cli.console import crash_report  # noqa: PLC0415 - signals are to be handled before this slow import
 
-    mistakes.install_hooks()
+    crash_report.install_hooks()
     try:
         from reconciler.cli.main import run  # noqa: PLC0415 - the same
 
         code = run(sys.argv[1:])
     except Exception as error:  # noqa: BLE001 - a broken installation, or an error that could not be printed
-        os.write(2, mistakes.last_words(error))
+        os.write(2, crash_report.last_words(error))
         code = 1
     _end(code)
 

@@ -13,7 +13,7 @@ from importlib import import_module
 
 import click
 
-from reconciler.cli.console import mistakes, output, streams
+from reconciler.cli.console import crash_report, output
 from reconciler.errors import InputError, Interrupted, Problem, ReconcilerError
 from reconciler.signals import interrupted, wants_json
 from reconciler.version import __version__
@@ -54,16 +54,17 @@ COMMANDS = {
 }
 
 # The module below commands/ that holds a command, where it is not called as the command.
-_MODULES = {"unlock": "lock"}
-
-# Being moved: the folder below commands/ that declares each; its work is in the same folder below verbs/.
-_FOLDERS = {
-    "reviewing": "plan drift list explain show",
-    "writing": "apply adopt forget resume history",
-    "project": "init export validate fmt rosters doctor schema",
-    "service": "contacts messages callbacks workspaces sandbox demo",
+_MODULES = {
+    "unlock": "lock",
+    "forget": "adopt",
+    "drift": "plan",
+    "contacts": "service.contacts",
+    "messages": "service.messages",
+    "callbacks": "service.callbacks",
+    "workspaces": "service.workspaces",
+    "sandbox": "service.sandbox",
+    "demo": "service.demo",
 }
-_PLACES = {name: f"{folder}.{name}" for folder, names in _FOLDERS.items() for name in names.split()}
 
 EXIT_CODES = """\
 \b
@@ -89,8 +90,7 @@ class Commands(click.Group):
         """Return the command of that name; its module holds it as `NAME_command`."""
         if cmd_name not in COMMANDS:
             return super().get_command(ctx, cmd_name)
-        module_name = _MODULES.get(cmd_name) or _PLACES.get(cmd_name, cmd_name)
-        module = import_module(f"reconciler.cli.commands.{module_name}")
+        module = import_module(f"reconciler.cli.commands.{_MODULES.get(cmd_name, cmd_name)}")
         command: click.Command = getattr(module, f"{cmd_name}_command", None) or module.command
         command.short_help = COMMANDS[cmd_name]
         if sys.flags.optimize > 1:
@@ -99,7 +99,7 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; what libraries log from now on passes our output."""
-        mistakes.capture_logs()
+        crash_report.capture_logs()
         return super().invoke(ctx)
 
     def resolve_command(
@@ -182,7 +182,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def _run(arguments: Sequence[str], begun: "list[Telemetry]") -> int:
     as_json = wants_json(arguments)
-    streams.command_begins()
+    output.command_begins()
     try:
         _check_arguments(arguments)
         code = cli.main(list(arguments), prog_name="reconciler", standalone_mode=False, obj=begun)
@@ -201,7 +201,7 @@ def _run(arguments: Sequence[str], begun: "list[Telemetry]") -> int:
         output.silence(sys.stdout)
         return 0
     except Exception as error:  # noqa: BLE001 - a bug is reported like any error, without its text
-        mistake = mistakes.described(error)
+        mistake = crash_report.described(error)
         output.failure(mistake, as_json=as_json)
         return mistake.exit_code
     finally:

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from reconciler import errors
-from reconciler.cli.console.failures import usage_code
+from reconciler.cli.console.error_text import usage_code
 from reconciler.cli.console.logs import CallLine, StepLine
 from reconciler.cli.dispatch import CommandWork
 from reconciler.cli.documents.rows import UnfinishedRun, Untold
@@ -24,7 +24,7 @@ from reconciler.core.review.consents import Agreement
 from reconciler.core.views.listing import Listed, Unread
 from reconciler.model.address import Address
 from reconciler.model.notices import Notice
-from reconciler.model.plans import Explanation, GuardReason, Options, Plan, Target
+from reconciler.model.plans import DecidingFact, Explanation, GuardReason, Options, Plan, Target
 from reconciler.model.runs import EXIT_CODE_WORDS, REPORT_VERSION, RUN_EVENTS, Running
 from reconciler.model.snapshots import ReadLimit
 from reconciler.report import explain, listing
@@ -49,6 +49,8 @@ _FORMATS: Mapping[tuple[str, str], Schema] = {
 }
 _NULLABLE = {Listed.__name__: listing.NULLABLE, Explanation.__name__: explain.NULLABLE}
 _REF = "#/$defs/"
+# Names under which classes are published: they were called so when the schemas were first shipped.
+_PUBLISHED = {DecidingFact.__name__: "Said", GuardReason.__name__: "Reason"}
 _ONLY_SHOWN = {"unmanaged": "$defs/counts"}  # of a plan: a file has none of it
 _EMPTY = Plan(Target("", "", ()), Options(), manifest_digest="", salt="", changes=())
 
@@ -126,7 +128,11 @@ def _described(kind: Any, about: str) -> Any:
 def _of_types(kinds: list[Any]) -> tuple[list[Schema], dict[str, Schema]]:
     """Return a schema for each type, and the definitions that they refer to: closed, every key required."""
     found, known = msgspec.json.schema_components(kinds, schema_hook=_custom)
-    definitions = {name: _closed(name, one) for name, one in known.items() if name not in _ELSEWHERE}
+    definitions = {
+        _PUBLISHED.get(name, name): _closed(name, one)
+        for name, one in known.items()
+        if name not in _ELSEWHERE
+    }
     return [_elsewhere(one) for one in found], definitions
 
 
@@ -141,7 +147,7 @@ def _closed(name: str, schema: Schema) -> Schema:
         return schema
     keys = {key: _value(name, key, one) for key, one in schema["properties"].items()}
     about = inspect.cleandoc(schema.get("description", "")).replace("\n", " ").replace("  ", " ")
-    return {"title": name, "description": about, **_object(keys)}
+    return {"title": _PUBLISHED.get(name, name), "description": about, **_object(keys)}
 
 
 def _value(name: str, key: str, schema: Schema) -> Schema:
@@ -157,7 +163,8 @@ def _elsewhere(node: Any) -> Any:
         return [_elsewhere(one) for one in node]
     if not isinstance(node, dict):
         return node
-    other = _ELSEWHERE.get(str(node.get("$ref", "")).removeprefix(_REF))
+    name = str(node.get("$ref", "")).removeprefix(_REF)
+    other = _ELSEWHERE.get(name) or ({"$ref": _REF + _PUBLISHED[name]} if name in _PUBLISHED else None)
     return {key: _elsewhere(one) for key, one in node.items()} | (other or {})
 
 

@@ -17,7 +17,7 @@ import click
 from msgspec import structs
 
 from reconciler import signals
-from reconciler.cli.console import output, streams
+from reconciler.cli.console import output
 from reconciler.cli.options import CACHES
 from reconciler.database_urls import hide_url_password as shown_store
 from reconciler.engine.context import token_bytes
@@ -61,15 +61,15 @@ def settings_of(config: str | None, environment: str | None, *, service: bool) -
     _tell(read)
     if settings.caches:
         _note_distrust(settings)
-    streams.project_is(settings.root)
+    output.project_is(settings.root)
     if service:
-        streams.conceal(Credentials(settings.service.auth, settings.service.network.proxy).conceal_pieces)
+        output.conceal(Credentials(settings.service.auth, settings.service.network.proxy).conceal_pieces)
     return settings
 
 
 def _hide(secret: str) -> None:
     """Hide a secret that is read where it is needed, in everything that is printed from now on."""
-    streams.conceal_besides(Concealed((secret,)).conceal_pieces)
+    output.conceal_besides(Concealed((secret,)).conceal_pieces)
 
 
 def _caches() -> bool:

@@ -1,7 +1,7 @@
 """What a project begins with: its settings, a manifest, what git leaves alone, and what checks it.
 
 Belongs here: which files, and their text. Not here: looking at the folder, and writing
-(cli/verbs/project/init.py).
+(cli/commands/init.py).
 """
 
 import json

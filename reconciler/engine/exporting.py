@@ -2,7 +2,7 @@
 
 Belongs here: which calls are made, and the order of the steps. Not here: which entities and fields are
 exported (core/exporting/export.py), the text of files (manifest/written/), writing them
-(cli/verbs/project/export.py).
+(cli/commands/export.py).
 """
 
 import asyncio

@@ -23,7 +23,7 @@ from reconciler.model.runs import EXIT_CODE_WORDS, REPORT_VERSION, Run
 from reconciler.report.escaping import escape_ci_commands_in_json, is_hidden
 from reconciler.report.phrases import lookalike_values
 from reconciler.report.review_document import Review
-from reconciler.report.runs.unfinished import standing_json
+from reconciler.report.runs.runs import standing_json
 
 
 def report_json(about: Mapping[str, object], exit_code: int = 0) -> str:

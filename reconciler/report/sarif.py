@@ -9,10 +9,10 @@ from urllib.parse import quote
 
 from reconciler.model.codes import CODES, Code
 from reconciler.model.documents import openable_file
+from reconciler.report.codes import code_lines
 from reconciler.report.escaping import escape_ci_commands_in_json, escape_control
 from reconciler.report.json import json_text
 from reconciler.report.lines import plain
-from reconciler.report.project.codes import code_lines
 from reconciler.report.remarks import RULES, Remark, remarks
 from reconciler.report.review_document import Review
 

@@ -20,8 +20,9 @@ from hypothesis import given
 from report.strategies import calm, plans, verdicts
 
 from reconciler import errors
+from reconciler.cli.commands.history import history_json
 from reconciler.cli.commands.lock import HolderShown, UnlockResult, lock_result, tickets_result
-from reconciler.cli.console import failures
+from reconciler.cli.console import error_text
 from reconciler.cli.documents.table import DOCUMENTS, SHARED, schema_of
 from reconciler.cli.result_schemas import command_leaves, documents
 from reconciler.cli.results import Result
@@ -32,7 +33,6 @@ from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Plan, Verdict
 from reconciler.model.runs import EXIT_CODE_WORDS, AuditEntry, Running
 from reconciler.report.json import drift_json, plan_json, report_json
-from reconciler.report.runs.history import history_json
 from reconciler.sandbox.app import SandboxConfig, running_sandbox
 from reconciler.schema.shipped import (
     compose_published_schema,
@@ -359,7 +359,7 @@ def every_error() -> Iterator[errors.ReconcilerError]:
 
 @pytest.mark.parametrize("error", [*every_error()], ids=lambda error: type(error).__name__)
 def test_every_class_of_error_fits_the_schema_and_no_other_ones_key(error: errors.ReconcilerError) -> None:
-    document = json.loads(failures.error_json(error))
+    document = json.loads(error_text.error_json(error))
 
     assert mistakes("output/error", document) == []
     for key in ("method", "reasons", "places", "surprise"):

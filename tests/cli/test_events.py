@@ -9,7 +9,7 @@ import jsonschema_rs
 import pytest
 from cli.hands import Project, Service
 
-from reconciler.cli.console.events import events_of
+from reconciler.cli.console.logs import events_of
 from reconciler.cli.result_schemas import event_lines
 from reconciler.errors import FileError
 from reconciler.model.address import Address

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.cli.console import failures, streams
+from reconciler.cli.console import error_text, output
 from reconciler.errors import InputError, ManifestError, Problem, SettingsError
 from reconciler.report.lines import plain
 
@@ -17,13 +17,13 @@ MANIFEST = f"version: 1\r\nworkspace: ops\r\ncontacts:\r\n  jane: {{fristName: {
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "people.yaml").write_bytes(MANIFEST.encode())
-    streams.command_begins()
-    streams.project_is(str(tmp_path))
+    output.command_begins()
+    output.project_is(str(tmp_path))
     return tmp_path
 
 
 def told(*problems: Problem, kind: type[InputError] = ManifestError) -> str:
-    return plain(failures.error_lines(kind("it cannot be used.", problems=problems)))
+    return plain(error_text.error_lines(kind("it cannot be used.", problems=problems)))
 
 
 def at(file: str, line: int = 4, column: int = 10) -> Problem:
@@ -45,8 +45,8 @@ def test_the_line_stands_between_the_mistake_and_what_to_do(folder: Path) -> Non
 def test_a_row_shows_its_cells_by_their_number(folder: Path) -> None:
     """A row is not a line where a cell holds a line break."""
     (folder / "staff.csv").write_text(f'id;name\n1;"a\n{SECRET}"\n2;b\n')
-    streams.command_begins()
-    streams.project_is(str(folder))
+    output.command_begins()
+    output.project_is(str(folder))
 
     assert "    3 | ...; ...\n      |      ^^^\n" in told(at("staff.csv", 3, 2))
 
@@ -86,7 +86,7 @@ def test_what_cannot_be_shown_is_left_out(folder: Path, problem: Problem) -> Non
 def test_without_a_project_files_are_looked_for_where_we_are(folder: Path) -> None:
     """Settings are named from the current folder, which is not always that of the project."""
     absolute = str(folder / "people.yaml")
-    streams.command_begins()
+    output.command_begins()
 
     assert "    4 |   ...: {fristName: ...}\n" in told(at(absolute), kind=SettingsError)
 
@@ -96,4 +96,4 @@ def test_json_holds_no_excerpt(folder: Path) -> None:
     assert (folder / "people.yaml").is_file()
     error = ManifestError("it cannot be used.", problems=(at("people.yaml"),))
 
-    assert " | " not in failures.error_json(error)
+    assert " | " not in error_text.error_json(error)

@@ -8,10 +8,10 @@ from cli.hands import Project, Service
 from cli.keeping import rewrite, seal_again, store_file, store_of, told
 from words import says
 
+from reconciler.cli.commands.history import history_lines, verification_lines
 from reconciler.core.runs.audit import Verification
 from reconciler.model.runs import AuditEntry, Head
 from reconciler.report.lines import plain
-from reconciler.report.runs.history import history_lines, verification_lines
 
 JANE = "contact/default/jane-doe"
 

@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from reconciler.cli.verbs.reviewing.plan import next_step
+from reconciler.cli.planning import next_step
 
 NOTHING = {
     "config": None,

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from waiting import asleep, patience_s, readable
 
-from reconciler.cli.console import failures, output
+from reconciler.cli.console import error_text, output
 from reconciler.errors import (
     InputError,
     ManifestError,
@@ -348,7 +348,7 @@ def test_a_refused_plan_shows_every_reason() -> None:
 def shown(error: ReconcilerError) -> str:
     from reconciler.report.lines import plain  # noqa: PLC0415 - beside its one use
 
-    return plain(failures.error_lines(error))
+    return plain(error_text.error_lines(error))
 
 
 @pytest.mark.parametrize(
@@ -399,7 +399,7 @@ def shown(error: ReconcilerError) -> str:
 )
 def test_an_error_in_json_has_one_form(error: ReconcilerError, expected: object) -> None:
     """Programs read the outcome's word and the next step, not a sentence."""
-    assert msgspec.json.decode(failures.error_json(error)) == expected
+    assert msgspec.json.decode(error_text.error_json(error)) == expected
 
 
 def test_a_stream_without_a_descriptor_can_be_silenced() -> None:
@@ -421,7 +421,7 @@ def test_a_thousand_mistakes_are_shown_and_the_others_counted() -> None:
     error = InputError("the settings cannot be used.", problems=problems)
 
     lines = shown(error).splitlines()
-    document = msgspec.json.decode(failures.error_json(error))
+    document = msgspec.json.decode(error_text.error_json(error))
 
     assert [one for one in lines if one.startswith("a.yaml:")] == [
         f"a.yaml:{n}: wrong. [E100]" for n in range(1, 1001)

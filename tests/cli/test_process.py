@@ -16,7 +16,7 @@ from cli.hands import PLAIN, Project, Service, heard
 from waiting import patience_s
 
 from reconciler import signals
-from reconciler.cli.console import failures
+from reconciler.cli.console import error_text
 from reconciler.errors import Interrupted
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -102,7 +102,7 @@ def test_a_program_hears_of_it_in_json(project: Project, service: Service) -> No
     error = Interrupted("stopped before anything was written.", next="run it again")
 
     assert (ended.returncode, ended.stderr) == (130, "")
-    assert ended.stdout == failures.error_json(error) + "\n" == signals.STOPPED_JSON.decode()
+    assert ended.stdout == error_text.error_json(error) + "\n" == signals.STOPPED_JSON.decode()
 
 
 @pytest.mark.parametrize("number", SIGNALS)

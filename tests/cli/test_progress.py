@@ -5,8 +5,8 @@ import logging
 import pytest
 from waiting import until
 
+from reconciler.cli.console.output import Bars
 from reconciler.cli.console.progress import Watch, watching
-from reconciler.cli.console.streams import Bars
 from reconciler.engine.progress import report_progress
 from reconciler.model.snapshots import Scope
 from reconciler.report.progress import ProgressLine, progress_more, progress_text

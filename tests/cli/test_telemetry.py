@@ -22,8 +22,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span as SentSpan
 from waiting import patience_s
 
 from reconciler.cli.telemetry.otlp import CollectorSession, Otlp
-from reconciler.cli.telemetry.recording import Telemetry
-from reconciler.cli.telemetry.wanted import AskedSignals, wanted
+from reconciler.cli.telemetry.recording import AskedSignals, Telemetry, wanted
 from reconciler.errors import LockHeld
 from reconciler.instrumentation import ATTRIBUTES, SPANS
 from reconciler.report.metrics import METRICS, Metric

@@ -10,7 +10,7 @@ from hostile.corpora import Case
 from msgspec import structs
 from report.cases import DONE, EMPTY, OLD_HAND, PROTECTED
 
-from reconciler.cli.console import failures, output
+from reconciler.cli.console import error_text, output
 from reconciler.errors import Rejected
 from reconciler.model.address import contact_address
 from reconciler.model.plans import Create, FieldChange, Plan, Update, Verdict
@@ -49,7 +49,7 @@ def said(case: Case, _folder: Path) -> str:
         require_harmless(plain(lines))
     outcome = Outcome(JANE, "update", "failed", what=text, next=text)
     require_harmless(plain(run_lines(structs.replace(DONE, outcomes=(outcome,)))))
-    require_harmless(plain(failures.error_lines(Rejected(f"GET /x: {text}.", next=text))))
+    require_harmless(plain(error_text.error_lines(Rejected(f"GET /x: {text}.", next=text))))
     require_harmless(escape_service_words(text))
     coloured = _coloured(plan_lines(_plan(text), Verdict(), full=True))
     for code in (0, 1, 2, 31, 32, 33, 35):

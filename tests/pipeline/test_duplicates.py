@@ -11,7 +11,7 @@ from pipeline.test_live import crowd, declared
 from wire import Fault, Send, edited_list, lost_before, nobody, without_parameter
 from world import PHONE, World
 
-from reconciler.cli.verbs.reviewing.plan import exit_code
+from reconciler.cli.planning import exit_code
 from reconciler.core.review.drifts import drifts
 from reconciler.engine.opening import open_run_store
 from reconciler.model.plans import Delete, Options

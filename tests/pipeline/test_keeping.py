@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 from world import World
 
-from reconciler.cli.verbs.reviewing.plan import exit_code
+from reconciler.cli.planning import exit_code
 from reconciler.errors import UnsafePlan
 from reconciler.model.plans import Consent, Delete
 from reconciler.model.settings import GuardLimits

@@ -9,7 +9,7 @@ from engine.liars import yes
 from pipeline.test_resume import PHONE, gone_on, person
 from world import World
 
-from reconciler.cli.verbs.reviewing.plan import exit_code
+from reconciler.cli.planning import exit_code
 from reconciler.cli.verbs.service.sandbox_rows import rows_of
 from reconciler.core.review.drifts import drifts
 from reconciler.engine.opening import open_run_store

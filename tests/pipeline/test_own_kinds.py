@@ -14,7 +14,7 @@ from waiting import patience_s
 from world import World, actions
 
 from reconciler import pipeline
-from reconciler.cli.verbs.project.schema import schema
+from reconciler.cli.main import run
 from reconciler.cli.verbs.service.sandbox_rows import rows_of
 from reconciler.core.planning.select import Selection
 from reconciler.errors import ManifestError, SettingsError, UnsafePlan
@@ -320,7 +320,7 @@ def test_kinds_are_known_until_other_settings_bring_others(tmp_path: Path) -> No
 
 def test_the_schema_of_a_project_has_its_kinds(capsys: pytest.CaptureFixture[str]) -> None:
     """Editors underline what a schema does not know: a project with own kinds asks for its own schema."""
-    assert schema(name="manifest", config=str(EXAMPLE.parent / "reconciler.yaml"), as_json=False) == 0
+    assert run(["schema", "manifest", "--config", str(EXAMPLE.parent / "reconciler.yaml")]) == 0
 
     sections = json.loads(capsys.readouterr().out)["properties"]
     assert sections["templates"]["title"] == "Templates"

@@ -16,9 +16,9 @@ from manifest.test_all_at_once import _problems as problems_with
 
 import reconciler
 from reconciler import errors
-from reconciler.cli.console import failures
+from reconciler.cli.commands.explain import explain_codes, is_code
+from reconciler.cli.console import error_text
 from reconciler.cli.main import run
-from reconciler.cli.verbs.reviewing.explain_code import explain_codes, is_code
 from reconciler.core.declared.resolve import resolve
 from reconciler.errors import UnknownAddress
 from reconciler.model.codes import (
@@ -31,8 +31,8 @@ from reconciler.model.codes import (
     Code,
 )
 from reconciler.model.plans import SkipReason
+from reconciler.report.codes import code_page
 from reconciler.report.lines import plain
-from reconciler.report.project.codes import code_page
 
 
 def errors_by_name() -> dict[str, type[errors.ReconcilerError]]:
@@ -88,7 +88,7 @@ def test_every_class_of_error_has_a_row_of_its_own() -> None:
     own = [kind for kind in every if kind.__module__ == errors.__name__]
     codes = [kind.error_code for kind in own]
     assert len(set(codes)) == len(codes)
-    assert {*codes, failures.usage_code} == {one.code for one in ERROR_CODES}
+    assert {*codes, error_text.usage_code} == {one.code for one in ERROR_CODES}
     assert {kind.error_code for kind in every} == set(codes)
 
 
@@ -162,10 +162,10 @@ def test_mistakes_are_shown_with_their_codes() -> None:
     )
     several = errors.ManifestError("the manifests cannot be used: 1 mistake.", problems=(problem,))
 
-    assert "is not a field of a contact. [E201]\n" in plain(failures.error_lines(several))
-    told = json.loads(failures.error_json(several))
+    assert "is not a field of a contact. [E201]\n" in plain(error_text.error_lines(several))
+    told = json.loads(error_text.error_json(several))
     assert (told["code"], told["problems"][0]["code"]) == ("E002", "E201")
-    assert json.loads(failures.usage_json("no.", "see --help"))["code"] == "E064"
+    assert json.loads(error_text.usage_json("no.", "see --help"))["code"] == "E064"
 
 
 def test_the_command_explains_codes_and_addresses_apart(capsys: pytest.CaptureFixture[str]) -> None:
@@ -182,6 +182,6 @@ def test_the_sentence_of_every_error_ends_in_its_code(name: str) -> None:
     """In a log there is no JSON, and `reconciler explain` needs the code; the words before it stay first."""
     error = getattr(errors, name)("it failed.", next="do this")
 
-    shown = plain(failures.error_lines(error)).splitlines()
+    shown = plain(error_text.error_lines(error)).splitlines()
 
     assert shown == [f"it failed. [{error.error_code}]", "  next: do this"]

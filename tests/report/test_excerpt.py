@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from reconciler.report.excerpt import ShownLine, excerpt_lines, roster_excerpt, yaml_excerpt
 from reconciler.report.lines import plain, width
-from reconciler.report.project.excerpt import ShownLine, excerpt_lines, roster_excerpt, yaml_excerpt
 
 KNOWN = frozenset({"contacts", "firstName", "pushToken", "timezone"})
 LINES = st.one_of(

@@ -2,8 +2,8 @@
 
 import pytest
 
+from reconciler.cli.commands.export import Summary, export_lines
 from reconciler.model.snapshots import Scope
-from reconciler.report.project.export import Summary, export_lines
 
 CONTACTS = Scope("contact", "default")
 

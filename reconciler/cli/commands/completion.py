@@ -1,16 +1,18 @@
 """`reconciler completion`: the few lines of a shell that ask this program what fits at the cursor."""
 
 import click
+from click.shell_completion import get_completion_class
 
-from reconciler.cli.dispatch import runs
+from reconciler.cli.console import output
+from reconciler.cli.dispatch import prints_result
 
 SHELLS = ("bash", "zsh", "fish")
 
 
 @click.command()
 @click.argument("shell", type=click.Choice(SHELLS))
-@runs("completion:completion")
-def command() -> None:
+@prints_result
+def completion_command(*, shell: str) -> int:
     """Print the script that completes `reconciler` in bash (4.4 or newer), zsh or fish.
 
     Completes commands, options and their choices, files, environments and workspaces of the settings,
@@ -32,3 +34,16 @@ def command() -> None:
     Example:
         reconciler completion bash
     """
+    kind = get_completion_class(shell)
+    assert kind is not None  # noqa: S101 - the choices of the argument are those of click
+    # Not source(): it would start the bash of this machine, which need not be the one that reads this.
+    found = kind(click.Command(_PROGRAM), {}, _PROGRAM, _VARIABLE)
+    output.document(found.source_template % found.source_vars())
+    return 0
+
+
+# --- `reconciler completion` at work: click's script for a shell, which asks this program ---------
+
+
+# How click tells a completion from a command: `_RECONCILER_COMPLETE=bash_complete reconciler`.
+_PROGRAM, _VARIABLE = "reconciler", "_RECONCILER_COMPLETE"

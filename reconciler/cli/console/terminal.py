@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
 from reconciler import signals
-from reconciler.cli.console import streams
+from reconciler.cli.console import output
 from reconciler.report.escaping import escape_control
 from reconciler.report.lines import Line
 
@@ -35,7 +35,7 @@ def console(stream: TextIO) -> Console:
     return Console(
         file=stream,
         force_terminal=True,
-        color_system="standard" if streams.wants_colour(stream, os.environ) else None,
+        color_system="standard" if output.wants_colour(stream, os.environ) else None,
         markup=False,
         emoji=False,
         highlight=False,
@@ -51,7 +51,7 @@ def coloured(stream: TextIO, rendered: Sequence[Line]) -> str:
     return captured.get()
 
 
-class TerminalBars(streams.Bars):
+class TerminalBars(output.Bars):
     """Progress on stderr, one bar for each thing that advances."""
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class TerminalBars(streams.Bars):
         return bars
 
 
-class TerminalLines(streams.LiveLines):
+class TerminalLines(output.LiveLines):
     """Lines on stderr that are shown in place of those before."""
 
     shown = True
@@ -100,7 +100,7 @@ class TerminalLines(streams.LiveLines):
             self._gone = signals.add_cleanup(_give_cursor_back)
             self._display = RichLive(console=console(sys.stderr), auto_refresh=False, transient=True)
             self._display.start()
-        rows = (_text(spans, streams.hidden) for spans in rendered)
+        rows = (_text(spans, output.hidden) for spans in rendered)
         self._display.update(Text("\n").join(rows), refresh=True)
 
     def clear(self) -> None:

@@ -9,7 +9,7 @@ from reconciler.model.address import Address
 from reconciler.model.codes import CODES
 from reconciler.model.documents import Scalar
 from reconciler.model.messaging.messages import Callback, CallbackAuth
-from reconciler.report.project.codes import code_value
+from reconciler.report.codes import code_value
 from reconciler.report.service.messages import callback_values
 
 

@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from reconciler import signals
-from reconciler.cli.files.examples import example
+from reconciler.cli.project_files import example
 from reconciler.errors import ReconcilerError, Unavailable
 from reconciler.model.kinds import CONTACT
 

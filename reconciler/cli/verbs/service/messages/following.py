@@ -8,7 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Literal
 
-from reconciler.cli.console import output, streams
+from reconciler.cli.console import output
 from reconciler.core.text import fold_case
 from reconciler.engine.stop import StopFlag
 from reconciler.errors import ServiceError
@@ -71,7 +71,7 @@ def _ended(progress: Progress) -> End | None:
     return "undelivered" if 0 < waiting <= lost else None
 
 
-def _show(screen: streams.LiveLines, before: Progress, now: Progress) -> None:
+def _show(screen: output.LiveLines, before: Progress, now: Progress) -> None:
     if screen.shown:
         screen.update(progress_lines(now.statuses, now.counts, now.responses))
     else:

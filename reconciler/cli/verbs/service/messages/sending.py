@@ -16,7 +16,7 @@ import click
 from msgspec import Struct, structs
 
 from reconciler.cli.console import output
-from reconciler.cli.console.failures import error_lines
+from reconciler.cli.console.error_text import error_lines
 from reconciler.cli.session import Signals, outside
 from reconciler.cli.verbs.calling import once, reading, workspace_id, writing
 from reconciler.cli.verbs.service.messages.following import Followed, follow

@@ -1,0 +1,247 @@
+"""`reconciler adopt`: begins to own what is declared and live, and changes nothing of it."""
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reconciler.cli import options
+from reconciler.cli.console import output
+from reconciler.cli.dispatch import Completes, prints_result
+from reconciler.errors import UnknownAddress
+from reconciler.model.address import parse_address
+from reconciler.model.plans import Consent, Options
+from reconciler.model.settings import Settings
+from reconciler.model.snapshots import Desired
+
+if TYPE_CHECKING:
+    from reconciler.cli.console.logs import Events
+    from reconciler.cli.run_screen import Job, Screen
+    from reconciler.manifest.cache import Declaration
+
+
+@click.command()
+@click.argument("addresses", metavar="[ADDRESS]...", nargs=-1, shell_complete=Completes("addresses"))
+@click.option("--all", "everything", is_flag=True, help="Everything that is declared, live and not ours.")
+@options.settings_options
+@options.cache_option
+@options.yes_option
+@options.lock_option
+@options.events_option
+@options.full_option
+@options.format_option
+@prints_result
+def adopt_command(*, events: str | None, as_json: bool, **given: Any) -> int:
+    """Begin to own entities that are declared and live, and change nothing at the service.
+
+    They are recognized as in every plan, and recorded as they are. What differs from the manifest is
+    not written: the next plan shows it as an update. Creates, updates and deletes are left for apply.
+    An address is adopted with what is declared below it, such as the devices of a contact.
+
+    Reads settings, manifests, the store and the service; writes the store, what it keeps of
+    large manifests and of lists below .reconciler/cache, and nothing at the service.
+
+    Exit codes: 0 done, 1 failed, 3 input invalid, or an address is not declared, 4 lock held,
+    5 ambiguous entity, 7 refused by you, 64 usage, 130 interrupted.
+
+    \b
+    Examples:
+        reconciler adopt --all
+        reconciler adopt --yes contact/ops/jane-doe
+    """
+    from reconciler.cli.console.logs import events_of
+
+    told = events_of(events, as_json=as_json)
+    with told.of_command():
+        return _adopted(told, as_json=as_json, **given)
+
+
+# --- `reconciler forget`: stops owning entities, and leaves what is live as it is -----------------
+
+
+@click.command()
+@click.argument(
+    "addresses", metavar="ADDRESS...", nargs=-1, required=True, shell_complete=Completes("addresses")
+)
+@options.settings_options
+@options.cache_option
+@options.yes_option
+@options.lock_option
+@options.events_option
+@options.full_option
+@options.format_option
+@prints_result
+def forget_command(*, events: str | None, as_json: bool, **given: Any) -> int:
+    """Stop owning these entities, and leave them at the service as they are.
+
+    The entry has to be taken out of the manifests first: what is declared would be adopted again. An
+    address is forgotten with what belongs to it, such as the devices of a contact. Nothing is written
+    to the service but to take off the ownership mark, if you use one. To say the same in git, name the
+    entry under `removed:` of a manifest.
+
+    Reads settings, manifests, the store and the service; writes the store, the mark at the service,
+    and what it keeps of large manifests and of lists below .reconciler/cache.
+
+    Exit codes: 0 done, 1 failed, 3 input invalid, or an address is declared or not known, 4 lock held,
+    5 conflict or ambiguous entity, 6 applied in part, 7 refused by a guard or by you, 8 in doubt,
+    64 usage, 130 interrupted.
+
+    \b
+    Examples:
+        reconciler forget contact/ops/jane-doe
+        reconciler forget --yes contact/ops/jane-doe device/ops/john-roe/pixel
+    """
+    from reconciler.cli.console.logs import events_of
+
+    told = events_of(events, as_json=as_json)
+    with told.of_command():
+        return _forgotten(told, as_json=as_json, **given)
+
+
+# --- `reconciler adopt` and `forget` at work: what is ours changes, and what is live stays as it is
+#
+# A plan and an apply like any other, with options that let nothing else into the plan.
+
+
+def _forgotten(
+    events: "Events", *, addresses: Sequence[str], yes: bool, full: bool, as_json: bool, **given: Any
+) -> int:
+    from reconciler import pipeline
+    from reconciler.cli.run_screen import Forgetting
+    from reconciler.cli.session import patient, settings_of
+
+    _check_asking(events, yes=yes, as_json=as_json)
+    settings = patient(
+        settings_of(given["config"], given["environment"], service=True), given["lock_timeout"]
+    )
+    found = pipeline.load_declaration(settings, os.environ)
+    desired = found.desired
+    named = _named(addresses, settings, desired)
+    options = Options(only=named, forget=named)
+    # Whoever names an address has agreed to the one write that it may take.
+    consent = Consent(updates=len(named))
+    job = _job(settings, found, options, consent, _again("forget", named, given))
+    return _done("forget", job, events, Forgetting, ask=not yes, full=full, as_json=as_json)
+
+
+def _adopted(
+    events: "Events",
+    *,
+    addresses: Sequence[str],
+    everything: bool,
+    yes: bool,
+    full: bool,
+    as_json: bool,
+    **given: Any,
+) -> int:
+    from reconciler import pipeline
+    from reconciler.cli.run_screen import Adopting
+    from reconciler.cli.session import patient, settings_of
+
+    if everything == bool(addresses):
+        raise click.UsageError("give addresses, or --all for everything that is declared.")
+    _check_asking(events, yes=yes, as_json=as_json)
+    settings = patient(
+        settings_of(given["config"], given["environment"], service=True), given["lock_timeout"]
+    )
+    found = pipeline.load_declaration(settings, os.environ)
+    desired = found.desired
+    options = Options(only=_declared(addresses, desired), adopt=True)
+    words = ("--all",) if everything else tuple(addresses)
+    job = _job(settings, found, options, Consent(), _again("adopt", words, given))
+    return _done("adopt", job, events, Adopting, ask=not yes, full=full, as_json=as_json)
+
+
+def _done(
+    verb: str, job: "Job", events: "Events", screen: "type[Screen]", *, ask: bool, full: bool, as_json: bool
+) -> int:
+    """Carry out what is to be owned or not, report it, and return the exit code."""
+    from reconciler.cli.review_files import UNASKED, Reviews
+    from reconciler.cli.run_screen import Undo, carry_out, report
+
+    reviews = Reviews(verb, UNASKED)
+    with reviews.of_refused():
+        run = carry_out(
+            job,
+            Undo(None, ()),
+            events,
+            ask=ask,
+            full=full,
+            as_json=as_json,
+            screen=screen,
+            hears=reviews.hear,
+        )
+    return report(run, events=events, full=full, as_json=as_json, reviews=reviews)
+
+
+def _check_asking(events: "Events", *, yes: bool, as_json: bool) -> None:
+    if not yes and (as_json or events.on_stdout or not output.can_ask()):
+        raise click.UsageError("nobody can be asked here: give --yes.")
+
+
+def _declared(texts: Sequence[str], desired: Desired) -> tuple[str, ...]:
+    """Return the addresses and those declared below them. Raises UnknownAddress for what is not declared."""
+    from reconciler.core.suggest import did_you_mean
+
+    for text in texts:
+        if text not in desired.entities:
+            known = map(str, desired.entities)
+            raise UnknownAddress(
+                f"{text!r} is not declared, and only what is declared can be adopted.",
+                next=did_you_mean(
+                    "entity", text, known, "declare it first; reconciler plan --full shows addresses"
+                ),
+            )
+    below = (str(one) for one in desired.entities if one.above is not None and one.above in texts)
+    return tuple(dict.fromkeys((*texts, *below)))
+
+
+def _again(verb: str, words: Sequence[str], given: Mapping[str, Any]) -> str:
+    """Return the command line that asks once more."""
+    chosen = [f"--{name}={given[name]}" for name in ("config", "environment") if given[name]]
+    return shlex.join(["reconciler", verb, *words, *chosen])
+
+
+def _job(settings: Settings, found: "Declaration", options: Options, consent: Consent, again: str) -> "Job":
+    from reconciler.cli.run_screen import Job
+    from reconciler.cli.session import context_of
+
+    return Job(
+        settings=settings,
+        desired=found.desired,
+        context=context_of(settings, found.inputs),
+        options=options,
+        consent=consent,
+        saved=None,
+        again=again,
+        undo=None,
+        recipients=(),
+        fail_fast=False,
+    )
+
+
+def _named(texts: Sequence[str], settings: Settings, desired: Desired) -> tuple[str, ...]:
+    """Return the addresses once each. Raises UnknownAddress for what is none, unknown or declared."""
+    from reconciler.core.suggest import did_you_mean
+
+    for text in texts:
+        address = parse_address(text)
+        if address is None or address != address.base:
+            raise UnknownAddress(
+                f"{text!r} is not an address.", next="write one as plans show it: contact/ops/jane-doe"
+            )
+        if address.workspace not in {*settings.workspaces, "default"}:
+            raise UnknownAddress(
+                f"{text}: the workspace {address.workspace} is not in the settings.",
+                next=did_you_mean(
+                    "workspace", address.workspace, settings.workspaces, "see reconciler config"
+                ),
+            )
+        if address in desired.entities:
+            raise UnknownAddress(
+                f"{text} is still declared, {desired.entities[address].place}: it would be adopted again.",
+                next="take its entry out of the manifest first",
+            )
+    return tuple(dict.fromkeys(texts))

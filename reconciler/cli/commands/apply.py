@@ -1,0 +1,225 @@
+"""`reconciler apply`: carries out a plan, and reports how each change ended."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reconciler.cli import options
+from reconciler.cli.console import output
+from reconciler.cli.dispatch import Completes, prints_result
+from reconciler.errors import CommitUnreadable, NotCommitted
+from reconciler.model.plans import Plan
+from reconciler.model.runs import Context
+from reconciler.model.snapshots import Desired
+
+if TYPE_CHECKING:
+    from reconciler.cli.run_screen import Job
+    from reconciler.environment.checkout import Checkout
+
+_STILL_IN_GIT = "git still holds what was undone: revert the commit too, or the next apply repeats it."
+
+
+@click.command()
+@click.argument("file", required=False, shell_complete=Completes("files"))
+@options.settings_options
+@options.cache_option
+@options.selection_options
+@options.consent_options
+@options.yes_option
+@options.fail_fast_option
+@click.option(
+    "--undo",
+    "undo_file",
+    metavar="FILE",
+    help="Write the plan that undoes this run to FILE, which only you can read.",
+)
+@click.option(
+    "--allow-dirty",
+    is_flag=True,
+    help="In CI: apply even if what was read is not in the commit that is recorded.",
+)
+@options.same_service_option
+@options.refresh_option
+@options.lock_option
+@options.recipients_options
+@options.identity_option
+@options.report_options
+@options.events_option
+@options.full_option
+@options.format_option
+@prints_result
+def apply_command(
+    *,
+    file: str | None,
+    yes: bool,
+    undo_file: str | None,
+    events: str | None,
+    full: bool,
+    as_json: bool,
+    **given: Any,
+) -> int:
+    """Change the service to what the manifests say.
+
+    Without FILE it plans, shows the plan and asks; if nobody can answer, give --yes. With the FILE of
+    `reconciler plan -o FILE` it plans again, and continues only if the new plan is the same. Changes
+    that an earlier run left in doubt are settled first. The first Ctrl-C finishes the requests under way
+    and reports; the second stops at once.
+
+    With --undo FILE it writes the inverse of what was applied, also if the run ended early. Show it with
+    `reconciler show`, and apply it with `reconciler apply`, as a plan of its own.
+
+    The commit is recorded with the run, with +dirty if something was read that it does not hold. In CI
+    (the variable CI is set) such a run is refused before anything is sent, unless --allow-dirty is given.
+
+    Reads settings, manifests, FILE, the store and the service; writes the service and the store, FILE of
+    --undo and --report, and what it keeps of large manifests and of lists below .reconciler/cache.
+
+    Exit codes: 0 done, 1 failed, 3 input invalid, 4 lock held, 5 stale plan, conflict
+    or ambiguous entity,
+    6 applied in part, 7 refused by a guard or by you, 8 in doubt, 64 usage, 130 interrupted.
+
+    \b
+    Examples:
+        reconciler apply
+        reconciler apply plan.json
+        reconciler apply --yes --allow-deletes 41
+        reconciler apply plan.json --undo undo.json
+    """
+    from reconciler.cli.console.logs import events_of
+    from reconciler.cli.review_files import Reviews
+    from reconciler.cli.run_screen import Undo, carry_out, report
+
+    of_plan = ("only", "excluded", "reactivate", "same_service")
+    if file is not None and any(given[name] for name in of_plan):
+        raise click.UsageError(
+            "--only, --except, --reactivate and --same-service belong to the plan; FILE holds them already."
+        )
+    if file is not None and (given["create_again"] or given["confirm_same"]):
+        raise click.UsageError(
+            "--create-again and --confirm-same belong to the plan; FILE holds them already."
+        )
+    told, ask = events_of(events, as_json=as_json), file is None and not yes
+    if ask and (as_json or told.on_stdout or not output.can_ask()):
+        raise click.UsageError(
+            "nobody can be asked here: give --yes, or the FILE of a reviewed plan (reconciler plan -o FILE)."
+        )
+    reviews = Reviews("apply", given, file, undo_file, told.file)
+    with told.of_command():
+        job = _job(file, undo_file, given)
+        undo = Undo(job.undo, job.recipients)
+        try:
+            with reviews.of_refused(job.saved):
+                run = carry_out(job, undo, told, ask=ask, full=full, as_json=as_json, hears=reviews.hear)
+            code = report(run, events=told, full=full, as_json=as_json, reviews=reviews)
+            if job.options.undo_of and run.count("applied"):
+                output.note(_STILL_IN_GIT)
+        finally:
+            written = undo.write()  # also where the report cannot be printed
+    return code if written else code or 1
+
+
+# --- `reconciler apply` at work: carries out a plan, or the undo of a run, and reports how each change ended
+
+
+def _job(file: str | None, undo_file: str | None, given: Mapping[str, Any]) -> "Job":
+    """Return what is to be done, from the options of the command line. Nothing is asked of the service."""
+    from reconciler import pipeline
+    from reconciler.cli.planning import consent_of, next_step, options_of, recipients_of
+    from reconciler.cli.run_screen import Job
+    from reconciler.cli.session import checkout_of, context_of, patient, refreshed, settings_of
+    from reconciler.files.atomic_files import require_writable_place
+    from reconciler.files.plan_file import read_plan
+    from reconciler.manifest.cache import Declaration
+
+    recipients = recipients_of(given, "--undo FILE" if undo_file is None else "")
+    # Before the plan is read: an address of a kind that the profile brings would be none.
+    settings = patient(
+        settings_of(given["config"], given["environment"], service=True), given["lock_timeout"]
+    )
+    settings = refreshed(settings, given["refresh"])
+    saved = read_plan(Path(file), identity=given["identity"], environ=os.environ) if file else None
+    if undo_file is not None:
+        _require_undo(saved, Path(file) if file else None, recipients)
+        require_writable_place(Path(undo_file))
+    # No manifest says what an undo should be: none is read for it, so none can stand in its way.
+    undoing = saved is not None and bool(saved.options.undo_of)
+    declared = (
+        Declaration(Desired({}, frozenset())) if undoing else pipeline.load_declaration(settings, os.environ)
+    )
+    checkout = checkout_of(settings, declared.inputs)
+    context = context_of(settings, checkout=checkout)
+    if not undoing:
+        if not given["allow_dirty"]:
+            _check_commit(checkout, os.environ)
+        _note_unchecked(checkout, context, os.environ)
+    return Job(
+        settings=settings,
+        desired=declared.desired,
+        context=context,
+        options=saved.options if saved else options_of(given),
+        consent=consent_of(given),
+        saved=saved,
+        again=next_step(file, given),
+        undo=Path(undo_file) if undo_file is not None else None,
+        recipients=recipients,
+        fail_fast=given["fail_fast"],
+    )
+
+
+def _check_commit(checkout: "Checkout", environ: Mapping[str, str]) -> None:
+    """Raise NotCommitted where a build system would apply what is not known to be in the recorded commit."""
+    from reconciler.environment.run_context import is_in_ci
+    from reconciler.report.phrases import difference_words
+
+    if is_in_ci(environ) and checkout.dirty:
+        raise NotCommitted(
+            "this is CI (the variable CI is set), and what would be applied is not in commit "
+            f"{checkout.commit}: {difference_words(checkout.differences)}. Nothing was sent.",
+            next="commit it, or remove what an earlier job left; name what a step of this job makes under "
+            "commit.generated of the settings; to apply it anyway: --allow-dirty",
+        )
+    if is_in_ci(environ) and checkout.unborn:
+        raise NotCommitted(
+            "this is CI (the variable CI is set), and what would be applied is in no commit: the repository "
+            "has none yet where HEAD leads to. Nothing was sent.",
+            next="commit it, or check out the commit that is to be applied; to apply it anyway: "
+            "--allow-dirty",
+        )
+    if is_in_ci(environ) and checkout.unreadable:
+        raise CommitUnreadable(
+            "this is CI (the variable CI is set), and nobody knows whether what would be applied is in a "
+            f"commit: the repository cannot be read: {checkout.reason}. Nothing was sent.",
+            next="check out anew in the usual form of git (git clone --ref-format=files); to apply what is "
+            "there without a comparison: --allow-dirty",
+        )
+
+
+def _note_unchecked(checkout: "Checkout", context: Context, environ: Mapping[str, str]) -> None:
+    """Say in CI that nothing was compared with the commit that is recorded."""
+    from reconciler.environment.run_context import UNCHECKED, is_in_ci
+
+    if is_in_ci(environ) and context.commit.endswith(UNCHECKED):
+        commit = context.commit.removesuffix(UNCHECKED)
+        output.note(
+            f"no commit can be read here ({checkout.reason}), so nothing was compared with commit {commit}.\n"
+            "  next: look whether the checkout is whole; for one of another user: git config --global --add "
+            "safe.directory FOLDER"
+        )
+
+
+def _require_undo(saved: Plan | None, file: Path | None, recipients: tuple[str, ...]) -> None:
+    """Raise UsageError where an undo cannot be had, or would be readable by more people than the plan was."""
+    from reconciler.files.atomic_files import read_file
+    from reconciler.files.encryption import is_encrypted
+
+    if saved is not None and saved.options.undo_of:
+        raise click.UsageError(
+            "an undo cannot be undone; `reconciler apply` without FILE applies the manifests."
+        )
+    if file is not None and not recipients and is_encrypted(read_file(file)):
+        raise click.UsageError(
+            "the plan is encrypted, but its undo would not be: give --encrypt-to, or set plan.recipients."
+        )

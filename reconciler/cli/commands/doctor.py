@@ -1,0 +1,175 @@
+"""`reconciler doctor`: is everything there, reachable and allowed? Writes nothing."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+from msgspec import structs
+
+from reconciler.cli import options
+from reconciler.cli.console import output
+from reconciler.cli.dispatch import prints_result
+from reconciler.model.notices import CheckResult, CheckState
+from reconciler.report.escaping import escape_control
+from reconciler.report.lines import BLANK, Line, Style, count, line, pad, width
+
+if TYPE_CHECKING:
+    from reconciler.cli.doctor.check_context import Surroundings
+
+# --- What `reconciler doctor` found, as a table and as JSON. Nothing is looked at here ------------
+
+
+_STATES: Mapping[CheckState, tuple[str, Style]] = {
+    "ok": ("ok", "create"),
+    "warn": ("warn", "update"),
+    "fail": ("FAIL", "delete"),
+    "unchecked": ("-", "dim"),
+}
+_state_columns = 4
+
+
+def doctor_lines(findings: Sequence[CheckResult]) -> tuple[Line, ...]:
+    """Return a line for each finding, what to do below it, and the counts at the end."""
+    return (*_rows(findings), BLANK, _summary(findings))
+
+
+def failed_lines(findings: Sequence[CheckResult]) -> tuple[Line, ...]:
+    """Return the lines of what failed: for a log that does not hold the table."""
+    return tuple(_rows([one for one in findings if one.state == "fail"]))
+
+
+def _rows(findings: Sequence[CheckResult]) -> list[Line]:
+    wide = max((width(escape_control(one.name)) for one in findings), default=0)
+    lines: list[Line] = []
+    for one in findings:
+        word, style = _STATES[one.state]
+        lines.append(line((pad(word, _state_columns), style), "  ", pad(one.name, wide), "  ", one.what))
+        if one.next:
+            lines.append(line(" " * (_state_columns + wide + 4), ("next: ", "bold"), one.next))
+    return lines
+
+
+def doctor_json(findings: Sequence[CheckResult]) -> str:
+    """Return the findings for programs; exit code 1 where one of them failed."""
+    from reconciler.report.json import report_json
+
+    return report_json({"checks": tuple(map(structs.asdict, findings))}, exit_code(findings))
+
+
+def exit_code(findings: Sequence[CheckResult]) -> int:
+    """Return 1 where anything failed, else 0: a warning is no failure."""
+    return 1 if any(one.state == "fail" for one in findings) else 0
+
+
+def _summary(findings: Sequence[CheckResult]) -> Line:
+    failed, warned, open_ = (
+        sum(1 for one in findings if one.state == state) for state in ("fail", "warn", "unchecked")
+    )
+    parts = (
+        f"{failed} failed" if failed else "nothing failed",
+        count(warned, "warning") if warned else "",
+        f"{open_} not checked" if open_ else "",
+    )
+    return line(", ".join(filter(None, parts)) + ".")
+
+
+@click.command()
+@options.settings_options
+@click.option("--offline", is_flag=True, help="Skip the service.")
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=0.1, max=600),
+    default=10,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long one check may take. A slow check fails, and does not delay the others.",
+)
+@options.format_option
+@prints_result
+def doctor_command(*, offline: bool, timeout_s: float, as_json: bool, **given: Any) -> int:
+    """Check everything that a run needs, each part on its own, and say how to fix what is wrong.
+
+    Checks settings, secrets (never shown), manifests, the store with its lock, unfinished runs, history
+    and the duplicates that the last run saw, the service with credentials, workspaces, the
+    order of its lists and clock, limits, file permissions, proxy and certificates with their origin,
+    versions and extras. It works even if most of them are broken.
+
+    Reads all of these, the service with two GETs; writes nothing.
+
+    Exit codes: 0 nothing failed (there may be warnings), 1 something failed, 64 usage.
+
+    \b
+    Examples:
+        reconciler doctor
+        reconciler doctor --offline --format json
+    """
+    if timeout_s != timeout_s:  # noqa: PLR0124 - not a number, which no range keeps out
+        raise click.UsageError("--timeout takes seconds.")
+    found = _found(given["config"], given["environment"], timeout_s, offline=offline)
+    if as_json:
+        output.json(doctor_json(found))
+    else:
+        output.lines(doctor_lines(found))
+    output.explain_failure(failed_lines(found))
+    return exit_code(found)
+
+
+# --- `reconciler doctor` at work: every look, in the order of the table. Writes nothing -----------
+
+
+Look = Callable[["Surroundings"], tuple[CheckResult, ...]]
+Step = Callable[["Surroundings"], tuple["Surroundings", tuple[CheckResult, ...]]]
+
+
+def _found(
+    config: str | None, environment: str | None, timeout_s: float, *, offline: bool
+) -> tuple[CheckResult, ...]:
+    """Return all findings in the order of the table: first what others need, then the rest side by side."""
+    from reconciler.cli.doctor import machine_checks, store_service_checks
+    from reconciler.cli.doctor.check_context import surroundings_of
+
+    around = surroundings_of(os.environ, config, environment, timeout_s)
+    findings: tuple[CheckResult, ...] = ()
+    for name, step in (("settings", machine_checks.settings), ("secrets", machine_checks.secrets)):
+        around, found = _step(name, step, around)
+        findings += found
+    looks: dict[str, Look] = {
+        "manifests": machine_checks.manifests,
+        "store": store_service_checks.store,
+        **({} if offline else {"service": store_service_checks.service}),
+        "limits": machine_checks.limits,
+        "files": machine_checks.files,
+        "proxies": machine_checks.way,
+        "program": machine_checks.program,
+        "extras": machine_checks.parts,
+    }
+    return findings + _side_by_side(looks, around)
+
+
+def _step(name: str, step: Step, around: "Surroundings") -> "tuple[Surroundings, tuple[CheckResult, ...]]":
+    """Return what a step found, and the surroundings after it: the same where it was late or broke."""
+    from reconciler.cli.doctor.check_context import broken, run_within
+
+    def tried() -> "tuple[Surroundings, tuple[CheckResult, ...]]":
+        try:
+            return step(around)
+        except Exception as error:  # noqa: BLE001 - see `guarded`
+            return around, broken(name, error)
+
+    done = run_within({name: tried}, around.timeout_s)
+    return done.get(name, (around, (_late(name, around.timeout_s),)))
+
+
+def _side_by_side(looks: Mapping[str, Look], around: "Surroundings") -> tuple[CheckResult, ...]:
+    from reconciler.cli.doctor.check_context import guarded, run_within
+
+    work = {name: partial(guarded, name, partial(look, around)) for name, look in looks.items()}
+    done = run_within(work, around.timeout_s)
+    return tuple(one for name in looks for one in done.get(name, (_late(name, around.timeout_s),)))
+
+
+def _late(name: str, timeout_s: float) -> CheckResult:
+    return CheckResult(name, "fail", f"no answer within {timeout_s:g} s", "give it more time with --timeout")

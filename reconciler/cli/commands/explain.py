@@ -1,0 +1,138 @@
+"""`reconciler explain`: what is known of an address, and why a plan touches it or not."""
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import click
+
+from reconciler.cli import options
+from reconciler.cli.console import output
+from reconciler.cli.dispatch import Completes, prints_result
+from reconciler.errors import UnknownAddress
+from reconciler.model.codes import CODES, Code, find_codes_near
+from reconciler.report.lines import BLANK
+
+
+@click.command()
+@click.argument(
+    "arguments", metavar="ADDRESS|CODE...", nargs=-1, required=True, shell_complete=Completes("topics")
+)
+@click.option("--offline", is_flag=True, help="Ask the manifests and the store alone; call nobody.")
+@options.settings_options
+@options.selection_options
+@options.format_option
+@prints_result
+def explain_command(*, arguments: Sequence[str], as_json: bool, **given: Any) -> int:
+    """Explain addresses: every field, where it comes from, and why a plan changes it or leaves it alone.
+
+    For each field: what the manifest declares, with the file and line, the default, the cell of a roster
+    or the variable that it comes from; what is live; what the last apply sent; what an apply would write,
+    and why. Then whose the entity is, its id, what holds it back, and the run that recorded it last. Also
+    for what is recorded and no longer declared. A plan of these addresses alone is made for it, as with
+    `reconciler plan --only`. With --only or --except it also says whether such a plan leaves an address
+    out. Secrets are hidden as in a plan.
+
+    A code, as it stands behind a mistake or a refusal, is explained with an example; nothing is read for it.
+
+    Reads settings, manifests, the store and the service; writes nothing, but what it keeps of lists
+    below .reconciler/cache. With --offline it asks no service, and cannot say what is live.
+
+    Exit codes: 0 explained; 1 failed; 3 input invalid, or an address is not known; 64 usage;
+    130 interrupted.
+
+    \b
+    Examples:
+        reconciler explain contact/ops/jane-doe
+        reconciler explain device/ops/jane-doe/pixel --offline
+        reconciler explain contact/ops/jane-doe resource/ops/sites --format json
+        reconciler explain E201
+    """
+    topics = {topic.plural: topic for topic in map(_topic, arguments)}
+    if len(topics) > 1:
+        raise click.UsageError(f"give {' or '.join(topics)}, not both at once.")
+    (topic,) = topics.values()
+    return topic.explain(arguments, as_json=as_json, given=given)
+
+
+# --- `reconciler explain CODE` at work: what a code means. Reads no file and asks nobody ----------
+
+
+_CODE = re.compile(r"\[?([A-Za-z][0-9]{1,3})\]?")  # as it is printed, brackets too
+
+
+def is_code(text: str) -> bool:
+    """Whether this looks like a code: no address does, for they have a slash."""
+    return _CODE.fullmatch(text.strip()) is not None
+
+
+def explain_codes(texts: Sequence[str], *, as_json: bool, given: Mapping[str, Any]) -> int:  # noqa: ARG001 - of no other option
+    """Show what codes mean, with examples. Raises UnknownAddress for one that there is not."""
+    from reconciler.report.codes import code_lines, code_value
+    from reconciler.report.json import report_json
+
+    found = [_found(text) for text in texts]
+    if as_json:
+        output.json(report_json({"codes": [code_value(one) for one in found]}))
+        return 0
+    for number, one in enumerate(found):
+        output.lines((*((BLANK,) if number else ()), *code_lines(one)))
+    return 0
+
+
+def _found(text: str) -> Code:
+    read = _CODE.fullmatch(text.strip())
+    code = read[1].upper() if read else text
+    if code not in CODES:
+        others = ", ".join(find_codes_near(code)) or "those of docs/errors.md"
+        raise UnknownAddress(f"{text!r} is not a code.", next=f"the codes near it: {others}")
+    return CODES[code]
+
+
+# --- `reconciler explain` at work: one table says what an argument may name, and what explains it -
+
+
+class Topic(NamedTuple):
+    """What arguments may name: what they are called, which arguments these are, and what explains them.
+
+    `explain` gets the arguments, `as_json`, and the other options by name; it returns the exit code.
+    """
+
+    plural: str
+    fits: Callable[[str], bool]
+    explain: Callable[..., int]
+
+
+def _topic(argument: str) -> Topic:
+    """Return the first topic that an argument fits; the last one fits everything."""
+    return next(topic for topic in TOPICS if topic.fits(argument))
+
+
+def _addresses(texts: Sequence[str], *, as_json: bool, given: Mapping[str, Any]) -> int:
+    """Explain addresses; what is no address is told by who knows the addresses that there are."""
+    from reconciler import pipeline
+    from reconciler.cli.session import finish, outside, settings_of
+    from reconciler.cli.verbs.calling import show
+    from reconciler.core.planning.select import Selection
+    from reconciler.report.explain import explain_lines, explain_values
+
+    offline: bool = given["offline"]
+    selection = Selection(given["only"], given["excluded"])
+    settings = settings_of(given["config"], given["environment"], service=not offline)
+    declared = pipeline.resolve_manifests(settings, os.environ)
+    with output.progress() as bars:
+        bars.advance("reading the store" if offline else "reading the service", 0, None)
+        found = finish(
+            lambda _signals: pipeline.explain(
+                settings, declared, outside(settings), addresses=texts, selection=selection, offline=offline
+            )
+        )
+    return show(explain_values(found), explain_lines(found), as_json=as_json)
+
+
+# In order: an argument is of the first topic that it fits. An address has a slash, and nothing else has one.
+TOPICS: tuple[Topic, ...] = (
+    Topic("codes", is_code, explain_codes),
+    Topic("addresses", lambda _text: True, _addresses),
+)

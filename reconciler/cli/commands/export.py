@@ -1,0 +1,471 @@
+"""`reconciler export`: what is live, as manifests. Sends nothing but GET."""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from msgspec import Struct, structs
+
+from reconciler.cli import options
+from reconciler.cli.console import output
+from reconciler.cli.dispatch import prints_result
+from reconciler.errors import SettingsError
+from reconciler.model.kinds import KINDS, child_kinds
+from reconciler.model.settings import Settings
+from reconciler.model.snapshots import Desired, Scope
+from reconciler.report.lines import Line, count, fold, line
+
+if TYPE_CHECKING:
+    from reconciler.core.exporting.export import Exported, Left
+    from reconciler.core.exporting.recognizing import Advice
+    from reconciler.engine.exporting import ExportRequest, ExportResult
+
+# --- An export: as lines, and as JSON. What was written, what was left out and why, and what to set
+#
+# Addresses, ids and names of fields, and no value of the service. Not here: what is left out
+# (core/exporting/export.py).
+
+
+class Summary(Struct, frozen=True):
+    """What an export did. `added` are the new files and `grown` those that were added to, below `folder`.
+
+    `declared` entities were in manifests already. `untold` are scopes, each with the number of entities that
+    were not looked at. `allowed` are the globs of variables that manifests may read. `values_in` are the
+    files that hold the values of variables. `secrets` is what `secrets.files` of the settings has to be for
+    the encrypted one to be read, empty where it is so already; `ignored` is that file where git ignores it.
+    """
+
+    folder: str
+    entries: "Sequence[Exported]"
+    left: "Sequence[Left]"
+    declared: int
+    untold: Sequence[tuple[Scope, int]]
+    calls: int
+    added: Sequence[str] = ()
+    grown: Sequence[str] = ()
+    allowed: Sequence[str] = ()
+    advice: "Sequence[Advice]" = ()
+    per_second: float = 0.0
+    values_in: Sequence[str] = ()
+    secrets: Sequence[str] = ()
+    ignored: str = ""
+
+    def variables(self) -> "Iterator[tuple[str, Exported, str]]":
+        """Yield the name of each variable that is to be set, and the entry and field it stands in."""
+        for one in self.entries:
+            for path, name in sorted(one.variables.items()):
+                yield name, one, path
+
+    def unreadable(self) -> tuple[str, ...]:
+        """Return the variables that manifests may not read yet."""
+        return tuple(
+            name
+            for name, _, _ in self.variables()
+            if not any(fnmatchcase(name, glob) for glob in self.allowed)
+        )
+
+
+def export_lines(about: Summary, *, full: bool) -> list[Line]:
+    """Return what was written; then what was left out, by reason; then what is to be set."""
+    files = len(about.added) + len(about.grown)
+    kinds = Counter(one.address.kind for one in about.entries)
+    what = ", ".join(count(kinds[name], name, kind.plural) for name, kind in KINDS.items() if kinds[name])
+    where = f" into {about.folder} ({count(files, 'file')})" if about.entries else ""
+    lines = [line(f"exported {what or 'nothing new'}{where}, in {count(about.calls, 'call')}.")]
+    if about.declared:
+        lines.append(
+            line(f"{count(about.declared, 'entity', 'entities')} declared already: left as they are.")
+        )
+    left, untold = _left_lines(about, full=full), _untold_lines(about)
+    variables, marks = _variable_lines(about, full=full), _mark_lines(about)
+    return [*lines, *left, *untold, *variables, *marks, *_end_lines(about)]
+
+
+def _left_lines(about: Summary, *, full: bool) -> Iterator[Line]:
+    from reconciler.core.exporting.export import REASONS
+
+    for reason, (says, next_step) in REASONS.items():
+        found = [one for one in about.left if one.reason == reason]
+        if found:
+            step = _identity_step(about.advice, next_step) if reason == "identity" else next_step
+            what = f"{count(len(found), *_noun(reason))}: {says}."
+            yield from _reason_lines(found, what, step, full=full)
+
+
+def _untold_lines(about: Summary) -> Iterator[Line]:
+    for scope, number in about.untold:
+        below = " and ".join(child.plural for child in child_kinds(scope.kind))
+        whose = count(number, scope.kind, KINDS[scope.kind].plural)
+        yield line(("! ", "warn"), f"{below} of {whose} in {scope.workspace} were not looked for.")
+        yield line(f"  next: --devices looks, with a call for each{_lasts(number, about.per_second)}")
+
+
+def _identity_step(advice: "Sequence[Advice]", otherwise: str) -> str:
+    """Return the setting that recognizes more entities, where there is one."""
+    if not advice:
+        return otherwise
+    fields = ", ".join(f"{one.kind}: [{', '.join(one.fields)}]" for one in advice)
+    found = " and ".join(f"{one.number:,} of {count(one.of, *_noun('identity'))}" for one in advice)
+    return f"`identity: {{{fields}}}` in the settings recognizes {found}; then export again"
+
+
+def _lasts(calls: int, per_second: float) -> str:
+    """Return how long so many calls take at the pace of the settings; "" below a minute."""
+    minutes = calls / per_second / 60 if per_second else 0
+    return f": about {minutes:,.0f} min at {per_second:g} calls a second" if minutes >= 1 else ""
+
+
+def _end_lines(about: Summary) -> list[Line]:
+    """Return what comes after an export that wrote something."""
+    if not about.entries:
+        return []
+    return [
+        line("next: reconciler plan, and commit the files; then reconciler adopt --all"),
+        line("  whoever is removed from the files before that is not ours yet, and stays at the service"),
+    ]
+
+
+def _mark_lines(about: Summary) -> list[Line]:
+    """Say that the first plan is not empty, where it is not: a mark is a value at the service like others."""
+    unmarked = [one for one in about.entries if one.unmarked]
+    if not unmarked:
+        return []
+    kinds = Counter(one.address.kind for one in unmarked)
+    paths = ", ".join(sorted({one.unmarked for one in unmarked}))
+    what = ", ".join(count(kinds[name], name, kind.plural) for name, kind in KINDS.items() if kinds[name])
+    said = f"{what} without the mark of this stack (ownership.mark): the first plan writes {paths} to each."
+    step = "review that plan: it changes them at the service; without ownership.mark it writes nothing"
+    return [line(("! ", "warn"), said), line(f"  next: {step}")]
+
+
+def _noun(reason: str) -> tuple[str, str]:
+    from reconciler.core.exporting.export import WHOLE
+
+    return ("live entity", "live entities") if reason in WHOLE else ("field", "fields")
+
+
+def _reason_lines(found: "Sequence[Left]", says: str, next_step: str, *, full: bool) -> list[Line]:
+    listed, rest = fold(found, full=full)
+    items = [line(f"    {one.subject}{f': {one.field}' if one.field else ''}") for one in listed]
+    return [line(("! ", "warn"), says), *items, *rest, line(f"  next: {next_step}")]
+
+
+def _variable_lines(about: Summary, *, full: bool) -> list[Line]:
+    names = [name for name, _, _ in about.variables()]
+    if not names:
+        return []
+    listed, rest = fold(names, full=full)
+    # What is under meta.ignore is not compared, so only a write wants it.
+    later = all(path in one.ignored for _, one, path in about.variables())
+    when = "before what they belong to is written" if later else "before you plan"
+    lines = [line(("! ", "warn"), f"set {count(len(names), 'variable')} {when}:")]
+    lines += [*(line(f"    {name}") for name in listed), *rest]
+    for file in about.values_in:
+        lines.append(line(f"  next: their values are in {file}; keep it out of git unless it is encrypted"))
+    if about.secrets:
+        files = ", ".join(about.secrets)
+        lines.append(
+            line(f"  next: name it in the settings: secrets: {{files: [{files}]}}; commit it, and give")
+        )
+        lines.append(line("        a job one secret, its private key: RECONCILER_SECRETS_IDENTITY"))
+    if about.ignored:
+        name = about.ignored
+        lines.append(line(f"  next: git ignores {name}: add the line !{name} to the end of .gitignore"))
+    if unreadable := about.unreadable():
+        globs = ", ".join(sorted({f"{name.partition('_')[0]}_*" for name in unreadable}))
+        lines.append(line(f"  next: allow them in the settings: variables: [{globs}]"))
+    return lines
+
+
+def export_values(about: Summary) -> dict[str, object]:
+    """Return the same for the JSON form, all of it."""
+    from reconciler.core.exporting.export import REASONS
+
+    readable = set(about.unreadable())
+    return {
+        "folder": about.folder,
+        "added": list(about.added),
+        "grown": list(about.grown),
+        "entries": [{"address": one.address, "id": one.remote_id} for one in about.entries],
+        "declared": about.declared,
+        "unmarked": sum(1 for one in about.entries if one.unmarked),
+        "left": [
+            {
+                "reason": one.reason,
+                "subject": one.subject,
+                "field": one.field or None,
+                "what": REASONS[one.reason][0],
+                "next": REASONS[one.reason][1],
+            }
+            for one in about.left
+        ],
+        "variables": [
+            {"name": name, "address": one.address, "field": path, "allowed": name not in readable}
+            for name, one, path in about.variables()
+        ],
+        "values_in": list(about.values_in),
+        "untold": [
+            {"kind": scope.kind, "workspace": scope.workspace, "entities": number}
+            for scope, number in about.untold
+        ],
+        "calls": about.calls,
+        "advice": [structs.asdict(one) for one in about.advice],
+    }
+
+
+@click.command()
+@options.settings_options
+@click.option(
+    "--into",
+    metavar="FOLDER",
+    help="The folder to write to. Default: the first folder under `manifests:` of the settings.",
+)
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="SELECTOR",
+    help="Only these: contact, kind:resource, workspace:ops. Repeatable.",
+)
+@click.option(
+    "--timezone",
+    default="",
+    metavar="NAME",
+    help="Write this time zone where the service shows its offset. Default: time zones are left out.",
+)
+@click.option(
+    "--devices",
+    "look",
+    is_flag=True,
+    help="Look for devices: one call for each contact whose row in the list does not show them.",
+)
+@click.option(
+    "--env-file",
+    metavar="FILE",
+    help="Declare push tokens too, by variables, and write their values to this new file, readable by you "
+    "alone. In a repository it has to be ignored by git.",
+)
+@click.option(
+    "--secrets-file",
+    metavar="FILE",
+    help="The same, encrypted for plan.recipients of the settings: such a file may be committed.",
+)
+@options.recipients_options
+@options.full_option
+@options.format_option
+@prints_result
+def export_command(
+    *,
+    config: str | None,
+    environment: str | None,
+    into: str | None,
+    only: tuple[str, ...],
+    timezone: str,
+    look: bool,
+    env_file: str | None,
+    secrets_file: str | None,
+    full: bool,
+    as_json: bool,
+    **given: Any,
+) -> int:
+    """Write what is live as manifests whose plan is empty.
+
+    What is declared already, by its record or its identity, stays as it is: a second export adds what is new,
+    at the end of files that it wrote, else in new ones. Whatever cannot be exported is listed. Push tokens
+    are left out: a device that exists is managed without. Keys of callbacks become variables of the
+    environment. Content of resources cannot be read back: a placeholder stands there, and nothing is uploaded
+    until you replace it.
+
+    Reads settings, manifests, the store and the service; writes manifests, and the file of --env-file or
+    --secrets-file.
+
+    Exit codes: 0 exported, also if there was nothing new; 1 failed, 3 input invalid, 64 usage.
+
+    \b
+    Examples:
+        reconciler export
+        reconciler export --only contact --devices --timezone Australia/Melbourne
+        reconciler export --into people --only workspace:ops --format json
+        reconciler export --devices --env-file tokens.env
+    """
+    from reconciler import pipeline
+    from reconciler.cli.project_files import files_in, secrets_files, write_manifests
+    from reconciler.cli.session import settings_of
+    from reconciler.core.declared.values import zones
+    from reconciler.core.exporting.envfile import env_text
+    from reconciler.core.exporting.export import variable_values
+    from reconciler.engine.exporting import ExportRequest
+    from reconciler.report.json import report_json
+
+    if timezone and zones.check(timezone):
+        raise click.UsageError(f"--timezone: {timezone[:60]!a} is not the name of a time zone.")
+    settings = settings_of(config, environment, service=True)
+    secrets = secrets_files(settings, env_file, secrets_file, given)
+    folder = folder_of(settings, into)
+    there = files_in(folder)
+    sources = dict.fromkeys((*settings.manifests, *([str(folder)] if there else [])))
+    declared = pipeline.load_partial_declaration(
+        structs.replace(settings, manifests=tuple(sources)), os.environ
+    )
+    scopes = scopes_of(settings, only)
+    found = _read(settings, declared, scopes, ExportRequest(timezone, look, secrets=bool(secrets)))
+    new, grown = files(folder, there, found)
+    values = variable_values(one for _, entries in found.entries for one in entries)
+    # Before the manifests that name them: a value that is written nowhere would have to be asked for again.
+    written = secrets if values else ()
+    for one in written:
+        one.write(env_text(values))
+    if new or grown:
+        write_manifests(folder, new, grown, private=True)
+    summary = _summary(settings, folder, found, new, grown)
+    summary = structs.replace(summary, values_in=[str(one.path) for one in written])
+    for one in written:
+        if one.recipients:
+            summary = structs.replace(
+                summary, secrets=_unnamed(settings, one.path), ignored=_ignored(one.path)
+            )
+    if as_json:
+        output.json(report_json(export_values(summary)))
+    else:
+        output.lines(export_lines(summary, full=full))
+    return 0
+
+
+# --- `reconciler export` at work: what is live is read, and written as manifests ------------------
+
+
+Grown = dict[str, tuple[bytes, bytes]]
+
+
+def _read(
+    settings: Settings, declared: Desired, scopes: Sequence[Scope], wishes: "ExportRequest"
+) -> "ExportResult":
+    from reconciler import pipeline
+    from reconciler.cli.session import finish, outside
+
+    with output.progress() as bars:
+        bars.advance("reading the service", 0, None)
+        return finish(
+            lambda _signals: pipeline.export(
+                settings, declared, outside(settings), scopes=scopes, wishes=wishes
+            )
+        )
+
+
+def _unnamed(settings: Settings, path: Path) -> Sequence[str]:
+    """Return what `secrets.files` has to be for this file to be read; nothing where it is named already."""
+    root = Path(settings.root)
+    named = settings.variable_files.paths
+    if any((root / one).resolve() == path.resolve() for one in named):
+        return ()
+    return (*named, Path(os.path.relpath(path.resolve(), root.resolve())).as_posix())
+
+
+def _ignored(path: Path) -> str:
+    from reconciler.environment.checkout import is_ignored_by_git
+
+    return path.name if is_ignored_by_git(path) else ""
+
+
+def _summary(
+    settings: Settings, folder: Path, found: "ExportResult", new: Iterable[str], grown: Iterable[str]
+) -> Summary:
+    """Return what is told of an export; `new` and `grown` are names of files."""
+    return Summary(
+        os.path.relpath(folder, settings.root),
+        [one for _, entries in found.entries for one in entries],
+        found.left,
+        found.declared,
+        found.untold,
+        found.calls,
+        sorted(new),
+        sorted(grown),
+        settings.variables,
+        found.advice,
+        settings.service.limits.requests_per_second,
+    )
+
+
+def folder_of(settings: Settings, into: str | None) -> Path:
+    """Return the folder to write to. Raises SettingsError where the settings name none."""
+    from reconciler.manifest.sources import MANIFEST_SUFFIXES
+
+    root = Path(settings.root)
+    if into is not None:
+        return Path(into).absolute()
+    for one in settings.manifests:
+        if not one.lower().endswith(MANIFEST_SUFFIXES):
+            return root / one
+    raise SettingsError("`manifests` of the settings names no folder.", next="--into FOLDER")
+
+
+def scopes_of(settings: Settings, only: Iterable[str]) -> list[Scope]:
+    """Return the kinds and workspaces to export. Raises UsageError for a selector that names nothing."""
+    from reconciler.core.suggest import did_you_mean
+    from reconciler.manifest.entries import top_level_kinds
+
+    # `default` is known without the settings; who names others and not this one does not mean it.
+    workspaces = sorted(settings.workspaces) or ["default"]
+    every = _every_scope(workspaces)
+    chosen: set[Scope] = set()
+    for text in only:
+        wanted = _selected(text, every)
+        if not wanted:
+            known = [*top_level_kinds(), *(f"workspace:{one}" for one in workspaces)]
+            hint = did_you_mean("kind", text, top_level_kinds(), f"write one of {', '.join(known)}")
+            raise click.UsageError(f"--only: {text[:60]!a} selects nothing; {hint}.")
+        chosen.update(wanted)
+    return [one for one in every if one in chosen or not chosen]
+
+
+def _every_scope(workspaces: list[str]) -> list[Scope]:
+    """Return each kind in each workspace; those of the company in the default one alone."""
+    from reconciler.manifest.entries import top_level_kinds
+
+    return [
+        Scope(kind.name, workspace)
+        for kind in top_level_kinds().values()
+        for workspace in (["default"] if kind.company else workspaces)
+    ]
+
+
+def _selected(text: str, every: Iterable[Scope]) -> list[Scope]:
+    """Return those that a selector names: `kind:contact`, `contacts`, `workspace:ops`."""
+    head, _, rest = text.rpartition(":")
+    if head == "workspace":
+        return [one for one in every if one.workspace == rest]
+    kind = next((one.name for one in KINDS.values() if rest in (one.name, one.plural)), rest)
+    kind = KINDS[kind].parent or kind if kind in KINDS else kind
+    return [one for one in every if one.kind == kind] if head in ("", "kind") else []
+
+
+def files(folder: Path, there: Iterable[str], found: "ExportResult") -> tuple[dict[str, bytes], Grown]:
+    """Return the new files, and those of ours that grow: what was read of each, and what it becomes."""
+    from reconciler.files.atomic_files import read_file
+    from reconciler.manifest.export import (
+        append_entries,
+        build_export_files,
+        build_placeholders,
+        list_scope_files,
+        select_roster_rows,
+    )
+
+    new: dict[str, bytes] = {}
+    grown: Grown = {}
+    for scope, entries in found.entries:
+        if not entries:
+            continue
+        # Many new ones are a roster, which is a file of its own.
+        for name in () if select_roster_rows(scope, entries) else list_scope_files(scope, there):
+            data = read_file(folder / name)
+            after = append_entries(data, scope, entries)
+            if after is not None:
+                grown[name] = data, after
+                new |= {file.name: file.data for file in build_placeholders(entries)}
+                break
+        else:
+            new |= {file.name: file.data for file in build_export_files(scope, entries, there)}
+    return new, grown

@@ -1,0 +1,356 @@
+"""`reconciler history`: who applied what, when, from which commit; and whether the record is whole."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import click
+from msgspec import structs
+
+from reconciler.cli import options
+from reconciler.cli.console import output
+from reconciler.cli.dispatch import prints_result
+from reconciler.errors import UnknownAddress
+from reconciler.model.address import Address, parse_address
+from reconciler.model.runs import AuditEntry, Head, Running
+from reconciler.report.lines import ACTIONS, BLANK, Line, Style, count, fold, line, pad, sentence
+from reconciler.report.values import moment_text, short_fingerprint
+
+if TYPE_CHECKING:
+    from reconciler.core.runs.audit import Verification
+    from reconciler.store.database import Store
+
+
+# --- The history and its check: as lines and as JSON ----------------------------------------------
+#
+# Whether the chain is sound: core/runs/audit.py. An entry may have been written by somebody else's hand, so
+# every text of it is inert.
+
+
+_UNENDED = "not ended"
+_head_columns = 50
+_commit_digits = 10  # what `git log --oneline` shows in large repositories
+
+
+def history_lines(
+    entries: Sequence[AuditEntry],
+    head: Head | None,
+    stack: str,
+    *,
+    full: bool = False,
+    running: Running | None = None,
+    addresses: Mapping[str, Address] = MappingProxyType({}),
+) -> tuple[Line, ...]:
+    """Return runs with their changes, the newest last, and the head of the chain at the end.
+
+    `running` is the run that is alive: it is not one that has not ended. `addresses` holds, by keyed hash,
+    what the store still knows; anything else is shown as its hash.
+    """
+    if not entries:
+        return (line(f"nothing is recorded for stack {stack}."),)
+    runs: dict[str, list[AuditEntry]] = {}
+    for entry in entries:
+        runs.setdefault(entry.run, []).append(entry)
+    size = f"{count(len(runs), 'run')}, {count(len(entries), 'entry', 'entries')}"
+    shown: list[Line] = [
+        line((pad(f"history of stack {stack}", _head_columns), "bold"), "  ", (size, "dim")),
+        BLANK,
+    ]
+    for told in runs.values():
+        shown += [*_run(told, running, addresses, full=full), BLANK]
+    return *shown, *_kept(head)
+
+
+def history_json(
+    entries: Sequence[AuditEntry],
+    head: Head | None,
+    running: Running | None,
+    addresses: Mapping[str, Address],
+) -> str:
+    """Return the entries as they are stored, the newest last, and the run that has not ended, or null.
+
+    `addresses` stands beside the entries, so that their hashes can be computed from what is shown: by
+    `entity` the address, of those entries whose entity the store still knows.
+    """
+    from reconciler.report.json import report_json
+
+    told = tuple(map(structs.asdict, entries))
+    known = {one.entity: str(addresses[one.entity]) for one in entries if one.entity in addresses}
+    return report_json({"entries": told, "head": str(head or ""), "running": running, "addresses": known})
+
+
+def _run(
+    entries: Sequence[AuditEntry], running: Running | None, addresses: Mapping[str, Address], *, full: bool
+) -> list[Line]:
+    """Return a run: how it ended, who it was, and each of its changes."""
+    first, last = entries[0], entries[-1]
+    ended = next((one for one in reversed(entries) if one.event == "ended"), None)
+    command = _first(entries, "command") or "run"
+    outcome = ended.outcome if ended else _UNENDED
+    if running is not None and running.run == first.run and ended is None:
+        outcome = f"running ({running.how_far})"
+    counts = ended.counts if ended else Counter(one.outcome for one in entries if one.event == "changed")
+    said = ", ".join(f"{number:,} {word}" for word, number in counts.items() if number)
+    style: Style = "" if outcome == "done" else "warn"
+    shown = [
+        line(
+            (moment_text(first.at), "bold"),
+            "  ",
+            f"{command}  ",
+            (outcome, style),
+            f"   {said}" if said else "",
+        )
+    ]
+    shown += [line("  ", (about, "dim")) for about in _about(entries, first, last)]
+    listed, rest = fold([one for one in entries if _line(one, addresses)], full=full)
+    return [*shown, *(_line(one, addresses) for one in listed), *rest]
+
+
+def _about(entries: Sequence[AuditEntry], first: AuditEntry, last: AuditEntry) -> list[str]:
+    commit, print_ = _first(entries, "commit"), short_fingerprint(_first(entries, "fingerprint"))
+    trace = _first(entries, "trace_id")
+    parts = (
+        _first(entries, "who"),
+        f"commit {_short(commit)}" if commit else "",
+        f"fingerprint {print_}" if print_ else "",
+        f"entries {first.number} to {last.number}",
+    )
+    named = (f"run {first.run}", f"trace {trace}" if trace else "")
+    return ["   ".join(filter(None, parts)), "   ".join(filter(None, named))]
+
+
+def _first(entries: Sequence[AuditEntry], name: str) -> str:
+    return next((text for one in entries if (text := str(getattr(one, name)))), "")
+
+
+def _short(commit: str) -> str:
+    """Return the first digits, and what stands behind all of them: `+dirty`."""
+    digits, plus, mark = commit.partition("+")
+    return digits[:_commit_digits] + plus + mark
+
+
+def _entity(entry: AuditEntry, addresses: Mapping[str, Address]) -> str:
+    known = addresses.get(entry.entity)
+    return str(known) if known else f"{entry.kind} in {entry.workspace}  {entry.entity}"
+
+
+def _line(entry: AuditEntry, addresses: Mapping[str, Address]) -> Line:
+    """Return the line of what happened between begin and end; none for these two."""
+    match entry.event:
+        case "changed":
+            sign, style = ACTIONS.get(entry.action, ("·", ""))
+            what = _entity(entry, addresses)
+            word = "forgotten" if entry.action == "forget" else entry.outcome
+            return line(
+                "  ",
+                (f"{sign} {what}", style),
+                "   ",
+                (word, "dim" if entry.outcome == "applied" else "warn"),
+            )
+        case "settled":
+            about = f"  {_entity(entry, addresses)}" if entry.entity else ""
+            return line("  ", (f"? settled at {moment_text(entry.at)}", "warn"), about, f"   {entry.outcome}")
+        case "renamed":
+            now = f"workspace {entry.before} is called {entry.workspace} now"
+            records = f"   {count(entry.counts.get('records', 0), 'record')} went with it"
+            return line("  ", (f"= {now}", "warn"), records)
+        case "moved":
+            number = entry.counts.get("records", 0)
+            way = "came from" if number >= 0 else "went to"
+            return line("  ", (f"= {count(abs(number), 'record')} {way} {entry.before}", "warn"))
+        case "unlocked":
+            return line(
+                "  ",
+                (f"! the lock was taken away by force at {moment_text(entry.at)}", "warn"),
+                f"   {entry.who}",
+            )
+        case _:
+            return BLANK
+
+
+def _kept(head: Head | None) -> list[Line]:
+    return [line(("head ", "dim"), (str(head), "dim"))] if head else []
+
+
+def verification_lines(found: "Verification", anchor: Head | None) -> tuple[Line, ...]:
+    """Say whether the chain is sound, and what to keep or to do."""
+    if found.broken_at:
+        what = f"the history is broken: {found.what}"
+        return tuple(sentence("", what, _BROKEN))
+    if found.head is None:
+        return (line("nothing is recorded yet."),)
+    end = " Nothing was cut off since the anchor." if anchor else ""
+    lines = [
+        line(f"{count(found.entries, 'entry', 'entries')}, unbroken.{end}"),
+        line("head ", (str(found.head), "bold")),
+    ]
+    if not anchor:
+        lines.append(line("  an end that was cut off shows only against a head that is kept elsewhere."))
+    lines.append(
+        line(("  next: ", "bold"), f"keep it, and later: reconciler history --verify --anchor {found.head}")
+    )
+    return tuple(lines)
+
+
+_BROKEN = (
+    "the entries after it prove nothing; compare them with a copy of the store, "
+    "and with the heads that runs reported"
+)
+
+
+def verification_json(found: "Verification", anchor: Head | None) -> str:
+    """Return the same for programs; exit code 1 where the chain is broken."""
+    from reconciler.report.json import report_json
+
+    about = {
+        "entries": found.entries,
+        "head": str(found.head or ""),
+        "anchor": str(anchor or ""),
+        "broken_at": found.broken_at,
+        "what": found.what,
+    }
+    return report_json(about, 1 if found.broken_at else 0)
+
+
+@click.command()
+@options.settings_options
+@click.option("--run", metavar="ID", help="Only this run, with each of its changes.")
+@click.option("--of", "address", metavar="ADDRESS", help="Only the changes of this entity.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1, max=100_000),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="The last N runs.",
+)
+@click.option("--verify", is_flag=True, help="Check that no entry was changed, removed or moved.")
+@click.option(
+    "--anchor",
+    metavar="N:HASH",
+    help="With --verify: a head that was printed earlier; it proves that the end was not cut off.",
+)
+@options.full_option
+@options.format_option
+@prints_result
+def history_command(*, verify: bool, anchor: str | None, full: bool, as_json: bool, **given: Any) -> int:
+    """Show runs and what they changed, the newest last.
+
+    The store holds one entry for the start and the end of each run and for each change, chained by
+    hashes. It holds no personal data: an entity is a keyed hash, by which --of finds it. Entities that
+    the store still knows are shown by address, also in JSON (`addresses`, by hash); deleted ones are not.
+
+    --verify finds every entry that was changed, removed, inserted or moved. A history that was cut off at
+    its end, or rewritten from some entry on, is found only by comparison with an earlier head: every
+    report of a run and every --verify prints one. Keep it where nobody who can write the store can
+    change it (a CI log, a ticket, a signed tag), and give it as --anchor.
+
+    Reads settings and the store; writes nothing, and reads no credential of the service.
+
+    Exit codes: 0 shown, or intact; 1 changed, or the store cannot be read; 3 settings or
+    address invalid, 64 usage.
+
+    \b
+    Examples:
+        reconciler history
+        reconciler history --of contact/ops/jane-doe
+        reconciler history --verify
+    """
+    if anchor is not None and not verify:
+        raise click.UsageError("--anchor belongs to --verify.")
+    if verify:
+        return _verify(given, _head(anchor), as_json=as_json)
+    return _show(given, full=full, as_json=as_json)
+
+
+# --- `reconciler history` at work: who applied what, when; and whether the record is whole --------
+
+
+_ANCHOR = re.compile(r"([1-9][0-9]{0,17}):([0-9a-f]{64})", re.ASCII)
+_read_first = 1_000  # entries; the last few runs are among them, mostly
+_read_max = 10_000_000  # entries; ten years of a thousand changes a day have under four million
+
+
+def _verify(given: Mapping[str, Any], anchor: Head | None, *, as_json: bool) -> int:
+    from reconciler.cli.session import opened
+
+    if given["run"] or given["address"]:
+        raise click.UsageError("--verify checks the whole history; --run and --of do not go with it.")
+    with opened(given) as (store, _):
+        store.check_whole()
+        found = store.verify(anchor)
+    if as_json:
+        output.json(verification_json(found, anchor))
+    else:
+        output.lines(verification_lines(found, anchor))
+    if found.broken_at:
+        output.explain_failure(verification_lines(found, anchor))
+    return 1 if found.broken_at else 0
+
+
+def _show(given: Mapping[str, Any], *, full: bool, as_json: bool) -> int:
+    from reconciler.cli.session import opened
+
+    address = None if given["address"] is None else _address(given["address"])
+    with opened(given) as (store, settings):
+        entity = "" if address is None else store.entity_hash(address)
+        entries = _entries(store, given["run"] or "", entity, given["limit"])
+        head = store.head()
+        running, addresses = store.standing().running, store.addresses()
+    if as_json:
+        output.json(history_json(entries, head, running, addresses))
+    else:
+        whole = full or given["run"] is not None
+        shown = history_lines(entries, head, settings.stack, full=whole, running=running, addresses=addresses)
+        output.lines(shown)
+    return 0
+
+
+def _entries(store: "Store", run: str, entity: str, runs: int) -> tuple[AuditEntry, ...]:
+    """Return the entries of the last runs, of one run, or of all runs that changed one entity."""
+    if run:
+        return store.history(_read_max, run)
+    if entity:
+        return _last_runs(_of_entity(store.history(_read_max), entity), runs)
+    limit = _read_first
+    entries = store.history(limit)
+    # The first run of what was read may be cut: one more than wanted has to be there, or the beginning.
+    while len(entries) == limit < _read_max and len({one.run for one in entries}) <= runs:
+        limit *= 10
+        entries = store.history(limit)
+    return _last_runs(entries, runs)
+
+
+def _of_entity(entries: Iterable[AuditEntry], entity: str) -> tuple[AuditEntry, ...]:
+    """Return what happened to the entity, with the begin and the end of each run that did it."""
+    told = tuple(entries)
+    runs = {one.run for one in told if one.entity == entity}
+    return tuple(one for one in told if one.entity == entity or (one.run in runs and not one.entity))
+
+
+def _last_runs(entries: Sequence[AuditEntry], runs: int) -> tuple[AuditEntry, ...]:
+    wanted = set(list(dict.fromkeys(one.run for one in reversed(entries)))[:runs])
+    return tuple(one for one in entries if one.run in wanted)
+
+
+def _address(text: str) -> Address:
+    found = parse_address(text)
+    if found is None:
+        raise UnknownAddress(
+            f"{text[:80]!r} is not an address.",
+            next="write it as a plan shows it: contact/ops/jane-doe",
+        )
+    return found
+
+
+def _head(anchor: str | None) -> Head | None:
+    if anchor is None:
+        return None
+    found = _ANCHOR.fullmatch(anchor.strip())
+    if found is None:
+        raise click.UsageError(
+            "--anchor takes a head as it was printed: a number, a colon, 64 hexadecimal digits."
+        )
+    return Head(int(found[1]), found[2])

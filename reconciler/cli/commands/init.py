@@ -1,0 +1,256 @@
+"""`reconciler init`: what a project begins with. Calls nobody, and writes over nothing."""
+
+import os
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from msgspec import Struct, structs
+
+from reconciler.cli import options
+from reconciler.cli.dispatch import Completes, prints_result
+from reconciler.errors import InputError, SettingsError
+from reconciler.report.escaping import is_hidden
+from reconciler.report.lines import BLANK, Line, line
+
+if TYPE_CHECKING:
+    from reconciler.core.start import Ci, Start
+
+# --- What `init` did: which files were written, which were there, and what is next ----------------
+
+
+class Begun(Struct, frozen=True):
+    """Files written and files kept, by path in the project; `next` are commands.
+
+    `lacking` are lines that a kept .gitignore has not; `edit` the files with something to edit; `elsewhere`
+    says that jobs were not written, because the folder is not the root of its repository.
+    """
+
+    written: tuple[str, ...]
+    kept: tuple[str, ...]
+    lacking: tuple[str, ...] = ()
+    edit: tuple[str, ...] = ()
+    elsewhere: bool = False
+    next: tuple[str, ...] = ()
+
+
+def begun_lines(begun: Begun) -> tuple[Line, ...]:
+    """Return a line for each file, what is to be done by hand, and the next commands."""
+    lines: list[Line] = [line(("written  ", "create"), name) for name in begun.written]
+    lines += [line(("kept     ", "dim"), name) for name in begun.kept]
+    if begun.lacking:
+        lines.append(line(("! ", "warn"), f".gitignore has no line for {', '.join(begun.lacking)}"))
+    for name in begun.edit:
+        lines.append(line(("! ", "warn"), f"{name}: edit the lines marked `edit` before it runs"))
+    if begun.elsewhere:
+        what = "no CI jobs and no hooks were written: this is not the root of its repository (see docs/ci.md)"
+        lines.append(line(("! ", "warn"), what))
+    if begun.next:
+        lines += [BLANK, line("next:"), *(line("  ", command) for command in begun.next)]
+    return tuple(lines)
+
+
+def begun_values(begun: Begun) -> dict[str, object]:
+    """Return the same for the JSON form."""
+    return structs.asdict(begun)
+
+
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")  # as in schemas/settings.schema.json
+
+
+def _id(_ctx: click.Context, _parameter: click.Parameter, given: str) -> str:
+    if given and not _ID.fullmatch(given):
+        raise click.BadParameter("an id has 1 to 64 letters, digits, hyphens and underscores.")
+    return given
+
+
+@click.command()
+@click.argument("folder", default=".", shell_complete=Completes("folders"))
+@click.option(
+    "--workspace-id",
+    default="",
+    metavar="ID",
+    callback=_id,
+    help="Manage this workspace, as `main`, instead of the default one.",
+)
+@click.option(
+    "--ci",
+    type=click.Choice(("github", "gitlab", "none")),
+    help="Whose CI jobs to write. Default: as the remotes of the repository say, else github.",
+)
+@options.format_option
+@prints_result
+def init_command(*, folder: str, workspace_id: str, ci: "Ci | None", as_json: bool) -> int:
+    """Start a project in FOLDER: settings, a manifest, .gitignore, hooks and a CI job that check it.
+
+    FOLDER is here by default, and made if it is not there. Nothing is asked, and no file is written over:
+    what is there is kept, and named. The address of the service is that of RECONCILER_SERVICE_BASE_URL,
+    else a sandbox on this machine. A project that has settings or manifests gets no further manifest.
+
+    Writes reconciler.yaml, manifests/people.yaml, .gitignore, .pre-commit-config.yaml, and .github or
+    .gitlab-ci.yml, from the templates of docs/ci.md. Calls nobody.
+
+    Exit codes: 0 written, or all was there; 1 failed, 3 input invalid, 64 usage.
+
+    \b
+    Examples:
+        reconciler init
+        reconciler init on-call --workspace-id 4C8FE1A2B3D4E5F6 --ci none
+    """
+    from reconciler.cli.verbs.calling import show
+    from reconciler.core.start import HOOKS, IGNORE, MANIFEST, Start, hooks
+    from reconciler.service.http.urls import parse_base_url
+    from reconciler.settings.reading import working_folder
+    from reconciler.settings.variables import present, variable
+
+    cwd = working_folder()
+    address = present(variable("service.base_url"), os.environ) or ""
+    if address:
+        parse_base_url(address)  # raises what every other command would say of it
+    place = _place(folder, cwd)
+    files = _files(place, Start(place.resolve().name, address, workspace_id))
+    at_root = _is_root(place)
+    jobs = _jobs(place, ci) if at_root else {}
+    wanted = {**files, **({HOOKS: hooks()} if at_root else {}), **jobs}
+    _check_ways(place, wanted)
+    written = _write(place, wanted)
+    kept = tuple(name for name in wanted if name not in written)
+    begun = Begun(
+        written=written,
+        kept=(*kept, *(() if MANIFEST in wanted else _beside(place, files))),
+        lacking=_lacking(place) if IGNORE in kept else (),
+        elsewhere=not at_root and ci != "none",
+        edit=tuple(name for name in written if "# edit" in jobs.get(name, "")),
+        next=_next(folder, address) if written else (),
+    )
+    return show(begun_values(begun), begun_lines(begun), as_json=as_json)
+
+
+# --- `reconciler init` at work: finds out about a folder, and writes what is not there yet --------
+#
+# Belongs here: looking and writing. Not here: which files, and their text (core/start.py).
+
+
+def _place(folder: str, cwd: Path) -> Path:
+    """Return the folder, made if need be, and fit to hold settings. Raises InputError, FileError."""
+    from reconciler.core.start import SETTINGS
+    from reconciler.files.atomic_files import make_folder, require_writable_place
+    from reconciler.settings import trust
+
+    if any(map(is_hidden, folder)) or not folder:
+        raise InputError(
+            f"{folder!r} names no folder that a command line can show.", next="name it in printed characters"
+        )
+    place = cwd / folder
+    if place.is_symlink():
+        raise InputError(f"{folder} is a link.", next="name the folder that it leads to")
+    if place.exists() and not place.is_dir():
+        raise InputError(f"{folder} is a file.", next="name a folder, which is made if it is not there")
+    make_folder(place)
+    require_writable_place(place / f"{SETTINGS}.new")
+    if found := trust.folder_objection(place, trust.this_user(os.environ)):
+        raise SettingsError(f"settings in {folder} would not be read: {found.what}.", next=found.next)
+    return place
+
+
+def _files(place: Path, start: "Start") -> dict[str, str]:
+    """Return the files to be, but for a manifest where there are settings or manifests already.
+
+    One more manifest would say that a kind is managed in a workspace, and a plan could then delete people:
+    not ours to say in a project that has begun.
+    """
+    from reconciler.core.start import MANIFEST, SETTINGS, texts
+
+    files = texts(start)
+    manifests = place / Path(MANIFEST).parent
+    begun = os.path.lexists(place / SETTINGS) or (manifests.is_dir() and any(manifests.iterdir()))
+    if begun and not os.path.lexists(place / MANIFEST):
+        del files[MANIFEST]
+    return files
+
+
+def _beside(place: Path, files: Mapping[str, str]) -> tuple[str, ...]:
+    from reconciler.core.start import MANIFEST
+
+    folder = Path(MANIFEST).parent.as_posix()
+    return (f"{folder}/",) if MANIFEST not in files and (place / folder).is_dir() else ()
+
+
+def _is_root(place: Path) -> bool:
+    """Whether jobs of a repository are looked for in this folder: it is the root of one, or in none."""
+    real = place.resolve()
+    above = next((one for one in (real, *real.parents) if os.path.lexists(one / ".git")), real)
+    return above == real
+
+
+def _jobs(place: Path, ci: "Ci | None") -> dict[str, str]:
+    from reconciler.cli.project_files import example
+    from reconciler.core.start import TEMPLATES, ci_of
+    from reconciler.environment.checkout import read_remotes
+    from reconciler.files.atomic_files import read_file
+
+    there = frozenset(name for name in (".github", ".gitlab-ci.yml") if os.path.lexists(place / name))
+    chosen = ci or ci_of(read_remotes(place), os.environ, there)
+    shipped = example("ci")
+    return {
+        target: read_file(shipped / source).decode("utf-8") for source, target in TEMPLATES[chosen].items()
+    }
+
+
+def _check_ways(place: Path, wanted: Mapping[str, str]) -> None:
+    """Raise InputError where a link, or something that is no folder, stands in the way of a file."""
+    from reconciler.core.start import MANIFEST
+
+    for name in (*wanted, MANIFEST):
+        for above in (place / name).relative_to(place).parents:
+            way = place / above
+            if above != Path() and os.path.lexists(way) and (way.is_symlink() or not way.is_dir()):
+                what = "a link, and may lead out of the project" if way.is_symlink() else "no folder"
+                raise InputError(f"{above} is {what}.", next=f"remove it, or make a folder of it: {above}")
+        if (place / name).is_dir():
+            raise InputError(f"{name} is a folder, where a file has to be.", next=f"move {name} away")
+
+
+def _write(place: Path, wanted: dict[str, str]) -> tuple[str, ...]:
+    """Return what was written. The settings come last: without them a second try begins anew."""
+    from reconciler.files.atomic_files import make_folder, write_new
+
+    written = set()
+    for name, text in reversed(wanted.items()):
+        path = place / name
+        make_folder(path.parent)
+        if write_new(path, text.encode("utf-8")):
+            written.add(name)
+    return tuple(name for name in wanted if name in written)
+
+
+def _lacking(place: Path) -> tuple[str, ...]:
+    from reconciler.core.start import IGNORE, not_ignored
+    from reconciler.files.atomic_files import read_file
+
+    return not_ignored(read_file(place / IGNORE).decode("utf-8", errors="replace"))
+
+
+def _next(folder: str, address: str) -> tuple[str, ...]:
+    """Return commands, at most three, that lead from here to a plan; where credentials are, without them."""
+    from reconciler.settings.variables import variable
+
+    enter = f"cd {shlex.quote(folder if not folder.startswith('-') else f'./{folder}')}"
+    here = Path(folder) == Path()
+    first = (lambda command: command) if here else (lambda command: f"{enter} && {command}")
+    # Where credentials may be, by the settings that are written and by those that go over them.
+    credentials = (
+        ("SVC_USER", variable("service.auth.username")),
+        ("SVC_PASSWORD", variable("service.auth.password")),
+        ("SVC_API_KEY", variable("service.auth.api_key")),
+    )
+    known = all(any(os.environ.get(name) for name in names) for names in credentials)
+    if known:
+        return first("reconciler doctor"), "reconciler export", "reconciler plan"
+    if address:
+        return first("reconciler doctor"), "reconciler export"
+    demo = "export SVC_USER=demo SVC_PASSWORD=demo SVC_API_KEY=demo-key"
+    return "reconciler sandbox &", first(demo), "reconciler plan"

@@ -1,0 +1,91 @@
+"""`reconciler list`: every entity, whose it is, and where it is declared. Sends nothing but GET."""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reconciler.cli import options
+from reconciler.cli.console import output
+from reconciler.cli.dispatch import prints_result
+
+if TYPE_CHECKING:
+    from reconciler.core.views.listing import Inventory, Listed
+
+
+@click.command()
+@click.option("--owned", is_flag=True, help="Those that are ours, drifted ones too.")
+@click.option("--unmanaged", is_flag=True, help="Those that are neither declared nor ours.")
+@click.option("--drifted", is_flag=True, help="Those that `reconciler drift` tells of.")
+@options.settings_options
+@options.cache_option
+@options.selection_options
+@options.table_format_option
+@prints_result
+def list_command(*, owned: bool, unmanaged: bool, drifted: bool, form: str, **given: Any) -> int:
+    """List the entities of all kinds and workspaces that manifests declare.
+
+    Each with its state, address, id at the service, place in the manifests, what an apply would do, and the
+    fields that tell who it is. The states: declared (not ours yet), owned, drifted (somebody else changed
+    it), unmanaged (live, neither declared nor ours). Several of --owned, --unmanaged and --drifted add up.
+    To a selector, whoever has no address is of a kind and a workspace, and fits contact/ops/*.
+
+    Kinds that no manifest has in a workspace are not read; a line says so. So do lines where an alias was
+    spelt anew, or where records are at a former address of the service: whose an entity is follows from it.
+
+    In CSV, a cell that a spreadsheet would take for a formula begins with an apostrophe, telephone numbers
+    as well: '+61491570156. Control characters stand as escapes, such as \\n.
+
+    Reads settings, manifests, the store and the service; writes nothing, but what it keeps
+    of large manifests and of lists below .reconciler/cache.
+
+    Exit codes: 0 listed, also if there is none; 1 failed, 3 input invalid.
+
+    \b
+    Examples:
+        reconciler list
+        reconciler list --unmanaged --only kind:contact --format csv
+        reconciler list --drifted --format json
+    """
+    everyone = unmanaged or not (owned or drifted)
+    found = _found(given, everyone=everyone)
+    shown = [
+        one
+        for one in found.entities
+        if not (owned or unmanaged or drifted)
+        or (owned and one.owned)
+        or (unmanaged and one.state == "unmanaged")
+        or (drifted and one.state == "drifted")
+    ]
+    return _show(found, shown, form)
+
+
+# --- `reconciler list` at work: plans, and shows every entity with whose it is --------------------
+
+
+def _found(given: dict[str, Any], *, everyone: bool) -> "Inventory":
+    from reconciler import pipeline
+    from reconciler.cli.session import finish, outside, settings_of
+    from reconciler.core.planning.select import Selection
+
+    settings = settings_of(given["config"], given["environment"], service=True)
+    desired = pipeline.validate(settings, os.environ)
+    selection = Selection(given["only"], given["excluded"])
+    with output.progress() as bars:
+        bars.advance("reading the service", 0, None)
+        return finish(
+            lambda _signals: pipeline.list_entities(
+                settings, desired, outside(settings), selection=selection, everyone=everyone
+            )
+        )
+
+
+def _show(found: "Inventory", shown: "list[Listed]", form: str) -> int:
+    from reconciler.cli.verbs.calling import show
+    from reconciler.report.listing import listing_csv, listing_lines, listing_values, unread_lines
+
+    if form == "csv":
+        output.document(listing_csv(shown))
+        output.note_lines(unread_lines(found))
+        return 0
+    return show(listing_values(found, shown), listing_lines(found, shown), as_json=form == "json")

@@ -1,1 +1,0 @@
-"""Commands around the files of a project: begin, export, check, format, show settings."""

@@ -1,1 +1,0 @@
-"""Commands that look: at a plan, at drift, at entities. Nothing is written at the service."""

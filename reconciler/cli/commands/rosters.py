@@ -1,0 +1,179 @@
+"""`reconciler rosters`: what directories say, as files that git holds."""
+
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from reconciler.cli import options
+from reconciler.cli.console import output
+from reconciler.cli.dispatch import Completes, prints_result
+from reconciler.errors import DirectoryError, FileError, InputError, ManifestError
+from reconciler.model.settings import Settings
+from reconciler.report.lines import count
+
+if TYPE_CHECKING:
+    from reconciler.directories.reading import ReadOnce
+    from reconciler.manifest.rosters.snapshot import ComeAndGone, Snapshot
+    from reconciler.manifest.rosters.table import Table
+
+
+@click.group(name="rosters", no_args_is_help=False)
+def rosters_command() -> None:
+    """Look at what the directories say that rosters come from.
+
+    Exit codes: 0 done, 1 failed, 2 the file differs (--check), 3 input invalid, 64 usage.
+
+    \b
+    Examples:
+        reconciler rosters snapshot staff
+        reconciler rosters snapshot staff --into people/staff.csv --check
+    """
+
+
+@rosters_command.command()
+@click.argument("name", metavar="NAME")
+@click.option(
+    "--into",
+    metavar="FILE",
+    shell_complete=Completes("files"),
+    help="The CSV file. Default: rosters/NAME.csv beside the settings.",
+)
+@click.option("--check", is_flag=True, help="Write nothing; exit with 2 if the file is not what it would be.")
+@click.option("--force", is_flag=True, help="Replace a file that has other columns, or is none of CSV.")
+@options.settings_options
+@prints_result
+def snapshot_command(
+    *, name: str, into: str | None, check: bool, force: bool, config: str | None, environment: str | None
+) -> int:
+    """Write what a directory of the settings says to a CSV file.
+
+    Its rows are sorted, so that a commit of it shows who comes and who goes. A roster with `file:` in the
+    place of `directory:` declares the same from it, and needs no directory. A column in which any cell is
+    no text (bytes, a list, several values) is left out, and told: no roster can take from it.
+
+    A file that has the same columns is replaced, whole or not at all; any other stays, unless --force.
+    Cells are as the directory says them: one that begins with = is a formula to a spreadsheet.
+
+    Reads the settings, the secrets of this directory, and the directory; calls no service.
+
+    Exit codes: 0 done, or nothing to do; 1 the directory did not answer, or the file cannot be written;
+    2 the file differs (--check); 3 the directory is not described, or answers what no roster may hold.
+
+    \b
+    Examples:
+        reconciler rosters snapshot staff
+        reconciler rosters snapshot staff --into people/staff.csv --check
+    """
+    from reconciler.cli.session import settings_of
+    from reconciler.manifest.rosters.snapshot import difference
+    from reconciler.settings.reading import working_folder
+
+    settings = settings_of(config, environment, service=False)
+    shown = into or f"rosters/{name}.csv"
+    path = (working_folder() if into else Path(settings.root)) / shown
+    if path.suffix.lower() != ".csv":
+        raise InputError(f"{shown}: a snapshot is CSV.", next="name a file that ends in .csv")
+    before = _before(path, shown)
+    made = _made(settings, name, before or b"", path)
+    for title, (what, number) in made.left_out.items():
+        output.note(f"left out: the column {title}, which holds {what} in {count(number, 'row')}.")
+    if before == made.data:
+        if not check and stat.S_IMODE(path.stat().st_mode) & 0o077:
+            _write(path, shown, before, made.data)
+        output.note(f"{shown} is what {name} says: {count(made.rows, 'row')}.")
+        return 0
+    found = difference(before, made.data, shown) if before is not None else None
+    said = count(made.rows, "row") + (_comes_and_goes(found) if found and found.alike else "")
+    if check:
+        is_what = f"not what {name} says" if before is not None else f"not there; {name} says"
+        output.data(f"{shown} is {is_what}: {said}")
+        return _DIFFERS
+    if not (force or found is None or found.alike):
+        raise InputError(
+            f"{shown} has other columns than {name}, and stays as it is.",
+            next="name another file with --into, or replace it with --force",
+        )
+    _write(path, shown, before, made.data)
+    output.data(f"wrote {shown}: {said}")
+    return 0
+
+
+# --- `reconciler rosters` at work: what a directory says becomes a file, or is compared with one --
+
+
+_DIFFERS = 2  # the exit code of `plan` and `drift` where there is something to do
+_HOLDS = "look what it holds; a roster of it would be refused as well"
+
+
+def _comes_and_goes(found: "ComeAndGone") -> str:
+    return f"; {count(found.come, 'comes', 'come')}, {count(found.go, 'goes', 'go')}"
+
+
+def _made(settings: Settings, name: str, before: bytes, into: Path) -> "Snapshot":
+    """Return what a directory says. Raises DirectoryError, ManifestError, InputError."""
+    from reconciler.directories.reading import ReadOnce
+    from reconciler.manifest.rosters.secretcolumns import find_secret_columns
+    from reconciler.manifest.rosters.snapshot import snapshot_of
+
+    asked = ReadOnce(settings.directories)
+    if name not in asked.known:
+        what, hint = asked.unknown(name)
+        raise InputError(what, next=hint)
+    table, place = _table(asked, name), asked.known[name].place
+    if not table.rows:
+        raise ManifestError(
+            f"nothing was written of {name}.",
+            problems=(place.problem(f"the directory {name} ({place}) answers nobody.", _HOLDS, code="E515"),),
+        )
+    if table.problems:
+        raise ManifestError(f"no roster may hold what {name} says.", problems=table.problems)
+    sources = [Path(one) for one in settings.manifests]
+    secret = find_secret_columns(sources, Path(settings.root), name, table.header, into)
+    for title, field in secret.items():
+        output.note(
+            f"left out: the column {title}, which fills {field}, a secret. A roster that takes it stays "
+            f"`directory: {name}`."
+        )
+    made = snapshot_of(table, before, secret=secret)
+    if not made.data:
+        what = "answers no column whose cells are all text"
+        raise ManifestError(
+            f"nothing was written of {name}.",
+            problems=(place.problem(f"the directory {name} {what}.", _HOLDS, code="E100"),),
+        )
+    return made
+
+
+def _table(asked: "ReadOnce", name: str) -> "Table":
+    from reconciler.directories.answers import DirectoryFailed
+    from reconciler.manifest.rosters.answered import table_of
+
+    try:
+        return table_of(asked.answer(name), lambda row: asked.place_of(name, row), mend=asked.cell_mend(name))
+    except DirectoryFailed as failed:
+        problem = asked.known[name].place.problem(
+            f"the directory {name} cannot be taken from: {failed}", failed.hint, code="E514"
+        )
+        raise DirectoryError(f"nothing was written of {name}.", problems=(problem,)) from failed
+
+
+def _before(path: Path, shown: str) -> bytes | None:
+    """Return what is in the file; None where there is none. Raises FileError."""
+    from reconciler.files.atomic_files import read_file
+
+    if path.is_symlink():
+        raise FileError(f"{shown}: is a link.", next="put the file itself there")
+    return read_file(path) if path.exists() else None
+
+
+def _write(path: Path, shown: str, before: bytes | None, data: bytes) -> None:
+    from reconciler.files.atomic_files import make_folder, private_mode, write_new, write_over
+
+    if before is not None:
+        write_over(path, before, data, private=True)  # as reports: people are in it, whatever it was before
+        return
+    make_folder(path.parent, mode=0o777)
+    if not write_new(path, data, mode=private_mode):
+        raise FileError(f"{shown}: somebody has made it meanwhile.", next="try again")

@@ -1,0 +1,57 @@
+"""`reconciler schema`: the shipped JSON Schemas, for editors and for reading."""
+
+import json
+import os
+
+import click
+
+from reconciler.cli import options
+from reconciler.cli.console import output
+from reconciler.cli.dispatch import Completes, prints_result
+from reconciler.errors import InputError
+
+
+@click.command()
+@click.argument("name", required=False, shell_complete=Completes("schema_names"))
+@click.option("--config", metavar="FILE", help="Include the kinds that the profile of these settings brings.")
+@options.format_option
+@prints_result
+def schema_command(*, name: str | None, config: str | None, as_json: bool) -> int:
+    """List the shipped JSON Schemas, or print the one called NAME.
+
+    Editors show descriptions and mistakes while you type if a file begins with
+    `# yaml-language-server: $schema=PATH`.
+
+    Writes nothing.
+
+    Exit codes: 0 shown, 3 unknown schema or unusable settings.
+
+    \b
+    Examples:
+        reconciler schema manifest > manifest.schema.json
+        reconciler schema manifest --config reconciler.yaml > ours.schema.json
+    """
+    from reconciler.report.json import report_json
+    from reconciler.schema import shipped
+
+    names = shipped.list_schema_names()
+    if name is not None:
+        if name not in names:
+            raise InputError(f"there is no schema {name!r}.", next=f"name one of {', '.join(names)}")
+        output.document(shipped.read_schema_text(name) if config is None else _of_project(name, config))
+    elif as_json:
+        output.json(report_json({"schemas": names}))
+    else:
+        output.data("\n".join(names))
+    return 0
+
+
+# --- `reconciler schema` at work: the shipped JSON Schemas ----------------------------------------
+
+
+def _of_project(name: str, config: str) -> str:
+    from reconciler.schema import shipped
+    from reconciler.settings.reading import read_settings, working_folder
+
+    read_settings(config=config, environment=None, cwd=working_folder(), environ=os.environ, service=False)
+    return json.dumps(shipped.compose_published_schema(name), indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,98 @@
+"""`reconciler show`: a saved plan, as text or JSON. Reads the file, its key, and manifests for names."""
+
+import os
+import shlex
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from reconciler.cli import options
+from reconciler.cli.console import output
+from reconciler.cli.dispatch import Completes, prints_result
+from reconciler.errors import ReconcilerError, SettingsError
+from reconciler.model.address import Address
+from reconciler.model.plans import Plan
+from reconciler.model.settings import GuardLimits, Settings
+from reconciler.model.snapshots import Live, Recorded
+
+if TYPE_CHECKING:
+    from reconciler.core.review.whom import Whom
+
+
+@click.command()
+@click.argument("file", shell_complete=Completes("files"))
+@options.identity_option
+@options.report_options
+@options.full_option
+@options.format_option
+@prints_result
+def show_command(*, file: str, identity: str | None, full: bool, as_json: bool, **given: Any) -> int:
+    """Show the plan that `reconciler plan -o FILE` or `reconciler apply --undo FILE` wrote.
+
+    The guard is shown with its default limits; it decides again when the plan is applied. Beside the
+    address of whom the plan updates stands a name, where manifests are found that have it.
+
+    Reads FILE and manifests; writes nothing but reports, and makes no request.
+
+    Exit codes: 0 shown, 1 file unreadable, 3 not a plan, or changed, 5 made by another version.
+
+    \b
+    Example:
+        reconciler show plan.json --full
+    """
+    from reconciler.cli.review_files import Reviews, with_reports
+    from reconciler.core.review.consents import NOTHING
+    from reconciler.core.review.guard import guard
+    from reconciler.core.review.whom import nobody
+    from reconciler.files.plan_file import read_plan
+    from reconciler.report.json import plan_pieces
+    from reconciler.report.text import plan_lines
+    from reconciler.settings.reading import read_settings, working_folder
+
+    reviews = Reviews("show", given, file)
+    settings = None
+    with suppress(SettingsError):  # a plan is shown without settings too, but for kinds of their profile
+        settings = read_settings(
+            config=None, environment=None, cwd=working_folder(), environ=os.environ, service=False
+        ).settings
+    plan = read_plan(Path(file), identity=identity, environ=os.environ)
+    verdict = guard(plan, GuardLimits(), plan.consent or NOTHING)
+    step = shlex.join(["reconciler", "apply", file])
+    who = _whom(plan, settings) if settings else nobody
+    whole = reviews.write(plan, verdict, 0, next_step=step, whom=who)
+    if as_json:
+        output.json_pieces(plan_pieces(plan, verdict, 0))
+    else:
+        step = f"reconciler apply {file}"
+        output.lines(plan_lines(plan, verdict, full=full, next_step=step, whom=who))
+    return with_reports(0, whole=whole)
+
+
+# --- `reconciler show` at work: a saved plan, as text or JSON -------------------------------------
+
+
+def _whom(plan: Plan, settings: Settings) -> "Whom":
+    """Return who somebody is by the manifests: of whom is updated the file has the address.
+
+    Manifests are read when a name is first asked for, and without any variable of the environment. Where they
+    cannot be used everybody is an address.
+    """
+    from reconciler import pipeline
+    from reconciler.core.review.whom import nobody, whom
+    from reconciler.core.rules import rules_of
+
+    @cache
+    def declared() -> "Whom":
+        try:
+            desired = pipeline.validate(settings, {}, all_values=False, asks=False)
+        except ReconcilerError:
+            return nobody
+        return whom(plan, desired, Live({}), Recorded({}), rules_of(settings))
+
+    def who(address: Address) -> str:
+        return declared()(address)
+
+    return who

@@ -1,1 +1,0 @@
-"""Commands of runs: they write, continue, give up or release, and tell who wrote."""

@@ -1,0 +1,212 @@
+"""How an error is shown: as lines for people, as JSON for programs.
+
+Belongs here: the form. Not here: printing (output.py), and which errors there are (errors.py). Imported where
+an error is shown: it loads what a command that succeeds may not need.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from reconciler.cli.console import output
+from reconciler.core.text import escape_undecodable
+from reconciler.errors import (
+    DirectoryError,
+    InputError,
+    LockHeld,
+    ManifestError,
+    Problem,
+    ProgramError,
+    ReconcilerError,
+    ServiceError,
+    UnsafePlan,
+)
+from reconciler.files.project_files import REFERENCE_BYTES_MAX, Unreadable, read_regular_file
+from reconciler.manifest.rosters.delimited import delimiter_of, widths
+from reconciler.model.documents import is_directory_row
+from reconciler.model.runs import REPORT_VERSION
+from reconciler.report.excerpt import ShownLine, excerpt_lines, roster_excerpt, yaml_excerpt
+from reconciler.report.lines import Line, line, sentence
+from reconciler.schema.shipped import schema_resources
+
+# --- The lines of the author's files that an error shows ---------------------------------------------------
+#
+# The one place that reads a file again after a mistake was found in it: each file once, regular files only,
+# and so much of all of them together. A file that is gone or was written since the command began is left out:
+# its lines are not those that were judged. What may be shown of a line is decided in report/excerpt.py.
+
+
+_bytes_max = 64 * 1024 * 1024  # of all files together: an error should be told within a second or two
+_columns_most = 100  # of an excerpt, on a wider screen as well
+_BREAKS = re.compile("\r\n|[\n\r\x85\u2028\u2029]")  # the line breaks of YAML
+_SUFFIXES = (".yaml", ".yml", ".json", ".csv")
+
+
+class Excerpts:
+    """The excerpts of the problems of one error. `folder` is where their files are named from."""
+
+    def __init__(self, problems: Iterable[Problem], *, folder: Path, since: float, columns: int) -> None:
+        self._folder = folder
+        self._since = since
+        self._columns = min(columns or _columns_most, _columns_most)
+        self._left = _bytes_max
+        self._wanted: dict[str, set[int]] = {}
+        for one in problems:
+            named = one.line and one.column and not is_directory_row(one.file)
+            if named and one.file.lower().endswith(_SUFFIXES):
+                self._wanted.setdefault(one.file, set()).add(one.line)
+        self._read: dict[str, Mapping[int, str] | tuple[str, Mapping[int, int]] | None] = {}
+
+    def of(self, problem: Problem) -> tuple[Line, ...]:
+        """Return the lines to show below a problem: none where there is nothing to show."""
+        if problem.line not in self._wanted.get(problem.file, ()) or not problem.column:
+            return ()
+        shown = self._shown(problem)
+        return excerpt_lines(problem.line, shown, columns=self._columns) if shown else ()
+
+    def _shown(self, problem: Problem) -> ShownLine | None:
+        if problem.file not in self._read:
+            self._read[problem.file] = self._file(problem.file)
+        found = self._read[problem.file]
+        if isinstance(found, tuple):
+            delimiter, cells = found
+            return roster_excerpt(cells.get(problem.line, 0), problem.column, delimiter)
+        text = found.get(problem.line) if found is not None else None
+        if text is None:
+            return None
+        return yaml_excerpt(text, problem.column, said=f"{problem.what} {problem.next}", known=vocabulary())
+
+    def _file(self, name: str) -> Mapping[int, str] | tuple[str, Mapping[int, int]] | None:
+        """Return the lines that problems are about; of a roster its delimiter and the cells of these rows."""
+        text = self._text(self._folder / name)
+        if text is None:
+            return None
+        wanted = self._wanted[name]
+        if name.lower().endswith(".csv"):
+            return delimiter_of(text), widths(text, wanted)
+        lines = _BREAKS.split(text)
+        return {number: lines[number - 1] for number in wanted if number <= len(lines)}
+
+    def _text(self, path: Path) -> str | None:
+        try:
+            if path.stat().st_mtime > self._since:
+                return None
+            data = read_regular_file(path, "the file", bytes_max=min(REFERENCE_BYTES_MAX, self._left))
+            self._left -= len(data)
+            return data.decode("utf-8-sig")
+        except (OSError, ValueError, Unreadable):  # gone, no text, no path: the error is told without it
+            return None
+
+
+@cache
+def vocabulary() -> frozenset[str]:
+    """Return every name of a field that a shipped schema, or a kind of the project, has."""
+    return frozenset(_fields(list(schema_resources().values())))
+
+
+def _fields(node: Any) -> Iterable[str]:
+    if isinstance(node, dict):
+        properties = node.get("properties")
+        yield from properties if isinstance(properties, dict) else ()
+        for below in node.values():
+            yield from _fields(below)
+    elif isinstance(node, list):
+        for below in node:
+            yield from _fields(below)
+
+
+usage_code = "E064"  # of a command line that cannot be read, which is no class of errors.py
+problems_max = 1000  # mistakes shown of one run; a terminal keeps no more lines
+
+
+def error_lines(error: ReconcilerError, *, columns: int = 0) -> tuple[Line, ...]:
+    """Problems first, in file order; then the sentence with its code, its reasons and what to do.
+
+    Below a problem stands the line of its file, in so many columns (0: it is no terminal).
+    """
+    shown: list[Line] = []
+    problems = _problems(error)
+    excerpts = _excerpts(error, columns) if problems else None
+    for problem in problems[:problems_max]:
+        what = f"{problem.what} [{problem.code}]"
+        said = sentence(f"{problem.where}: ", what, problem.next, style="bold")
+        shown += [said[0], *(excerpts.of(problem) if excerpts else ()), *said[1:]]
+    if len(problems) > problems_max:
+        shown.append(line(f"and {len(problems) - problems_max:,} more"))
+    said = sentence("", f"{error} [{error.error_code}]", "")
+    if isinstance(error, UnsafePlan):
+        said += [line(f"  {reason}") for reason in error.reasons if reason not in str(error)]
+    if isinstance(error, ProgramError):
+        said += [line(f"  {place}") for place in error.places]
+    if error.next:
+        said.append(line(("  next: ", "bold"), error.next))
+    return (*shown, *said)
+
+
+def error_json(error: ReconcilerError) -> str:
+    """Return the form of every error with --format json (schemas/output/error.schema.json).
+
+    `code` is that of model/codes; each problem has one of its own, and the service's stands in `error`.
+    Where there are more than 1,000 problems, `more` says how many are left out.
+    """
+    about: dict[str, Any] = {"kind": type(error).__name__, "message": str(error), "next": error.next}
+    if isinstance(error, ServiceError):
+        about |= {"method": error.method, "path": error.path, "status": error.status, "code": error.code}
+    if isinstance(error, UnsafePlan):
+        about["reasons"] = error.reasons
+    if isinstance(error, ProgramError):
+        about["places"] = error.places
+    if isinstance(error, LockHeld) and error.running is not None:
+        about["running"] = error.running
+    return _encoded(error.outcome, error.exit_code, error.error_code, about, _problems(error))
+
+
+def usage_json(sentence: str, hint: str) -> str:
+    """Return a mistake in the command line itself in the same form."""
+    return _encoded("usage", 64, usage_code, {"kind": "UsageError", "message": sentence, "next": hint}, ())
+
+
+def _excerpts(error: ReconcilerError, columns: int) -> Excerpts:
+    # Manifests and rosters are named from the folder of the settings, all other files from where we are.
+    root = output.project() if isinstance(error, ManifestError | DirectoryError) else ""
+    return Excerpts(
+        _problems(error)[:problems_max], folder=Path(root), since=output.began_at(), columns=columns
+    )
+
+
+def _problems(error: ReconcilerError) -> tuple[Problem, ...]:
+    return error.problems if isinstance(error, InputError | DirectoryError) else ()
+
+
+def _encoded(
+    outcome: str, exit_code: int, code: str, about: Mapping[str, Any], problems: tuple[Problem, ...]
+) -> str:
+    whole: dict[str, Any] = {
+        "version": REPORT_VERSION,
+        "outcome": outcome,
+        "exit_code": exit_code,
+        "code": code,
+        "error": about,
+        "problems": [asdict(one) for one in problems[:problems_max]],
+    }
+    if len(problems) > problems_max:
+        whole["more"] = len(problems) - problems_max
+    return msgspec.json.format(msgspec.json.encode(_legible(whole)), indent=2).decode()
+
+
+def _legible(node: Any) -> Any:
+    """Return the same with texts that JSON can hold: the document of an error comes whatever is wrong."""
+    match node:
+        case str():
+            return escape_undecodable(node)
+        case dict():
+            return {key: _legible(below) for key, below in node.items()}
+        case list() | tuple():
+            return [_legible(below) for below in node]
+        case _:
+            return node

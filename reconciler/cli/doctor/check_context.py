@@ -1,0 +1,127 @@
+"""What every look of `reconciler doctor` starts from, and how a look that fails becomes a line.
+
+Belongs here: the settings as far as they can be read, lines for what is wrong. Not here: the looks
+themselves (checks.py, outside.py), deadlines (deadlines.py).
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import TypeVar
+
+from reconciler.errors import InputError, ReconcilerError, SettingsError
+from reconciler.model.notices import CheckResult
+from reconciler.model.settings import Settings
+from reconciler.settings.reading import ReadSettings, read_settings, working_folder
+
+_mistakes_max = 5  # mistakes of one file that are shown here; `reconciler validate` shows all
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What every look starts from. `read` is None where the settings cannot be read.
+
+    `complete` are the settings with their secrets; None where one is missing.
+    """
+
+    environ: Mapping[str, str]
+    cwd: Path | None  # None: it was removed
+    config: str | None
+    environment: str | None
+    timeout_s: float
+    read: ReadSettings | None = None
+    complete: Settings | None = None
+
+    def readable(self, *, service: bool) -> ReadSettings:
+        """Return the settings. Raises SettingsError."""
+        return read_settings(
+            config=self.config,
+            environment=self.environment,
+            cwd=self.cwd or working_folder(),
+            environ=self.environ,
+            service=service,
+        )
+
+
+def surroundings_of(
+    environ: Mapping[str, str], config: str | None, environment: str | None, timeout_s: float
+) -> Surroundings:
+    """Return what all checks start from. A working folder that is gone is reported with the settings."""
+    cwd = None
+    with suppress(SettingsError):
+        cwd = working_folder()
+    return Surroundings(environ, cwd, config, environment, timeout_s)
+
+
+def unchecked(name: str, needed: str) -> CheckResult:
+    """Return the line of a look that has to wait for something else to be mended."""
+    return CheckResult(name, "unchecked", f"needs {needed} first")
+
+
+def mistakes(name: str, error: ReconcilerError) -> tuple[CheckResult, ...]:
+    """Return a failure for each problem of an error, or for the error itself."""
+    problems = error.problems if isinstance(error, InputError) else ()
+    shown = tuple(
+        CheckResult(name, "fail", f"{one.where}: {one.what}", one.next) for one in problems[:_mistakes_max]
+    )
+    if len(problems) > _mistakes_max:
+        shown += (CheckResult(name, "fail", f"and {len(problems) - _mistakes_max:,} more mistakes"),)
+    return shown or (CheckResult(name, "fail", str(error), error.next),)
+
+
+def guarded(name: str, look: Callable[[], tuple[CheckResult, ...]]) -> tuple[CheckResult, ...]:
+    """Return what a look finds; whatever breaks it becomes a line, so that it hides no other look."""
+    try:
+        return look()
+    except Exception as error:  # noqa: BLE001 - the one command that has to work when everything else does not
+        return broken(name, error)
+
+
+def broken(name: str, error: Exception) -> tuple[CheckResult, ...]:
+    """Return the lines for what a look has raised. A stranger's error may hold anything: its name alone."""
+    told = _first_known(error)
+    if told is not None:
+        return mistakes(name, told)
+    what = f"this could not be checked ({type(error).__name__})"
+    return (CheckResult(name, "fail", what, "run the command that needs it to see more"),)
+
+
+def _first_known(error: BaseException) -> ReconcilerError | None:
+    """Return the first error for users in a group of errors, as reads that run side by side raise them."""
+    if isinstance(error, ReconcilerError):
+        return error
+    below = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+    return next((found for one in below if (found := _first_known(one))), None)
+
+
+# --- Work with a deadline, in a thread of its own, so that a call that hangs delays nothing else --
+#
+# Only that belongs here. A thread cannot be ended from outside: one that is late is left behind, and ends
+# with the process, so this is for work that changes nothing.
+
+
+T = TypeVar("T")
+
+
+def run_within(work: Mapping[str, Callable[[], T]], timeout_s: float) -> dict[str, T]:
+    """Return what each piece of work returned, all of them begun at once; what was late is missing.
+
+    The work must not raise: what it raised would be missing too.
+    """
+    done: SimpleQueue[tuple[str, T]] = SimpleQueue()
+    for name, each in work.items():
+        # Bound as defaults: the loop's names change before a thread has looked at them.
+        Thread(target=lambda name=name, each=each: done.put((name, each())), daemon=True).start()
+    ends_at = time.monotonic() + timeout_s
+    found: dict[str, T] = {}
+    while len(found) < len(work):
+        try:
+            name, result = done.get(timeout=max(0.0, ends_at - time.monotonic()))
+        except Empty:
+            break
+        found[name] = result
+    return found
