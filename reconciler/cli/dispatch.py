@@ -35,10 +35,13 @@ class CommandWork:
 
     def __call__(self, **given: Any) -> int:
         """Run the function, print its result, and return the exit code. Raises MissingExtra."""
-        recording = import_module("reconciler.cli.telemetry.recording")
-        with recording.telemetry().of_command(click.get_current_context().command_path):
+        from reconciler.cli.telemetry.recording import telemetry
+
+        with telemetry().of_command(click.get_current_context().command_path):
             if self.needs:
-                import_module("reconciler.extras").require(self.needs)
+                from reconciler.extras import require_extra
+
+                require_extra(self.needs)
             code = self.function.__code__
             takes = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
             form = given.get("form") or ("json" if given.get("as_json") else "text")
@@ -65,9 +68,9 @@ def print_result(result: "Result", form: str) -> int:
     That is the code of the result; 1 where a report is missing, unless the code tells of worse.
     """
     if form == "json":
-        output.json_pieces(
-            import_module("reconciler.report.envelope").report_pieces(result.document(), result.exit_code)
-        )
+        from reconciler.report.json import report_pieces
+
+        output.json_pieces(report_pieces(result.document(), result.exit_code))
     elif form == "csv":
         output.document(result.csv())
         output.note_lines(result.csv_notes())
@@ -92,14 +95,17 @@ class Runs:
 
     def __call__(self, **given: Any) -> int:
         """Run the function with the options as keyword arguments, and return the exit code."""
-        recording = import_module("reconciler.cli.telemetry.recording")
-        with recording.telemetry().of_command(click.get_current_context().command_path):
+        from reconciler.cli.telemetry.recording import telemetry
+
+        with telemetry().of_command(click.get_current_context().command_path):
             return self.load()(**given)
 
     def load(self) -> Callable[..., int]:
         """Import the module, and return the function. Raises MissingExtra."""
         if self.needs:
-            import_module("reconciler.extras").require(self.needs)
+            from reconciler.extras import require_extra
+
+            require_extra(self.needs)
         module, name = self.target.split(":")
         function: Callable[..., int] = getattr(import_module(f"reconciler.cli.verbs.{module}"), name)
         return function

@@ -175,8 +175,7 @@ def test_progress_is_for_terminals_alone() -> None:
 def test_what_is_shown_in_place_hides_our_secrets_too() -> None:
     """Answers to a message that is followed are shown so, and anybody may have written them."""
     program = (
-        "from reconciler.cli.console import streams\n"
-        "streams.conceal(lambda pieces: [''.join(pieces).replace('canary', '(secret)')])\n"
+        "output.conceal(lambda pieces: [''.join(pieces).replace('canary', '(secret)')])\n"
         "with output.live() as screen: screen.update([line('jane wrote: ', ('my canary', 'dim'))])"
     )
 
@@ -256,10 +255,10 @@ output.failure(ReconcilerError("another one."), as_json=True)
 def test_json_in_pieces_is_printed_as_the_whole_is() -> None:
     """What acts on a terminal, what orders a runner, what is secret: wherever a piece ends."""
     program = """
-from reconciler.cli.console import output, streams
+from reconciler.cli.console import output
 from reconciler.model.settings import Auth, Secret
 from reconciler.service.http.auth import Credentials
-streams.conceal(Credentials(Auth(Secret("u"), Secret("two words"), Secret("a-key-of-ours"))).conceal_pieces)
+output.conceal(Credentials(Auth(Secret("u"), Secret("two words"), Secret("a-key-of-ours"))).conceal_pieces)
 lines = ['{', ' "##[group]\\u202e": "a-key-of-ours",', ' "b": "two', 'words"', '}']
 """
     in_pieces = printed(f"{program}output.json_pieces(one + chr(10) for one in lines)")
