@@ -21,7 +21,7 @@ from reconciler.directories.ldap.wire import parsed_message
 from reconciler.directories.scim.columns import ResourceColumns
 from reconciler.directories.scim.http import parsed_body
 from reconciler.directories.scim.pages import list_page
-from reconciler.manifest.rosters.delimited import read_table
+from reconciler.manifest.rosters.table import read_csv
 
 PAGE = 100
 COLUMNS = ("uid", "givenName", "sn", "mail", "mobile", "departmentNumber")
@@ -71,7 +71,7 @@ def csv_of(count: int) -> Callable[[], int]:
     held = io.StringIO()
     csv.writer(held).writerows([COLUMNS, *map(person, range(count))])
     data = held.getvalue().encode()
-    return lambda: len(read_table(data, "staff.csv").rows)
+    return lambda: len(read_csv(data, "staff.csv").rows)
 
 
 def ldap_of(count: int) -> Callable[[], int]:

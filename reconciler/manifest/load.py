@@ -43,7 +43,7 @@ from reconciler.manifest.flatten import (
     list_known_fields,
 )
 from reconciler.manifest.rosters.roster import Roster
-from reconciler.manifest.rosters.tables import Tables
+from reconciler.manifest.rosters.tables import RosterTables
 from reconciler.manifest.sources import ManifestFile, find_manifests, read_manifest
 from reconciler.manifest.variables import ManifestVariables, UnsetVariable, substitute_variables
 from reconciler.model.documents import ROWS_MAX, Content, Document, InputFile, Manifest, Place, Removed
@@ -135,7 +135,7 @@ def load_manifests(
     log = ReadLog(real_root)
     found, problems = find_manifests(sources, real_root, log)
     kept = identify_files((*private, *(source.path for source in found)))
-    tables = Tables(real_root, kept, directories or ReadOnce({}), log)
+    tables = RosterTables(real_root, kept, directories or ReadOnce({}), log)
     variable_files.begin()
     known = ManifestVariables(environ, variables, variable_files)
     loader = _Loader(real_root, known, tuple(extra_contact_fields), kept, tables, log=log)
@@ -165,7 +165,7 @@ class _Loader:
         variables: ManifestVariables,
         extra: tuple[str, ...],
         private: frozenset[FileId],
-        tables: Tables,
+        tables: RosterTables,
         *,
         log: ReadLog | None = None,
     ) -> None:

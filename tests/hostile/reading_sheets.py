@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from reconciler.manifest.load import load_manifests
-from reconciler.manifest.rosters import sheet
+from reconciler.manifest.rosters import xlsx_sheet
 
 CPU_S, MEMORY = 15, 2 << 30  # where a process is ended, far beyond what is allowed to it
 
@@ -47,7 +47,7 @@ def measure(folder: Path) -> dict[str, object]:
     }
 
 
-assert sheet.__name__, "imported here, and not by every process that is forked"
+assert xlsx_sheet.__name__, "imported here, and not by every process that is forked"
 for line in sys.stdin:
     sys.stdout.write(json.dumps(measure(Path(line.strip()))) + "\n")
     sys.stdout.flush()

@@ -24,7 +24,7 @@ from service.test_media import HOSTILE
 from reconciler.core import calls
 from reconciler.core.compare import normalize
 from reconciler.errors import InputError, Malformed, SettingsError
-from reconciler.manifest.rosters.delimited import read_table
+from reconciler.manifest.rosters.table import read_csv
 from reconciler.parsing.tree import read_tree
 from reconciler.schema.check import check_tree
 from reconciler.service.http import media, urls
@@ -130,7 +130,7 @@ def _page(data: bytes, form: media.Form) -> None:
 
 
 def _table(data: bytes) -> None:
-    table = read_table(data, "list.csv")
+    table = read_csv(data, "list.csv")
     assert table.problems or all(len(cells) == len(table.header) for _, cells in table.rows)
     assert all(problem.next for problem in table.problems)
 

@@ -23,8 +23,8 @@ from reconciler.core.text import slugify
 from reconciler.errors import Malformed, ReconcilerError, SettingsError
 from reconciler.files.project_files import Unreadable, detect_private_content
 from reconciler.manifest.load import load_manifests
-from reconciler.manifest.rosters.reading import read_roster
-from reconciler.manifest.rosters.template import compiled
+from reconciler.manifest.rosters.roster import compile_template
+from reconciler.manifest.rosters.tables import read_roster
 from reconciler.manifest.variables import ManifestVariables
 from reconciler.model.address import parse_address
 from reconciler.parsing.tree import read_tree
@@ -512,7 +512,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "a query": lambda text: urls.encode_query((("a", text),), 5),
     "a date": paging.to_iso_date,
     "an instant": parse_instant,
-    "a template": lambda text: compiled(text, ("a", "b")),
+    "a template": lambda text: compile_template(text, ("a", "b")),
     "a slug": slugify,
     "a value in its normal form": lambda text: normalize_value("contact", "firstName", text),
     "inert text": escape_control,

@@ -11,9 +11,9 @@ from manifest.project import Project
 
 from reconciler.directories.answers import AnswerRows
 from reconciler.directories.reading import ReadOnce
-from reconciler.manifest.rosters.answered import table_of, told
-from reconciler.manifest.rosters.delimited import read_table
-from reconciler.manifest.rosters.snapshot import difference, snapshot_of
+from reconciler.manifest.rosters.snapshot import build_snapshot, compare_snapshots
+from reconciler.manifest.rosters.table import read_csv
+from reconciler.manifest.rosters.tables import build_answer_table, summarize_answer
 from reconciler.model.documents import Place
 from reconciler.model.settings import DirectorySetting, Secret, SqlDirectory
 
@@ -67,13 +67,13 @@ def _declared(
 @given(answers())
 def test_a_roster_of_the_snapshot_is_that_of_the_directory(answer: AnswerRows) -> None:
     """Places aside. What is a mistake of the one is a mistake of the other."""
-    table = table_of(_copied(answer), lambda _: "sql:staff")
+    table = build_answer_table(_copied(answer), lambda _: "sql:staff")
     with TemporaryDirectory() as folder:
         project = Project(Path(folder) / "project")
         project.manifest(ROSTER.format(source="directory: staff"))
         asked = _declared(project, _Known(_copied(answer)))
         project.manifest(ROSTER.format(source="file: ../staff.csv"))
-        project.write("staff.csv", b"" if table.problems else snapshot_of(table).data)
+        project.write("staff.csv", b"" if table.problems else build_snapshot(table).data)
 
         assert _declared(project) == asked
 
@@ -86,7 +86,9 @@ def test_a_snapshot_is_the_same_for_any_order_of_rows(answer: AnswerRows, random
     moved = {new: answer.unusable[old] for new, old in enumerate(order) if old in answer.unusable}
     other = AnswerRows(answer.header, tuple(list(answer.rows[at]) for at in order), unusable=moved)
 
-    first, second = (snapshot_of(table_of(one, lambda _: "x")) for one in (_copied(answer), other))
+    first, second = (
+        build_snapshot(build_answer_table(one, lambda _: "x")) for one in (_copied(answer), other)
+    )
 
     assert first.data == second.data
 
@@ -94,28 +96,32 @@ def test_a_snapshot_is_the_same_for_any_order_of_rows(answer: AnswerRows, random
 @given(answers())
 def test_a_snapshot_is_read_back_without_a_mistake(answer: AnswerRows) -> None:
     """Whatever cells hold: quotes, line ends, delimiters; and a header that could be taken for another."""
-    table = table_of(answer, lambda _: "sql:staff")
-    made = snapshot_of(table)
+    table = build_answer_table(answer, lambda _: "sql:staff")
+    made = build_snapshot(table)
     if table.problems or not made.data:
         return
 
-    again = read_table(made.data, "staff.csv")
+    again = read_csv(made.data, "staff.csv")
 
     assert again.problems == ()
     assert again.header == tuple(one for one in table.header if one not in made.left_out)
-    assert difference(made.data, made.data, "staff.csv").alike
+    assert compare_snapshots(made.data, made.data, "staff.csv").alike
 
 
 def test_the_columns_of_a_snapshot_stand_as_in_the_file_before() -> None:
     """A SCIM service makes columns of keys, and whose keys come first may be another person next time."""
-    first = snapshot_of(table_of(AnswerRows(("id", "name"), (["1", "Jane"],)), lambda _: "scim:staff"))
+    first = build_snapshot(
+        build_answer_table(AnswerRows(("id", "name"), (["1", "Jane"],)), lambda _: "scim:staff")
+    )
 
     again = AnswerRows(("name", "id"), (["Jane", "1"],))
 
-    assert snapshot_of(table_of(again, lambda _: "scim:staff"), first.data).data == first.data
+    assert build_snapshot(build_answer_table(again, lambda _: "scim:staff"), first.data).data == first.data
     assert (
-        told("staff", table_of(again, lambda _: "x")).digest
-        == told("staff", table_of(AnswerRows(("id", "name"), (["1", "Jane"],)), lambda _: "x")).digest
+        summarize_answer("staff", build_answer_table(again, lambda _: "x")).digest
+        == summarize_answer(
+            "staff", build_answer_table(AnswerRows(("id", "name"), (["1", "Jane"],)), lambda _: "x")
+        ).digest
     )
 
 
@@ -123,7 +129,7 @@ def test_a_column_with_a_cell_that_is_no_text_is_left_out() -> None:
     """Of everybody: a text for some and a gap for others would be a half-filled spreadsheet."""
     answer = AnswerRows(("id", "photo"), (["1", "x"], ["2", "?"]), unusable={1: {1: "bytes"}})
 
-    made = snapshot_of(table_of(answer, lambda _: "sql:staff"))
+    made = build_snapshot(build_answer_table(answer, lambda _: "sql:staff"))
 
     assert (made.data, made.left_out) == (b"id\n1\n2\n", {"photo": ("bytes", 1)})
 
@@ -131,6 +137,6 @@ def test_a_column_with_a_cell_that_is_no_text_is_left_out() -> None:
 @pytest.mark.parametrize("text", ["=1+1", "+61491570156", "-1", "@x", "\tx"])
 def test_a_cell_that_a_spreadsheet_takes_for_a_formula_stays_as_it_is(text: str) -> None:
     """This program and reviewers read the file; a quotation mark in front would be another name."""
-    made = snapshot_of(table_of(AnswerRows(("id",), ([text],)), lambda _: "sql:staff"))
+    made = build_snapshot(build_answer_table(AnswerRows(("id",), ([text],)), lambda _: "sql:staff"))
 
-    assert read_table(made.data, "x.csv").rows == ((2, [text]),)
+    assert read_csv(made.data, "x.csv").rows == ((2, [text]),)

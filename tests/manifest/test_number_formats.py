@@ -10,8 +10,8 @@ from manifest.project import Project
 from manifest.spreadsheets import STYLES, Cell, Raw, Rows, package, sheet
 from waiting import patience_s
 
-from reconciler.manifest.rosters.numberformats import show_number, shows_texts
-from reconciler.manifest.rosters.sheet import read_sheet
+from reconciler.manifest.rosters.xlsx_sheet import read_sheet
+from reconciler.manifest.rosters.xlsx_workbook import format_number, shows_texts
 
 MANIFEST = """\
 rosters:
@@ -169,7 +169,8 @@ def test_a_format_that_is_no_format_shows_nothing() -> None:
     for code in ('"', "[", "\\", "0;;;;;;0", "_", "*", "", "0" * 400, "#" * 400, "0." + "0" * 400):
         for value in (7, -7, 0, 1e14, 0.1):
             assert (
-                show_number(value, "no number", code) in (None, "0" * 399 + "7", "0" * 400) or code[0] == "0"
+                format_number(value, "no number", code) in (None, "0" * 399 + "7", "0" * 400)
+                or code[0] == "0"
             )
 
 
@@ -185,8 +186,8 @@ def test_no_format_takes_long() -> None:
     """Whoever wrote the file wrote it. Read by going back over itself, this one takes years."""
     code = "_" * 40 + '"'
     script = (
-        "from reconciler.manifest.rosters.numberformats import show_number; "
-        f"print(show_number(1.0, '1', {code!r}))"
+        "from reconciler.manifest.rosters.xlsx_workbook import format_number; "
+        f"print(format_number(1.0, '1', {code!r}))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=patience_s, check=True
@@ -198,7 +199,7 @@ def test_no_format_takes_long() -> None:
 @pytest.mark.parametrize("code", ['"', '0"', '@"', "@[", "0[Red", '@_;"', '0;0;0;@"', "\\"])
 def test_a_format_that_is_not_closed_shows_nobody_knows_what(code: str) -> None:
     """No program writes it, and each that reads it shows something else."""
-    assert show_number(1.0, "1", code) is None
+    assert format_number(1.0, "1", code) is None
     assert not shows_texts(code)
 
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from manifest.project import Project
 
-from reconciler.manifest.rosters.delimited import read_table
-from reconciler.manifest.rosters.reading import read_roster
+from reconciler.manifest.rosters.table import read_csv
+from reconciler.manifest.rosters.tables import read_roster
 from reconciler.model.documents import COLUMNS_MAX
 
 ROSTER = """rosters:
@@ -42,7 +42,7 @@ def test_texts_come_as_they_are(rows: list[tuple[str, str]], indent: int | None)
     held = io.StringIO()
     csv.writer(held).writerows([("ID", "First"), *rows])
     text = json.dumps([dict(zip(("ID", "First"), row, strict=True)) for row in rows], indent=indent)
-    expected = [cells for _, cells in read_table(held.getvalue().encode(), "").rows]
+    expected = [cells for _, cells in read_csv(held.getvalue().encode(), "").rows]
 
     assert [cells for _, cells in read_roster(text.encode(), "staff.json", "").rows] == expected
 

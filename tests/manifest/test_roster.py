@@ -13,9 +13,9 @@ from reconciler.core.text import slugify
 from reconciler.directories.reading import ReadOnce
 from reconciler.files.project_files import REFERENCE_BYTES_MAX, ROSTER_BYTES_MAX
 from reconciler.manifest.load import _Loader
-from reconciler.manifest.rosters.delimited import read_table
-from reconciler.manifest.rosters.tables import Tables
-from reconciler.manifest.rosters.template import Template, UnknownColumn, compiled
+from reconciler.manifest.rosters.roster import RowTemplate, UnknownColumn, compile_template
+from reconciler.manifest.rosters.table import read_csv
+from reconciler.manifest.rosters.tables import RosterTables
 from reconciler.manifest.sources import ManifestFile
 from reconciler.manifest.variables import ManifestVariables
 from reconciler.model.address import ENTITY_NAME
@@ -360,16 +360,16 @@ def test_a_slug_is_empty_or_a_name_and_stays_as_it_is(text: str) -> None:
 @given(st.text(max_size=30))
 def test_no_template_raises_anything(text: str) -> None:
     """A template is compiled or explained."""
-    result = compiled(text, ("a", "b"))
+    result = compile_template(text, ("a", "b"))
 
-    assert isinstance(result, Template | UnknownColumn) or all(result)
+    assert isinstance(result, RowTemplate | UnknownColumn) or all(result)
 
 
 def test_braces_are_written_twice() -> None:
     """There is a way to write every text."""
-    template = compiled("{{{a}}} {{b}}", ("a",))
+    template = compile_template("{{{a}}} {{b}}", ("a",))
 
-    assert isinstance(template, Template)
+    assert isinstance(template, RowTemplate)
     assert template.render(["x"]) == "{x} {b}"
 
 
@@ -401,7 +401,7 @@ def test_the_rows_of_all_rosters_together_have_a_limit(project: Project) -> None
         ManifestVariables({}, []),
         (),
         frozenset(),
-        Tables(project.root, frozenset(), ReadOnce({})),
+        RosterTables(project.root, frozenset(), ReadOnce({})),
     )
     loader.rows_left = 3
 
@@ -443,7 +443,7 @@ def test_rows_with_a_column_each_are_refused_before_they_are_written(project: Pr
 
 def test_a_roster_with_more_rows_than_the_limit_says_so() -> None:
     """Reading stops there: what is in the rest is not known."""
-    table = read_table(b"ID\n1\n2\n3\n4\n", "staff.csv", rows_max=3)
+    table = read_csv(b"ID\n1\n2\n3\n4\n", "staff.csv", rows_max=3)
 
     (problem,) = table.problems
     assert problem.line == 5
@@ -483,10 +483,10 @@ def test_bytes_that_are_no_text_are_found_wherever_a_part_ends(size: int) -> Non
     """A roster is decoded in parts: a letter of two bytes may stand across two; half of it may not."""
     head = b"ID\n" + b"\n" * (size - 3)
 
-    assert read_table(head + "é\n".encode(), "staff.csv").problems == ()
-    (problem,) = read_table(head + b"\xc3\n", "staff.csv").problems
+    assert read_csv(head + "é\n".encode(), "staff.csv").problems == ()
+    (problem,) = read_csv(head + b"\xc3\n", "staff.csv").problems
     assert (problem.line, problem.what) == (size - 1, "the roster is not UTF-8.")
-    assert read_table(head + b"\xc3", "staff.csv").problems[0].what == "the roster is not UTF-8."
+    assert read_csv(head + b"\xc3", "staff.csv").problems[0].what == "the roster is not UTF-8."
 
 
 @pytest.mark.parametrize(

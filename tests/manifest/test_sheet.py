@@ -17,10 +17,9 @@ from manifest.spreadsheets import Cell, Raw, dated, error, formula, package, she
 
 from reconciler.errors import Problem
 from reconciler.files.project_files import Unreadable
-from reconciler.manifest.rosters.delimited import read_table
-from reconciler.manifest.rosters.package import UNPACKED_MAX
-from reconciler.manifest.rosters.reading import read_roster
-from reconciler.manifest.rosters.table import Table
+from reconciler.manifest.rosters.table import RosterTable, read_csv
+from reconciler.manifest.rosters.tables import read_roster
+from reconciler.manifest.rosters.xlsx_package import UNPACKED_MAX
 from reconciler.model.documents import COLUMNS_MAX
 
 EXPORT = Path(__file__).with_name("hr-export.csv")
@@ -45,13 +44,13 @@ def _told(project: Project) -> list[tuple[str, str]]:
     return [(problem.where, problem.what) for problem in project.load().problems]
 
 
-def _read(data: bytes, wanted: str = "") -> Table:
+def _read(data: bytes, wanted: str = "") -> RosterTable:
     return read_roster(data, "staff.xlsx", wanted)
 
 
 def test_the_hr_export_is_the_same_people_as_a_spreadsheet() -> None:
     """Who saves the export in another form has changed nobody."""
-    table = read_table(EXPORT.read_bytes(), "staff.xlsx!Staff")
+    table = read_csv(EXPORT.read_bytes(), "staff.xlsx!Staff")
     rows = [table.header, *(cells for _, cells in table.rows)]
 
     assert _read(spreadsheet(rows)) == table
@@ -67,7 +66,7 @@ def test_texts_come_as_they_are(rows: list[tuple[str, str, str]]) -> None:
     csv.writer(held).writerows([("ID", "First", "Mail"), *rows])
     data = spreadsheet([("ID", "First", "Mail"), *rows])
 
-    assert _read(data).rows == read_table(held.getvalue().encode(), "").rows
+    assert _read(data).rows == read_csv(held.getvalue().encode(), "").rows
 
 
 @pytest.mark.parametrize(
@@ -705,10 +704,10 @@ def test_no_damage_ends_otherwise_than_in_a_table_or_a_sentence() -> None:
                     file.writestr(name, _damaged(part, chance) if name == hit else part)
             data = held.getvalue()
         try:
-            found: Table | Unreadable = _read(data)
+            found: RosterTable | Unreadable = _read(data)
         except Unreadable as refused:
             found = refused
-        assert isinstance(found, Table) or found.hint
+        assert isinstance(found, RosterTable) or found.hint
         assert isinstance(found, Unreadable) or all(isinstance(one, Problem) for one in found.problems)
     tally.count("bad inputs", "damaged spreadsheets", tried)
 

@@ -15,8 +15,8 @@ from reconciler.report.lines import count
 
 if TYPE_CHECKING:
     from reconciler.directories.reading import ReadOnce
-    from reconciler.manifest.rosters.snapshot import ComeAndGone, Snapshot
-    from reconciler.manifest.rosters.table import Table
+    from reconciler.manifest.rosters.snapshot import Snapshot, SnapshotChange
+    from reconciler.manifest.rosters.table import RosterTable
 
 
 @click.group(name="rosters", no_args_is_help=False)
@@ -67,7 +67,7 @@ def snapshot_command(
         reconciler rosters snapshot staff --into people/staff.csv --check
     """
     from reconciler.cli.session import settings_of
-    from reconciler.manifest.rosters.snapshot import difference
+    from reconciler.manifest.rosters.snapshot import compare_snapshots
     from reconciler.settings.reading import working_folder
 
     settings = settings_of(config, environment, service=False)
@@ -84,7 +84,7 @@ def snapshot_command(
             _write(path, shown, before, made.data)
         output.note(f"{shown} is what {name} says: {count(made.rows, 'row')}.")
         return 0
-    found = difference(before, made.data, shown) if before is not None else None
+    found = compare_snapshots(before, made.data, shown) if before is not None else None
     said = count(made.rows, "row") + (_comes_and_goes(found) if found and found.alike else "")
     if check:
         is_what = f"not what {name} says" if before is not None else f"not there; {name} says"
@@ -107,15 +107,14 @@ _DIFFERS = 2  # the exit code of `plan` and `drift` where there is something to 
 _HOLDS = "look what it holds; a roster of it would be refused as well"
 
 
-def _comes_and_goes(found: "ComeAndGone") -> str:
+def _comes_and_goes(found: "SnapshotChange") -> str:
     return f"; {count(found.come, 'comes', 'come')}, {count(found.go, 'goes', 'go')}"
 
 
 def _made(settings: Settings, name: str, before: bytes, into: Path) -> "Snapshot":
     """Return what a directory says. Raises DirectoryError, ManifestError, InputError."""
     from reconciler.directories.reading import ReadOnce
-    from reconciler.manifest.rosters.secretcolumns import find_secret_columns
-    from reconciler.manifest.rosters.snapshot import snapshot_of
+    from reconciler.manifest.rosters.snapshot import build_snapshot, find_secret_columns
 
     asked = ReadOnce(settings.directories)
     if name not in asked.known:
@@ -136,7 +135,7 @@ def _made(settings: Settings, name: str, before: bytes, into: Path) -> "Snapshot
             f"left out: the column {title}, which fills {field}, a secret. A roster that takes it stays "
             f"`directory: {name}`."
         )
-    made = snapshot_of(table, before, secret=secret)
+    made = build_snapshot(table, before, secret=secret)
     if not made.data:
         what = "answers no column whose cells are all text"
         raise ManifestError(
@@ -146,12 +145,14 @@ def _made(settings: Settings, name: str, before: bytes, into: Path) -> "Snapshot
     return made
 
 
-def _table(asked: "ReadOnce", name: str) -> "Table":
+def _table(asked: "ReadOnce", name: str) -> "RosterTable":
     from reconciler.directories.answers import DirectoryFailed
-    from reconciler.manifest.rosters.answered import table_of
+    from reconciler.manifest.rosters.tables import build_answer_table
 
     try:
-        return table_of(asked.answer(name), lambda row: asked.place_of(name, row), mend=asked.cell_mend(name))
+        return build_answer_table(
+            asked.answer(name), lambda row: asked.place_of(name, row), mend=asked.cell_mend(name)
+        )
     except DirectoryFailed as failed:
         problem = asked.known[name].place.problem(
             f"the directory {name} cannot be taken from: {failed}", failed.hint, code="E514"

@@ -27,7 +27,7 @@ from reconciler.errors import (
     UnsafePlan,
 )
 from reconciler.files.project_files import REFERENCE_BYTES_MAX, Unreadable, read_regular_file
-from reconciler.manifest.rosters.delimited import delimiter_of, widths
+from reconciler.manifest.rosters.table import count_row_cells, detect_delimiter
 from reconciler.model.documents import is_directory_row
 from reconciler.model.runs import REPORT_VERSION
 from reconciler.report.excerpt import ShownLine, excerpt_lines, roster_excerpt, yaml_excerpt
@@ -88,7 +88,7 @@ class Excerpts:
             return None
         wanted = self._wanted[name]
         if name.lower().endswith(".csv"):
-            return delimiter_of(text), widths(text, wanted)
+            return detect_delimiter(text), count_row_cells(text, wanted)
         lines = _BREAKS.split(text)
         return {number: lines[number - 1] for number in wanted if number <= len(lines)}
 

@@ -5,20 +5,120 @@ a half-filled spreadsheet clears nothing. Text in a template without columns sta
 and "" there clears the field for every row.
 """
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from msgspec import Struct
+
 from reconciler.core.compare.normalize import is_flag
+from reconciler.core.suggest import did_you_mean
 from reconciler.core.text import is_blank, slugify, trim_edges
 from reconciler.errors import Problem
 from reconciler.manifest.flatten import RowPlaces, locate_controls, read_controls
-from reconciler.manifest.rosters.table import Row, Table
-from reconciler.manifest.rosters.template import Template, UnknownColumn, columns_of, compiled
+from reconciler.manifest.rosters.table import RosterTable, TableRow, normalize_column
 from reconciler.model.address import ENTITY_NAME
 from reconciler.model.documents import Controls, Document, Origin, Scalar
 from reconciler.model.kinds import CONTACT
 from reconciler.parsing.display import TreePath, is_secret_path, show_value
 from reconciler.parsing.tree import Tree
+
+# --- Templates: `{Column}` in a text; `{{` and `}}` are braces ------------------------------------
+
+_PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+
+
+class RowTemplate(Struct, frozen=True):
+    """A compiled template: literals, and columns by number from 0."""
+
+    pieces: tuple[str | int, ...]
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The columns it takes from, in order of their first use."""
+        return tuple(dict.fromkeys(piece for piece in self.pieces if isinstance(piece, int)))
+
+    def render(self, row: Sequence[str]) -> str | None:
+        """Return the text for one row; None where it has columns and all of them are empty here.
+
+        A single bare column is taken as it is; text put together is trimmed, because an empty cell
+        leaves its spaces behind.
+        """
+        columns = self.columns
+        if columns and all(is_blank(row[column]) for column in columns):
+            return None
+        if len(self.pieces) == 1:
+            (piece,) = self.pieces
+            return row[piece] if isinstance(piece, int) else piece
+        text = "".join(row[piece] if isinstance(piece, int) else piece for piece in self.pieces)
+        return trim_edges(text) if columns else text
+
+
+class UnknownColumn(Struct, frozen=True):
+    """A template that names a column which the header does not have: sentence and hint."""
+
+    what: str
+    hint: str
+
+
+def compile_template(
+    text: str, header: Sequence[str], *, secret: bool = False, titled: bool = True
+) -> RowTemplate | UnknownColumn | tuple[str, str]:
+    """Return the template that `text` writes for these columns, or what is wrong: sentence and hint.
+
+    A brace that is left alone is told rather than a column that is not there. Nothing of a `secret` text is
+    quoted. Without `titled`, the first row may be no header but somebody's data, and is not quoted either.
+    """
+    unknown: UnknownColumn | None = None
+    pieces: list[str | int] = []
+    at = 0
+    for found in _PIECE.finditer(text):
+        pieces.append(text[at : found.start()])
+        at = found.end()
+        column = found[1]
+        if found[0] in ("{{", "}}"):
+            pieces.append(found[0][0])
+        elif column is None:
+            where = "this template" if secret else repr(show_value(text))
+            return f"a brace is left alone in {where}.", "write {Column}, or {{ for a brace"
+        elif (name := normalize_column(column)) in header:
+            pieces.append(header.index(name))
+        else:
+            unknown = unknown or _explain_unknown_column(column, header, secret=secret, titled=titled)
+    pieces.append(text[at:])
+    return unknown or RowTemplate(_join_literals(pieces))
+
+
+def list_template_columns(text: str) -> frozenset[str]:
+    """Return the columns that a template names, whether a roster has them or not."""
+    return frozenset(normalize_column(found[1]) for found in _PIECE.finditer(text) if found[1] is not None)
+
+
+def _explain_unknown_column(
+    column: str, header: Sequence[str], *, secret: bool, titled: bool
+) -> UnknownColumn:
+    if not titled:
+        listed = "check that the first row of the roster holds the names of its columns"
+    else:
+        listed = f"the columns are: {show_value(', '.join(header), most=200)}"
+    if secret:
+        return UnknownColumn("this template names a column that the roster does not have.", listed)
+    return UnknownColumn(
+        f"the roster has no column {show_value(column)!r}.", did_you_mean("column", column, header, listed)
+    )
+
+
+def _join_literals(pieces: list[str | int]) -> tuple[str | int, ...]:
+    joined: list[str | int] = []
+    for piece in pieces:
+        if isinstance(piece, str) and joined and isinstance(joined[-1], str):
+            joined[-1] += piece
+        elif piece != "":
+            joined.append(piece)
+    return tuple(joined) or ("",)
+
+
+# --- Rows -----------------------------------------------------------------------------------------
 
 _FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 _TAG_MAX = 256  # characters, as in common.schema.json
@@ -28,11 +128,11 @@ _KNOWN_MAX = 20_000  # texts; what occurs often occurs early
 _COLLISIONS_SHOWN_MAX = 20  # a wrong column would be one for every row
 
 
-class _Filled(NamedTuple):
+class _FieldTemplate(NamedTuple):
     """How a field is filled in each row. `bare` is the index of the column whose cell it is, else None."""
 
     path: str
-    template: Template
+    template: RowTemplate
     columns: tuple[int, ...]
     bare: int | None
     flag: bool
@@ -46,7 +146,7 @@ class Roster:
     """
 
     def __init__(
-        self, tree: Tree, path: TreePath, table: Table, unread: frozenset[str] = frozenset()
+        self, tree: Tree, path: TreePath, table: RosterTable, unread: frozenset[str] = frozenset()
     ) -> None:
         self._tree = tree
         self._path = list(path)
@@ -55,7 +155,7 @@ class Roster:
         entry: dict[str, Any] = tree.value["rosters"][self._path[-1]]
         contacts: dict[str, Any] = entry[CONTACT.plural]
         self._meta = contacts.get("meta", {})
-        self._titled = _titled(entry, table)
+        self._titled = _has_header(entry, table)
         self._name = self._compile([*path, "name"], entry["name"])
         templates = dict(self._templates([*path, CONTACT.plural], contacts, ""))
         self._fields = {path: template for path, template in templates.items() if template is not None}
@@ -69,7 +169,7 @@ class Roster:
             what = "the name is the same for every row."
             self.problems.append(tree.problem([*path, "name"], what, hint, code="E504"))
             self._name = None
-        self._filled = tuple(_filled(path, template) for path, template in self._fields.items())
+        self._filled = tuple(_prepare_field(path, template) for path, template in self._fields.items())
         self._cells: dict[tuple[str, ...], Mapping[str, int]] = {}  # of rows that have the same fields
         self._known: dict[str, str] = {}  # texts that occurred, so that each is there once
         self._told: set[tuple[int, int]] = set()  # cells that may not be used, and were told
@@ -109,11 +209,11 @@ class Roster:
             self.problems.append(Problem(self._table.file, 0, 0, rest, hint, code="E504"))
         return tuple(found)
 
-    def _compile(self, path: TreePath, text: str) -> Template | None:
+    def _compile(self, path: TreePath, text: str) -> RowTemplate | None:
         place = self._tree.place(path)
         secret = is_secret_path(path) or place in self._tree.hidden
-        result = compiled(text, self._table.header, secret=secret, titled=self._titled)
-        if isinstance(result, Template):
+        result = compile_template(text, self._table.header, secret=secret, titled=self._titled)
+        if isinstance(result, RowTemplate):
             return None if self._table.doubtful.intersection(result.columns) else result
         if not isinstance(result, UnknownColumn):
             self.problems.append(self._tree.problem(path, *result, code="E507"))
@@ -123,7 +223,7 @@ class Roster:
 
     def _templates(
         self, path: TreePath, node: dict[str, Any], above: str
-    ) -> Iterator[tuple[str, Template | None]]:
+    ) -> Iterator[tuple[str, RowTemplate | None]]:
         for key, value in node.items():
             if not above and key == "meta":
                 continue
@@ -132,7 +232,7 @@ class Roster:
             else:
                 yield above + key, self._compile([*path, key], value)
 
-    def _named(self, row: Row) -> str:
+    def _named(self, row: TableRow) -> str:
         """Return the name of a row, or "" where it has none; then that was said."""
         number, cells = row
         if self._name is None or self._lost(number, self._name.columns):
@@ -153,14 +253,14 @@ class Roster:
         self.problems.append(self._table.place(number, cell).problem(what, hint, code))
         return ""
 
-    def _collision(self, row: Row, name: str, first: int) -> None:
+    def _collision(self, row: TableRow, name: str, first: int) -> None:
         cell = self._cell(self._name)
         before = self._table.place(first).file if self._table.names else f"row {first}"
         what = f"the name {name} is that of {before} already."
         hint = "correct one of the rows, or build `name` from a column that differs in every row"
         self.problems.append(self._table.place(row[0], cell).problem(what, hint, code="E504"))
 
-    def _document(self, name: str, row: Row) -> Document:
+    def _document(self, name: str, row: TableRow) -> Document:
         number, cells = row
         fields: dict[str, Scalar] = {}
         bad = number in self._table.unread or number in self._table.unusable
@@ -211,7 +311,7 @@ class Roster:
                 self.problems.append(place.problem(what, self._table.mend, code="E510"))
         return bool(wrong) or any(column in unread for column in columns)
 
-    def _cell(self, template: Template | None) -> int:
+    def _cell(self, template: RowTemplate | None) -> int:
         """Return the number of the first cell that a template takes from, 0 where there is none."""
         columns = template.columns if template is not None else ()
         return self._at(columns[0]) if columns else 0
@@ -219,7 +319,7 @@ class Roster:
     def _at(self, column: int) -> int:
         return 0 if self._table.keyed else column + 1
 
-    def _flag(self, path: str, text: str, row: Row, template: Template) -> Scalar:
+    def _flag(self, path: str, text: str, row: TableRow, template: RowTemplate) -> Scalar:
         value = _FLAGS.get(trim_edges(text).lower())
         if value is None:
             what = f"{path} must be true or false, yes or no. It is {show_value(text)!r}."
@@ -228,7 +328,7 @@ class Roster:
             return False
         return value
 
-    def _controls(self, row: Row) -> Controls:
+    def _controls(self, row: TableRow) -> Controls:
         if not self._meta:
             return _NO_CONTROLS
         tags: dict[str, str] = {}
@@ -244,7 +344,7 @@ class Roster:
         return read_controls({**self._meta, "tags": tags})
 
 
-def _titled(entry: dict[str, Any], table: Table) -> bool:
+def _has_header(entry: dict[str, Any], table: RosterTable) -> bool:
     """Whether the first row is a header: a template takes from one of its columns.
 
     Without a header the first person's cells would be listed as the names of the columns.
@@ -254,7 +354,7 @@ def _titled(entry: dict[str, Any], table: Table) -> bool:
         node = waiting.pop()
         if isinstance(node, dict):
             waiting.extend(node.values())
-        elif isinstance(node, str) and not columns_of(node).isdisjoint(table.header):
+        elif isinstance(node, str) and not list_template_columns(node).isdisjoint(table.header):
             return True
     return False
 
@@ -262,7 +362,7 @@ def _titled(entry: dict[str, Any], table: Table) -> bool:
 _NO_CONTROLS = Controls()
 
 
-def _filled(path: str, template: Template) -> _Filled:
+def _prepare_field(path: str, template: RowTemplate) -> _FieldTemplate:
     bare = template.pieces[0] if len(template.pieces) == 1 else None
     flag = is_flag(CONTACT.name, path)
-    return _Filled(path, template, template.columns, bare if isinstance(bare, int) else None, flag)
+    return _FieldTemplate(path, template, template.columns, bare if isinstance(bare, int) else None, flag)

@@ -8,12 +8,19 @@ they are, also what a spreadsheet would take for a formula; this file is for git
 import csv
 import io
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
-from reconciler.manifest.rosters.delimited import read_table
-from reconciler.manifest.rosters.table import Table
+from reconciler.core.text import fold_case
+from reconciler.errors import ManifestError, Problem
+from reconciler.manifest.rosters.roster import RowTemplate, compile_template
+from reconciler.manifest.rosters.table import RosterTable, read_csv
+from reconciler.manifest.sources import find_manifests, read_manifest
+from reconciler.parsing.display import is_secret_path
+from reconciler.parsing.tree import read_tree
 
 
 class Snapshot(Struct, frozen=True):
@@ -24,7 +31,7 @@ class Snapshot(Struct, frozen=True):
     left_out: Mapping[str, tuple[str, int]] = {}
 
 
-class ComeAndGone(Struct, frozen=True):
+class SnapshotChange(Struct, frozen=True):
     """How many rows come and go. `alike`: both have the same columns, as two snapshots have."""
 
     alike: bool
@@ -32,7 +39,7 @@ class ComeAndGone(Struct, frozen=True):
     go: int = 0
 
 
-def snapshot_of(table: Table, before: bytes = b"", *, secret: Collection[str] = ()) -> Snapshot:
+def build_snapshot(table: RosterTable, before: bytes = b"", *, secret: Collection[str] = ()) -> Snapshot:
     """Return the file of a table without a mistake; without a byte where all of its columns are left out.
 
     `secret` are titles of columns that stand in no file.
@@ -44,25 +51,25 @@ def snapshot_of(table: Table, before: bytes = b"", *, secret: Collection[str] = 
         for index, what in cells.items():
             held.setdefault(index, []).append(what)
     kept = [index for index, title in enumerate(table.header) if index not in held and title not in secret]
-    there = read_table(before, "before").header if before else ()
+    there = read_csv(before, "before").header if before else ()
     if sorted(there) == sorted(table.header[index] for index in kept):
         kept = [table.header.index(title) for title in there]
     left_out = {table.header[index]: (whats[0], len(whats)) for index, whats in sorted(held.items())}
     rows = sorted([cells[index] for index in kept] for _, cells in table.rows)
     header = [table.header[index] for index in kept]
-    return Snapshot(_written(header, rows) if kept else b"", len(rows), left_out)
+    return Snapshot(_write_csv(header, rows) if kept else b"", len(rows), left_out)
 
 
-def difference(before: bytes, after: bytes, name: str) -> ComeAndGone:
+def compare_snapshots(before: bytes, after: bytes, name: str) -> SnapshotChange:
     """Return how the file called `name` becomes another one."""
-    old, new = read_table(before, name), read_table(after, name)
+    old, new = read_csv(before, name), read_csv(after, name)
     if old.problems or old.header != new.header:
-        return ComeAndGone(alike=False)
+        return SnapshotChange(alike=False)
     were, are = (Counter(tuple(cells) for _, cells in one.rows) for one in (old, new))
-    return ComeAndGone(True, (are - were).total(), (were - are).total())
+    return SnapshotChange(True, (are - were).total(), (were - are).total())
 
 
-def _written(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bytes:
+def _write_csv(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bytes:
     text = io.StringIO(newline="")
     plain = csv.writer(text, lineterminator="\n")
     quoted = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
@@ -72,3 +79,63 @@ def _written(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bytes:
         ends = "\r" if number else ";"
         (quoted if any(ends in cell for cell in cells) else plain).writerow(cells)
     return text.getvalue().encode()
+
+
+# --- Columns that fill secret fields: no file for git gets them -----------------------------------
+
+
+def find_secret_columns(
+    sources: Sequence[Path], root: Path, directory: str, header: Sequence[str], into: Path
+) -> Mapping[str, str]:
+    """Return the columns that fill a secret field of any roster of this directory, each with that field.
+
+    A roster of a file counts where it is called as the directory is, or is the file `into` which the snapshot
+    goes. Raises ManifestError where a manifest cannot be read: nobody knows what it takes.
+    """
+    files, _ = find_manifests(sources, root)  # a folder without manifests takes nothing
+    found: dict[str, str] = {}
+    for source in files:
+        data = read_manifest(source)
+        tree = data if isinstance(data, Problem) else read_tree(data, source.name)
+        broken = (tree,) if isinstance(tree, Problem) else tree.problems
+        if broken or isinstance(tree, Problem):
+            what = f"nothing was written of {directory}: a manifest that may take secrets cannot be read."
+            raise ManifestError(what, problems=broken)
+        for field, column in _list_secret_columns(tree.value, directory, header, source.path.parent, into):
+            found.setdefault(column, field)
+    return found
+
+
+def _list_secret_columns(
+    value: Mapping[str, Any], directory: str, header: Sequence[str], folder: Path, into: Path
+) -> Iterator[tuple[str, str]]:
+    rosters = value.get("rosters")
+    for entry in rosters if isinstance(rosters, list) else ():
+        if isinstance(entry, dict) and _takes_from(entry, directory, folder, into):
+            for path, text in _iterate_texts(entry.get("contacts"), ()):
+                template = (
+                    compile_template(text, header, secret=True)
+                    if is_secret_path(("contacts", *path))
+                    else None
+                )
+                if isinstance(template, RowTemplate):
+                    yield from ((".".join(path), header[column]) for column in template.columns)
+
+
+def _takes_from(entry: Mapping[str, Any], directory: str, folder: Path, into: Path) -> bool:
+    if entry.get("directory") == directory:
+        return True
+    file = entry.get("file")
+    if not isinstance(file, str) or not file or "\0" in file:
+        return False
+    # Where disks know no letter case, one spelling is as good as another.
+    meant, there = (str((folder / file).resolve()), str(into.resolve()))
+    return Path(file).stem == directory or fold_case(meant) == fold_case(there)
+
+
+def _iterate_texts(node: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    if isinstance(node, dict):
+        for key, below in node.items():
+            yield from _iterate_texts(below, (*path, str(key)))
+    elif isinstance(node, str):
+        yield path, node

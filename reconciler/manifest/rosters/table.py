@@ -1,27 +1,36 @@
 """A roster as a table of texts, whatever form its file has: header, rows, limits, what is wrong.
 
-What the rows mean is `roster.py`'s; where they come from, that of the module of each form (`reading.py`).
+Here are the table itself and its readers for CSV and JSON; spreadsheets are xlsx_sheet.py, what the rows
+mean is roster.py.
 """
 
+import codecs
+import csv
+import io
+import json
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import Any
 
 from reconciler.core.text import is_blank, normalize_unicode, trim_edges
 from reconciler.errors import Problem
-from reconciler.model.documents import COLUMNS_MAX, ROWS_MAX, Place
+from reconciler.model.documents import CELLS_MAX, COLUMNS_MAX, ROWS_MAX, Place
 from reconciler.parsing.display import CHARACTER_HINT, UNFIT_CHARACTERS, describe_character
+from reconciler.parsing.json_reader import EXACT_DECODER, JSON_TEXTS, TOO_DEEP, flatten_object
 
 _PROBLEMS_MAX = 1000  # of one file, as many as one run shows; a wrong delimiter would be one a row
 
 _AS_TEXT = "format the cell as text, and write into it what it means"
 
-Row = tuple[int, list[str]]  # its number and its cells, as many as the header has
+TableRow = tuple[int, list[str]]  # its number and its cells, as many as the header has
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class RosterTable:
     """A roster as read, with every row that has as many cells as the header.
 
     `unread` are the cells, by row and index from 0, that could not be read; `unusable` those that hold what
@@ -34,7 +43,7 @@ class Table:
 
     file: str
     header: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     problems: tuple[Problem, ...] = ()
     unread: Mapping[int, frozenset[int]] = field(default_factory=dict)
     doubtful: frozenset[int] = frozenset()
@@ -46,25 +55,25 @@ class Table:
 
     def place(self, row: int, column: int = 0) -> Place:
         """Return where a row stands, or a cell of it."""
-        return _placed(self.file, self.names, row, column)
+        return _place_cell(self.file, self.names, row, column)
 
 
-def _placed(file: str, names: Sequence[str], row: int, column: int) -> Place:
+def _place_cell(file: str, names: Sequence[str], row: int, column: int) -> Place:
     return Place(names[row - 1]) if names and row else Place(file, row, column)
 
 
 _NONE: Mapping[int, Mapping[int, str]] = {}
 
 
-def no_table(file: str, *problems: Problem) -> Table:
+def empty_table(file: str, *problems: Problem) -> RosterTable:
     """Return what stands for a roster of which nothing could be read."""
-    return Table(file, (), (), problems, named=False)
+    return RosterTable(file, (), (), problems, named=False)
 
 
-def not_text(file: str, data: bytes, at: int, hint: str) -> Table:
+def refuse_encoding(file: str, data: bytes, at: int, hint: str) -> RosterTable:
     """Return what stands for a roster that is not UTF-8 at this byte."""
     line = data.count(b"\n", 0, at) + 1
-    return no_table(file, Problem(file, line, 0, "the roster is not UTF-8.", hint, code="E106"))
+    return empty_table(file, Problem(file, line, 0, "the roster is not UTF-8.", hint, code="E106"))
 
 
 class TableBuilder:
@@ -91,11 +100,11 @@ class TableBuilder:
         self._header_row = 0
         self._width = width  # of the header, with the columns without a name behind it
         self._unnamed: set[int] = set()  # of those, the ones that hold something
-        self.rows: list[Row] = []
+        self.rows: list[TableRow] = []
         self.problems: list[Problem] = []
         self.unread: dict[int, frozenset[int]] = {}
 
-    def take(self, rows: Iterable[Row]) -> None:
+    def take(self, rows: Iterable[TableRow]) -> None:
         """Take the header and the rows, with their numbers; no more of them than anybody wants to hear of."""
         for number, cells in rows:
             if not self.header and len(cells) > COLUMNS_MAX:
@@ -115,7 +124,7 @@ class TableBuilder:
 
     def wrong(self, number: int, what: str, hint: str, code: str) -> None:
         """Add a mistake of a whole row."""
-        self.problems.append(_placed(self.file, self.names, number, 0).problem(what, hint, code))
+        self.problems.append(_place_cell(self.file, self.names, number, 0).problem(what, hint, code))
 
     def table(
         self,
@@ -123,7 +132,7 @@ class TableBuilder:
         *,
         keyed: bool = False,
         mend: str = _AS_TEXT,
-    ) -> Table:
+    ) -> RosterTable:
         """Return what was taken; `unusable`, `keyed` and `mend` as of Table."""
         header = self.header
         if not header and not self.problems:
@@ -131,10 +140,10 @@ class TableBuilder:
             self.wrong(1, "the roster is empty; it has no header.", hint, code="E502")
         times = Counter(header)
         doubtful = frozenset(index for index, name in enumerate(header) if times[name] > 1)
-        named = bool(header) and all(name and not _unfit_title(name) for name in header)
+        named = bool(header) and all(name and not _is_unfit_title(name) for name in header)
         named = named and not self._unnamed
         rows, problems = tuple(self.rows), tuple(self.problems)
-        return Table(
+        return RosterTable(
             file=self.file,
             header=header,
             rows=rows,
@@ -150,17 +159,19 @@ class TableBuilder:
 
     def _record(self, number: int, cells: list[str]) -> None:
         if not self.header:
-            self.header = tuple(map(column_name, cells[: _used(cells)] if self._of_cells else cells))
+            self.header = tuple(
+                map(normalize_column, cells[: _count_used(cells)] if self._of_cells else cells)
+            )
             self._header_row, self._width = number, max(self._width, len(cells))
-            self.problems.extend(islice(_header_problems(self.header, self.file, number), _PROBLEMS_MAX))
-        elif used := _used(cells):
+            self.problems.extend(islice(_check_header(self.header, self.file, number), _PROBLEMS_MAX))
+        elif used := _count_used(cells):
             cells = self._within(cells, used)
-            wrong = tuple(_row_problems(cells, self.header))
+            wrong = tuple(_check_row(cells, self.header))
             if len(cells) == len(self.header):
                 self.rows.append((number, cells))
             if wrong:
                 for cell, *mistake in wrong:
-                    self.problems.append(_placed(self.file, self.names, number, cell).problem(*mistake))
+                    self.problems.append(_place_cell(self.file, self.names, number, cell).problem(*mistake))
                 self.unread[number] = frozenset(one[0] - 1 for one in wrong)
 
     def _within(self, cells: list[str], used: int) -> list[str]:
@@ -174,7 +185,7 @@ class TableBuilder:
         for index in range(end, used):
             if index not in self._unnamed and not is_blank(cells[index]):
                 self._unnamed.add(index)
-                place = _placed(self.file, self.names, self._header_row, index + 1)
+                place = _place_cell(self.file, self.names, self._header_row, index + 1)
                 self.problems.append(place.problem(*_NO_NAME, "E502"))
         return cells[:end]
 
@@ -182,17 +193,17 @@ class TableBuilder:
 _NO_NAME = "a column has no name.", "name it, or remove the column"
 
 
-def column_name(text: str) -> str:
+def normalize_column(text: str) -> str:
     """Return the name of a column as it is compared: composed, as macOS writes no name of its own accord."""
     return trim_edges(normalize_unicode("NFC", text))
 
 
-def _used(cells: Sequence[str]) -> int:
+def _count_used(cells: Sequence[str]) -> int:
     """Return how many cells there are up to the last one that holds something."""
     return next((index for index in range(len(cells), 0, -1) if not is_blank(cells[index - 1])), 0)
 
 
-def _header_problems(header: tuple[str, ...], file: str, number: int) -> Iterator[Problem]:
+def _check_header(header: tuple[str, ...], file: str, number: int) -> Iterator[Problem]:
     # A roster without a header has somebody's cells here, so none is quoted.
     seen: dict[str, int] = {}
     for cell, name in enumerate(header, start=1):
@@ -202,16 +213,16 @@ def _header_problems(header: tuple[str, ...], file: str, number: int) -> Iterato
         elif first < cell:
             what = f"this column has the same name as the one in cell {first}."
             yield Problem(file, number, cell, what, "rename one of them", code="E502")
-        elif _unfit_title(name):
+        elif _is_unfit_title(name):
             what = "the name of this column holds a brace or an invisible character."
             yield Problem(file, number, cell, what, "rename it", code="E502")
 
 
-def _unfit_title(name: str) -> bool:
+def _is_unfit_title(name: str) -> bool:
     return bool(UNFIT_CHARACTERS.search(name)) or "{" in name or "}" in name
 
 
-def _row_problems(cells: list[str], header: tuple[str, ...]) -> Iterator[tuple[int, str, str, str]]:
+def _check_row(cells: list[str], header: tuple[str, ...]) -> Iterator[tuple[int, str, str, str]]:
     """Yield the number of each cell that is wrong, what is, what to do, and the code."""
     if len(cells) != len(header):
         at = min(len(cells), len(header)) + 1
@@ -221,3 +232,232 @@ def _row_problems(cells: list[str], header: tuple[str, ...]) -> Iterator[tuple[i
         found = None if text.isascii() and text.isprintable() else UNFIT_CHARACTERS.search(text)
         if found:
             yield cell, f"the cell holds {describe_character(found[0])}.", CHARACTER_HINT, "E509"
+
+
+# --- CSV ------------------------------------------------------------------------------------------
+#
+# UTF-8 with or without a byte order mark; commas, semicolons or tabs between the cells, or what a first line
+# `sep=` names; a header whose names are unique. Rows count as a spreadsheet counts them: the header is row 1,
+# or row 2 below such a line.
+
+# What programs write into the first line for a spreadsheet: which sign stands between the cells.
+_SEPARATOR = re.compile(r'\ufeff?"?sep=(.)"?[ \t]*[\r\n]*', re.IGNORECASE)
+_READ = ",;\t|"
+_LIKELY = ",;\t"  # what spreadsheets write without a line that names it; the first one where none stands out
+UNREAD_SEPARATOR = "E409"
+_AT_ONCE = 1024 * 1024  # bytes that are decoded at once
+
+
+def read_csv(data: bytes, file: str, *, rows_max: int = ROWS_MAX) -> RosterTable:
+    """Return the table of one CSV file; what is wrong stands in `problems`. Empty rows are no rows."""
+    wrong = _find_bad_utf8(data)
+    if wrong is not None:
+        return refuse_encoding(file, data, wrong, "export it as UTF-8; spreadsheets call that `CSV UTF-8`")
+    builder = TableBuilder(file, rows_max=rows_max, of_cells=True)
+    named = _read_separator(_decode_lines(data))
+    if named and named not in _READ:
+        what = "the first line, sep=, names a separator that is not read."
+        hint = "export it with commas, semicolons or tabs"
+        return empty_table(file, Problem(file, 1, 1, what, hint, code=UNREAD_SEPARATOR))
+    try:
+        builder.take(_read_csv_rows(lambda: _decode_lines(data)))
+    except csv.Error as error:
+        number = len(builder.rows) + 2 if builder.header else 1
+        builder.wrong(number, f"this is not CSV: {error}.", "close the quotation marks", code="E505")
+    return builder.table()
+
+
+def detect_delimiter(text: str) -> str:
+    """Return the delimiter that the first line names, else that with the most cells in it, else a comma."""
+    return _read_separator(_split_text(text)) or _guess_delimiter(lambda: _split_text(text))
+
+
+def count_row_cells(text: str, numbers: Container[int]) -> dict[int, int]:
+    """Return how many cells these rows have, as far as the text is CSV."""
+    found: dict[int, int] = {}
+    with suppress(csv.Error):
+        records = _read_csv_rows(lambda: _split_text(text))
+        found.update((number, len(cells)) for number, cells in records if number in numbers)
+    return found
+
+
+def _read_csv_rows(lines: Callable[[], Iterable[str]]) -> Iterator[TableRow]:
+    named = _read_separator(lines())
+    records = enumerate(_parse_csv(lines(), named or _guess_delimiter(lines)), start=1)
+    if named:
+        next(records, None)  # the line that names it is a row to count, and none to read
+    yield from records
+
+
+def _read_separator(lines: Iterable[str]) -> str:
+    """Return the sign that a line `sep=;` at the start names, or ""."""
+    found = _SEPARATOR.fullmatch(next(iter(lines), ""))
+    return found[1] if found else ""
+
+
+def _guess_delimiter(lines: Callable[[], Iterable[str]]) -> str:
+    return max(_LIKELY, key=lambda sign: _count_header_cells(lines(), sign))
+
+
+def _count_header_cells(lines: Iterable[str], delimiter: str) -> int:
+    try:
+        return len(next(_parse_csv(lines, delimiter), []))
+    except csv.Error:  # `"a";"b"` is no record with commas
+        return 0
+
+
+def _split_text(text: str) -> Iterable[str]:
+    return io.StringIO(text, newline="")
+
+
+def _decode_lines(data: bytes) -> Iterable[str]:
+    """Return the lines of a file as they are asked for: of half a gigabyte there is no second copy."""
+    return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="")
+
+
+def _find_bad_utf8(data: bytes) -> int | None:
+    """Return where the bytes are not UTF-8, or None."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        for start in range(0, len(data), _AT_ONCE):
+            decoder.decode(data[start : start + _AT_ONCE])
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        try:
+            data.decode()  # the decoder of parts does not know where a part stands
+        except UnicodeDecodeError as error:
+            return error.start
+    return None
+
+
+def _parse_csv(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
+    return csv.reader(lines, delimiter=delimiter, strict=True)
+
+
+# --- JSON: a list of objects, as the interface of an HR system answers it -------------------------
+#
+# The columns are the keys, in the order in which they first occur; those of an object within an object are
+# joined by dots. A number is the text that stands there, true and false are words, null is an empty cell.
+# What a list holds is no text, so nobody may take from it. A row is where its object begins.
+
+_FORM = "a roster in JSON is a list of objects: [{...}, {...}]"
+_NOBODY = "export it again; to declare nobody by it, take it out of the manifest"
+_FEWER = "give all objects the same few keys, or split the roster"
+_SPACE = re.compile(r"[ \t\n\r]*")
+
+
+class _BadObjectsError(Exception):
+    """What is wrong, and on which line; nothing of the file is read."""
+
+    def __init__(self, line: int, what: str, hint: str = _FORM, *, code: str) -> None:
+        super().__init__(what)
+        self.line = line
+        self.hint = hint
+        self.code = code
+
+
+def read_json_objects(data: bytes, file: str) -> RosterTable:
+    """Return the table of one JSON file; what is wrong stands in `problems`."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        return refuse_encoding(file, data, error.start, "save it as UTF-8")
+    columns: dict[str, int] = {}
+    unusable: dict[int, dict[int, str]] = {}
+    try:
+        rows = list(_build_rows(text, columns, unusable))
+    except _BadObjectsError as error:
+        return empty_table(file, Problem(file, error.line, 0, str(error), error.hint, code=error.code))
+    builder = TableBuilder(file)
+    builder.take(_pad_rows(tuple(columns), rows))
+    return builder.table(unusable, keyed=True)
+
+
+def _pad_rows(header: tuple[str, ...], rows: list[TableRow]) -> Iterator[TableRow]:
+    """Yield the header, and each row as long as it: a key may occur for the first time in the last one."""
+    if header:
+        yield 1, list(header)
+    for line, cells in rows:
+        yield line, cells + [""] * (len(header) - len(cells))
+
+
+def _build_rows(
+    text: str, columns: dict[str, int], unusable: dict[int, dict[int, str]]
+) -> Iterator[TableRow]:
+    """Yield the line and the cells of each object, within the limits: each gets a cell for every key so far.
+
+    Objects with keys of their own would take memory by the square of their number otherwise.
+    """
+    for number, (line, one) in enumerate(_iterate_objects(text), start=1):
+        yield line, _build_cells(line, one, columns, unusable)
+        if len(columns) > COLUMNS_MAX or number * len(columns) > CELLS_MAX:
+            found = f"the {number:,} objects up to here have {len(columns):,} different keys"
+            limits = f"{COLUMNS_MAX:,} columns or {CELLS_MAX:,} cells"
+            what = f"{found}: a table beyond {limits}, which is the limit."
+            raise _BadObjectsError(line, what, _FEWER, code="E108")
+
+
+def _iterate_objects(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield each object of the list, and the line on which it begins. Raises _WrongError."""
+    line, counted, at = 1, 0, _skip_space(text, 0)
+    if text[at : at + 1] != "[":
+        raise _BadObjectsError(1, "the roster is no list of objects.", code="E512")
+    at = _skip_space(text, at + 1)
+    more = text[at : at + 1] != "]"
+    if not more:
+        raise _BadObjectsError(line, "the roster is empty: a list without an object.", _NOBODY, code="E512")
+    while more:
+        # The decoder by itself would tell no places: it is given one element at a time.
+        line, counted = line + text.count("\n", counted, at), at
+        value, at = _decode_value(text, at, line)
+        if not isinstance(value, dict) or not value:
+            raise _BadObjectsError(line, "what stands here is no object, or an empty one.", code="E512")
+        yield line, value
+        at = _skip_space(text, at)
+        more = text[at : at + 1] == ","
+        at = _skip_space(text, at + 1) if more else at
+    if text[at : at + 1] != "]" or _skip_space(text, at + 1) != len(text):
+        raise _BadObjectsError(text.count("\n", 0, at) + 1, "this is not JSON.", code="E101")
+
+
+def _decode_value(text: str, at: int, line: int) -> tuple[Any, int]:
+    """Return the value that begins here, and where it ends."""
+    try:
+        return EXACT_DECODER.raw_decode(text, at)
+    except json.JSONDecodeError as error:
+        raise _BadObjectsError(error.lineno, "this is not JSON.", code="E101") from error
+    except RecursionError as error:
+        raise _BadObjectsError(line, TOO_DEEP, code="E512") from error
+    except ValueError as error:  # of what it is given to make of values
+        raise _BadObjectsError(line, str(error), code="E512") from error
+
+
+def _build_cells(
+    line: int, one: dict[str, Any], columns: dict[str, int], unusable: dict[int, dict[int, str]]
+) -> list[str]:
+    """Return the cells of one object, and give each new key a column."""
+    cells = [""] * len(columns)
+    seen: set[int] = set()
+    for path, value in _flatten_record(line, one):
+        index = columns.setdefault(path, len(columns))
+        if index in seen:
+            what = "a key of this object says the same as keys of an object within it."
+            raise _BadObjectsError(line, what, code="E512")
+        seen.add(index)
+        cells.extend([""] * (index + 1 - len(cells)))
+        if isinstance(value, list):
+            unusable.setdefault(line, {})[index] = "a list"
+        cells[index] = JSON_TEXTS[type(value)](value)
+    return cells
+
+
+def _flatten_record(line: int, one: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    try:
+        yield from flatten_object(one)
+    except ValueError as error:
+        raise _BadObjectsError(line, str(error), code="E512") from error
+
+
+def _skip_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at

@@ -1,15 +1,18 @@
 """The tables that manifests name, each read once: of a file, of a sheet of one, of a directory.
 
-Belongs here: which table an entry of `rosters` means, and the words where there is none. Not here: how a form
-is read (reading.py), how a directory is asked (directories/), what rows mean (roster.py).
+How a form is read: table.py, xlsx_sheet.py. How a directory is asked: directories/. What rows mean:
+roster.py.
 """
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
-from reconciler.directories.answers import DirectoryFailed
+import msgspec
+
+from reconciler.directories.answers import AnswerRows, DirectoryFailed
 from reconciler.directories.reading import ReadOnce
 from reconciler.errors import Problem
 from reconciler.files.project_files import (
@@ -20,15 +23,103 @@ from reconciler.files.project_files import (
     read_below_root,
     resolve_reference,
 )
-from reconciler.manifest.rosters.answered import table_of, told
-from reconciler.manifest.rosters.reading import has_sheets, read_roster
-from reconciler.manifest.rosters.table import Table, no_table
+from reconciler.manifest.rosters.table import (
+    RosterTable,
+    TableBuilder,
+    TableRow,
+    empty_table,
+    read_csv,
+    read_json_objects,
+)
 from reconciler.manifest.sources import display_path
-from reconciler.model.documents import DirectoryAnswer, Place
+from reconciler.model.documents import UNSAID, DirectoryAnswer, Place
+from reconciler.parsing.display import show_value
+from reconciler.parsing.standins import find_stand_in
 from reconciler.parsing.tree import Tree
 
+# --- Answers of directories, under the same checks as a file --------------------------------------
+#
+# A row has a place by which its source finds it: `sql:staff:14`, `scim:staff/Users/2819c223`.
 
-class Tables:
+_NAME_MAX = 400  # characters of the name of a row
+
+
+def build_answer_table(
+    answer: AnswerRows, place_of: Callable[[str], str], *, mend: str = "take another column"
+) -> RosterTable:
+    """Return the table of an answer; what is wrong stands in `problems`.
+
+    `place_of` gives what a row of this name is called where places name a file, and the answer itself for "".
+    `mend` is what to do about a cell that holds no text.
+    """
+    names = tuple(place_of(_clean_row_name(name)) for name in answer.names)
+    builder = TableBuilder(place_of(""), names=names)
+    builder.take(_answer_rows(answer))
+    unusable = {row + 1: cells for row, cells in answer.unusable.items()}
+    return builder.table(unusable, keyed=bool(names), mend=mend)
+
+
+def summarize_answer(name: str, table: RosterTable) -> DirectoryAnswer:
+    """Return an answer in numbers. Two that hold the same rows and columns, in any order, are one.
+
+    A database promises no order of rows, and a SCIM service none of the keys of which columns are made.
+    """
+    order = sorted(range(len(table.header)), key=table.header.__getitem__)
+    made = hashlib.sha256(msgspec.json.encode([table.header[index] for index in order]))
+    moved = order != list(range(len(order)))
+    rows = ([cells[index] for index in order] if moved else cells for _, cells in table.rows)
+    for cells in sorted(rows):
+        made.update(b"\n")
+        made.update(msgspec.json.encode(cells))
+    return DirectoryAnswer(name, len(table.rows), made.hexdigest())
+
+
+def _answer_rows(answer: AnswerRows) -> Iterator[TableRow]:
+    yield 0, list(answer.header)
+    for number, cells in enumerate(answer.rows, start=1):
+        for index in answer.unusable.get(number - 1, ()):
+            cells[index] = UNSAID
+        yield number, cells
+
+
+def _clean_row_name(name: str) -> str:
+    return name if name.isprintable() and len(name) <= _NAME_MAX else show_value(name, most=_NAME_MAX)
+
+
+# --- Files, by what their names end in ------------------------------------------------------------
+
+# What people save instead of .xlsx. None can be looked through for formulas: told as such, not as "no UTF-8".
+_OTHERS = frozenset({".xls", ".xlsm", ".xlsb", ".ods", ".numbers"})
+
+
+def read_roster(data: bytes, file: str, sheet: str) -> RosterTable:
+    """Return the table of a roster; `sheet` is "" where none is named. What ends in nothing known is CSV.
+
+    Raises Unreadable where nothing of it can be read. What is wrong with a part of it stands in `problems`.
+    """
+    stands_for = find_stand_in(data)
+    if stands_for is not None:
+        return empty_table(file, stands_for.problem(file))
+    end = PurePath(file).suffix.lower()
+    if has_sheets(file):
+        from reconciler.manifest.rosters.xlsx_sheet import read_sheet  # noqa: PLC0415 - zip and XML, for some alone
+
+        return read_sheet(data, file, sheet)
+    if end in _OTHERS:
+        what = f"{file} is a spreadsheet of a kind that is not read."
+        raise Unreadable(what, "save it as .xlsx or `CSV UTF-8`", code="E511")
+    return read_json_objects(data, file) if end == ".json" else read_csv(data, file)
+
+
+def has_sheets(name: str) -> bool:
+    """Whether a file of this name is read as a spreadsheet."""
+    return PurePath(name).suffix.lower() == ".xlsx"
+
+
+# --- Each table once ------------------------------------------------------------------------------
+
+
+class RosterTables:
     """The tables of one project. What is wrong with one as a whole is in `problems`, once.
 
     `failed` are those of the problems that no manifest can mend: a directory that did not answer. `unasked`
@@ -49,9 +140,9 @@ class Tables:
         self._private = private
         self._directories = directories
         self._log = log
-        self._tables: dict[tuple[tuple[str, ...], str], Table | Unreadable] = {}  # by file and sheet
+        self._tables: dict[tuple[tuple[str, ...], str], RosterTable | Unreadable] = {}  # by file and sheet
         self._digests: dict[tuple[str, ...], tuple[bytes, int]] = {}  # of each file: the SHA-256, and bytes
-        self._answered: dict[str, Table] = {}
+        self._answered: dict[str, RosterTable] = {}
         self._numbers: dict[str, DirectoryAnswer] = {}
         self._named: dict[tuple[str, ...], None] = {}  # files that the manifest which is read now has named
         self._asked: dict[str, None] = {}  # directories that it has named
@@ -76,7 +167,7 @@ class Tables:
         """The directories that this manifest has named and that answered, by name."""
         return tuple(self._numbers[name] for name in sorted(self._asked) if name in self._numbers)
 
-    def table(self, tree: Tree, path: list[str | int], entry: Mapping[str, Any], folder: Path) -> Table:
+    def table(self, tree: Tree, path: list[str | int], entry: Mapping[str, Any], folder: Path) -> RosterTable:
         """Return the table that an entry names; an empty one where there is none, which is a problem then."""
         if "directory" in entry:
             table = self._of_directory(tree, [*path, "directory"], entry["directory"])
@@ -87,22 +178,24 @@ class Tables:
             self.problems.append(tree.problem([*path, "sheet"], what, "remove the line", code="E511"))
         return table
 
-    def _of_file(self, tree: Tree, path: list[str | int], entry: Mapping[str, Any], folder: Path) -> Table:
+    def _of_file(
+        self, tree: Tree, path: list[str | int], entry: Mapping[str, Any], folder: Path
+    ) -> RosterTable:
         table = self._read_once(folder, entry["file"], entry.get("sheet", ""))
         if isinstance(table, Unreadable):
             self.problems.append(tree.problem(path, f"the roster {table}", table.hint, table.code))
-            return no_table(tree.file)
+            return empty_table(tree.file)
         return table
 
-    def _of_directory(self, tree: Tree, path: list[str | int], name: str) -> Table:
+    def _of_directory(self, tree: Tree, path: list[str | int], name: str) -> RosterTable:
         self._asked[name] = None
         known = self._directories.known
         if name not in known:
             self.problems.append(tree.problem(path, *self._directories.unknown(name), code="E515"))
-            return no_table(tree.file)
+            return empty_table(tree.file)
         if not self._directories.asks:
             self.unasked.setdefault(name, tree.place(path))
-            return no_table(tree.file)
+            return empty_table(tree.file)
         try:
             answer = self._directories.answer(name)
         except DirectoryFailed as failed:
@@ -110,23 +203,23 @@ class Tables:
             problem = tree.problem(path, what, failed.hint, code="E514")
             self.problems.append(problem)
             self.failed.append(problem)
-            return no_table(tree.file)
+            return empty_table(tree.file)
         if not answer.rows:
             what = f"the directory {name} ({known[name].place}) answers nobody."
             self.problems.append(tree.problem(path, what, _NOBODY, code="E515"))
-            return no_table(tree.file)
+            return empty_table(tree.file)
         if name not in self._answered:
-            table = self._answered[name] = table_of(
+            table = self._answered[name] = build_answer_table(
                 answer,
                 lambda row: self._directories.place_of(name, row),
                 mend=self._directories.cell_mend(name),
             )
             self.problems.extend(table.problems)
             if not table.problems:
-                self._numbers[name] = told(name, table)
+                self._numbers[name] = summarize_answer(name, table)
         return self._answered[name]
 
-    def _read_once(self, folder: Path, written: str, sheet: str) -> Table | Unreadable:
+    def _read_once(self, folder: Path, written: str, sheet: str) -> RosterTable | Unreadable:
         """Return the table of a file or of one of its sheets, or why there is none; each is read once."""
         try:
             parts = resolve_reference(self._root, folder, written)

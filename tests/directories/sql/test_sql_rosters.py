@@ -22,7 +22,7 @@ from reconciler.directories.reading import ReadOnce
 from reconciler.directories.sql.cells import NotText, answer_of
 from reconciler.directories.sql.reading import read_sql
 from reconciler.errors import DirectoryError, ManifestError
-from reconciler.manifest.rosters.answered import table_of, told
+from reconciler.manifest.rosters.tables import build_answer_table, summarize_answer
 from reconciler.model.settings import DirectorySetting
 
 
@@ -55,7 +55,7 @@ def test_names_of_rows_are_their_places() -> None:
     answer = AnswerRows(
         ("id", "name"), (["1", "Jane\0"], ["2", "Sam"]), ("Users/1", "Users/2\n"), {1: {1: "a list"}}
     )
-    table = table_of(answer, lambda row: f"scim:staff/{row}")
+    table = build_answer_table(answer, lambda row: f"scim:staff/{row}")
 
     assert [str(table.place(number)) for number in (1, 2)] == ["scim:staff/Users/1", "scim:staff/Users/2\\n"]
     assert [problem.where for problem in table.problems] == ["scim:staff/Users/1"]
@@ -181,7 +181,7 @@ def test_the_numbers_of_an_answer_follow_from_its_rows_in_any_order(tmp_path: Pa
 
     def numbers(statement: str) -> object:
         answer = read_sql("staff", sql(f"sqlite:///{path}", statement), rows_max=99)
-        return told("staff", table_of(answer, lambda row: row))
+        return summarize_answer("staff", build_answer_table(answer, lambda row: row))
 
     assert numbers(STATEMENT) == numbers(f"{STATEMENT} ORDER BY id DESC")
     assert numbers(STATEMENT) != numbers(f"{STATEMENT} WHERE id < 20")

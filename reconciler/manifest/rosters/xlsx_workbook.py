@@ -1,16 +1,168 @@
-"""Which sheet of an .xlsx file is meant, and what all of its sheets share: the texts, and the formats.
+"""Which sheet of an .xlsx file is meant, and what all of its sheets share: texts, and formats of cells.
 
 Source: ECMA-376, part 1 (18.2, the workbook; 18.4, shared strings; 18.8, styles).
 """
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from typing import NamedTuple
 
-from reconciler.manifest.rosters.numberformats import GENERAL, built_in, is_code
-from reconciler.manifest.rosters.package import Outline, Package
+from reconciler.manifest.rosters.xlsx_package import OutlineReader, XlsxPackage
 from reconciler.parsing.display import UNFIT_CHARACTERS, show_value
+
+# --- What a spreadsheet shows of a number or a text, by the format of its cell --------------------
+#
+# Somebody types 7 into a column of the format 00000 and sees 00007, which is the staff number in every other
+# system. So a number counts as what is shown where a format says that exactly: one of zeros alone. Where
+# another one shows something else than the number (50 %, 1,234, Level 3, rounded), nobody can take it.
+#
+# Source: ECMA-376 part 1, 18.8.30 (numFmt) and 18.8.31 (numFmts).
+
+GENERAL, TEXT = "General", "@"
+
+# Those that a file does not spell out. Those that differ by language are left out.
+_BUILT_IN: Mapping[int, str] = {
+    0: GENERAL,
+    1: "0",
+    2: "0.00",
+    3: "#,##0",
+    4: "#,##0.00",
+    9: "0%",
+    10: "0.00%",
+    11: "0.00E+00",
+    12: "# ?/?",
+    13: "# ??/??",
+    14: "mm-dd-yy",
+    15: "d-mmm-yy",
+    16: "d-mmm",
+    17: "mmm-yy",
+    18: "h:mm AM/PM",
+    19: "h:mm:ss AM/PM",
+    20: "h:mm",
+    21: "h:mm:ss",
+    22: "m/d/yy h:mm",
+    37: "#,##0 ;(#,##0)",
+    38: "#,##0 ;[Red](#,##0)",
+    39: "#,##0.00;(#,##0.00)",
+    40: "#,##0.00;[Red](#,##0.00)",
+    41: '_(* #,##0_);_(* (#,##0);_(* "-"_);_(@_)',
+    43: '_(* #,##0.00_);_(* (#,##0.00);_(* "-"??_);_(@_)',
+    45: "mm:ss",
+    46: "[h]:mm:ss",
+    47: "mmss.0",
+    48: "##0.0E+0",
+    49: TEXT,
+}
+_UNKNOWN = ""  # shows nobody knows what
+_UNCLOSED = "?@"
+_CODE_MAX = 255  # characters of a format, as many as a spreadsheet program takes
+_ID_MAX = 9  # digits
+
+# No sign begins two of these forms: with two ways to read `_x`, a format that is not closed takes years.
+_SECTION = re.compile(r'((?:"[^"]*"|\\.|\[[^\]]*\]|[_*](?:.|\Z)|[^;"\\\[_*])*)(?:;|\Z)', re.DOTALL)
+# What changes nothing that is read: colours, a language, the room that a sign would take, blanks that fill.
+_UNSEEN = re.compile(
+    r"\[(?:Black|Blue|Cyan|Green|Magenta|Red|White|Yellow|Color ?\d+|\$-[0-9A-F]{1,4})\]|_.|\* |\"\"",
+    re.IGNORECASE,
+)
+# What a date or a time is known by: letters for days and hours outside of texts; [h] is a length of time.
+_WRITTEN = re.compile(r'"[^"]*"|\\.|[_*].|general', re.IGNORECASE | re.DOTALL)
+_LENGTH = re.compile(r"\[(?:h+|m+|s+)\]", re.IGNORECASE)
+_BRACKETS = re.compile(r"\[[^\]]*\]")
+_CALENDAR = re.compile(r"[dmyhs]", re.IGNORECASE)
+_DIGITS = re.compile(r"([#0](?:[#0,]*[#0])?)?(\.([#0]*))?")
+_ZEROS = re.compile(r"0+")
+_TEXT_SECTION = 3  # the fourth one is that of texts
+_SIGNED = 2  # sections from which on negative numbers have their own
+_ZERO = 3  # sections from which on zero has its own
+
+
+def builtin_format(number: str) -> str:
+    """Return the format that a file names by this number and does not spell out."""
+    return _BUILT_IN.get(int(number), _UNKNOWN) if number.isdecimal() and len(number) <= _ID_MAX else _UNKNOWN
+
+
+def is_format_code(code: str) -> bool:
+    """Whether a format is as short as spreadsheet programs write it; nobody knows what another one shows."""
+    return len(code) <= _CODE_MAX
+
+
+def is_plain_format(code: str) -> bool:
+    """Whether a format shows numbers and texts as they are."""
+    return code == TEXT or code.lower() == GENERAL.lower()
+
+
+@lru_cache(maxsize=1024)
+def find_calendar_kind(code: str) -> str:
+    """Return what a number of this format shows: "a date" (or a time), "a length of time", or ""."""
+    rest = _WRITTEN.sub("", code)
+    if _LENGTH.search(rest):
+        return "a length of time"
+    return "a date" if _CALENDAR.search(_BRACKETS.sub("", rest)) else ""
+
+
+def format_number(value: float, plain: str, code: str) -> str | None:
+    """Return the text that a number counts as in a cell of this format; None where it cannot be used.
+
+    `plain` is the number as it is written where no format says otherwise.
+    """
+    if is_plain_format(code):
+        return plain
+    sections = _split_sections(code)
+    if value < 0 and len(sections) >= _SIGNED:  # this section has to write the minus itself
+        minus, _, section = sections[1].partition("-")
+        return plain if section and not minus and _render_digits(-value, section) == plain[1:] else None
+    section = sections[2] if value == 0 and len(sections) >= _ZERO else sections[0] if sections else ""
+    shown = plain if is_plain_format(section) else _render_digits(value, section)
+    fits = shown == plain or (value >= 0 and _ZEROS.fullmatch(section) is not None)
+    return shown if fits else None
+
+
+def shows_texts(code: str) -> bool:
+    """Whether a format shows texts as they are."""
+    sections = _split_sections(code)
+    if len(sections) > _TEXT_SECTION:
+        return is_plain_format(sections[_TEXT_SECTION])
+    return all(is_plain_format(one) for one in sections if TEXT in one)
+
+
+@lru_cache(maxsize=1024)
+def _split_sections(code: str) -> tuple[str, ...]:
+    """Return the sections of a format; one that fits nothing where the format is not closed."""
+    found, at = [], 0
+    while (match := _SECTION.match(code, at)) and at <= len(code):
+        found.append(_UNSEEN.sub("", match[1]).strip(" "))
+        if match.end() == len(code) and not match[0].endswith(";"):
+            return tuple(found)
+        at = match.end()
+    return (_UNCLOSED,)
+
+
+def _render_digits(value: float, section: str) -> str | None:
+    """Return what a section of digits alone shows; None where more is in it, or the number is rounded."""
+    digits = _DIGITS.fullmatch(section)
+    if digits is None or not section:
+        return None
+    whole, point, places = digits[1] or "", digits[2] or "", digits[3] or ""
+    try:
+        exact = Decimal(repr(abs(value)))
+        rounded = exact.quantize(Decimal(1).scaleb(-len(places)))
+    except InvalidOperation:
+        return None
+    if rounded != exact or (section.count("0") == 0 and value == 0):
+        return None
+    before, _, after = f"{rounded:f}".partition(".")
+    before = before.lstrip("0").zfill(whole.count("0"))
+    if "," in whole and before.isdecimal():
+        before = f"{int(before):,}" if len(before) == len(str(int(before))) else ","
+    after = after[: places.rfind("0") + 1] + after[places.rfind("0") + 1 :].rstrip("0")
+    return f"{'-' if value < 0 else ''}{before}{'.' if point else ''}{after}"
+
+
+# --- The sheet, and the parts that belong to all sheets -------------------------------------------
 
 _LIST_MAX = 8 * 1024 * 1024  # bytes of the list of sheets
 _BOOK, _RELATIONS = "xl/workbook.xml", "xl/_rels/workbook.xml.rels"
@@ -35,13 +187,13 @@ class Workbook(NamedTuple):
     styles: str
 
 
-def find_sheet(package: Package, wanted: str) -> Workbook:
+def find_sheet(package: XlsxPackage, wanted: str) -> Workbook:
     """Return the sheet called `wanted`, or the only one that is shown where that is "". Raises Unreadable."""
-    targets = _relations(package)
+    targets = _read_relations(package)
     kinds: dict[str, str] = {}
     for kind, part in targets.values():
         kinds.setdefault(kind, part)
-    sheets = list(_sheets(package, targets))
+    sheets = list(_list_sheets(package, targets))
     seen = [one for one, _, hidden in sheets if not hidden]
     listed = show_value(", ".join(seen[:_SHEETS_SHOWN_MAX]))
     if wanted and all(wanted != one for one, _, _ in sheets):
@@ -62,7 +214,7 @@ def find_sheet(package: Package, wanted: str) -> Workbook:
     return Workbook(chosen, part, texts if texts in package else "", styles if styles in package else "")
 
 
-def _relations(package: Package) -> dict[str, tuple[str, str]]:
+def _read_relations(package: XlsxPackage) -> dict[str, tuple[str, str]]:
     """Return what the workbook names, by its id: the last word of what it is, and its part."""
     if _BOOK not in package or _RELATIONS not in package:
         raise package.refusal("is no .xlsx file: it has no list of sheets.")
@@ -78,11 +230,13 @@ def _relations(package: Package) -> dict[str, tuple[str, str]]:
             ):
                 raise package.refusal("has two parts of one id, of which nobody knows which is meant.")
 
-    _read_all(package.parse(_RELATIONS, Outline(package, take), _LIST_MAX))
+    _read_to_end(package.parse(_RELATIONS, OutlineReader(package, take), _LIST_MAX))
     return targets
 
 
-def _sheets(package: Package, targets: dict[str, tuple[str, str]]) -> Iterator[tuple[str, str, bool]]:
+def _list_sheets(
+    package: XlsxPackage, targets: dict[str, tuple[str, str]]
+) -> Iterator[tuple[str, str, bool]]:
     """Yield the name of each sheet, its part, and whether it is hidden."""
     found: list[tuple[str, str, bool]] = []
 
@@ -96,11 +250,11 @@ def _sheets(package: Package, targets: dict[str, tuple[str, str]]) -> Iterator[t
         if kind not in _NO_CELLS and (part in package or not hidden):
             found.append((one.get("name", ""), part, hidden))
 
-    _read_all(package.parse(_BOOK, Outline(package, take), _LIST_MAX))
+    _read_to_end(package.parse(_BOOK, OutlineReader(package, take), _LIST_MAX))
     return iter(found)
 
 
-def read_formats(package: Package, part: str) -> tuple[str, ...]:
+def read_formats(package: XlsxPackage, part: str) -> tuple[str, ...]:
     """Return the format of each style that cells name by its number."""
     if not part:
         return (GENERAL,)
@@ -110,24 +264,24 @@ def read_formats(package: Package, part: str) -> tuple[str, ...]:
     def take(path: tuple[str, ...], one: dict[str, str]) -> None:
         if path[-2:] == ("numFmts", "numFmt"):  # those of conditional formats have numbers of their own
             code = one.get("formatCode", "")
-            written[one.get("numFmtId", "")] = code if is_code(code) else ""
+            written[one.get("numFmtId", "")] = code if is_format_code(code) else ""
         elif path[-2:] == ("cellXfs", "xf"):
             styles.append(one.get("numFmtId", "0"))
 
-    _read_all(package.parse(part, Outline(package, take)))
-    return tuple(written[one] if one in written else built_in(one) for one in styles)
+    _read_to_end(package.parse(part, OutlineReader(package, take)))
+    return tuple(written[one] if one in written else builtin_format(one) for one in styles)
 
 
-def read_texts(package: Package, part: str) -> list[str | None]:
+def read_shared_texts(package: XlsxPackage, part: str) -> list[str | None]:
     """Return the texts that cells name by their number; None for one that no cell can hold."""
     if not part:
         return []
     reader = _SharedTexts(package)
-    _read_all(package.parse(part, reader))
+    _read_to_end(package.parse(part, reader))
     return reader.found
 
 
-def _read_all(pieces: Iterator[None]) -> None:
+def _read_to_end(pieces: Iterator[None]) -> None:
     for _ in pieces:
         pass
 
@@ -172,15 +326,15 @@ class RichText:
         if self._length > CELL_MAX:
             return TOO_LONG
         text = self.pieces[0] if len(self.pieces) == 1 else "".join(self.pieces)
-        return unescape(text) if "_x" in text else text
+        return unescape_text(text) if "_x" in text else text
 
 
-def unescape(text: str) -> str:
+def unescape_text(text: str) -> str:
     """Return a text with the characters that `_x000D_` and the like stand for."""
-    return _ESCAPE.sub(_character, text)
+    return _ESCAPE.sub(_unescape_character, text)
 
 
-def _character(found: re.Match[str]) -> str:
+def _unescape_character(found: re.Match[str]) -> str:
     number = int(found[1], 16)
     return found[0] if 0xD800 <= number < 0xE000 else chr(number)  # noqa: PLR2004 - halves of a pair
 
@@ -188,7 +342,7 @@ def _character(found: re.Match[str]) -> str:
 class _SharedTexts:
     """The reader of the texts that all sheets share. Equal ones are one object."""
 
-    def __init__(self, package: Package) -> None:
+    def __init__(self, package: XlsxPackage) -> None:
         self.elements = 0
         self.found: list[str | None] = []
         self._package = package

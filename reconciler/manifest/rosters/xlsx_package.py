@@ -30,8 +30,8 @@ _AT_ONCE = 64 * 1024  # bytes that are parsed at once
 _ENTRY = b"PK\x01\x02"  # begins each entry of the list of parts
 _KINDS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})  # the only ones of which an .xlsx file may be
 
-SAVE = "open it in a spreadsheet program and save it as .xlsx, or export it as `CSV UTF-8`"
-REMOVE = "remove what no contact needs, or export it as `CSV UTF-8`"
+SAVE_HINT = "open it in a spreadsheet program and save it as .xlsx, or export it as `CSV UTF-8`"
+REMOVE_HINT = "remove what no contact needs, or export it as `CSV UTF-8`"
 # What the libraries for zip and XML raise over other bytes: found by damaging a file thousands of times.
 _DAMAGED = (
     zipfile.BadZipFile,
@@ -60,7 +60,7 @@ class PartReader(Protocol):
         """Take a piece of a text."""
 
 
-class Package:
+class XlsxPackage:
     """An .xlsx file and what may be read of it still. Raises Unreadable where that is not enough."""
 
     def __init__(self, data: bytes, name: str) -> None:
@@ -69,7 +69,7 @@ class Package:
         self._size = len(data)
         self._elements_left = _FREE_ELEMENTS + _ELEMENTS_A_BYTE * len(data)
         if data.count(_ENTRY) > _ENTRIES_MAX:
-            raise self.refusal(f"has more than {_ENTRIES_MAX:,} parts, which is the limit.", REMOVE)
+            raise self.refusal(f"has more than {_ENTRIES_MAX:,} parts, which is the limit.", REMOVE_HINT)
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(data))
         except _DAMAGED as error:
@@ -84,7 +84,7 @@ class Package:
     def __contains__(self, part: str) -> bool:
         return part.lower() in self._parts
 
-    def refusal(self, what: str, hint: str = SAVE) -> Unreadable:
+    def refusal(self, what: str, hint: str = SAVE_HINT) -> Unreadable:
         """Return the mistake of the whole file; `what` is the rest of a sentence after its name."""
         return Unreadable(f"{self.name} {what}", hint, code="E511")
 
@@ -126,11 +126,11 @@ class Package:
         """Refuse a part for what its header says; no byte more is unpacked than that."""
         if self.unpacked + info.file_size > bytes_max:
             what = f"has more than {bytes_max:,} bytes when it is unpacked, which is the limit."
-            raise self.refusal(what, REMOVE)
+            raise self.refusal(what, REMOVE_HINT)
         packed = min(info.compress_size, self._size)
         if info.file_size > max(_FREE_BYTES, RATIO_MAX * packed):
             what = f"unpacks to more than {RATIO_MAX} times its size, which is the limit."
-            raise self.refusal(what, REMOVE)
+            raise self.refusal(what, REMOVE_HINT)
 
     def _parsed(self, file: IO[bytes], reader: PartReader) -> Iterator[None]:
         parser = expat.ParserCreate("utf-8")
@@ -151,11 +151,11 @@ class Package:
             parser.Parse(data)
             if fed - parser.CurrentByteIndex > _TOKEN_MAX:
                 what = f"has a tag or a comment of more than {_TOKEN_MAX:,} bytes, which is the limit."
-                raise self.refusal(what, REMOVE)
+                raise self.refusal(what, REMOVE_HINT)
             self._elements_left -= reader.elements - elements
             elements = reader.elements
             if self._elements_left < 0:
-                raise self.refusal("holds more cells and marks than its size explains.", REMOVE)
+                raise self.refusal("holds more cells and marks than its size explains.", REMOVE_HINT)
             yield
         parser.Parse(b"", True)
         yield
@@ -176,10 +176,10 @@ class Package:
             raise self.refusal(f"has more than {_DEPTH_MAX} elements within each other.")
 
 
-class Outline:
+class OutlineReader:
     """A reader that gives each element, with the names of those that it stands in, to one function."""
 
-    def __init__(self, package: Package, take: Callable[[tuple[str, ...], dict[str, str]], None]) -> None:
+    def __init__(self, package: XlsxPackage, take: Callable[[tuple[str, ...], dict[str, str]], None]) -> None:
         self.elements = 0
         self._package = package
         self._take = take

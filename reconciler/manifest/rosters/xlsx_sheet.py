@@ -4,10 +4,10 @@ A number that is whole has no point, and leading zeros where its format is of ze
 are words; rows count as the spreadsheet counts them. What a cell cannot hold safely is told where somebody
 takes it: a formula (its result is what some program computed last), an error, a date (telephone numbers
 become dates by themselves), a number of more than fifteen digits (a spreadsheet keeps no more), what its
-format shows in another way than it is (numberformats.py).
+format shows in another way than it is (xlsx_workbook.py).
 
-The sheet is read as it is unpacked (package.py), cell after cell: what it takes is what the rows hold, and
-not what lies between the first and the last cell that some program has touched.
+The sheet is read as it is unpacked (xlsx_package.py), cell after cell: what it takes is what the rows hold,
+and not what lies between the first and the last cell that some program has touched.
 
 Source: ECMA-376, part 1, 18.3 (`row`, `c`, `f`, `v`, `is` and `mergeCells` of a sheet).
 """
@@ -17,16 +17,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from reconciler.core.text import is_blank
 from reconciler.errors import Problem
-from reconciler.manifest.rosters.numberformats import calendar_kind, is_plain, show_number, shows_texts
-from reconciler.manifest.rosters.package import REMOVE, Package
-from reconciler.manifest.rosters.table import Row, Table, TableBuilder, no_table
-from reconciler.manifest.rosters.workbook import (
+from reconciler.manifest.rosters.table import RosterTable, TableBuilder, TableRow, empty_table
+from reconciler.manifest.rosters.xlsx_package import REMOVE_HINT, XlsxPackage
+from reconciler.manifest.rosters.xlsx_workbook import (
     CELL_MAX,
     RichText,
+    find_calendar_kind,
     find_sheet,
+    format_number,
+    is_plain_format,
     read_formats,
-    read_texts,
-    unescape,
+    read_shared_texts,
+    shows_texts,
+    unescape_text,
 )
 from reconciler.model.documents import CELLS_MAX, COLUMNS_MAX, UNSAID, sheet_file_name
 from reconciler.parsing.display import show_value
@@ -83,33 +86,33 @@ _BLANKS = " \t\r\n"
 _AREA = "delete the rows and columns beyond the last person, then save it"
 
 
-def read_sheet(data: bytes, file: str, wanted: str) -> Table:
+def read_sheet(data: bytes, file: str, wanted: str) -> RosterTable:
     """Return the table of one sheet of an .xlsx file: the one called `wanted`, or the only one that is shown.
 
     Raises Unreadable for a file, or a sheet, of which nothing can be read.
     """
-    package = Package(data, file)
+    package = XlsxPackage(data, file)
     book = find_sheet(package, wanted)
     formats = read_formats(package, book.styles)
-    reader = _Cells(package, read_texts(package, book.texts), formats)
+    reader = _CellReader(package, read_shared_texts(package, book.texts), formats)
     place = sheet_file_name(file, book.sheet)
     builder = TableBuilder(place, of_cells=True, width=COLUMNS_MAX)
     builder.take(reader.rows(book.part))
-    merged = tuple(_merged(reader.merged, place))
-    return no_table(place, *merged) if merged else builder.table(reader.unusable)
+    merged = tuple(_list_merged_cells(reader.merged, place))
+    return empty_table(place, *merged) if merged else builder.table(reader.unusable)
 
 
-def _merged(ranges: Sequence[str], place: str) -> Iterator[Problem]:
+def _list_merged_cells(ranges: Sequence[str], place: str) -> Iterator[Problem]:
     """Yield a mistake for each group of merged cells: all but the first are empty, whatever they show."""
     for one in ranges:
         found = _AT.match(one)
-        row, column = (int(found[2]), _index(found[1]) + 1) if found else (0, 0)
+        row, column = (int(found[2]), _column_index(found[1]) + 1) if found else (0, 0)
         what = "cells are merged here; only the first of them holds something."
         hint = "unmerge them, and fill each of them"
         yield Problem(place, row, column, what, hint, code="E511")
 
 
-class _Cells:
+class _CellReader:
     """The reader of one sheet: `rows` yields those that hold something, as wide as the first one, or wider.
 
     `unusable` are the cells, by row and index from 0, that no text may be taken from, and what they hold.
@@ -124,7 +127,7 @@ class _Cells:
         "name_c", "name_v", "unusable",
     )  # fmt: skip
 
-    def __init__(self, package: Package, texts: Sequence[str | None], formats: Sequence[str]) -> None:
+    def __init__(self, package: XlsxPackage, texts: Sequence[str | None], formats: Sequence[str]) -> None:
         self.elements = 0
         self.merged: list[str] = []
         self.unusable: dict[int, dict[int, str]] = {}
@@ -132,10 +135,10 @@ class _Cells:
         self._texts = texts
         self._styles = formats
         # By the number as a cell writes it. A cell without a number has the first style.
-        self._plain = {str(number) for number, code in enumerate(formats) if is_plain(code)}
+        self._plain = {str(number) for number, code in enumerate(formats) if is_plain_format(code)}
         if "0" in self._plain:
             self._plain.add("")
-        self._read: list[Row] = []
+        self._read: list[TableRow] = []
         self._width = 0  # of the first row that holds something
         self._held = self._gaps = self._characters = 0
         self._level = _OUTSIDE
@@ -156,13 +159,13 @@ class _Cells:
         self._arrays: list[tuple[int, int, int]] = []
         self._rich = RichText()
 
-    def rows(self, part: str) -> Iterator[Row]:
+    def rows(self, part: str) -> Iterator[TableRow]:
         """Yield each row that holds something, with its number."""
         for _ in self._package.parse(part, self):
             limit = _FREE_CHARACTERS + _CHARACTERS_A_BYTE * self._package.unpacked
             if self._characters > limit:
                 what = f"shows more than {limit:,} characters, which is the limit for its size."
-                raise self._package.refusal(what, REMOVE)
+                raise self._package.refusal(what, REMOVE_HINT)
             yield from self._read
             self._read.clear()
 
@@ -283,7 +286,7 @@ class _Cells:
         if begin is None or end is None:
             raise self._package.damage()
         if colon and last != first:
-            self._arrays.append((int(end[2]), _index(begin[1]), _index(end[1])))
+            self._arrays.append((int(end[2]), _column_index(begin[1]), _column_index(end[1])))
         if len(self._arrays) > _ARRAYS_MAX:
             what = f"has more than {_ARRAYS_MAX} formulas of many cells beside each other."
             raise self._package.refusal(what, "write their results as values, then save it")
@@ -345,7 +348,7 @@ class _Cells:
             raise self._misplaced()
         if self._end == "?":
             self._begin_row(found[2])
-        index = _index(found[1])
+        index = _column_index(found[1])
         if found[2] != self._end or index >= COLUMNS_MAX:
             raise self._misplaced()
         self._columns[found[1]] = index
@@ -406,10 +409,10 @@ class _Cells:
         found: str | None = text
         held = "a number" if kind == "n" else "a text"
         if kind == "n":
-            calendar = calendar_kind(code)
+            calendar = find_calendar_kind(code)
             if calendar:
                 return "", "a time" if calendar == "a date" and float(text) < 1 else calendar
-            found = show_number(float(text), text, code)
+            found = format_number(float(text), text, code)
         elif kind != "b":
             found = text if shows_texts(code) else None
         if found is None:
@@ -420,7 +423,7 @@ class _Cells:
 _LONG = f"a text of more than {CELL_MAX:,} characters"
 
 
-def _number(written: str) -> tuple[str, str]:
+def _format_number_cell(written: str) -> tuple[str, str]:
     written = written.strip()
     if not written:
         return "", ""
@@ -435,15 +438,15 @@ def _number(written: str) -> tuple[str, str]:
 # What each type of a cell says is its value, as a text, and what it holds instead.
 _KINDS: Mapping[str, Callable[[str], tuple[str, str]]] = {
     "inlineStr": lambda _: ("", ""),  # the text stands elsewhere
-    "n": _number,
-    "str": lambda written: (unescape(written), ""),
+    "n": _format_number_cell,
+    "str": lambda written: (unescape_text(written), ""),
     "b": lambda written: (("false" if written in _FALSE else "true") if written else "", ""),
     "e": lambda _: ("", "an error"),
     "d": lambda _: ("", "a date"),
 }
 
 
-def _index(letters: str) -> int:
+def _column_index(letters: str) -> int:
     """Return the index of a column from 0: A is 0, Z 25, AA 26."""
     number = 0
     for letter in letters:
