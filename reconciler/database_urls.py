@@ -1,7 +1,7 @@
 """The URL of a store: an SQLite file, or a PostgreSQL database; and its form without the password.
 
 Nothing is opened here (store/connection.py), and no database library is loaded, because every command reads
-its settings. Whether a password may stand where it stood is for settings/reading.py to say.
+its settings. Whether a password may stand where it stood is for settings/reader.py to say.
 """
 
 import re

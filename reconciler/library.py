@@ -30,7 +30,7 @@ from reconciler.model.settings import Settings
 from reconciler.pipeline import Dependencies, PlanResult
 from reconciler.private_cache import find_state_folder
 from reconciler.report.json import plan_json
-from reconciler.settings.reading import read_settings
+from reconciler.settings.reader import read_settings
 
 T = TypeVar("T")
 

@@ -20,8 +20,8 @@ from reconciler.model import address
 from reconciler.model.codes import CODES
 from reconciler.parsing.tree import read_tree
 from reconciler.schema import shipped
-from reconciler.settings.reading import read_settings, working_folder
-from reconciler.settings.sources import read_layers
+from reconciler.settings.layers import read_layers
+from reconciler.settings.reader import read_settings, working_folder
 
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/@-]{0,299}", re.ASCII)
 _BYTES_MAX = 2 * 1024 * 1024  # of all manifests together: about a second; beyond it nothing is offered

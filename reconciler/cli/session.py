@@ -34,8 +34,8 @@ from reconciler.pipeline import Dependencies
 from reconciler.private_cache import STATE_FOLDER, find_cache_fault, find_state_folder
 from reconciler.service.http.auth import Concealed, Credentials
 from reconciler.service.http.urls import origin_of
-from reconciler.settings.reading import ReadSettings, read_settings, working_folder
-from reconciler.settings.values import Layers
+from reconciler.settings.layers import SettingLayers
+from reconciler.settings.reader import ReadSettings, read_settings, working_folder
 from reconciler.store.database import Store
 
 T = TypeVar("T")
@@ -89,7 +89,7 @@ def _tell(read: ReadSettings) -> None:
     _tell_once(f"settings: {layers.shown}{environment}; store: {shown} ({store.origin})")
 
 
-def note_service_links(layers: Layers) -> None:
+def note_service_links(layers: SettingLayers) -> None:
     """Note which variables of our prefix are no settings, because Kubernetes made them."""
     if layers.service_links:
         names, services = sorted(layers.service_links), sorted(set(layers.service_links.values()))

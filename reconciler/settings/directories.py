@@ -24,17 +24,13 @@ from reconciler.model.settings import (
     SqlDirectory,
 )
 from reconciler.service.http.urls import UnusableUrl, read_base
-from reconciler.settings import credentials, trust
-from reconciler.settings.network import certificates_of
-from reconciler.settings.values import OF_DIRECTORIES, Layers, Value, refused
+from reconciler.settings import secrets, trust
+from reconciler.settings.layers import DIRECTORY_SECRETS, SettingLayers, SettingValue, settings_error
+from reconciler.settings.network import read_trusted_certificates
+from reconciler.settings.secrets import Revealed
 
-Revealed = Callable[[str], None]
 _KINDS: Mapping[str, type[Directory]] = {"sql": SqlDirectory, "ldap": LdapDirectory, "scim": ScimDirectory}
 _BY_REFERENCE = "write {env: NAME}, {file: PATH} or {command: WORDS} in its place"
-
-
-def ignored(_: str) -> None:
-    """Hear a secret, and do nothing: nobody prints."""
 
 
 class LateSecret(Secret):
@@ -54,23 +50,27 @@ class LateSecret(Secret):
 
 
 def read_directories(
-    layers: Layers, environ: Mapping[str, str], revealed: Revealed
+    layers: SettingLayers, environ: Mapping[str, str], revealed: Revealed
 ) -> tuple[Directories, tuple[Problem, ...]]:
     """Return the directories by name, or what is wrong with them. Reads no secret, asks none."""
     values = tuple(value for path, value in layers.values.items() if path[0] == "directories")
-    problems = tuple(problem for value in values for problem in _problems(value, layers, environ))
+    problems = tuple(problem for value in values for problem in _directory_problems(value, layers, environ))
     if problems:
         return {}, problems
-    found = {value.path[-1]: _setting(value, layers, environ, revealed) for value in values}
+    found = {value.path[-1]: _build_directory(value, layers, environ, revealed) for value in values}
     return found, ()
 
 
-def _problems(value: Value, layers: Layers, environ: Mapping[str, str]) -> Iterator[Problem]:
+def _directory_problems(
+    value: SettingValue, layers: SettingLayers, environ: Mapping[str, str]
+) -> Iterator[Problem]:
     ((kind, described),) = value.raw.items()
     for what, hint in _OBJECTIONS[kind](described):
         yield value.problem(what, hint, code="E100")
     ca = described.get("ca", "env")
-    found = None if ca == "env" else certificates_of(layers.root / ca, ca, trust.this_user(environ))
+    found = (
+        None if ca == "env" else read_trusted_certificates(layers.root / ca, ca, trust.trusted_users(environ))
+    )
     if isinstance(found, tuple):
         yield value.problem(*found)
 
@@ -78,7 +78,7 @@ def _problems(value: Value, layers: Layers, environ: Mapping[str, str]) -> Itera
 _Objections = Iterator[tuple[str, str]]  # sentences and hints
 
 
-def _of_sql(described: Mapping[str, Any]) -> _Objections:
+def _sql_problems(described: Mapping[str, Any]) -> _Objections:
     url = described["url"]
     why = statements.why_no_query(described["statement"])
     if why:
@@ -103,7 +103,7 @@ def _of_sql(described: Mapping[str, Any]) -> _Objections:
             yield str(error), error.next
 
 
-def _of_ldap(described: Mapping[str, Any]) -> _Objections:
+def _ldap_problems(described: Mapping[str, Any]) -> _Objections:
     scheme, _, rest = described["url"].partition("://")
     host = rest.partition("/")[0]
     name = host if host.endswith("]") else host.rpartition(":")[0] or host
@@ -124,7 +124,7 @@ def _of_ldap(described: Mapping[str, Any]) -> _Objections:
         yield "it has only one of dn and password.", "give both, or none for an anonymous bind"
 
 
-def _of_scim(described: Mapping[str, Any]) -> _Objections:
+def _scim_problems(described: Mapping[str, Any]) -> _Objections:
     try:
         plain = read_base(described["url"]).is_plain
     except UnusableUrl as error:
@@ -138,28 +138,28 @@ def _of_scim(described: Mapping[str, Any]) -> _Objections:
 
 
 _OBJECTIONS: Mapping[str, Callable[[Mapping[str, Any]], _Objections]] = {
-    "sql": _of_sql,
-    "ldap": _of_ldap,
-    "scim": _of_scim,
+    "sql": _sql_problems,
+    "ldap": _ldap_problems,
+    "scim": _scim_problems,
 }
 
 
-def _setting(
-    value: Value, layers: Layers, environ: Mapping[str, str], revealed: Revealed
+def _build_directory(
+    value: SettingValue, layers: SettingLayers, environ: Mapping[str, str], revealed: Revealed
 ) -> DirectorySetting:
     ((kind, described),) = value.raw.items()
     plain = dict(described)
-    for key in [key for of, key in OF_DIRECTORIES if of == kind and key in described]:
-        plain[key] = LateSecret(_reader(value, described[key], layers, environ, revealed))
+    for key in [key for of, key in DIRECTORY_SECRETS if of == kind and key in described]:
+        plain[key] = LateSecret(_secret_reader(value, described[key], layers, environ, revealed))
     if kind == "sql":
-        plain["url"] = LateSecret(_url(value, described["url"], layers, environ, revealed))
+        plain["url"] = LateSecret(_url_reader(value, described["url"], layers, environ, revealed))
     ca = plain.pop("ca", "env")
     if ca != "env":
         plain["ca"] = str(layers.root / ca)
-    return DirectorySetting(_converted(plain, _KINDS[kind]), value.place)
+    return DirectorySetting(_convert_texts(plain, _KINDS[kind]), value.place)
 
 
-def _converted(plain: Mapping[str, Any], kind: type[Directory]) -> Directory:
+def _convert_texts(plain: Mapping[str, Any], kind: type[Directory]) -> Directory:
     """Return the value that texts of a file write; secrets are values already."""
     texts = {key: one for key, one in plain.items() if not isinstance(one, Secret)}
     secrets = {key: one for key, one in plain.items() if isinstance(one, Secret)}
@@ -169,40 +169,50 @@ def _converted(plain: Mapping[str, Any], kind: type[Directory]) -> Directory:
     return kind(**both)
 
 
-def _reader(
-    value: Value, written: Mapping[str, Any], layers: Layers, environ: Mapping[str, str], revealed: Revealed
+def _secret_reader(
+    value: SettingValue,
+    written: Mapping[str, Any],
+    layers: SettingLayers,
+    environ: Mapping[str, str],
+    revealed: Revealed,
 ) -> Callable[[], str]:
     """Return what reads a secret from its place. It raises SettingsError, at the place of its directory."""
 
     def read() -> str:
         try:
-            text = credentials.read(
-                credentials.source_of(written), root=layers.root, environ=environ
+            text = secrets.read_secret_source(
+                secrets.parse_secret_source(written), root=layers.root, environ=environ
             ).reveal()
-        except credentials.SecretRefused as refusal:
-            raise refused(value.problem(f"{refusal}.", refusal.next, refusal.code)) from refusal
+        except secrets.SecretRefused as refusal:
+            raise settings_error(value.problem(f"{refusal}.", refusal.next, refusal.code)) from refusal
         revealed(text)
         return text
 
     return read
 
 
-def _url(
-    value: Value, written: object, layers: Layers, environ: Mapping[str, str], revealed: Revealed
+def _url_reader(
+    value: SettingValue,
+    written: object,
+    layers: SettingLayers,
+    environ: Mapping[str, str],
+    revealed: Revealed,
 ) -> Callable[[], str]:
     """Return what gives the URL of a database, the path of a file absolute."""
-    from_place = None if isinstance(written, str) else _reader(value, written, layers, environ, revealed)  # type: ignore[arg-type] # the schema knows two forms
+    from_place = None
+    if isinstance(written, Mapping):  # the schema knows two forms
+        from_place = _secret_reader(value, written, layers, environ, revealed)
 
     def read() -> str:
         url = from_place() if from_place is not None else str(written)
-        revealed_of(url, revealed)
+        report_password(url, revealed)
         path = database_urls.sqlite_path(url)
         return url if path is None else database_urls.SQLITE + str(Path(layers.root) / path)
 
     return read
 
 
-def revealed_of(url: str, revealed: Revealed) -> None:
+def report_password(url: str, revealed: Revealed) -> None:
     """Tell the password in a URL, where it has one, as it stands there and as it is meant."""
     for one in statements.passwords_of(url):
         revealed(one)

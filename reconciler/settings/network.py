@@ -16,8 +16,8 @@ from reconciler import tls
 from reconciler.errors import Problem
 from reconciler.model.settings import Network, Proxy, Trust
 from reconciler.service.http import connections, urls
-from reconciler.settings import credentials, trust
-from reconciler.settings.values import Layers, Value
+from reconciler.settings import secrets, trust
+from reconciler.settings.layers import SettingLayers, SettingValue
 
 PROXY, CA = "service.network.proxy", "service.network.ca"
 ca_bytes_max = 16 * 1024 * 1024  # of a file of certificates; those of a whole system take some 250 KiB
@@ -41,19 +41,19 @@ class TrustChoice(Struct, frozen=True):
     problem: Problem | None = None
 
 
-def read_network(layers: Layers, environ: Mapping[str, str]) -> tuple[Network, tuple[Problem, ...]]:
+def read_network(layers: SettingLayers, environ: Mapping[str, str]) -> tuple[Network, tuple[Problem, ...]]:
     """Return the way to the service, or what is wrong with it. Reads the files that it names."""
-    way, trusted = proxy_of(layers, environ), trust_of(layers, environ)
+    way, trusted = choose_proxy(layers, environ), choose_certificates(layers, environ)
     problems = tuple(one.problem for one in (way, trusted) if one.problem is not None)
     return Network(way.proxy, trusted.trust), problems
 
 
-def written_problems(layers: Layers) -> tuple[Problem, ...]:
+def find_network_problems(layers: SettingLayers) -> tuple[Problem, ...]:
     """Return what is wrong with the setting itself, before anything is read for it."""
     value = layers.values[tuple(PROXY.split("."))]
     if not isinstance(value.raw, str) or value.raw in ("env", "none"):
         return ()
-    way = _given(layers, value, value.raw)
+    way = _proxy_of_settings(layers, value, value.raw)
     if way.problem is not None or way.proxy is None or way.proxy.login is None:
         return (way.problem,) if way.problem else ()
     if value.variable:
@@ -63,7 +63,9 @@ def written_problems(layers: Layers) -> tuple[Problem, ...]:
     return (value.problem(what, hint, code="E100"),)
 
 
-def proxy_of(layers: Layers, environ: Mapping[str, str], *, known: Proxy | None = None) -> ProxyChoice:
+def choose_proxy(
+    layers: SettingLayers, environ: Mapping[str, str], *, known: Proxy | None = None
+) -> ProxyChoice:
     """Return which proxy the settings want, or the environment where they leave it to it.
 
     `known` is the one that was read before from a secret's place, which is then not asked again: a command
@@ -73,19 +75,21 @@ def proxy_of(layers: Layers, environ: Mapping[str, str], *, known: Proxy | None 
     if value.raw == "none":
         return ProxyChoice(f"none: directly ({_place(value)})")
     if value.raw == "env":
-        return _from_environment(layers, environ)
+        return _proxy_of_environment(layers, environ)
     if isinstance(value.raw, str):
-        return _given(layers, value, value.raw)
+        return _proxy_of_settings(layers, value, value.raw)
     if known is not None:
-        return ProxyChoice(_told(known, _place(value)), known)
+        return ProxyChoice(_describe_proxy(known, _place(value)), known)
     try:
-        text = credentials.read(credentials.source_of(value.raw), root=layers.root, environ=environ).reveal()
-    except credentials.SecretRefused as refusal:
+        text = secrets.read_secret_source(
+            secrets.parse_secret_source(value.raw), root=layers.root, environ=environ
+        ).reveal()
+    except secrets.SecretRefused as refusal:
         return ProxyChoice("", problem=value.problem(f"{refusal}.", refusal.next, refusal.code))
-    return _given(layers, value, text)
+    return _proxy_of_settings(layers, value, text)
 
 
-def _given(layers: Layers, value: Value, text: str) -> ProxyChoice:
+def _proxy_of_settings(layers: SettingLayers, value: SettingValue, text: str) -> ProxyChoice:
     """Return the proxy of the settings. It is used for this machine too, and never for plain http."""
     base_url = layers.values["service", "base_url"].raw
     try:
@@ -96,10 +100,10 @@ def _given(layers: Layers, value: Value, text: str) -> ProxyChoice:
         what = "service.base_url is plain http, and a proxy would read the credentials."
         hint = "write https for service.base_url, or none here"
         return ProxyChoice("", problem=value.problem(what, hint, code="E100"))
-    return ProxyChoice(_told(proxy, _place(value)), proxy)
+    return ProxyChoice(_describe_proxy(proxy, _place(value)), proxy)
 
 
-def _from_environment(layers: Layers, environ: Mapping[str, str]) -> ProxyChoice:
+def _proxy_of_environment(layers: SettingLayers, environ: Mapping[str, str]) -> ProxyChoice:
     base_url = layers.values["service", "base_url"].raw
     if base_url is None:
         return ProxyChoice("none: service.base_url is not set")
@@ -113,70 +117,72 @@ def _from_environment(layers: Layers, environ: Mapping[str, str]) -> ProxyChoice
         hint = f"{error.next}; or set {PROXY}"
         place = f"environment {choice.variable}"
         return ProxyChoice("", problem=Problem(place, 0, 0, f"{PROXY}: {error}", hint, code="E100"))
-    return ProxyChoice(_told(proxy, choice.variable), proxy)
+    return ProxyChoice(_describe_proxy(proxy, choice.variable), proxy)
 
 
-def _told(proxy: Proxy, source: str) -> str:
+def _describe_proxy(proxy: Proxy, source: str) -> str:
     login = ", with a user that is never shown" if proxy.login else ""
     return f"{proxy.address} ({source}){login}"
 
 
-def _place(value: Value) -> str:
+def _place(value: SettingValue) -> str:
     return f"{value.name}, {value.origin}"
 
 
-def trust_of(layers: Layers, environ: Mapping[str, str]) -> TrustChoice:
+def choose_certificates(layers: SettingLayers, environ: Mapping[str, str]) -> TrustChoice:
     """Return which certificates the settings want, or the environment where they leave it to it.
 
     Variables are looked at only for https, and there SSL_CERT_FILE and SSL_CERT_DIR, together, stand for all.
     """
-    value, who = layers.values[tuple(CA.split("."))], trust.this_user(environ)
+    value, who = layers.values[tuple(CA.split("."))], trust.trusted_users(environ)
     if value.raw != "env":
-        found = certificates_of(layers.root / value.raw, value.raw, who)
+        found = read_trusted_certificates(layers.root / value.raw, value.raw, who)
         if isinstance(found, tuple):
             return TrustChoice("", problem=value.problem(*found))
         return TrustChoice(f"{found.told} ({_place(value)})", found.trust)
     base_url = layers.values["service", "base_url"].raw
     if base_url is not None and urls.parse_base_url(base_url).scheme != "https":
         return TrustChoice("not asked for: service.base_url is plain http, on this machine")
-    return _variables(environ, who)
+    return _certificates_of_variables(environ, who)
 
 
-def _variables(environ: Mapping[str, str], who: trust.Who) -> TrustChoice:
+def _certificates_of_variables(environ: Mapping[str, str], who: trust.TrustedUsers) -> TrustChoice:
     file, folders = environ.get(_FILE, ""), environ.get(_FOLDERS, "")
     told, certificates = [], ""
     if file:
-        found = certificates_of(Path(file), file, who)
+        found = read_trusted_certificates(Path(file), file, who)
         if isinstance(found, tuple):
-            return _refused(_FILE, *found)
+            return _refused_certificates(_FILE, *found)
         told.append(f"{found.told} ({_FILE})")
         certificates = found.trust.certificates
     named = tuple(one for one in folders.split(os.pathsep) if one)
     for one in named:
-        unfit = _folder(Path(one), one, who)
+        unfit = _folder_fault(Path(one), one, who)
         if unfit is not None:
-            return _refused(_FOLDERS, *unfit)
+            return _refused_certificates(_FOLDERS, *unfit)
         told.append(f"the folder {one} ({_FOLDERS})")
     if not told:
         return TrustChoice("those of this system (no setting or variable names others)")
     return TrustChoice(f"{' and '.join(told)}, and no others", Trust(certificates, named))
 
 
-def _refused(name: str, what: str, hint: str, code: str) -> TrustChoice:
+def _refused_certificates(name: str, what: str, hint: str, code: str) -> TrustChoice:
     problem = Problem(f"environment {name}", 0, 0, f"{CA}: {what}", f"{hint}; or set {CA}", code=code)
     return TrustChoice("", problem=problem)
 
 
-def certificates_of(path: Path, shown: str, who: trust.Who) -> TrustChoice | tuple[str, str, str]:
+def read_trusted_certificates(
+    path: Path, shown: str, who: trust.TrustedUsers
+) -> TrustChoice | tuple[str, str, str]:
     """Return the certificates of a file that nobody else could have written.
 
     Or why not, what to do, and the code of this mistake.
     """
     hint = f"put the certificates that prove the service into {shown}, in the form PEM"
     try:
-        data = trust.read(path, who, ca_bytes_max + 1)
+        data = trust.read_trusted(path, who, ca_bytes_max + 1)
     except (OSError, ValueError) as error:
-        return f"{shown} cannot be read: {_reason(error)}.", hint, "E112"
+        return f"{shown} cannot be read: {_os_error_reason(error)}.", hint, "E112"
     if data is None:
         return f"{shown} is not a regular file.", hint, "E112"
     if isinstance(data, trust.Objection):
@@ -191,21 +197,21 @@ def certificates_of(path: Path, shown: str, who: trust.Who) -> TrustChoice | tup
     return TrustChoice(f"{number} of {shown}", Trust(text))
 
 
-def _folder(path: Path, shown: str, who: trust.Who) -> tuple[str, str, str] | None:
+def _folder_fault(path: Path, shown: str, who: trust.TrustedUsers) -> tuple[str, str, str] | None:
     """Return why a folder of certificates is not used, what to do, and the code; None where it is."""
     hint = "name a folder of certificates under their hashes (openssl rehash)"
     try:
         if not path.is_dir():
             return f"{shown} is not a folder.", hint, "E112"
-        found = trust.folder_objection(path, who)
+        found = trust.find_folder_objection(path, who)
     except (OSError, ValueError) as error:
-        return f"{shown} cannot be read: {_reason(error)}.", hint, "E112"
+        return f"{shown} cannot be read: {_os_error_reason(error)}.", hint, "E112"
     if found is None:
         return None
     what = f"{shown} is not used: {found.what}. It decides who receives the credentials."
     return what, found.next, "E100"
 
 
-def _reason(error: Exception) -> str:
+def _os_error_reason(error: Exception) -> str:
     reason = error.strerror if isinstance(error, OSError) and error.strerror else "the path is unusable"
     return reason.lower()

@@ -22,13 +22,13 @@ if sys.platform != "win32":
     import grp
     import pwd
 
-VARIABLE = "RECONCILER_SAFE_DIRECTORY"
+SAFE_DIRECTORY_VARIABLE = "RECONCILER_SAFE_DIRECTORY"
 
 _ROOT = 0
 _links_max = 40  # as in Linux
 
 
-class Who(Struct, frozen=True):
+class TrustedUsers(Struct, frozen=True):
     """Who we are. `owners` are the users whose files are believed; `folders` hold what is believed anyway."""
 
     uid: int
@@ -43,17 +43,17 @@ class Objection(Struct, frozen=True):
     next: str
 
 
-def this_user(environ: Mapping[str, str]) -> Who:
+def trusted_users(environ: Mapping[str, str]) -> TrustedUsers:
     """Return whose files this process believes."""
     uid = os.geteuid() if os.name == "posix" else _ROOT
     caller = environ.get("SUDO_UID", "")
     sudo = {int(caller)} if uid == _ROOT and caller.isascii() and caller.isdecimal() else set()
-    named = (Path(one) for one in environ.get(VARIABLE, "").split(os.pathsep))
+    named = (Path(one) for one in environ.get(SAFE_DIRECTORY_VARIABLE, "").split(os.pathsep))
     folders = tuple(one.resolve() for one in named if one.is_absolute())
-    return Who(uid, frozenset({uid, _ROOT} | sudo), folders)
+    return TrustedUsers(uid, frozenset({uid, _ROOT} | sudo), folders)
 
 
-def objection(path: Path, about: os.stat_result, who: Who) -> Objection | None:
+def find_objection(path: Path, about: os.stat_result, who: TrustedUsers) -> Objection | None:
     """Return why the file at `path` is not believed, or None. `about` is what its open descriptor says.
 
     Both its folder and, where it is a link, the link and the folder that it leads to are looked at.
@@ -61,20 +61,20 @@ def objection(path: Path, about: os.stat_result, who: Who) -> Objection | None:
     """
     real = path.resolve()
     folders = tuple(dict.fromkeys((path.parent, real.parent)))
-    if os.name != "posix" or all(_is_named(folder.resolve(), who) for folder in folders):
+    if os.name != "posix" or all(_is_safe_folder(folder.resolve(), who) for folder in folders):
         return None
-    found = of_file(about, who, _is_private)
+    found = judge_file(about, who, _is_private)
     if found is not None:
-        return _filled(found, real, real.parent)
-    if found := _of_links(path, who):
+        return _fill_objection(found, real, real.parent)
+    if found := _judge_links(path, who):
         return found
     for folder in folders:
-        if found := of_folder(folder.stat(), who):
-            return _filled(found, folder, folder)
+        if found := judge_folder(folder.stat(), who):
+            return _fill_objection(found, folder, folder)
     return None
 
 
-def _of_links(path: Path, who: Who) -> Objection | None:
+def _judge_links(path: Path, who: TrustedUsers) -> Objection | None:
     """Judge the links that lead from `path` to the file, each by its owner: they decide which file is read.
 
     In a sticky folder somebody else can make one, and not every system refuses to follow it.
@@ -92,48 +92,50 @@ def _of_links(path: Path, who: Who) -> Objection | None:
     return Objection(f"over {_links_max} links lead to it", f"name the file itself, not {path}")
 
 
-def is_ours(path: Path, who: Who) -> bool:
+def is_trusted_path(path: Path, who: TrustedUsers) -> bool:
     """Whether something is there, and belongs to somebody who is believed."""
     try:
         about = path.stat()
     except OSError:  # nothing there, or below a folder that may not be looked into
         return False
-    return os.name != "posix" or about.st_uid in who.owners or _is_named(path.parent.resolve(), who)
+    return os.name != "posix" or about.st_uid in who.owners or _is_safe_folder(path.parent.resolve(), who)
 
 
-def folder_objection(folder: Path, who: Who) -> Objection | None:
+def find_folder_objection(folder: Path, who: TrustedUsers) -> Objection | None:
     """Return why what lies in a folder is not believed, or None. Raises OSError."""
     real = folder.resolve()
-    if os.name != "posix" or _is_named(real, who):
+    if os.name != "posix" or _is_safe_folder(real, who):
         return None
-    found = of_folder(real.stat(), who)
-    return _filled(found, real, real) if found else None
+    found = judge_folder(real.stat(), who)
+    return _fill_objection(found, real, real) if found else None
 
 
-def read(path: Path, who: Who, most: int = -1) -> bytes | Objection | None:
+def read_trusted(path: Path, who: TrustedUsers, most: int = -1) -> bytes | Objection | None:
     """Return the first `most` bytes of a file, or why it is not believed; None where it is no regular file.
 
     What is judged is what is read: the descriptor, whatever its name leads to a moment later. Raises OSError,
     and ValueError for what is no path.
     """
-    found = read_with_mode(path, who, most)
+    found = read_trusted_with_mode(path, who, most)
     return found[0] if isinstance(found, tuple) else found
 
 
-def read_with_mode(path: Path, who: Who, most: int) -> tuple[bytes, int] | Objection | None:
+def read_trusted_with_mode(path: Path, who: TrustedUsers, most: int) -> tuple[bytes, int] | Objection | None:
     """Return the same, and the mode of the file that was read."""
     # Non-blocking, or a pipe without a writer would make us wait for ever.
     with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
         about = os.fstat(file.fileno())
         if not stat.S_ISREG(about.st_mode):
             return None
-        return objection(path, about, who) or (file.read(most), stat.S_IMODE(about.st_mode))
+        return find_objection(path, about, who) or (file.read(most), stat.S_IMODE(about.st_mode))
 
 
-def of_file(about: os.stat_result, who: Who, is_private: Callable[[int, int], bool]) -> Objection | None:
+def judge_file(
+    about: os.stat_result, who: TrustedUsers, is_private: Callable[[int, int], bool]
+) -> Objection | None:
     """Judge a file by its owner and mode. `is_private` says whether a user is alone in a group."""
     if about.st_uid not in who.owners:
-        return _of_another(about, who, "it")
+        return _other_owner_objection(about, who, "it")
     mode = stat.S_IMODE(about.st_mode)
     if mode & stat.S_IWOTH:
         return Objection(f"everybody on this machine may write it (mode {mode:04o})", _advice("go-w"))
@@ -142,10 +144,10 @@ def of_file(about: os.stat_result, who: Who, is_private: Callable[[int, int], bo
     return None
 
 
-def of_folder(about: os.stat_result, who: Who) -> Objection | None:
+def judge_folder(about: os.stat_result, who: TrustedUsers) -> Objection | None:
     """Judge the folder that a file is in, where others could put another file in its place."""
     if about.st_uid not in who.owners:
-        return _of_another(about, who, "its folder")
+        return _other_owner_objection(about, who, "its folder")
     mode = stat.S_IMODE(about.st_mode)
     if _anybody_may_replace(mode):
         return Objection(
@@ -161,11 +163,11 @@ def others_may_write(path: Path) -> bool:
         about = path.lstat()
     except OSError:
         return False
-    whose = Who(about.st_uid, frozenset({about.st_uid}))
-    return os.name == "posix" and of_file(about, whose, _is_private) is not None
+    whose = TrustedUsers(about.st_uid, frozenset({about.st_uid}))
+    return os.name == "posix" and judge_file(about, whose, _is_private) is not None
 
 
-def program_objection(path: Path) -> Objection | None:
+def find_program_objection(path: Path) -> Objection | None:
     """Return why a program that the settings name by a path is not run, or None. Raises OSError.
 
     Only what everybody may write is refused: programs belong to whoever administers them.
@@ -187,19 +189,20 @@ def _anybody_may_replace(mode_of_folder: int) -> bool:
 
 def _advice(change: str) -> str:
     # Folders of Windows or of another machine, mounted here, show every file as everybody's.
-    return f"chmod {change} {{path}}; where that changes nothing, set {VARIABLE}={{folder}}"
+    return f"chmod {change} {{path}}; where that changes nothing, set {SAFE_DIRECTORY_VARIABLE}={{folder}}"
 
 
-def _of_another(about: os.stat_result, who: Who, what: str) -> Objection:
-    advice = f"chown {who.uid} {{path}}; where you trust user {about.st_uid}, set {VARIABLE}={{folder}}"
+def _other_owner_objection(about: os.stat_result, who: TrustedUsers, what: str) -> Objection:
+    named = f"{SAFE_DIRECTORY_VARIABLE}={{folder}}"
+    advice = f"chown {who.uid} {{path}}; where you trust user {about.st_uid}, set {named}"
     return Objection(f"{what} belongs to user {about.st_uid}, and this is user {who.uid}", advice)
 
 
-def _filled(found: Objection, path: Path, folder: Path) -> Objection:
+def _fill_objection(found: Objection, path: Path, folder: Path) -> Objection:
     return Objection(found.what, found.next.format(path=path, folder=folder))
 
 
-def _is_named(folder: Path, who: Who) -> bool:
+def _is_safe_folder(folder: Path, who: TrustedUsers) -> bool:
     return any(folder == one or one in folder.parents for one in who.folders)
 
 

@@ -11,7 +11,7 @@ from cli.hands import PLAIN
 
 from reconciler.core.text import escape_undecodable, why_not_text
 from reconciler.errors import SettingsError
-from reconciler.settings.reading import read_settings
+from reconciler.settings.reader import read_settings
 
 SETTINGS = b"""\
 version: 1

@@ -20,7 +20,7 @@ from reconciler.environment.run_context import is_in_ci, read_context
 from reconciler.errors import SettingsError
 from reconciler.files.project_files import ReadLog
 from reconciler.model.documents import Inputs
-from reconciler.settings.reading import read_settings
+from reconciler.settings.reader import read_settings
 
 CI = {"CI": "true"}
 WHO = ("-c", "user.name=x", "-c", "user.email=x@example.com", "-c", "commit.gpgsign=false")

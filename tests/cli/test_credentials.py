@@ -7,8 +7,8 @@ import pytest
 from waiting import patience_s
 
 from reconciler.errors import SettingsError
-from reconciler.settings.credentials import SecretRefused, SecretSource, read, source_of
-from reconciler.settings.reading import read_settings
+from reconciler.settings.reader import read_settings
+from reconciler.settings.secrets import SecretRefused, SecretSource, parse_secret_source, read_secret_source
 
 
 def python(code: str) -> SecretSource:
@@ -17,7 +17,7 @@ def python(code: str) -> SecretSource:
 
 def refusal(source: SecretSource, root: Path, **options: float) -> str:
     with pytest.raises(SecretRefused) as caught:
-        read(
+        read_secret_source(
             source,
             root=root,
             environ={"EMPTY": "", "TWO": "canary\ncanary", "HALF": "canary\udcff"},
@@ -33,41 +33,46 @@ def test_one_newline_at_the_end_is_taken_off(ending: str, tmp_path: Path) -> Non
     """Every editor and `echo` adds one; sent as it is, it would break the request and show the secret."""
     (tmp_path / "key").write_text(f"canary{ending}")
 
-    assert read(SecretSource("file", "key"), root=tmp_path, environ={}).reveal() == "canary"
+    assert read_secret_source(SecretSource("file", "key"), root=tmp_path, environ={}).reveal() == "canary"
     assert (
-        read(SecretSource("env", "KEY"), root=tmp_path, environ={"KEY": f"canary{ending}"}).reveal()
+        read_secret_source(
+            SecretSource("env", "KEY"), root=tmp_path, environ={"KEY": f"canary{ending}"}
+        ).reveal()
         == "canary"
     )
     printed = python(f"print('canary', end={ending!r})")
-    assert read(printed, root=tmp_path, environ={}).reveal() == "canary"
+    assert read_secret_source(printed, root=tmp_path, environ={}).reveal() == "canary"
 
 
 def test_a_secret_keeps_its_spaces_and_letters(tmp_path: Path) -> None:
     """A password is what it is."""
-    assert read(SecretSource("env", "P"), root=tmp_path, environ={"P": " pässword "}).reveal() == " pässword "
+    assert (
+        read_secret_source(SecretSource("env", "P"), root=tmp_path, environ={"P": " pässword "}).reveal()
+        == " pässword "
+    )
 
 
 def test_a_secret_never_shows_itself(tmp_path: Path) -> None:
     """Settings end up in logs and assertion messages; the secret must not."""
-    secret = read(SecretSource("env", "P"), root=tmp_path, environ={"P": "canary"})
+    secret = read_secret_source(SecretSource("env", "P"), root=tmp_path, environ={"P": "canary"})
 
     assert f"{secret} {secret!r} {[secret]}" == "(secret) (secret) [(secret)]"
 
 
 def test_a_command_is_no_shell(tmp_path: Path) -> None:
     """`$(...)`, `;` and `|` in settings are words, not orders."""
-    source = source_of({"command": "printf '%s' 'a;b $(touch hit) | c'"})
+    source = parse_secret_source({"command": "printf '%s' 'a;b $(touch hit) | c'"})
 
-    assert read(source, root=tmp_path, environ=os.environ).reveal() == "a;b $(touch hit) | c"
+    assert read_secret_source(source, root=tmp_path, environ=os.environ).reveal() == "a;b $(touch hit) | c"
     assert not (tmp_path / "hit").exists()
 
 
 def test_a_command_starts_in_the_folder_of_the_settings(tmp_path: Path) -> None:
     """Its relative paths mean the same for everyone."""
     (tmp_path / "key").write_text("canary")
-    source = source_of({"command": ["cat", "key"]})
+    source = parse_secret_source({"command": ["cat", "key"]})
 
-    assert read(source, root=tmp_path, environ=os.environ).reveal() == "canary"
+    assert read_secret_source(source, root=tmp_path, environ=os.environ).reveal() == "canary"
 
 
 def test_a_link_to_a_secret_is_followed(tmp_path: Path) -> None:
@@ -75,7 +80,7 @@ def test_a_link_to_a_secret_is_followed(tmp_path: Path) -> None:
     (tmp_path / "real").write_text("canary")
     (tmp_path / "key").symlink_to("real")
 
-    assert read(SecretSource("file", "key"), root=tmp_path, environ={}).reveal() == "canary"
+    assert read_secret_source(SecretSource("file", "key"), root=tmp_path, environ={}).reveal() == "canary"
 
 
 def test_what_a_source_cannot_give_is_said_without_the_value(tmp_path: Path) -> None:
@@ -138,9 +143,9 @@ def test_a_command_that_hangs_is_ended(tmp_path: Path) -> None:
 def test_a_quote_that_is_not_closed_is_told() -> None:
     """The words of a command are split as a shell would split them."""
     with pytest.raises(SecretRefused, match="a quote that is not closed"):
-        source_of({"command": "pass 'x"})
+        parse_secret_source({"command": "pass 'x"})
     with pytest.raises(SecretRefused, match="the command is empty"):
-        source_of({"command": "  "})
+        parse_secret_source({"command": "  "})
 
 
 def test_a_plain_secret_is_refused_without_showing_it(repository: Path) -> None:
@@ -212,12 +217,15 @@ def test_a_command_gets_no_variables_but_those_it_needs_and_those_that_are_named
     }
     tell = "import os; print(','.join(sorted(os.environ)))"
     words = [sys.executable, "-I", "-c", tell]
-    plain = source_of({"command": words})
-    named = source_of({"command": {"run": words, "variables": ["VAULT_TOKEN", "NOT_SET"]}})
+    plain = parse_secret_source({"command": words})
+    named = parse_secret_source({"command": {"run": words, "variables": ["VAULT_TOKEN", "NOT_SET"]}})
 
-    assert read(plain, root=tmp_path, environ=environ).reveal() == "HOME,LANG,LC_ALL,LC_CTYPE,PATH"
     assert (
-        read(named, root=tmp_path, environ=environ).reveal() == "HOME,LANG,LC_ALL,LC_CTYPE,PATH,VAULT_TOKEN"
+        read_secret_source(plain, root=tmp_path, environ=environ).reveal() == "HOME,LANG,LC_ALL,LC_CTYPE,PATH"
+    )
+    assert (
+        read_secret_source(named, root=tmp_path, environ=environ).reveal()
+        == "HOME,LANG,LC_ALL,LC_CTYPE,PATH,VAULT_TOKEN"
     )
     assert "`variables` that the settings name" in refusal_next(python("import sys; sys.exit(1)"), tmp_path)
 
@@ -225,7 +233,7 @@ def test_a_command_gets_no_variables_but_those_it_needs_and_those_that_are_named
 def refusal_next(source: SecretSource, root: Path) -> str:
     """What somebody is told to do whose command failed."""
     with pytest.raises(SecretRefused) as caught:
-        read(source, root=root, environ={})
+        read_secret_source(source, root=root, environ={})
     return caught.value.next
 
 

@@ -12,7 +12,7 @@ from directories.sql.sources import ROSTER, database, people
 
 from reconciler.errors import SettingsError
 from reconciler.model.settings import LdapDirectory, ScimDirectory, SqlDirectory
-from reconciler.settings.reading import read_settings
+from reconciler.settings.reader import read_settings
 
 SQL = "sql: {url: 'sqlite:///hr.db', statement: 'SELECT id, name, mail FROM staff'}"
 LDAP = "ldap: {url: 'ldaps://ldap.example.com', base: 'ou=people,dc=example,dc=com'"

@@ -37,5 +37,5 @@ def test_the_help_of_a_command_loads_no_engine(name: str) -> None:
     )
 
     heavy = {"asyncio", "httpx2", "jsonschema_rs", "rich", "sqlalchemy", "sqlite3", "starlette", "yaml"}
-    heavy |= {"reconciler.pipeline", "reconciler.cli.session", "reconciler.settings.reading"}
+    heavy |= {"reconciler.pipeline", "reconciler.cli.session", "reconciler.settings.reader"}
     assert not heavy & set(done.stdout.split())

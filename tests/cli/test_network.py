@@ -13,7 +13,7 @@ from service.socket_server import free_port
 
 from reconciler.errors import SettingsError
 from reconciler.model.settings import Network
-from reconciler.settings.reading import read_settings
+from reconciler.settings.reader import read_settings
 
 API = "https://service.example.com"
 SECRETS = {"SVC_USER": "canary-user", "SVC_PASSWORD": "canary-pass", "SVC_KEY": "canary-key"}

@@ -11,7 +11,7 @@ import pytest
 from reconciler.parsing.tree import read_tree
 from reconciler.schema.check import check_tree
 from reconciler.schema.shipped import read_schema
-from reconciler.settings.values import DEFAULTS
+from reconciler.settings.layers import DEFAULTS
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -19,8 +19,8 @@ from reconciler.environment.checkout import collect_inputs, read_checkout
 from reconciler.errors import InputError, ManifestError
 from reconciler.manifest.cache import Declaration
 from reconciler.model.snapshots import Desired
-from reconciler.settings import variable_files
-from reconciler.settings.reading import read_settings
+from reconciler.settings import secrets
+from reconciler.settings.reader import read_settings
 
 OURS, THEIRS = pyrage.x25519.Identity.generate(), pyrage.x25519.Identity.generate()
 KEY = {"RECONCILER_SECRETS_IDENTITY": str(OURS)}
@@ -263,7 +263,7 @@ def not_utf8(root: Root) -> None:
 
 
 def too_large(root: Root) -> None:
-    root.write(encrypted(f"TITLE={TITLE}\n# " + "x" * variable_files.file_bytes_max))
+    root.write(encrypted(f"TITLE={TITLE}\n# " + "x" * secrets.file_bytes_max))
 
 
 def no_assignment(root: Root) -> None:

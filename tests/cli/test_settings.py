@@ -11,10 +11,8 @@ from reconciler.model.profile import Profile
 from reconciler.model.settings import GuardLimits, Identity, Limits, WorkspaceRef
 from reconciler.service.http import urls
 from reconciler.service.profile import load_profile
-from reconciler.settings.reading import ReadSettings, read_settings
-from reconciler.settings.service_links import find_service_links
-from reconciler.settings.values import DEFAULTS
-from reconciler.settings.variables import variable
+from reconciler.settings.layers import DEFAULTS, find_service_links, variable_of_setting
+from reconciler.settings.reader import ReadSettings, read_settings
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -210,7 +208,7 @@ def test_a_flag_goes_over_the_variable_that_names_the_environment(repository: Pa
 
 def test_every_setting_has_a_variable_of_its_own() -> None:
     """Dots and underscores become the same sign: two settings must never meet in one name."""
-    names = [variable(name) for name in DEFAULTS]
+    names = [variable_of_setting(name) for name in DEFAULTS]
 
     assert len(set(names)) == len(names)
 
@@ -723,7 +721,9 @@ def test_no_setting_has_the_name_of_a_link() -> None:
     values = ("10.0.0.7", "80", "tcp", "tcp://10.0.0.7:80")
 
     assert [
-        name for name in map(variable, DEFAULTS) if any(find_service_links({name: value}) for value in values)
+        name
+        for name in map(variable_of_setting, DEFAULTS)
+        if any(find_service_links({name: value}) for value in values)
     ] == []
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from reconciler.errors import SettingsError
-from reconciler.settings import sources, trust
-from reconciler.settings.credentials import SecretRefused, SecretSource
-from reconciler.settings.credentials import read as read_secret
-from reconciler.settings.reading import ReadSettings, read_settings
+from reconciler.settings import layers, trust
+from reconciler.settings.reader import ReadSettings, read_settings
+from reconciler.settings.secrets import SecretRefused, SecretSource
+from reconciler.settings.secrets import read_secret_source as read_secret
 
 JANE, SAM, ROOT = 1000, 1001, 0
 OURS, TEAM = 1000, 50  # groups
-WE = trust.Who(JANE, frozenset({JANE, ROOT}))
+WE = trust.TrustedUsers(JANE, frozenset({JANE, ROOT}))
 
 
 def about(mode: int, owner: int = JANE, group: int = OURS, *, folder: bool = False) -> os.stat_result:
@@ -52,7 +52,7 @@ FOLDERS = {
 def test_a_file_is_believed_by_its_owner_and_by_who_may_write_it(case: str) -> None:
     """As git asks for the owner, and ssh for the mode. Who may only read it decides nothing."""
     seen, expected = FILES[case]
-    found = trust.of_file(seen, WE, alone)
+    found = trust.judge_file(seen, WE, alone)
 
     assert (found is None) == (expected == "")
     assert expected in (found.what if found else "")
@@ -62,7 +62,7 @@ def test_a_file_is_believed_by_its_owner_and_by_who_may_write_it(case: str) -> N
 def test_a_folder_is_believed_where_nobody_can_exchange_the_file(case: str) -> None:
     """Whoever may rename in a folder needs no right to the file itself."""
     seen, expected = FOLDERS[case]
-    found = trust.of_folder(seen, WE)
+    found = trust.judge_folder(seen, WE)
 
     assert (found is None) == (expected == "")
     assert expected in (found.what if found else "")
@@ -70,10 +70,10 @@ def test_a_folder_is_believed_where_nobody_can_exchange_the_file(case: str) -> N
 
 def test_with_sudo_the_caller_is_believed_and_only_for_root() -> None:
     """Whoever may call everything as root gains nothing by writing a file; others may set anything."""
-    us = trust.this_user({"SUDO_UID": "4711"})
+    us = trust.trusted_users({"SUDO_UID": "4711"})
 
     assert us.owners == frozenset({os.geteuid(), 0} | ({4711} if os.geteuid() == 0 else set()))
-    assert trust.this_user({"SUDO_UID": "nobody"}).owners == frozenset({os.geteuid(), 0})
+    assert trust.trusted_users({"SUDO_UID": "nobody"}).owners == frozenset({os.geteuid(), 0})
 
 
 def settings(folder: Path, **environ: str) -> ReadSettings:
@@ -126,15 +126,15 @@ def test_a_folder_that_everybody_may_write_is_refused_and_a_sticky_one_is_not(pr
 def test_settings_of_somebody_else_are_not_read(project: Path) -> None:
     """The owner of this file is us, so it is read as somebody else here."""
     file = project / "reconciler.yaml"
-    others = trust.Who(file.stat().st_uid + 1, frozenset({file.stat().st_uid + 1}))
+    others = trust.TrustedUsers(file.stat().st_uid + 1, frozenset({file.stat().st_uid + 1}))
 
-    found = trust.objection(file, file.stat(), others)
+    found = trust.find_objection(file, file.stat(), others)
 
     assert found is not None
     assert f"it belongs to user {file.stat().st_uid}" in found.what
-    assert f"{trust.VARIABLE}={project}" in found.next
-    named = trust.Who(others.uid, others.owners, (project.parent,))
-    assert trust.objection(file, file.stat(), named) is None
+    assert f"{trust.SAFE_DIRECTORY_VARIABLE}={project}" in found.next
+    named = trust.TrustedUsers(others.uid, others.owners, (project.parent,))
+    assert trust.find_objection(file, file.stat(), named) is None
 
 
 @pytest.mark.parametrize("way", ["flag", "variable"])
@@ -173,7 +173,7 @@ def test_a_link_of_somebody_else_is_not_followed(project: Path, chain: tuple[str
     The owner of this link is us, so it is read as somebody else here, to whom the file behind it belongs.
     """
     ours = project.stat().st_uid
-    others = trust.Who(ours + 1, frozenset({ours + 1}))
+    others = trust.TrustedUsers(ours + 1, frozenset({ours + 1}))
     target, other = project / "reconciler.yaml", project.parent / "other"
     other.mkdir()
     for name in chain:
@@ -181,7 +181,7 @@ def test_a_link_of_somebody_else_is_not_followed(project: Path, chain: tuple[str
         link.symlink_to(target)
         target = link
 
-    found = trust.objection(target, about(0o644, ours + 1), others)
+    found = trust.find_objection(target, about(0o644, ours + 1), others)
 
     assert found is not None
     assert found.what == f"the link {other / chain[-1]} belongs to user {ours}, and this is user {ours + 1}"
@@ -195,10 +195,13 @@ def test_a_repository_of_somebody_else_makes_nothing_above_us_ours(project: Path
     (project / "below").mkdir()
     above = (project / "below", project, *project.parents)
 
-    assert sources.reach(above, trust.Who(ours, frozenset({ours}))) == above[:2]
-    others = trust.Who(ours + 1, frozenset({ours + 1}))
-    assert sources.reach(above, others) == above[:1]
-    assert sources.reach(above, trust.Who(others.uid, others.owners, (project,))) == above[:2]
+    assert layers.folders_to_search(above, trust.TrustedUsers(ours, frozenset({ours}))) == above[:2]
+    others = trust.TrustedUsers(ours + 1, frozenset({ours + 1}))
+    assert layers.folders_to_search(above, others) == above[:1]
+    assert (
+        layers.folders_to_search(above, trust.TrustedUsers(others.uid, others.owners, (project,)))
+        == above[:2]
+    )
 
 
 def test_a_folder_that_is_named_as_safe_is_believed_with_all_below_it(project: Path) -> None:

@@ -162,7 +162,7 @@ def test_every_suggestion_says_of_what_it_speaks() -> None:
         for file, node in _calls()
         if isinstance(node.func, ast.Name)
         and node.func.id in ("did_you_mean", "nearest")
-        and not file.endswith(("text/suggest.py", "settings/sources.py", "cli/entry.py"))
+        and not file.endswith(("text/suggest.py", "settings/layers.py", "cli/entry.py"))
     ]
     topics = {node.args[0].value for _, node in ours if isinstance(node.args[0], ast.Constant)}
 

@@ -18,7 +18,7 @@ from reconciler.core.rules import Rules
 from reconciler.errors import Problem, SettingsError
 from reconciler.model.documents import Place
 from reconciler.model.settings import DirectorySetting, Secret, SqlDirectory
-from reconciler.settings.reading import read_settings
+from reconciler.settings.reader import read_settings
 
 PLAIN = "some plain words: x"
 WORDS = (

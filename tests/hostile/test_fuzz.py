@@ -31,7 +31,7 @@ from reconciler.service.http import media, urls
 from reconciler.service.messaging.replies import parse_reply
 from reconciler.service.paging import ListRequest, read_page
 from reconciler.service.profile import load_profile
-from reconciler.settings.reading import read_settings
+from reconciler.settings.reader import read_settings
 
 FIXED = os.environ.get("HYPOTHESIS_PROFILE", "fixed") == "fixed"
 EXAMPLES = effort.count(small=40, full=200) if FIXED else 5_000

@@ -7,8 +7,8 @@ from hostile.corpora import Case
 
 from reconciler.errors import SettingsError
 from reconciler.service.profile import load_profile
-from reconciler.settings.credentials import SecretRefused, SecretSource, read
-from reconciler.settings.reading import read_settings
+from reconciler.settings.reader import read_settings
+from reconciler.settings.secrets import SecretRefused, SecretSource, read_secret_source
 
 HEAD = b"version: 1\n"
 AUTH = "  auth: {username: {env: SVC_USER}, password: {env: SVC_PASSWORD}, api_key: {env: SVC_KEY}}\n"
@@ -61,7 +61,7 @@ def said_secret(case: Case, folder: Path) -> str:
         try:
             name = "key" if way == "file" else "KEY"
             environ = {"KEY": data.decode("utf-8", "surrogateescape")}
-            secret = read(SecretSource(way, name), root=folder, environ=environ)
+            secret = read_secret_source(SecretSource(way, name), root=folder, environ=environ)
         except SecretRefused as refusal:
             line, hint = f"SecretRefused: {refusal}", refusal.next
         else:
@@ -111,10 +111,10 @@ def test_a_secret_file_that_others_may_read_still_works_and_a_device_does_not(tm
     (tmp_path / "key").write_text("canary")
     for mode in (0o400, 0o600, 0o640, 0o644, 0o755):
         (tmp_path / "key").chmod(mode)
-        assert read(SecretSource("file", "key"), root=tmp_path, environ={}).reveal() == "canary"
+        assert read_secret_source(SecretSource("file", "key"), root=tmp_path, environ={}).reveal() == "canary"
     for name in ("/dev/zero", "/dev/random", "/dev/tty0", str(tmp_path), "/proc/self/mem"):
         try:
-            read(SecretSource("file", name), root=tmp_path, environ={})
+            read_secret_source(SecretSource("file", name), root=tmp_path, environ={})
         except SecretRefused as refusal:
             assert refusal.next  # noqa: PT017 - each of them is refused for a reason of its own
         else:

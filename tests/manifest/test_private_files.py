@@ -20,7 +20,7 @@ from reconciler.model.plans import Create, Plan
 from reconciler.pipeline import validate
 from reconciler.report.json import drift_json, plan_json, problems_json, report_json, run_json
 from reconciler.report.service.messages import reply_json
-from reconciler.settings.reading import read_settings
+from reconciler.settings.reader import read_settings
 from reconciler.version import __version__
 
 CONTENT = "resources:\n  r: {{name: r.csv, scope: public, mimeType: text/csv, content: {{file: {}}}}}\n"

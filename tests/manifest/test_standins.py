@@ -11,7 +11,7 @@ from manifest.project import Project
 from reconciler.errors import InputError, SettingsError
 from reconciler.manifest.outgoing import read_message
 from reconciler.parsing.standins import find_stand_in
-from reconciler.settings.reading import read_settings
+from reconciler.settings.reader import read_settings
 
 CONTENT = "resources:\n  r: {{name: r.csv, scope: private, mimeType: text/csv, content: {{file: {}}}}}\n"
 ROSTER = "rosters:\n  - {{file: {}, name: '{{a}}', contacts: {{workEmailAddress1: '{{b}}'}}}}\n"

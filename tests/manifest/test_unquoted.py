@@ -18,7 +18,7 @@ from reconciler.parsing import yaml_reader
 from reconciler.parsing.build import Builder, StopReading
 from reconciler.parsing.tree import read_tree
 from reconciler.service.profile import load_profile
-from reconciler.settings.reading import read_settings
+from reconciler.settings.reader import read_settings
 
 SECRET = "Qv8sZ3kWx5"
 _WINDOW = 4  # characters of it that no message may hold

@@ -25,7 +25,7 @@ from reconciler.model.profile import RESERVED, find_kind_contradictions
 from reconciler.sandbox.app import SandboxConfig
 from reconciler.schema.shipped import read_schema
 from reconciler.service.profile import load_profile, parse_profile
-from reconciler.settings.reading import read_settings
+from reconciler.settings.reader import read_settings
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own-kinds" / "profile.yaml"
 HELLO = {"name": "hello", "subject": "A word", "body": "Good morning", "type": "defaultReply"}

@@ -20,8 +20,7 @@ from project.test_tidy import committed
 from waiting import patience_s
 
 from reconciler.cli.main import COMMANDS
-from reconciler.settings.values import DEFAULTS
-from reconciler.settings.variables import variable
+from reconciler.settings.layers import DEFAULTS, variable_of_setting
 
 ROOT = Path(__file__).parents[2]
 TEMPLATES = ROOT / "examples" / "ci"
@@ -190,7 +189,7 @@ def test_the_templates_speak_of_commands_options_and_settings_that_exist() -> No
         text,
         re.MULTILINE,
     )
-    known = {variable(name) for name in DEFAULTS}
+    known = {variable_of_setting(name) for name in DEFAULTS}
     options: dict[str, set[str]] = {}
     for command, rest in used:
         options.setdefault(command, set()).update(re.findall(r"(?<!\w)--[a-z-]+", rest))

@@ -13,7 +13,7 @@ from reconciler.cli.results import Doc, Result
 from reconciler.report.lines import Line, line
 
 if TYPE_CHECKING:
-    from reconciler.settings.values import Layers, Value
+    from reconciler.settings.layers import SettingLayers, SettingValue
 
 
 class SettingRow(Struct):
@@ -60,7 +60,7 @@ def config_command(*, config: str | None, environment: str | None) -> ConfigResu
         reconciler config --environment staging --format json
     """
     from reconciler.cli.session import note_service_links
-    from reconciler.settings.reading import read_settings, working_folder
+    from reconciler.settings.reader import read_settings, working_folder
 
     read = read_settings(
         config=config, environment=environment, cwd=working_folder(), environ=os.environ, service=False
@@ -69,10 +69,10 @@ def config_command(*, config: str | None, environment: str | None) -> ConfigResu
     return ConfigResult(settings=tuple(_setting_rows(read.layers)), file=read.layers.shown)
 
 
-def _setting_rows(layers: "Layers") -> Iterator[SettingRow]:
+def _setting_rows(layers: "SettingLayers") -> Iterator[SettingRow]:
     """Yield name, value and origin of every setting; a secret's value is the word (secret)."""
     from reconciler.database_urls import hide_url_password as shown_store
-    from reconciler.settings.values import BY_REFERENCE
+    from reconciler.settings.layers import NEVER_IN_FILE
 
     yield SettingRow("environment", layers.environment or None, layers.environment_origin)
     for value in layers.values.values():
@@ -83,7 +83,7 @@ def _setting_rows(layers: "Layers") -> Iterator[SettingRow]:
                 yield SettingRow(value.name, "the default workspace", value.origin)
         elif value.path[0] == "directories":
             yield from _directory_rows(value)
-        elif value.name in BY_REFERENCE:
+        elif value.name in NEVER_IN_FILE:
             yield _secret_row(value)
         elif value.path == ("service", "network", "proxy"):
             yield _proxy_row(value)
@@ -93,7 +93,7 @@ def _setting_rows(layers: "Layers") -> Iterator[SettingRow]:
             yield SettingRow(value.name, value.typed, value.origin)
 
 
-def _proxy_row(value: "Value") -> SettingRow:
+def _proxy_row(value: "SettingValue") -> SettingRow:
     """Return a proxy's row: its URL without what stands before the @, or where it comes from."""
     from reconciler.service.http.connections import show_proxy
 
@@ -102,7 +102,7 @@ def _proxy_row(value: "Value") -> SettingRow:
     return _secret_row(value)
 
 
-def _directory_rows(value: "Value") -> Iterator[SettingRow]:
+def _directory_rows(value: "SettingValue") -> Iterator[SettingRow]:
     """Yield what the settings say of a directory, without the secrets that it names."""
     ((kind, described),) = value.raw.items()
     for key, written in described.items():
@@ -110,13 +110,13 @@ def _directory_rows(value: "Value") -> Iterator[SettingRow]:
         yield _secret_row(one) if isinstance(written, dict) else SettingRow(one.name, written, one.origin)
 
 
-def _secret_row(value: "Value") -> SettingRow:
-    from reconciler.settings.credentials import SecretRefused, source_of
+def _secret_row(value: "SettingValue") -> SettingRow:
+    from reconciler.settings.secrets import SecretRefused, parse_secret_source
 
     if value.raw is None:
         return SettingRow(value.name, None, value.origin)
     try:
-        source = str(source_of(value.raw))
+        source = str(parse_secret_source(value.raw))
     except SecretRefused as refusal:
         source = str(refusal)
     at = "" if value.origin == source else f", {value.origin}"

@@ -53,7 +53,7 @@ def fmt_command(
         reconciler fmt --diff manifests/ops.yaml
     """
     from reconciler.manifest.sources import find_manifests
-    from reconciler.settings.reading import working_folder
+    from reconciler.settings.reader import working_folder
 
     write = not (check or diff)
     cwd = working_folder()
@@ -87,10 +87,10 @@ _CHANGES = 2  # the exit code of `plan` and `drift` where there is something to 
 
 def _settings(config: str | None, environment: str | None, cwd: Path, *, needed: bool) -> Settings | None:
     """Return the settings, for the kinds that their profile brings; None where nobody needs any."""
-    from reconciler.settings.reading import read_settings
-    from reconciler.settings.sources import nearest
+    from reconciler.settings.layers import find_settings_file
+    from reconciler.settings.reader import read_settings
 
-    if not needed and config is None and nearest(cwd, os.environ) is None:
+    if not needed and config is None and find_settings_file(cwd, os.environ) is None:
         return None
     return read_settings(
         config=config, environment=environment, cwd=cwd, environ=os.environ, service=False

@@ -103,11 +103,11 @@ def init_command(*, folder: str, workspace_id: str, ci: "Ci | None", as_json: bo
     from reconciler.cli.verbs.calling import show
     from reconciler.core.start import HOOKS, IGNORE, MANIFEST, Start, hooks
     from reconciler.service.http.urls import parse_base_url
-    from reconciler.settings.reading import working_folder
-    from reconciler.settings.variables import present, variable
+    from reconciler.settings.layers import flag_variable, variable_of_setting
+    from reconciler.settings.reader import working_folder
 
     cwd = working_folder()
-    address = present(variable("service.base_url"), os.environ) or ""
+    address = flag_variable(variable_of_setting("service.base_url"), os.environ) or ""
     if address:
         parse_base_url(address)  # raises what every other command would say of it
     place = _place(folder, cwd)
@@ -151,7 +151,7 @@ def _place(folder: str, cwd: Path) -> Path:
         raise InputError(f"{folder} is a file.", next="name a folder, which is made if it is not there")
     make_folder(place)
     require_writable_place(place / f"{SETTINGS}.new")
-    if found := trust.folder_objection(place, trust.this_user(os.environ)):
+    if found := trust.find_folder_objection(place, trust.trusted_users(os.environ)):
         raise SettingsError(f"settings in {folder} would not be read: {found.what}.", next=found.next)
     return place
 
@@ -236,16 +236,16 @@ def _lacking(place: Path) -> tuple[str, ...]:
 
 def _next(folder: str, address: str) -> tuple[str, ...]:
     """Return commands, at most three, that lead from here to a plan; where credentials are, without them."""
-    from reconciler.settings.variables import variable
+    from reconciler.settings.layers import variable_of_setting
 
     enter = f"cd {shlex.quote(folder if not folder.startswith('-') else f'./{folder}')}"
     here = Path(folder) == Path()
     first = (lambda command: command) if here else (lambda command: f"{enter} && {command}")
     # Where credentials may be, by the settings that are written and by those that go over them.
     credentials = (
-        ("SVC_USER", variable("service.auth.username")),
-        ("SVC_PASSWORD", variable("service.auth.password")),
-        ("SVC_API_KEY", variable("service.auth.api_key")),
+        ("SVC_USER", variable_of_setting("service.auth.username")),
+        ("SVC_PASSWORD", variable_of_setting("service.auth.password")),
+        ("SVC_API_KEY", variable_of_setting("service.auth.api_key")),
     )
     known = all(any(os.environ.get(name) for name in names) for names in credentials)
     if known:

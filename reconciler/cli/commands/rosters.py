@@ -68,7 +68,7 @@ def snapshot_command(
     """
     from reconciler.cli.session import settings_of
     from reconciler.manifest.rosters.snapshot import compare_snapshots
-    from reconciler.settings.reading import working_folder
+    from reconciler.settings.reader import working_folder
 
     settings = settings_of(config, environment, service=False)
     shown = into or f"rosters/{name}.csv"

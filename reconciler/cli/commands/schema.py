@@ -51,7 +51,7 @@ def schema_command(*, name: str | None, config: str | None, as_json: bool) -> in
 
 def _of_project(name: str, config: str) -> str:
     from reconciler.schema import shipped
-    from reconciler.settings.reading import read_settings, working_folder
+    from reconciler.settings.reader import read_settings, working_folder
 
     read_settings(config=config, environment=None, cwd=working_folder(), environ=os.environ, service=False)
     return json.dumps(shipped.compose_published_schema(name), indent=2, ensure_ascii=False) + "\n"

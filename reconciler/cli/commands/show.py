@@ -50,7 +50,7 @@ def show_command(*, file: str, identity: str | None, full: bool, as_json: bool, 
     from reconciler.files.plan_file import read_plan
     from reconciler.report.json import plan_pieces
     from reconciler.report.text import plan_lines
-    from reconciler.settings.reading import read_settings, working_folder
+    from reconciler.settings.reader import read_settings, working_folder
 
     reviews = Reviews("show", given, file)
     settings = None

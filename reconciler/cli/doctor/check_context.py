@@ -16,7 +16,7 @@ from typing import TypeVar
 from reconciler.errors import InputError, ReconcilerError, SettingsError
 from reconciler.model.notices import CheckResult
 from reconciler.model.settings import Settings
-from reconciler.settings.reading import ReadSettings, read_settings, working_folder
+from reconciler.settings.reader import ReadSettings, read_settings, working_folder
 
 _mistakes_max = 5  # mistakes of one file that are shown here; `reconciler validate` shows all
 

@@ -25,8 +25,8 @@ from reconciler.model.notices import CheckResult
 from reconciler.model.settings import Settings
 from reconciler.report.lines import count
 from reconciler.settings import network, trust
-from reconciler.settings.reading import ReadSettings
-from reconciler.settings.values import REFERENCES, SECRETS, refused
+from reconciler.settings.layers import MAYBE_REFERENCES, SECRETS, settings_error
+from reconciler.settings.reader import ReadSettings
 from reconciler.version import DISTRIBUTION, __version__
 
 # What others than the owner may do to a file, as bits of its mode.
@@ -83,7 +83,7 @@ def secrets(around: Surroundings) -> tuple[Surroundings, tuple[CheckResult, ...]
         # What is wrong with the way to the service has lines of its own.
         ours = tuple(one for one in error.problems if one not in error.of_network)
         if ours or not error.problems:
-            return around, mistakes("secrets", refused(*ours) if ours else error)
+            return around, mistakes("secrets", settings_error(*ours) if ours else error)
         complete = None
     what = f"{len(SECRETS)} of {len(SECRETS)} present (never shown)"
     return replace(around, complete=complete), (CheckResult("secrets", "ok", what),)
@@ -135,7 +135,7 @@ def _settings_files(read: ReadSettings | None) -> Iterator[CheckResult]:
             f"others may write {read.layers.shown}, and so decide where the credentials go",
             f"chmod go-w {read.layers.shown}",
         )
-    for name in REFERENCES:
+    for name in MAYBE_REFERENCES:
         raw = read.layers.values[tuple(name.split("."))].raw
         path = raw.get("file") if isinstance(raw, dict) else None
         if path and mode_of(read.layers.root / path) & OPEN_TO_OTHERS:
@@ -192,8 +192,8 @@ def way(around: Surroundings) -> tuple[CheckResult, ...]:
         return tuple(unchecked(name, "the settings") for name in ("proxies", "certificates"))
     layers, environ = around.read.layers, around.environ
     known = around.complete.service.network.proxy if around.complete else None
-    through = network.proxy_of(layers, environ, known=known)
-    trusted = network.trust_of(layers, environ)
+    through = network.choose_proxy(layers, environ, known=known)
+    trusted = network.choose_certificates(layers, environ)
     ignored = [name for name in _NEVER_HEEDED if environ.get(name)]
     return (
         *_line("proxies", through.told, through.problem),
@@ -204,7 +204,7 @@ def way(around: Surroundings) -> tuple[CheckResult, ...]:
 
 
 def _line(name: str, told: str, problem: Problem | None) -> tuple[CheckResult, ...]:
-    return (CheckResult(name, "ok", told),) if problem is None else mistakes(name, refused(problem))
+    return (CheckResult(name, "ok", told),) if problem is None else mistakes(name, settings_error(problem))
 
 
 def _unheeded(names: list[str]) -> CheckResult:

@@ -39,7 +39,7 @@ from reconciler.service.http.limiter import Timing
 from reconciler.service.paging import Query
 from reconciler.service.profile import load_profile
 from reconciler.settings.network import read_network
-from reconciler.settings.reading import ReadSettings
+from reconciler.settings.reader import ReadSettings
 from reconciler.store.database import Store
 from reconciler.store.lock import gone
 

@@ -1,7 +1,7 @@
 """The key of a callback: where it comes from, which is never the command line itself.
 
 Belongs here: what the options for it mean. Not here: their names (commands/service/callbacks.py), reading a
-source (settings/credentials.py), comparing keys (receiver/app.py).
+source (settings/secrets.py), comparing keys (receiver/app.py).
 """
 
 import os
@@ -11,8 +11,8 @@ import click
 
 from reconciler.errors import SettingsError
 from reconciler.model.settings import Secret
-from reconciler.settings.credentials import SecretRefused, SecretSource, read
-from reconciler.settings.reading import working_folder
+from reconciler.settings.reader import working_folder
+from reconciler.settings.secrets import SecretRefused, SecretSource, read_secret_source
 
 
 def new_key_of(given: dict[str, Any]) -> tuple[Secret | None, bool]:
@@ -62,6 +62,6 @@ def _named(given: dict[str, Any], way: str) -> SecretSource | None:
 
 def _read(source: SecretSource) -> Secret:
     try:
-        return read(source, root=working_folder(), environ=os.environ)
+        return read_secret_source(source, root=working_folder(), environ=os.environ)
     except SecretRefused as refusal:
         raise SettingsError(f"the callback's key: {refusal}.", next=refusal.next) from refusal

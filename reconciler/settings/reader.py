@@ -1,7 +1,7 @@
-"""Settings: the layers of sources.py, checked as a whole, as the typed values that all parts use.
+"""The settings of a run as typed values: all layers, checked as a whole.
 
-Belongs here: what a value means and which values contradict each other. Not here: where values come
-from (sources.py), how a secret is read (credentials.py).
+What a value means, and which values contradict each other. layers.py finds the
+values, secrets.py reads secrets.
 """
 
 import re
@@ -46,15 +46,20 @@ from reconciler.service.profile import (
     unknown_profile,
     without_quotes,
 )
-from reconciler.settings import credentials
-from reconciler.settings.directories import Revealed, ignored, read_directories
+from reconciler.settings import secrets
+from reconciler.settings.directories import read_directories
+from reconciler.settings.layers import (
+    SECRETS,
+    SettingLayers,
+    SettingValue,
+    read_layers,
+    require_text_path,
+    settings_error,
+    variable_of_setting,
+)
+from reconciler.settings.network import find_network_problems as network_problems
 from reconciler.settings.network import read_network
-from reconciler.settings.network import written_problems as network_problems
-from reconciler.settings.secret_files import private_files
-from reconciler.settings.sources import check_path, read_layers
-from reconciler.settings.values import SECRETS, Layers, Value, refused
-from reconciler.settings.variable_files import read_variable_files
-from reconciler.settings.variables import variable
+from reconciler.settings.secrets import Revealed, ignore_secret, list_private_files, read_variable_files
 
 T = TypeVar("T")
 
@@ -64,7 +69,7 @@ class ReadSettings:
     """The settings of one run, and where each value came from."""
 
     settings: Settings
-    layers: Layers
+    layers: SettingLayers
 
 
 def read_settings(
@@ -74,7 +79,7 @@ def read_settings(
     cwd: Path,
     environ: Mapping[str, str],
     service: bool,
-    revealed: Revealed = ignored,
+    revealed: Revealed = ignore_secret,
 ) -> ReadSettings:
     """Return the settings; with `service`, complete with secrets and fit for calls. Raises SettingsError.
 
@@ -83,23 +88,23 @@ def read_settings(
     manifest takes from it, and then `revealed` hears each of them. So it is with files of variables.
     """
     layers = read_layers(config=config, environment=environment, cwd=cwd, environ=environ)
-    profile, problems = _profile(layers), [*_contradictions(layers)]
+    profile, problems = _load_profile(layers), [*_find_contradictions(layers)]
     directories, wrong = read_directories(layers, environ, revealed)
     problems += wrong
     problems += [] if isinstance(profile, Profile) else profile
-    problems += _missing(layers) if service else ()
+    problems += _missing_settings(layers) if service else ()
     secrets, network = {name: Secret("") for name in SECRETS}, Network()
     unfit: tuple[Problem, ...] = ()
     if service and not problems:
-        read = {name: _secret(layers, name, environ) for name in SECRETS}
+        read = {name: _read_service_secret(layers, name, environ) for name in SECRETS}
         secrets |= {name: one for name, one in read.items() if isinstance(one, Secret)}
         network, unfit = read_network(layers, environ)
         problems += [*(one for one in read.values() if isinstance(one, Problem)), *unfit]
     if problems or not isinstance(profile, Profile):
-        raise refused(*problems, of_network=unfit)
+        raise settings_error(*problems, of_network=unfit)
     bring_kinds(profile)
-    meant = _service(layers, secrets, network, profile)
-    settings = _settings(layers, meant, private_files(layers, environ))
+    meant = _build_service(layers, secrets, network, profile)
+    settings = _build_settings(layers, meant, list_private_files(layers, environ))
     files = read_variable_files(layers, environ, revealed)
     return ReadSettings(structs.replace(settings, directories=directories, variable_files=files), layers)
 
@@ -110,30 +115,30 @@ def working_folder() -> Path:
         folder = Path.cwd()
     except OSError as error:
         raise SettingsError("the working directory no longer exists.", next="cd into the project") from error
-    check_path(folder, "the working directory")
+    require_text_path(folder, "the working directory")
     return folder
 
 
-def _value(layers: Layers, name: str) -> Value:
+def _setting(layers: SettingLayers, name: str) -> SettingValue:
     return layers.values[tuple(name.split("."))]
 
 
-def workspaces(layers: Layers) -> Iterator[Value]:
+def workspace_values(layers: SettingLayers) -> Iterator[SettingValue]:
     """Yield the workspaces, in the order written; the alias is the last part of the path."""
     return (value for path, value in layers.values.items() if path[0] == "workspaces")
 
 
-def _contradictions(layers: Layers) -> Iterator[Problem]:
+def _find_contradictions(layers: SettingLayers) -> Iterator[Problem]:
     """Yield what the schema cannot see: addresses, stores, and workspaces that are one and the same."""
-    base_url, store = _value(layers, "service.base_url"), _value(layers, "store")
-    address = () if base_url.raw is None else tuple(address_problems(base_url))
+    base_url, store = _setting(layers, "service.base_url"), _setting(layers, "store")
+    address = () if base_url.raw is None else tuple(find_address_problems(base_url))
     yield from address or network_problems(layers)  # a proxy is judged by where it leads
     yield from _store_problems(store)
-    yield from _workspace_problems(tuple(workspaces(layers)))
+    yield from _workspace_problems(tuple(workspace_values(layers)))
     yield from _identity_problems(layers)
 
 
-def address_problems(value: Value) -> Iterator[Problem]:
+def find_address_problems(value: SettingValue) -> Iterator[Problem]:
     """Yield what is wrong with a base address. Credentials go to it, so nothing about it is guessed."""
     try:
         found = service_urls.read_base(value.raw)
@@ -148,9 +153,9 @@ def address_problems(value: Value) -> Iterator[Problem]:
         )
 
 
-def _profile(layers: Layers) -> Profile | list[Problem]:
+def _load_profile(layers: SettingLayers) -> Profile | list[Problem]:
     """Return the profile, read once for the whole run, or all its mistakes. A file is one of the project."""
-    value = _value(layers, "service.profile")
+    value = _setting(layers, "service.profile")
     name: str = value.raw
     try:
         if not name.endswith(".yaml"):
@@ -188,13 +193,13 @@ def _unfit_patterns(rows: Mapping[str, KindRow]) -> Iterator[KindContradiction]:
                 yield KindContradiction((name, "fields", key, "pattern"), what, hint)
 
 
-def _store_problems(value: Value) -> Iterator[Problem]:
+def _store_problems(value: SettingValue) -> Iterator[Problem]:
     """Yield what is wrong with the store's URL, never with its password."""
     if database_urls.url_has_password(value.raw) and not value.variable:
         yield value.problem(
             "it holds a password: this file is kept in git, and what was once committed stays readable.",
-            f"take it out, and set PGPASSWORD, a passfile, or {variable('store')} with the whole URL; "
-            "change the password if it was committed",
+            "take it out, and set PGPASSWORD, a passfile, or "
+            f"{variable_of_setting('store')} with the whole URL; change the password if it was committed",
             code="E100",
         )
         return
@@ -203,15 +208,15 @@ def _store_problems(value: Value) -> Iterator[Problem]:
         yield value.problem(str(error), error.next, code="E208")
 
 
-def _store(layers: Layers) -> str:
+def _store_url(layers: SettingLayers) -> str:
     """Return the store's URL, a file's path absolute."""
-    url: str = _value(layers, "store").raw
+    url: str = _setting(layers, "store").raw
     path = database_urls.sqlite_path(url)
     return url if path is None else database_urls.SQLITE + str(layers.root / path)
 
 
-def _workspace_problems(values: tuple[Value, ...]) -> Iterator[Problem]:
-    seen: dict[tuple[str, str], Value] = {}
+def _workspace_problems(values: tuple[SettingValue, ...]) -> Iterator[Problem]:
+    seen: dict[tuple[str, str], SettingValue] = {}
     for value in values:
         alias, entry = value.path[-1], value.raw
         if alias == "default" and entry:
@@ -236,11 +241,11 @@ def _workspace_problems(values: tuple[Value, ...]) -> Iterator[Problem]:
                 )
 
 
-def _identity_problems(layers: Layers) -> Iterator[Problem]:
+def _identity_problems(layers: SettingLayers) -> Iterator[Problem]:
     """Yield identities that recognize nothing: fields that a kind does not have, and our own mark."""
-    mark = _mark(layers)
+    mark = _ownership_mark(layers)
     for kind in BUILT_IN_KINDS.values():
-        identity = _value(layers, f"identity.{kind.plural}")
+        identity = _setting(layers, f"identity.{kind.plural}")
         if identity.origin != "default":
             yield from _unknown_fields(kind, identity, layers)
         if kind.marked and mark and f"custom.{mark}" in identity.raw:
@@ -251,8 +256,8 @@ def _identity_problems(layers: Layers) -> Iterator[Problem]:
             )
 
 
-def _unknown_fields(kind: Kind, identity: Value, layers: Layers) -> Iterator[Problem]:
-    extra = _value(layers, "fields.contacts").raw if kind is CONTACT else ()
+def _unknown_fields(kind: Kind, identity: SettingValue, layers: SettingLayers) -> Iterator[Problem]:
+    extra = _setting(layers, "fields.contacts").raw if kind is CONTACT else ()
     known = [*(field.name for field in kind.declarable), *extra]
     for path in identity.raw:
         if path not in known and kind.type_of(path).shape != "custom":
@@ -260,32 +265,34 @@ def _unknown_fields(kind: Kind, identity: Value, layers: Layers) -> Iterator[Pro
             yield identity.problem(f"{path} is not a field of a {kind.name}.", hint, code="E201")
 
 
-def _mark(layers: Layers) -> str:
-    return (_value(layers, "ownership.mark").raw or "").removeprefix("custom_")
+def _ownership_mark(layers: SettingLayers) -> str:
+    return (_setting(layers, "ownership.mark").raw or "").removeprefix("custom_")
 
 
-def _missing(layers: Layers) -> Iterator[Problem]:
+def _missing_settings(layers: SettingLayers) -> Iterator[Problem]:
     """Yield what a call cannot do without."""
     shown = layers.shown
     for name in ("service.base_url", *SECRETS):
-        if _value(layers, name).raw is None:
+        if _setting(layers, name).raw is None:
             key = name.rsplit(".", 1)[-1]
             example = "https://api.example.com" if key == "base_url" else f"{{env: {key.upper()}}}"
-            hint = f"write {key}: {example}, or set {variable(name)}"
+            hint = f"write {key}: {example}, or set {variable_of_setting(name)}"
             yield Problem(shown, 0, 0, f"{name} is not set.", hint, code="E202")
 
 
-def _secret(layers: Layers, name: str, environ: Mapping[str, str]) -> Secret | Problem:
-    value = _value(layers, name)
+def _read_service_secret(layers: SettingLayers, name: str, environ: Mapping[str, str]) -> Secret | Problem:
+    value = _setting(layers, name)
     try:
-        secret = credentials.read(credentials.source_of(value.raw), root=layers.root, environ=environ)
-    except credentials.SecretRefused as refusal:
+        secret = secrets.read_secret_source(
+            secrets.parse_secret_source(value.raw), root=layers.root, environ=environ
+        )
+    except secrets.SecretRefused as refusal:
         return value.problem(f"{refusal}.", refusal.next, refusal.code)
-    unfit = _unfit(name, secret.reveal())
+    unfit = _secret_fault(name, secret.reveal())
     return value.problem(*unfit, code="E100") if unfit else secret
 
 
-def _unfit(name: str, text: str) -> tuple[str, str] | None:
+def _secret_fault(name: str, text: str) -> tuple[str, str] | None:
     """Return why a secret cannot travel where it has to, without the secret, and what to do."""
     if name.endswith(".username") and ":" in text:
         return "a user name with a colon cannot be sent with the Basic scheme.", "check the value"
@@ -297,20 +304,20 @@ def _unfit(name: str, text: str) -> tuple[str, str] | None:
     return None
 
 
-def _identity(layers: Layers) -> dict[str, tuple[str, ...]]:
+def _chosen_identities(layers: SettingLayers) -> dict[str, tuple[str, ...]]:
     """Return the identity fields that somebody chose, by the plural of their kind."""
     chosen = (
-        (plural, _value(layers, f"identity.{plural}"))
+        (plural, _setting(layers, f"identity.{plural}"))
         for plural in (one.plural for one in BUILT_IN_KINDS.values())
     )
     return {plural: tuple(value.raw) for plural, value in chosen if value.origin != "default"}
 
 
-def _one(layers: Layers, name: str, kind: type[T]) -> T:
-    return msgspec.convert(_value(layers, name).raw, kind, strict=False)
+def _convert_setting(layers: SettingLayers, name: str, kind: type[T]) -> T:
+    return msgspec.convert(_setting(layers, name).raw, kind, strict=False)
 
 
-def _struct(layers: Layers, prefix: str, kind: type[T]) -> T:
+def _convert_section(layers: SettingLayers, prefix: str, kind: type[T]) -> T:
     """Return the settings below `prefix` as one value; what is not set has the default of `kind`."""
     below = {
         path[-1]: value.raw
@@ -320,47 +327,49 @@ def _struct(layers: Layers, prefix: str, kind: type[T]) -> T:
     return msgspec.convert(below, kind, strict=False)
 
 
-def _service(layers: Layers, secrets: Mapping[str, Secret], network: Network, profile: Profile) -> Service:
+def _build_service(
+    layers: SettingLayers, secrets: Mapping[str, Secret], network: Network, profile: Profile
+) -> Service:
     return Service(
-        base_url=(_value(layers, "service.base_url").raw or "").rstrip("/"),
+        base_url=(_setting(layers, "service.base_url").raw or "").rstrip("/"),
         auth=Auth(
             username=secrets["service.auth.username"],
             password=secrets["service.auth.password"],
             api_key=secrets["service.auth.api_key"],
-            send_key=_value(layers, "service.auth.send_key").raw,
+            send_key=_setting(layers, "service.auth.send_key").raw,
         ),
         profile=profile,
-        format=_value(layers, "service.format").raw,
-        schedule_zone=_value(layers, "service.schedule_zone").raw or "",
-        limits=_struct(layers, "service.limits", Limits),
+        format=_setting(layers, "service.format").raw,
+        schedule_zone=_setting(layers, "service.schedule_zone").raw or "",
+        limits=_convert_section(layers, "service.limits", Limits),
         network=network,
     )
 
 
-def _settings(layers: Layers, service: Service, private: tuple[str, ...]) -> Settings:
+def _build_settings(layers: SettingLayers, service: Service, private: tuple[str, ...]) -> Settings:
     root, words = layers.root, tuple[str, ...]
     return Settings(
         root=str(root),
-        manifests=tuple(str(root / path) for path in _one(layers, "manifests", words)),
+        manifests=tuple(str(root / path) for path in _convert_setting(layers, "manifests", words)),
         service=service,
-        workspaces={v.path[-1]: msgspec.convert(v.raw, WorkspaceRef) for v in workspaces(layers)},
-        store=_store(layers),
-        stack=_one(layers, "stack", str),
+        workspaces={v.path[-1]: msgspec.convert(v.raw, WorkspaceRef) for v in workspace_values(layers)},
+        store=_store_url(layers),
+        stack=_convert_setting(layers, "stack", str),
         environment=layers.environment,
-        identity=Identity(_identity(layers)),
-        mark=_mark(layers),
-        adopt=_value(layers, "adopt").raw,
-        guard=_struct(layers, "guard", GuardLimits),
-        lock=_struct(layers, "lock", LockSettings),
-        refresh=_struct(layers, "refresh", Refresh),
-        variables=_one(layers, "variables", words),
-        contact_fields=_one(layers, "fields.contacts", words),
-        device_limit=_one(layers, "device_limit", int),
-        checks=_struct(layers, "checks", Checks),
-        plan_expires_h=_one(layers, "plan_expires_h", float),
+        identity=Identity(_chosen_identities(layers)),
+        mark=_ownership_mark(layers),
+        adopt=_setting(layers, "adopt").raw,
+        guard=_convert_section(layers, "guard", GuardLimits),
+        lock=_convert_section(layers, "lock", LockSettings),
+        refresh=_convert_section(layers, "refresh", Refresh),
+        variables=_convert_setting(layers, "variables", words),
+        contact_fields=_convert_setting(layers, "fields.contacts", words),
+        device_limit=_convert_setting(layers, "device_limit", int),
+        checks=_convert_section(layers, "checks", Checks),
+        plan_expires_h=_convert_setting(layers, "plan_expires_h", float),
         private_files=private,
-        plan_recipients=_one(layers, "plan.recipients", words),
+        plan_recipients=_convert_setting(layers, "plan.recipients", words),
         file=str(layers.file.resolve()),
-        generated=_one(layers, "commit.generated", words),
+        generated=_convert_setting(layers, "commit.generated", words),
         inputs=layers.log.files,
     )

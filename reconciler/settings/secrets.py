@@ -1,0 +1,537 @@
+"""Secrets: from the environment, a file or the output of a command to a value that is never shown.
+
+No message holds a secret, nor anything that a command printed. Which secrets there are is in layers.py.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal
+
+from reconciler import database_urls
+from reconciler.core.exporting.envfile import Assignment, read_env
+from reconciler.core.redact import mask_private_key
+from reconciler.environment.checkout import is_committed, is_ignored_by_git
+from reconciler.errors import FileError, InputError, Problem
+from reconciler.files import encryption
+from reconciler.files.project_files import ReadLog, is_in_repository
+from reconciler.model.documents import InputFile
+from reconciler.model.settings import NO_FILES, Secret, VariableFiles
+from reconciler.settings import trust
+from reconciler.settings.layers import (
+    DIRECTORY_SECRETS,
+    MAYBE_REFERENCES,
+    SettingLayers,
+    SettingValue,
+    variable_of_setting,
+)
+
+secret_bytes_max = 16_384  # bytes; a signed token has a few thousand, a mistaken file has more
+command_timeout_s = 30.0  # seconds; a password manager may ask a person to touch a key
+
+# Variables without which a program does not find its parts, its owner's files, or its language.
+_NEEDED = frozenset(
+    {"PATH", "HOME", "LANG"}
+    if os.name == "posix"
+    else {"PATH", "PATHEXT", "SYSTEMROOT", "COMSPEC", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "TEMP", "TMP"}
+)
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+
+
+class SecretRefused(Exception):
+    """A source gave nothing usable. `str()` says why, without the value; `next` what to do."""
+
+    def __init__(self, what: str, next: str, *, code: str) -> None:  # noqa: A002 - the word that users read
+        super().__init__(what)
+        self.next = next
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class SecretSource:
+    """Where one secret comes from. `arguments` are a command's words; `name` a variable or a path.
+
+    `variables` are those that the command gets beside the few that every program needs.
+    """
+
+    way: Literal["env", "file", "command"]
+    name: str = ""
+    arguments: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """How `reconciler config` names it. Arguments stay unsaid: they may name vaults and people."""
+        match self.way:
+            case "env":
+                return f"environment {mask_private_key(self.name)}"
+            case "file":
+                return f"file {mask_private_key(self.name)}"
+            case "command":
+                return f"command {self.arguments[0]}"
+
+
+def parse_secret_source(written: Mapping[str, Any]) -> SecretSource:
+    """Return the source that `{env: NAME}`, `{file: PATH}` or `{command: WORDS}` writes.
+
+    A command may also be written `{run: WORDS, variables: [NAME, ...]}`.
+    """
+    ((way, value),) = written.items()
+    if way != "command":
+        return SecretSource("env" if way == "env" else "file", name=str(value))
+    if isinstance(value, dict):
+        return SecretSource(
+            "command", arguments=_command_words(value["run"]), variables=tuple(value.get("variables", ()))
+        )
+    return SecretSource("command", arguments=_command_words(value))
+
+
+def _command_words(value: str | Sequence[str]) -> tuple[str, ...]:
+    if not isinstance(value, str):
+        return tuple(value)
+    try:
+        words = tuple(shlex.split(value))
+    except ValueError as error:
+        raise SecretRefused(
+            "the command has a quote that is not closed", "write it as a list of words", code="E100"
+        ) from error
+    if not words:
+        raise SecretRefused("the command is empty", "name the program that prints the secret", code="E100")
+    return words
+
+
+def read_secret_source(
+    source: SecretSource, *, root: Path, environ: Mapping[str, str], timeout_s: float = command_timeout_s
+) -> Secret:
+    """Return the secret of `source`. Raises SecretRefused.
+
+    One newline at the end is taken off; relative paths and programs start at `root`.
+    """
+    text = _read_text(source, root, environ, timeout_s)
+    _check_text(text, source)
+    return Secret(text)
+
+
+def read_multiline_secret(source: SecretSource, *, root: Path, environ: Mapping[str, str]) -> Secret:
+    """Return the same of one that may be several lines, as the file of a private key is."""
+    text = _read_text(source, root, environ, command_timeout_s)
+    _check_text(re.sub(r"[\r\n]", "", text), source)
+    return Secret(text)
+
+
+def _read_text(source: SecretSource, root: Path, environ: Mapping[str, str], timeout_s: float) -> str:
+    match source.way:
+        case "env":
+            text = _read_environment(source.name, environ)
+        case "file":
+            text = _decode_secret(
+                _read_secret_file(
+                    root / source.name, mask_private_key(source.name), trust.trusted_users(environ)
+                ),
+                source,
+            )
+        case "command":
+            text = _decode_secret(_read_command(source, root, environ, timeout_s), source)
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+def _read_environment(name: str, environ: Mapping[str, str]) -> str:
+    if name not in environ:
+        raise SecretRefused(
+            f"the environment variable {name} is not set", f"set {name} and run again", code="E202"
+        )
+    return environ[name]
+
+
+def _read_secret_file(path: Path, name: str, who: trust.TrustedUsers) -> bytes:
+    hint = f"put the secret, and nothing else, into {name}"
+    try:
+        found = trust.read_trusted(path, who, secret_bytes_max + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "the path is unusable"
+        raise SecretRefused(f"{name} cannot be read: {reason.lower()}", hint, code="E112") from error
+    if found is None:
+        raise SecretRefused(f"{name} is not a regular file", hint, code="E112")
+    if isinstance(found, trust.Objection):
+        raise SecretRefused(f"{name} is not used: {found.what}", found.next, code="E100")
+    return found
+
+
+def _command_environment(source: SecretSource, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of a command: what every program needs, and what the settings name for this one.
+
+    The others may be secrets of the service, of the store, or of the CI job.
+    """
+    named = {*_NEEDED, *source.variables}
+    return {name: value for name, value in environ.items() if name in named or name.startswith("LC_")}
+
+
+def _read_command(source: SecretSource, root: Path, environ: Mapping[str, str], timeout_s: float) -> bytes:
+    """Return what the program printed. No shell; its stderr is dropped, for it may hold the secret."""
+    program = source.arguments[0]
+    _check_program(program, root)
+    with _start_command(source, root, environ) as process:
+        printed = _wait_for_output(process, timeout_s)
+    if printed is None:
+        raise SecretRefused(
+            f"the command {program} gave no answer within {timeout_s:g} s", _RUN_BY_HAND, code="E100"
+        )
+    if process.returncode != 0:
+        raise SecretRefused(
+            f"the command {program} ended with {process.returncode}", _RUN_BY_HAND, code="E100"
+        )
+    return printed
+
+
+_RUN_BY_HAND = (
+    "run the command by hand to see what it prints; from here it gets PATH, HOME, LANG, LC_* and the "
+    "`variables` that the settings name for it"
+)
+
+
+def _start_command(source: SecretSource, root: Path, environ: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+    words = source.arguments
+    try:
+        return subprocess.Popen(  # noqa: S603 - the author of the settings names the program; no shell reads it
+            words,
+            cwd=root,
+            env=_command_environment(source, environ),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "the words are unusable"
+        what = f"the command {words[0]} cannot be started: {reason.lower()}"
+        raise SecretRefused(what, _RUN_BY_HAND, code="E100") from error
+
+
+def _wait_for_output(process: "subprocess.Popen[bytes]", timeout_s: float) -> bytes | None:
+    """Return what a program prints until it ends; None where it is ended because it took too long."""
+    try:
+        return process.communicate(timeout=timeout_s)[0]
+    except subprocess.TimeoutExpired:
+        # Its children may still hold the pipe: closing our end is what keeps us from waiting for them.
+        process.kill()
+        if process.stdout is not None:
+            process.stdout.close()
+        return None
+
+
+def _check_program(name: str, root: Path) -> None:
+    """Refuse a program that anybody could have written. One without a path is the system's to find."""
+    found = None
+    if "/" in name:
+        with suppress(OSError):  # it is not there: starting it will tell
+            found = trust.find_program_objection(root / name)
+    if found is not None:
+        raise SecretRefused(f"the command {name} is not run: {found.what}", found.next, code="E100")
+
+
+def _decode_secret(data: bytes, source: SecretSource) -> str:
+    if len(data) > secret_bytes_max:
+        raise SecretRefused(
+            f"{source} gives over {secret_bytes_max:,} bytes", "give the secret and nothing else", code="E100"
+        )
+    try:
+        return data.decode()
+    except UnicodeDecodeError:  # it holds the bytes, so it is not kept as the cause
+        raise SecretRefused(
+            f"{source} gives bytes that are not UTF-8 text", "store it as text", code="E106"
+        ) from None
+
+
+def _check_text(text: str, source: SecretSource) -> None:
+    if not text:
+        raise SecretRefused(f"{source} is empty", "set it", code="E100")
+    found = _CONTROL.search(text)
+    if found is not None:
+        where = "a line break" if found[0] in "\r\n" else f"the control character U+{ord(found[0]):04X}"
+        raise SecretRefused(
+            f"{source} holds {where} inside the value",
+            "store the secret as one line of plain text",
+            code="E100",
+        )
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise SecretRefused(f"{source} is not UTF-8 text", "store the secret as text", code="E106")
+    # A byte order mark that an editor left, a zero-width space that a web page gave: the service would
+    # only say that the password is wrong.
+    hidden = next((character for character in text if not character.isprintable()), "")
+    if hidden:
+        raise SecretRefused(
+            f"{source} holds the invisible character U+{ord(hidden):04X}",
+            "type the secret, or copy it again",
+            code="E100",
+        )
+    if len(text.encode()) > secret_bytes_max:
+        raise SecretRefused(
+            f"{source} gives over {secret_bytes_max:,} bytes", "give the secret and nothing else", code="E100"
+        )
+
+
+Revealed = Callable[[str], None]
+
+
+def ignore_secret(_: str) -> None:
+    """Hear a secret, and do nothing: nobody prints."""
+
+
+# --- Files of variables (`secrets.files`) ---------------------------------------------------------
+
+
+FILES, IDENTITY = "secrets.files", "secrets.identity"
+file_bytes_max = 16 * 1024 * 1024  # bytes; 100,000 push tokens of 160 characters. Encryption adds 1 in 4,000
+_OPEN_TO_OTHERS = 0o077
+
+
+def read_variable_files(
+    layers: SettingLayers, environ: Mapping[str, str], revealed: Revealed
+) -> VariableFiles:
+    """Return the files that the settings name. Opens none; `revealed` hears the key when it is read."""
+    return _LazyVariableFiles(layers, environ, revealed) if _setting_value(layers, FILES).raw else NO_FILES
+
+
+class _UnusableFile(Exception):
+    """A file cannot be used, and `problem` says why."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__()
+        self.problem = problem
+
+
+class _LazyVariableFiles(VariableFiles):
+    """Files that are opened by the first variable that is looked for in them."""
+
+    def __init__(self, layers: SettingLayers, environ: Mapping[str, str], revealed: Revealed) -> None:
+        self._layers = layers
+        self._environ = environ
+        self._revealed = revealed
+        self._who = trust.trusted_users(environ)
+        self._keys: Sequence[encryption.Key] = ()
+        self._opened: dict[
+            str, tuple[bytes, bytes]
+        ] = {}  # by name: the digest of what was read, what it held
+        self._found: Mapping[str, str] | None = None
+        self.paths: Sequence[str] = tuple(dict.fromkeys(_setting_value(layers, FILES).raw))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(self.paths)})"
+
+    def begin(self) -> None:
+        self._found = None
+        self.problems: Sequence[Problem] = ()
+        self.inputs: Sequence[InputFile] = ()
+
+    def find(self, name: str) -> str | None:
+        if self._found is None:
+            self._found = self._read()
+        return self._found.get(name)
+
+    def _read(self) -> Mapping[str, str]:
+        """Return every variable of every file; none where one file has a mistake: then `problems` tells."""
+        found: dict[str, str] = {}
+        places: dict[str, str] = {}
+        problems: list[Problem] = []
+        log = ReadLog(self._layers.root)
+        for name in self.paths:
+            try:
+                text = self._text_of(name, log)
+            except _UnusableFile as mistake:
+                problems.append(mistake.problem)
+                continue
+            for one in read_env(text):
+                what, hint = (
+                    self._objection(one, places) if isinstance(one, Assignment) else (one.what, one.next)
+                )
+                if what:
+                    problems.append(Problem(name, one.line, 0, what, hint, code="E182"))
+                elif isinstance(one, Assignment):
+                    found[one.name], places[one.name] = one.value, f"{name}:{one.line}"
+        self.problems, self.inputs = tuple(problems), log.files
+        return {} if problems else found
+
+    def _objection(self, one: Assignment, places: Mapping[str, str]) -> tuple[str, str]:
+        """Return what is wrong with an assignment, without its name: a secret in the wrong place is one."""
+        allowed: Sequence[str] = _setting_value(self._layers, "variables").raw
+        if not any(fnmatchcase(one.name, glob) for glob in allowed):
+            some = ", ".join(allowed) or "nothing yet"
+            return (
+                "this line sets a variable that manifests may not read.",
+                f"take it out, or add it to `variables` of the settings; they allow {some}",
+            )
+        if one.name in places:
+            return (
+                f"this line sets the variable that {places[one.name]} sets.",
+                "keep the line that is right, and take the other one out",
+            )
+        return "", ""
+
+    def _text_of(self, name: str, log: ReadLog) -> str:
+        path = self._layers.root / name
+        data, mode = self._bytes_of(path, name)
+        if encryption.is_encrypted(data):
+            if is_in_repository(path.parent.resolve()):
+                log.note_links(path)
+                log.note(path.resolve(), data)
+            data = self._decrypted(name, data)
+        else:
+            self._check_plain(path, name, mode)
+        try:
+            return data.decode()
+        except UnicodeDecodeError:  # it holds the bytes, so it is not kept as the cause
+            raise self._refused(
+                f"{name} holds bytes that are not UTF-8 text.",
+                "save it as UTF-8, and encrypt it again",
+                "E106",
+            ) from None
+
+    def _bytes_of(self, path: Path, name: str) -> tuple[bytes, int]:
+        """Return the content of a file that nobody else can have made, and its mode."""
+        try:
+            found = trust.read_trusted_with_mode(path, self._who, file_bytes_max + 1)
+        except (OSError, ValueError) as error:
+            reason = (
+                error.strerror if isinstance(error, OSError) and error.strerror else "the path is unusable"
+            )
+            hint = "check the name; it begins at the folder of the settings. Where git has it, check it out"
+            raise self._refused(f"{name} cannot be read: {reason.lower()}.", hint, "E112") from error
+        if found is None:
+            raise self._refused(f"{name} is not a regular file.", "name a file", "E112")
+        if isinstance(found, trust.Objection):
+            raise self._refused(f"{name} is not used: {found.what}.", found.next, "E100")
+        if len(found[0]) > file_bytes_max:
+            what = f"{name} has over {file_bytes_max:,} bytes, which is the limit."
+            raise self._refused(what, "name the right file, or several", "E108")
+        return found
+
+    def _check_plain(self, path: Path, name: str, mode: int) -> None:
+        """Refuse secrets in plain text where others, or a commit, may have them."""
+        encrypt = "encrypt it: age -r KEY -o secrets.env.age FILE; change what others may have read"
+        if name.endswith(".age"):
+            hint = "write it again: reconciler export --secrets-file, or age -r KEY -o FILE"
+            raise self._refused(f"{name} is not encrypted in the age format.", hint, "E181")
+        if os.name == "posix" and mode & _OPEN_TO_OTHERS:
+            what = f"{name} holds secrets in plain text, and others may read or write it (mode {mode:04o})."
+            raise self._refused(what, f"chmod 600 {path}", "E183")
+        for one in dict.fromkeys((path, path.resolve())):
+            if is_in_repository(one.parent.resolve()) and (not is_ignored_by_git(one) or is_committed(one)):
+                why = "the commit holds it" if is_committed(one) else "git does not ignore it"
+                raise self._refused(f"{name} holds secrets in plain text, and {why}.", encrypt, "E183")
+
+    def _decrypted(self, name: str, data: bytes) -> bytes:
+        """Return what an encrypted file holds; the same bytes are not decrypted twice."""
+        digest = sha256(data).digest()
+        if name in self._opened and self._opened[name][0] == digest:
+            return self._opened[name][1]
+        try:
+            held = encryption.open_encrypted(data, self._identities(name))
+        except encryption.AnotherKey:
+            what = f"{name} is not encrypted to the private key of this command."
+            hint = "give the key of one of its recipients, or encrypt the file to this one as well"
+            raise self._refused(what, hint, "E181") from None
+        except encryption.DamagedFile:
+            hint = "check it out again, or write it anew; as text it must not be converted"
+            raise self._refused(f"{name} is damaged or cut short.", hint, "E181") from None
+        except (InputError, FileError) as error:  # a key that is none, a library that is not installed
+            raise self._refused(f"{name}: {error}", error.next, "E181") from None
+        self._opened[name] = digest, held
+        return held
+
+    def _identities(self, name: str) -> Sequence[encryption.Key]:
+        """Return the private keys, read once."""
+        if not self._keys:
+            self._keys = self._read_identities(name)
+        return self._keys
+
+    def _read_identities(self, name: str) -> Sequence[encryption.Key]:
+        value = _setting_value(self._layers, IDENTITY)
+        if value.raw is not None:
+            try:
+                source = parse_secret_source(value.raw)
+                key = read_multiline_secret(source, root=self._layers.root, environ=self._environ).reveal()
+            except SecretRefused as refusal:
+                raise _UnusableFile(value.problem(f"{refusal}.", refusal.next, refusal.code)) from None
+            for line in key.splitlines():
+                self._revealed(line.strip())
+            return encryption.parse_identities(key.encode(), f"{IDENTITY} ({source})")
+        file = self._environ.get(encryption.IDENTITY_VARIABLE, "")
+        if not file:
+            raise self._refused(
+                f"{name} is encrypted, and nothing names the private key that opens it.",
+                f"set {variable_of_setting(IDENTITY)} to the key (AGE-SECRET-KEY-1...), or "
+                f"{encryption.IDENTITY_VARIABLE} to the name of a file with it; "
+                "`validate --without-variables` checks the rest",
+                "E181",
+            )
+        return encryption.read_identities(
+            encryption.require_file_path(file, "a private key", encryption.IDENTITY_VARIABLE)
+        )
+
+    def _refused(self, what: str, hint: str, code: str) -> _UnusableFile:
+        return _UnusableFile(_setting_value(self._layers, FILES).problem(what, hint, code))
+
+
+def _setting_value(layers: SettingLayers, name: str) -> SettingValue:
+    return layers.values[tuple(name.split("."))]
+
+
+# --- Private files: what no manifest may name -----------------------------------------------------
+# Of every section of `environments`, not only of the one that a run works with: a manifest that is merged for
+# one environment is applied in all of them.
+
+
+_OPTIONS = ("passfile", "sslkey")  # of a store's URL
+_VARIABLES = ("RECONCILER_IDENTITY", "PGPASSFILE", "PGSSLKEY")
+
+
+def list_private_files(layers: SettingLayers, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the paths, each once; relative ones begin at the folder of the settings."""
+    found = [str(layers.file)]
+    sections = layers.written.get("environments", {})
+    for section in (layers.written, *sections.values()):
+        found += _secret_files(section)
+        found += _store_files(section.get("store", ""))
+        found += _directory_files(section)
+        found += section.get("secrets", {}).get("files", ())
+    found += _store_files(layers.values["store",].raw)
+    found += layers.values["secrets", "files"].raw
+    found += [environ[name] for name in _VARIABLES if environ.get(name)]
+    return tuple(dict.fromkeys(str(layers.root / Path(path)) for path in found))
+
+
+def _secret_files(section: Mapping[str, Any]) -> Iterator[str]:
+    for name in MAYBE_REFERENCES:
+        written: Any = section
+        for step in name.split("."):
+            written = written.get(step, {})
+        if isinstance(written, dict) and "file" in written:
+            yield written["file"]
+
+
+def _directory_files(section: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the files of their secrets, and databases that are files: what is not asked for is not told."""
+    for described in section.get("directories", {}).values():
+        for kind, key in (*DIRECTORY_SECRETS, ("sql", "url")):
+            written = described.get(kind, {}).get(key, "")
+            if isinstance(written, dict) and "file" in written:
+                yield written["file"]
+            elif key == "url" and isinstance(written, str):
+                yield from _store_files(written)
+
+
+def _store_files(url: str) -> Iterator[str]:
+    path = database_urls.sqlite_path(url)
+    if path is not None:
+        yield from (path + end for end in database_urls.STORE_FILE_ENDINGS)
+    elif url.startswith(database_urls.POSTGRESQL):
+        try:
+            options = database_urls.parse_server_url(url).options
+        except database_urls.UnusableUrl:  # of another environment: a run with it says so
+            return
+        yield from (options[name] for name in _OPTIONS if name in options)
