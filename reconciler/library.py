@@ -16,9 +16,9 @@ from msgspec import Struct, structs
 
 from reconciler import pipeline
 from reconciler.core.planning.deletes import uncertain_notices
-from reconciler.core.review.drifts import Drift, drifts, not_applied_yet
-from reconciler.core.review.exit import exit_code
-from reconciler.core.runs.recover import Standing, Unfinished
+from reconciler.core.review.drift import Drift, count_not_applied, find_drift
+from reconciler.core.review.guard import plan_exit_code
+from reconciler.core.runs.recover import InterruptedRun, RunStatus
 from reconciler.engine.stop import StopFlag
 from reconciler.environment.checkout import collect_inputs, read_checkout
 from reconciler.environment.run_context import read_context
@@ -75,7 +75,7 @@ class Proposal(Struct, frozen=True):
     plan: Plan
     verdict: Verdict
     ambiguous: bool = False
-    standing: Standing = Standing(None, ())
+    standing: RunStatus = RunStatus(None, ())
 
     @property
     def safe(self) -> bool:
@@ -90,21 +90,21 @@ class Proposal(Struct, frozen=True):
     @property
     def drifts(self) -> tuple[Drift, ...]:
         """What others changed since the last apply, as `reconciler drift` tells it, by address."""
-        return drifts(self.plan)
+        return find_drift(self.plan)
 
     @property
     def unapplied(self) -> tuple[str, ...]:
-        """The workspaces that `drifts` says nothing of: no record and no finished apply is in this store."""
+        """The workspaces without a baseline: no record and no finished apply is in this store."""
         return self.plan.unapplied or ()
 
     @property
     def not_applied_yet(self) -> int:
         """How many declared entities have no record: they were declared since the last apply."""
-        return not_applied_yet(self.plan)
+        return count_not_applied(self.plan)
 
     def json(self) -> str:
         """Return what `reconciler plan --format json --detailed-exitcode` prints: schema plan-report."""
-        code = exit_code(self.plan, self.verdict, ambiguous=self.ambiguous, detailed=True)
+        code = plan_exit_code(self.plan, self.verdict, ambiguous=self.ambiguous, detailed=True)
         return plan_json(self.plan, self.verdict, code, self.standing)
 
 
@@ -208,7 +208,7 @@ class _CallbackObserver:
         self._approve = approve
         self._ended = ended
 
-    def unfinished(self, runs: tuple[Unfinished, ...]) -> None:
+    def unfinished(self, runs: tuple[InterruptedRun, ...]) -> None:
         """Earlier runs are settled; the steps are logged."""
 
     def doubtful(self, why: str) -> None:
@@ -242,7 +242,7 @@ def _approve_saved(_: Proposal) -> bool:
 
 
 def _make_proposal(planned: PlanResult) -> Proposal:
-    standing = Standing(planned.running, planned.unfinished)
+    standing = RunStatus(planned.running, planned.unfinished)
     return Proposal(
         planned.plan, planned.verdict, bool(uncertain_notices(planned.plan, planned.desired)), standing
     )

@@ -20,12 +20,12 @@ from msgspec import structs
 
 from reconciler.core.declared.resolve import Resolved, resolve
 from reconciler.core.planning.select import Selection
-from reconciler.core.review.consents import NOTHING, consent_for, with_consent
-from reconciler.core.review.stale import expired, why_stale
+from reconciler.core.review.guard import NO_CONSENT, add_consent, choose_consent
+from reconciler.core.review.saved_plans import why_expired, why_stale
 from reconciler.core.rules import rules_of
-from reconciler.core.runs.recover import Unfinished, remaining_changes
-from reconciler.core.runs.undo import BY_MANIFEST, desired_of, proved
-from reconciler.core.views.listing import Inventory, listing, narrowed
+from reconciler.core.runs.recover import InterruptedRun, find_remaining
+from reconciler.core.runs.undo import BY_MANIFEST, is_undo_proved, undo_as_desired
+from reconciler.core.views.inventory import Inventory, make_inventory, narrow_desired
 from reconciler.directories.reading import ReadOnce
 from reconciler.engine.collecting import pause_collector
 from reconciler.engine.context import Dependencies
@@ -188,7 +188,7 @@ async def plan(
 
 def _add_consent(planned: PlanResult, consent: Consent) -> PlanResult:
     """Return a plan that carries what was agreed to with it."""
-    return replace(planned, plan=with_consent(planned.plan, consent))
+    return replace(planned, plan=add_consent(planned.plan, consent))
 
 
 async def _add_commit(planned: PlanResult, outside: Dependencies) -> PlanResult:
@@ -204,9 +204,9 @@ async def list_entities(
 
     With `everyone` also whom nobody declared. Raises UnknownAddress.
     """
-    async with open_for_reading(settings, narrowed(desired, selection), outside) as context:
+    async with open_for_reading(settings, narrow_desired(desired, selection), outside) as context:
         planned = await make_fresh_plan(context, Options(), Consent(), everyone=everyone)
-    return listing(
+    return make_inventory(
         desired,
         planned.live,
         planned.recorded,
@@ -257,7 +257,7 @@ async def apply(
     """
     if options.undo_of or options.undo_proof:
         raise StalePlan("this plan undoes a run, and is not what the manifests say.", next=_PLAN_AND_APPLY)
-    consent = consent_for(saved, consent) if saved else consent
+    consent = choose_consent(saved, consent) if saved else consent
     async with (
         open_for_writing(settings, desired, outside, stop, observer, fail_fast=fail_fast) as context,
         acquire_service_lock(context, observer.waits) as lock,
@@ -280,7 +280,7 @@ async def apply(
                 planned = await lock.read(partial(planning, salt=planned.plan.salt))
         planned = await _add_commit(planned, outside)
         # Those of `adopt` and `forget` follow from the command itself, and nobody said a number.
-        said = (saved.consent or NOTHING) if saved else consent if options.verb == "apply" else NOTHING
+        said = (saved.consent or NO_CONSENT) if saved else consent if options.verb == "apply" else NO_CONSENT
         planned = _add_consent(planned, said)
         if saved and (why := why_stale(saved, planned.plan, context.now(), hours=settings.plan_expires_h)):
             observer.stale(saved, planned)
@@ -333,7 +333,7 @@ async def resume(
             planned = await lock.read(undoing)
         else:
             planning = partial(make_fresh_plan, context, last.plan.options, last.consent, salt=last.plan.salt)
-            planned = _add_consent(await lock.read(planning), last.plan.consent or NOTHING)
+            planned = _add_consent(await lock.read(planning), last.plan.consent or NO_CONSENT)
             left = _select_remaining(last.plan, planned.plan, observer)
             planned = replace(planned, verdict=judge_plan(context, left, last.consent))
         settled = (*settled, *planned.conflicts)
@@ -372,7 +372,7 @@ async def export(
         return await export_scopes(context, scopes, wishes)
 
 
-def _list_finished(last: Unfinished, settled: tuple[Outcome, ...]) -> set[Address]:
+def _list_finished(last: InterruptedRun, settled: tuple[Outcome, ...]) -> set[Address]:
     """Return what of an earlier run's plan is done."""
     ended = {entry.intent.address for entry in last.entries if entry.ending in {"applied", "skipped"}}
     return ended | {outcome.address for outcome in settled if outcome.result == "applied"}
@@ -382,7 +382,7 @@ def _select_remaining(old: Plan, fresh: Plan, observer: RunObserver) -> Plan:
     """Return what is left of an earlier run's plan; `observer` hears of the rest. Raises StalePlan."""
     if why := workspace_mismatch(old, fresh):
         raise StalePlan(why, next=_PLAN_AND_APPLY)
-    remaining = remaining_changes(old, fresh)
+    remaining = find_remaining(old, fresh)
     if remaining.beyond:
         observer.beyond(remaining.beyond)
     return remaining.plan
@@ -404,16 +404,16 @@ async def undo(
     as any other, and what is not as the run left it is a conflict. None where `observer` disagreed. Raises
     LockHeld, StalePlan, UnsafePlan, Interrupted before any write.
     """
-    nothing = desired_of(saved, Recorded({}))
+    nothing = undo_as_desired(saved, Recorded({}))
     async with (
         open_for_writing(settings, nothing, outside, stop, observer, fail_fast=fail_fast) as context,
         acquire_service_lock(context, observer.waits) as lock,
     ):
-        if why := expired(saved, context.now(), hours=settings.plan_expires_h):
+        if why := why_expired(saved, context.now(), hours=settings.plan_expires_h):
             raise StalePlan(why, next=_PLAN_AND_APPLY)
         unfinished = await context.ask(Store.unfinished)
         await settle_earlier_runs(context, unfinished, observer)
-        if not proved(saved, context.store.salt):
+        if not is_undo_proved(saved, context.store.salt):
             raise StalePlan(
                 "the undo was not made by a run with this store, or it was changed since.",
                 next=f"name the store of that run; or {BY_MANIFEST}",
@@ -423,7 +423,7 @@ async def undo(
         return await execute_plan(context, task, observer)
 
 
-def expiry_reason(last: Unfinished, now: datetime) -> str:
+def expiry_reason(last: InterruptedRun, now: datetime) -> str:
     """Return why nothing more of an earlier run's plan may be carried out, or ""."""
     if last.plan is None:
         return f"the plan of run {last.run} cannot be read: another version of this program wrote it."

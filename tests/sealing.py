@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import structs
 
 from reconciler.core.planning.fingerprint import fingerprint
-from reconciler.core.review.seal import PlanFile, opened, sealed
+from reconciler.core.review.saved_plans import PlanFile, open_plan_file, seal_plan
 from reconciler.model.encoding import decode_json
 from reconciler.model.plans import Plan
 from reconciler.version import __version__
@@ -21,13 +21,13 @@ def resealed(plan: Plan, *, program: str = __version__, **edited: Any) -> bytes:
     """Return the file of `plan` with some parts edited, its fingerprint and its seal made to fit."""
     edited_plan = structs.replace(plan, **edited)
     fit = structs.replace(edited_plan, fingerprint=fingerprint(edited_plan))
-    return sealed(fit, program)
+    return seal_plan(fit, program)
 
 
 def reseal(document: Any) -> bytes | None:
     """Return the file that holds this edited JSON, sealed again; None where it holds no plan at all."""
     try:
-        plan = opened(decode_json(json.dumps(document), PlanFile))
+        plan = open_plan_file(decode_json(json.dumps(document), PlanFile))
     except ValueError:
         return None
     return resealed(plan)
@@ -35,4 +35,4 @@ def reseal(document: Any) -> bytes | None:
 
 def edit(path: Path, **edited: Any) -> None:
     """Change parts of a plan file as somebody would who knows how it is sealed."""
-    path.write_bytes(resealed(opened(decode_json(path.read_bytes(), PlanFile)), **edited))
+    path.write_bytes(resealed(open_plan_file(decode_json(path.read_bytes(), PlanFile)), **edited))

@@ -18,7 +18,7 @@ from msgspec import structs
 from wire import Fault, Rule, Wire
 
 from reconciler import pipeline
-from reconciler.core.runs.recover import Unfinished
+from reconciler.core.runs.recover import InterruptedRun
 from reconciler.engine.stop import StopFlag
 from reconciler.model.plans import Change, Consent, Options, Plan
 from reconciler.model.runs import Outcome, Run
@@ -55,14 +55,14 @@ class Agreeing:
         self.compared: tuple[Plan, pipeline.PlanResult] | None = None
         self.outcomes: list[Outcome] = []
         self.waited: list[str] = []
-        self.left: tuple[Unfinished, ...] = ()
+        self.left: tuple[InterruptedRun, ...] = ()
         self.besides: tuple[Change, ...] = ()
         self.doubts: list[str] = []
 
     def planned(self, planned: pipeline.PlanResult) -> None:
         self.plan = planned
 
-    def unfinished(self, runs: tuple[Unfinished, ...]) -> None:
+    def unfinished(self, runs: tuple[InterruptedRun, ...]) -> None:
         self.left = runs
 
     def doubtful(self, why: str) -> None:

@@ -12,7 +12,7 @@ from reconciler import pipeline
 from reconciler.cli.console import output
 from reconciler.cli.session import checkout_of, context_of, finish, outside, refreshed, settings_of
 from reconciler.core.planning.deletes import uncertain_notices
-from reconciler.core.review import exit as plan_exit
+from reconciler.core.review.guard import plan_exit_code
 from reconciler.files.encryption import check_recipients, read_recipients, require_file_path
 from reconciler.model.address import Address
 from reconciler.model.plans import Consent, Options
@@ -122,9 +122,9 @@ def consent_of(given: Mapping[str, Any]) -> Consent:
 
 
 def exit_code(planned: PlanResult, *, detailed: bool) -> int:
-    """Return the exit code of a plan that was made, as of core/review/exit.py."""
+    """Return the exit code of a plan that was made, see `plan_exit_code`."""
     several = bool(uncertain_notices(planned.plan, planned.desired))
-    return plan_exit.exit_code(planned.plan, planned.verdict, ambiguous=several, detailed=detailed)
+    return plan_exit_code(planned.plan, planned.verdict, ambiguous=several, detailed=detailed)
 
 
 def sizes(planned: PlanResult) -> dict[Address, int]:

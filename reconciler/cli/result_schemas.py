@@ -20,8 +20,8 @@ from reconciler.cli.documents.rows import UnfinishedRun, Untold
 from reconciler.cli.documents.table import DOCUMENTS, READ_LIMIT, Printed, schema_of
 from reconciler.cli.main import COMMANDS, cli
 from reconciler.cli.results import Result, document_fields
-from reconciler.core.review.consents import Agreement
-from reconciler.core.views.listing import Listed, Unread
+from reconciler.core.review.guard import Agreement
+from reconciler.core.views.inventory import Listed, Unread
 from reconciler.model.address import Address
 from reconciler.model.notices import Notice
 from reconciler.model.plans import DecidingFact, Explanation, GuardReason, Options, Plan, Target

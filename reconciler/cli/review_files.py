@@ -13,8 +13,8 @@ import click
 from reconciler.cli.console import output
 from reconciler.cli.console.output import hidden_pieces
 from reconciler.cli.telemetry.recording import telemetry
-from reconciler.core.review.stale import stale_verdict
-from reconciler.core.review.whom import Whom, nobody
+from reconciler.core.review.display_names import DisplayName, no_name
+from reconciler.core.review.saved_plans import make_stale_verdict
 from reconciler.errors import FileError, StalePlan, UnsafePlan
 from reconciler.files.atomic_files import require_writable_place, write_pieces
 from reconciler.instrumentation import step_log
@@ -126,7 +126,13 @@ class Reviews:
         self._heard: PlanResult | None = None
 
     def write(
-        self, plan: Plan, verdict: Verdict, exit_code: int, *, next_step: str = "", whom: Whom = nobody
+        self,
+        plan: Plan,
+        verdict: Verdict,
+        exit_code: int,
+        *,
+        next_step: str = "",
+        whom: DisplayName = no_name,
     ) -> bool:
         """Write the reports of a plan; false where one is missing, which is told."""
         return self._write(
@@ -164,7 +170,7 @@ class Reviews:
         except StalePlan as error:
             if saved is not None:
                 fresh = self._heard.plan if self._heard else None
-                verdict = stale_verdict(saved, fresh, str(error), error.next)
+                verdict = make_stale_verdict(saved, fresh, str(error), error.next)
                 self.write(saved, verdict, error.exit_code)
             raise
 

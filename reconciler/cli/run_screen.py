@@ -20,7 +20,7 @@ from reconciler.cli.session import (
     outside,
 )
 from reconciler.core.planning.deletes import find_unmarked
-from reconciler.core.runs.recover import Unfinished
+from reconciler.core.runs.recover import InterruptedRun
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import FileError, Refused, UnknownAddress
 from reconciler.files.plan_file import write_plan
@@ -62,7 +62,7 @@ class Screen:
         self._done = 0
         self._total = 0
 
-    def unfinished(self, runs: tuple[Unfinished, ...]) -> None:
+    def unfinished(self, runs: tuple[InterruptedRun, ...]) -> None:
         """Say that an earlier run did not finish: looking for what it left in doubt may take a while."""
         self._bars.clear()
         self._events.unfinished(runs)

@@ -1,6 +1,6 @@
 """The formats of git's files, as data: attributes, ignores, configuration, objects. No git program is run.
 
-Pure functions over bytes; environment/repository.py reads the files, core/runs/committed.py says what the
+Pure functions over bytes; environment/repository.py reads the files, core/runs/commit_check.py says what the
 attributes mean. A pattern is matched by a walk over the sets of places that it can be at: time is at most the
 length of the pattern times that of the path, whoever wrote it.
 
@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 
 from msgspec import Struct
 
-from reconciler.core.runs.committed import Attributes
+from reconciler.core.runs.commit_check import Attributes
 
 _BLANKS = " \t\r\n"
 _SPECIAL = frozenset("*?[\\")

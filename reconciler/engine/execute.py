@@ -14,8 +14,8 @@ from msgspec import structs
 
 from reconciler.core.planning.deletes import add_unmarked, forgotten_at_once
 from reconciler.core.planning.records import refresh_records
-from reconciler.core.runs.recover import Unfinished
-from reconciler.core.runs.undo import inverse
+from reconciler.core.runs.recover import InterruptedRun
+from reconciler.core.runs.undo import make_undo_plan
 from reconciler.engine import waves
 from reconciler.engine.context import RunContext, format_utc
 from reconciler.engine.exit_codes import INTERRUPTED, add_settled, report_cut_short
@@ -48,7 +48,7 @@ class Execution:
     command: Literal["apply", "adopt", "forget", "resume", "undo"]
     planned: PlanResult
     consent: Consent
-    unfinished: tuple[Unfinished, ...]
+    unfinished: tuple[InterruptedRun, ...]
     left: Plan | None = None
     settled: tuple[Outcome, ...] = ()
     saved: Plan | None = None
@@ -90,7 +90,9 @@ async def execute_plan(context: RunContext, task: Execution, observer: RunObserv
         raise
     if task.keep_undo is not None:
         moment = make_moment(context, context.now(), context.outside.token())
-        task.keep_undo(inverse(plan, run, shown, planned.recorded, moment=moment, key=context.store.salt))
+        task.keep_undo(
+            make_undo_plan(plan, run, shown, planned.recorded, moment=moment, key=context.store.salt)
+        )
     own = {outcome.address for outcome in heard}
     for outcome in task.settled:
         if outcome.address not in own:
@@ -126,7 +128,7 @@ async def _begin_run(context: RunContext, task: Execution) -> tuple[Context, str
     return about, began
 
 
-def _close_runs(store: Store, unfinished: Iterable[Unfinished]) -> None:
+def _close_runs(store: Store, unfinished: Iterable[InterruptedRun]) -> None:
     for one in unfinished:
         store.close_run(one.run, EXIT_CODE_WORDS[INTERRUPTED])
 

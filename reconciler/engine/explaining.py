@@ -1,7 +1,7 @@
 """What `explain` reads and asks: the store, and the service as `plan --only` of the same addresses would.
 
 Belongs here: which addresses are known, and what has to be read for them. Not here: what is said of them
-(core/views/explaining.py).
+(core/views/explain.py).
 """
 
 from collections.abc import Collection, Sequence
@@ -16,8 +16,7 @@ from reconciler.core.planning.select import Selection, check_selection
 from reconciler.core.planning.select import list_addresses as selectable
 from reconciler.core.rules import Rules, rules_of
 from reconciler.core.suggest import did_you_mean
-from reconciler.core.views.explaining import Evidence, PlanView, explanations
-from reconciler.core.views.provenance import sources_of
+from reconciler.core.views.explain import ExplainRequest, PlanView, make_explanations, sources_of
 from reconciler.engine.context import Dependencies, ReadContext
 from reconciler.engine.opening import open_run_store
 from reconciler.engine.planning import make_fresh_plan
@@ -52,18 +51,18 @@ async def explain_addresses(
         looking = partial(_load_evidence, store, texts, declared, rules_of(settings), selection)
         addresses, known = await within(outside.offload, looking, give_up=store.give_up)
     asked = () if offline else tuple(one for one in addresses if _is_in_scope(declared.desired, one))
-    found = {one.address: one for one in explanations([a for a in addresses if a not in asked], known)}
+    found = {one.address: one for one in make_explanations([a for a in addresses if a not in asked], known)}
     if asked:
         part = _narrow_to_workspaces(declared.desired, asked)
         async with open_for_reading(settings, part, outside) as context:
             planned = await _add_plan(replace(context, desired=part), known, asked)
-        found |= {one.address: one for one in explanations(asked, planned)}
+        found |= {one.address: one for one in make_explanations(asked, planned)}
     return tuple(found[one] for one in addresses)
 
 
 def _load_evidence(
     store: Store, texts: Sequence[str], declared: Resolved, rules: Rules, selection: Selection
-) -> tuple[tuple[Address, ...], Evidence]:
+) -> tuple[tuple[Address, ...], ExplainRequest]:
     """Return the addresses, and what manifests and store know of them. Raises UnknownAddress.
 
     Of the store that is what is recorded where it is certain which workspace an alias means.
@@ -77,7 +76,7 @@ def _load_evidence(
     }
     recorded_as = {*addresses, *_list_former_addresses(declared.desired, addresses)}
     writes = store.last_writes(sorted(recorded_as), workspaces)
-    return addresses, Evidence(declared.desired, stored, rules, sources, writes, selection=selection)
+    return addresses, ExplainRequest(declared.desired, stored, rules, sources, writes, selection=selection)
 
 
 def _list_former_addresses(desired: Desired, addresses: Collection[Address]) -> Collection[Address]:
@@ -124,7 +123,9 @@ def _narrow_to_workspaces(desired: Desired, addresses: Collection[Address]) -> D
     )
 
 
-async def _add_plan(context: ReadContext, known: Evidence, addresses: Sequence[Address]) -> Evidence:
+async def _add_plan(
+    context: ReadContext, known: ExplainRequest, addresses: Sequence[Address]
+) -> ExplainRequest:
     """Return the same with the plan of these addresses, and what it saw."""
     only = tuple(map(str, addresses))
     planned = await make_fresh_plan(context, Options(only=only), Consent())

@@ -22,9 +22,9 @@ from reconciler.core.planning.fingerprint import repeat_noop_plan
 from reconciler.core.planning.notices import restored_notices
 from reconciler.core.planning.plan import make_plan
 from reconciler.core.planning.scopes import PlanMoment
-from reconciler.core.review.guard import guard
-from reconciler.core.review.whom import Whom, nobody, whom
-from reconciler.core.runs.recover import Unfinished, doubtful
+from reconciler.core.review.display_names import DisplayName, make_display_name, no_name
+from reconciler.core.review.guard import check_plan
+from reconciler.core.runs.recover import InterruptedRun, doubtful_store_notice
 from reconciler.engine.context import Dependencies, ReadContext, format_utc
 from reconciler.engine.list_cache import open_row_cache
 from reconciler.engine.plan_cache import PlanCache
@@ -47,8 +47,8 @@ class PlanResult:
     """A plan, whether it is safe, and the snapshots it was made from.
 
     `unfinished` are runs that did not end and that nobody carries out; `running` is one that is alive.
-    `conflicts` are changes of an undo that a later run has overtaken: nothing is planned for them. `whom`
-    says who an entity is; it costs nothing until it is asked.
+    `conflicts` are changes of an undo that a later run has overtaken: nothing is planned for them.
+    `make_display_name` says who an entity is; it costs nothing until it is asked.
     """
 
     plan: Plan
@@ -57,10 +57,10 @@ class PlanResult:
     live: Live
     recorded: Recorded
     calls: int
-    unfinished: tuple[Unfinished, ...] = ()
+    unfinished: tuple[InterruptedRun, ...] = ()
     running: Running | None = None
     conflicts: tuple[Outcome, ...] = ()
-    whom: Whom = nobody
+    whom: DisplayName = no_name
 
 
 async def find_cached_plan(
@@ -121,7 +121,10 @@ async def make_fresh_plan(
     plan = await _compute_plan(
         context, partial(_add_restored_notices, planning, gone, live, recorded), standstill
     )
-    verdict, who = judge_plan(context, plan, consent), whom(plan, desired, live, recorded, context.rules)
+    verdict, who = (
+        judge_plan(context, plan, consent),
+        make_display_name(plan, desired, live, recorded, context.rules),
+    )
     calls = sum(context.client.calls.values())
     return PlanResult(plan, verdict, desired, live, recorded, calls, whom=who)
 
@@ -168,7 +171,7 @@ async def _compute_plan(
         notes.update({f"{word}s": plan.count(word) for word in ACTION_WORDS.values()})
         notes.update(records=plan.to_keep, left_alone=len(plan.skips))
     if why := context.store.doubtful:
-        plan = structs.replace(plan, notices=(*plan.notices, doubtful(why)))
+        plan = structs.replace(plan, notices=(*plan.notices, doubtful_store_notice(why)))
     if standstill:
         await standstill.keep(plan)
     _log_plan(plan, sum(context.client.calls.values()), took())
@@ -198,7 +201,7 @@ def judge_plan(context: ReadContext, plan: Plan, consent: Consent) -> Verdict:
     """Return whether a plan is safe, by the guard of the settings and what the service can do."""
     contents = ((one, entity.content) for one, entity in context.desired.entities.items())
     unprovided = {one for one, content in contents if content is not None and is_placeholder(content.data)}
-    return guard(plan, context.settings.guard, consent, context.missing, unprovided)
+    return check_plan(plan, context.settings.guard, consent, context.missing, unprovided)
 
 
 @asynccontextmanager

@@ -81,7 +81,7 @@ class _WholeScopeReader:
         custom = self._kind.wire.get(self._kind.custom, self._kind.custom)
         bare = told == self._kind.listing.always or (custom and not any(custom in r.body for r in page.rows))
         for row in page.rows:
-            if self._kind.tickets and ticket.reserved(row.body.get("name")):
+            if self._kind.tickets and ticket.is_ticket_name(row.body.get("name")):
                 continue
             if told is None:
                 self._found[row.remote_id] = tuple(self._entities(row))

@@ -14,8 +14,8 @@ from itertools import chain
 
 from msgspec import structs
 
-from reconciler.core.runs.recover import Unfinished, recover, wait_s
-from reconciler.core.runs.undo import desired_of
+from reconciler.core.runs.recover import InterruptedRun, settle_wait_s, sort_out_run
+from reconciler.core.runs.undo import undo_as_desired
 from reconciler.engine import settle
 from reconciler.engine.context import RunContext
 from reconciler.engine.look import ContactGone, SeveralMatches
@@ -32,7 +32,7 @@ from reconciler.model.snapshots import Desired, Entity, Recorded, RecordedEntity
 from reconciler.store.recorded import Batch
 
 # Stands for the runs that a doubtful store may have forgotten: nothing is known of them.
-_UNKNOWN_RUN = Unfinished("", "", "", None, Consent(), ())
+_UNKNOWN_RUN = InterruptedRun("", "", "", None, Consent(), ())
 
 
 # An open intent, and what was to be sent; None where nothing that can be read says so.
@@ -40,7 +40,7 @@ _OpenIntent = tuple[Intent, Change | None]
 
 
 async def settle_unfinished(
-    unfinished: Sequence[Unfinished],
+    unfinished: Sequence[InterruptedRun],
     context: RunContext,
     target: Target,
     *,
@@ -54,7 +54,7 @@ async def settle_unfinished(
     until none of it can land any more, nor what a doubtful store may have forgotten; asked to stop, it
     leaves the rest as it is. Everything it returns is durable. Raises LockHeld, StoreError, Unauthorized.
     """
-    doubts = {one.run: recover(one).in_doubt for one in unfinished}
+    doubts = {one.run: sort_out_run(one).in_doubt for one in unfinished}
     if not any(doubts.values()) and not context.store.doubtful:
         return ()
     runs = {one.run: await _make_session(one, context, target) for one in unfinished}
@@ -74,7 +74,9 @@ async def _wait_out_intents(run: Session, intents: Iterable[Intent]) -> bool:
     # Counted from when the lock became ours: whoever held it before could send until then, and no longer.
     locked_for_s = context.timing.monotonic() - context.locked_at
     missing = bool(context.store.doubtful)
-    left_s = wait_s(intents, locked_for_s=locked_for_s, settle_s=context.limits.settle_s, missing=missing)
+    left_s = settle_wait_s(
+        intents, locked_for_s=locked_for_s, settle_s=context.limits.settle_s, missing=missing
+    )
     return await settle.wait_and_renew(run, left_s)
 
 
@@ -152,7 +154,7 @@ def _keep_in_doubt(intent: Intent, name: str, why: str, hint: str = "") -> Outco
     return Outcome(intent.address, intent.action, "in doubt", what, hint or RESUME, intent.remote_id)
 
 
-async def _make_session(unfinished: Unfinished, context: RunContext, target: Target) -> Session:
+async def _make_session(unfinished: InterruptedRun, context: RunContext, target: Target) -> Session:
     """Return the session in which one earlier run is looked after: its plan, its salt, its workspaces."""
     # A plan of another version cannot be read; its intents still say what was sent, and where.
     nothing = Plan(target=target, options=Options(), manifest_digest="", salt="", changes=())
@@ -179,7 +181,7 @@ def _restore_sent_entities(plan: Plan, desired: Desired, records: dict[Address, 
     # The manifest may have changed since, and what was made looks as it did; what has left it is ours all
     # the same. Secrets stand as masks, which nothing live is equal to: they are not claimed to be sent.
     if plan.options.undo_of:
-        return desired_of(plan, Recorded(records))
+        return undo_as_desired(plan, Recorded(records))
     entities = dict(desired.entities)
     for change in plan.changes:
         now = entities.get(change.address)

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Protocol
 
-from reconciler.core.runs.recover import Unfinished
+from reconciler.core.runs.recover import InterruptedRun
 from reconciler.engine.context import Dependencies, ReadContext, RunContext
 from reconciler.engine.exclusion import hold_locks
 from reconciler.engine.known_stores import explain_lost_store, remember_store
@@ -29,7 +29,7 @@ from reconciler.store.database import Store
 class RunObserver(Protocol):
     """Observes a run while a plan is applied, and may refuse before the first write."""
 
-    def unfinished(self, runs: tuple[Unfinished, ...]) -> None:
+    def unfinished(self, runs: tuple[InterruptedRun, ...]) -> None:
         """Hear of earlier runs that did not finish, before what they left in doubt is looked for."""
 
     def doubtful(self, why: str) -> None:

@@ -446,7 +446,7 @@ class ScopeReader:
         return frozenset(entity.fields) - self.kind.write_only
 
     def _is_ticket(self, found: Found) -> bool:
-        return self.kind.tickets and ticket.reserved(found.body.get("name"))
+        return self.kind.tickets and ticket.is_ticket_name(found.body.get("name"))
 
     def _entity(self, found: Found) -> LiveEntity:
         return observe_entity(

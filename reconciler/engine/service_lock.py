@@ -170,7 +170,7 @@ class TicketLock(ServiceLock):
             if not _ID.fullmatch(remote_id):
                 return False
             found = await self._resources.get(remote_id)
-            if rules.reserved(found.body.get("name")):
+            if rules.is_ticket_name(found.body.get("name")):
                 await self._remove(remote_id)
                 return True
         return False
@@ -198,13 +198,15 @@ class TicketLock(ServiceLock):
 
     def _drawn(self, told: int, *, token: str) -> Ticket:
         terms = self._terms
-        return rules.drawn(
+        return rules.draw_ticket(
             terms.stack, run=terms.run, holder=terms.holder, token=token, told=told, lease_s=terms.lease_s
         )
 
     def _ahead(self, mine: Ticket, born_by: int, found: Tickets) -> Ticket | None:
         window_s, over = self._terms.window_s, self._terms.over
-        return rules.ahead(mine, born_by, found.by_id.values(), found.told, window_s=window_s, over=over)
+        return rules.find_ticket_ahead(
+            mine, born_by, found.by_id.values(), found.told, window_s=window_s, over=over
+        )
 
     async def _created(self, found: Tickets) -> tuple[Ticket, int]:
         """Create our ticket. Return it, and a moment of the service's clock at which it was there.
@@ -238,14 +240,16 @@ class TicketLock(ServiceLock):
         """Create the resource; return the Date of the answer. Cancelled, the call goes on until `release`."""
         self._id = ""
         # A task of its own: a ticket of a call that was cut off would stand there until its lease ends.
-        self._creating = asyncio.create_task(self._resources.create(rules.body(mine, self._terms.holder)))
+        self._creating = asyncio.create_task(
+            self._resources.create(rules.ticket_body(mine, self._terms.holder))
+        )
         made = await asyncio.shield(self._creating)
         self._id = made.remote_id
         return made.date
 
     async def _listed(self, mine: Ticket, born_by: int) -> tuple[Tickets, Ticket | None]:
         """Look until a list may decide. Return it, and the ticket that goes before ours, if any."""
-        ready, told, unbroken = rules.due(mine, born_by, self._terms.window_s), mine.made, True
+        ready, told, unbroken = rules.decides_from(mine, born_by, self._terms.window_s), mine.made, True
         for _ in range(reads_max + -(-(ready - told) // rules.look_s)):
             await self._pause_or_let_read(min(max(1, ready - told), rules.look_s))
             found = await self._read()
@@ -253,13 +257,13 @@ class TicketLock(ServiceLock):
             if other is not None:
                 return found, other
             told, before = found.told, told
-            unbroken = unbroken and rules.unbroken(before, told)
+            unbroken = unbroken and rules.is_watch_unbroken(before, told)
             if told >= ready:
                 break
         else:
             what = "the service answers with lists that are older than its clock."
             raise self._unavailable(what, "ask for the way there: a cache must not answer for the service")
-        if self._timing.monotonic() >= self._sends_until or not rules.alive(mine, told, 0.0):
+        if self._timing.monotonic() >= self._sends_until or not rules.is_alive(mine, told, 0.0):
             what = "its lease ended while it was being taken."
             raise self._unavailable(
                 what, "run it again; this machine stood still, or the service is very slow"
@@ -309,9 +313,9 @@ class TicketLock(ServiceLock):
         names = {row.remote_id: row.body.get("name") for row in rows}
         by_id: dict[str, Ticket] = {}
         for remote_id, name in names.items():
-            if not isinstance(name, str) or not rules.reserved(name):
+            if not isinstance(name, str) or not rules.is_ticket_name(name):
                 continue
-            found = rules.read(name)
+            found = rules.parse_ticket(name)
             if found is None:
                 what = f"the resource {remote_id} has a name that only another version can read."
                 raise LockHeld(
@@ -347,15 +351,15 @@ class TicketLock(ServiceLock):
         """Look, then replace the ticket's name by one with a later end."""
         sent_at = self._timing.monotonic()
         found = await self._resources.get(self._id)
-        now = rules.read(str(found.body.get("name")))
+        now = rules.parse_ticket(str(found.body.get("name")))
         if now is None or self._mine is None or now.nonce != self._mine.nonce:
             self._lost = f"{self._name} was taken from this run: somebody changed its ticket."
             return
         told = _parse_epoch(found.date)
-        later = rules.renewed(now, told, self._terms.lease_s)
+        later = rules.renew_ticket(now, told, self._terms.lease_s)
         # A PUT replaces the whole resource; what we do not know of it has to stay.
         kept = {key: value for key, value in found.body.items() if key not in RESOURCE.server_owned}
-        await self._resources.replace(self._id, {**kept, **rules.body(later, self._terms.holder)})
+        await self._resources.replace(self._id, {**kept, **rules.ticket_body(later, self._terms.holder)})
         # Never earlier than before: the clocks of two servers of the service may differ.
         ends = rules.sends_until(later.until, told, sent_at, self._terms.lease_s)
         self._sends_until = max(self._sends_until, ends)
@@ -376,7 +380,7 @@ class TicketLock(ServiceLock):
         """Remove what runs left behind that ended without removing it: only who holds the lock does."""
         terms = self._terms
         for remote_id, one in found.by_id.items():
-            lives = rules.alive(one, found.told, terms.window_s)
+            lives = rules.is_alive(one, found.told, terms.window_s)
             dead = (
                 one.run in terms.over or not lives or not rules.is_possible(one, found.told, terms.window_s)
             )
@@ -411,9 +415,10 @@ class TicketLock(ServiceLock):
 
     def _held(self, other: Ticket) -> LockHeld:
         return LockHeld(
-            f"{self._name} is held by {other.holder}, run {other.run}, since {rules.moment(other.made)}.",
+            f"{self._name} is held by {other.holder}, run {other.run}, since "
+            f"{rules.format_moment(other.made)}.",
             next=f"wait until that run ends (--lock-timeout waits for it); {_suggest_unlock(other.nonce)}, "
-            f"and its lease ends by itself at {rules.moment(other.until)}",
+            f"and its lease ends by itself at {rules.format_moment(other.until)}",
         )
 
 

@@ -5,7 +5,7 @@ Not here: waiting and looking (applying/recovery.py), what is left of their plan
 
 from collections.abc import Collection
 
-from reconciler.core.runs.recover import Unfinished
+from reconciler.core.runs.recover import InterruptedRun
 from reconciler.engine.context import RunContext
 from reconciler.engine.recover import settle_unfinished
 from reconciler.engine.resources import RunObserver
@@ -19,7 +19,7 @@ from reconciler.store.database import Store
 
 async def settle_earlier_runs(
     context: RunContext,
-    unfinished: tuple[Unfinished, ...],
+    unfinished: tuple[InterruptedRun, ...],
     observer: RunObserver,
     *,
     released: Collection[str] = (),

@@ -98,7 +98,7 @@ async def _select_possible(
         if row.remote_id in held or run.id_conflict(address, row.remote_id):
             continue
         seen = _observe_row(address, row, parent_id)
-        if kind.tickets and ticket.reserved(seen.fields.get("name")):
+        if kind.tickets and ticket.is_ticket_name(seen.fields.get("name")):
             continue
         if kind.brief and _is_possible_row(run, entity, seen, within_s=within_s):
             try:

@@ -1,7 +1,7 @@
 """Whether what a run has read is in the commit that is checked out.
 
 Belongs here: comparing what was read with the files of a commit, and of its submodules. Not here: reading a
-repository (repository.py), what counts as the same (core/runs/committed.py), and what is done about the
+repository (repository.py), what counts as the same (core/runs/commit_check.py), and what is done about the
 answer. The index is not looked at, so no mark in it hides anything. No command is run for it, git's neither:
 a repository's settings, hooks and attributes may name programs.
 
@@ -15,17 +15,17 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from reconciler.core.runs.committed import (
+from reconciler.core.runs.commit_check import (
     LINK,
     MODULE,
     POINTER_MAX,
     TreeEntry,
     converts_ends,
-    differs,
-    fits_with_unix_ends,
-    is_looked_at,
+    find_unread_manifests,
+    is_below_source,
     is_pointer_to,
-    unread_manifests,
+    matches_with_unix_ends,
+    why_not_committed,
     without_generated,
 )
 from reconciler.environment.repository import (
@@ -155,10 +155,10 @@ class _CommitComparison:
         finally:
             repository.close()
         yield from differing
-        unread = unread_manifests(tree, wanted, read, MANIFEST_SUFFIXES)
+        unread = find_unread_manifests(tree, wanted, read, MANIFEST_SUFFIXES)
         yield from (InputDifference(str(top / one.path), one.why) for one in unread)
         for path, entry in tree.items():
-            if entry.mode == MODULE and any(is_looked_at(path, source) for source in wanted):
+            if entry.mode == MODULE and any(is_below_source(path, source) for source in wanted):
                 modules.setdefault(path, [])
         for module, inside in modules.items():
             entry_of = tree.get(module)
@@ -205,10 +205,10 @@ def _find_differing(
     """Yield what is not as in a tree. Raises UnreadableRepository."""
     found: dict[str, tuple[str, InputFile]] = {}
     for path, file in files:
-        if why := differs(file, tree.get(path)):
+        if why := why_not_committed(file, tree.get(path)):
             found[path] = why, file
     there = {path: file for path, (_, file) in found.items() if path in tree}
-    ends = [path for path, file in there.items() if fits_with_unix_ends(file, tree[path])]
+    ends = [path for path, file in there.items() if matches_with_unix_ends(file, tree[path])]
     if ends:
         for path, attributes in repository.line_ends(commit, ends).items():
             if converts_ends(attributes, repository.autocrlf, text=there[path].text):

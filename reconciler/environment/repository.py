@@ -28,7 +28,7 @@ from reconciler.core.git import (
     parse_config,
     parse_ignores,
 )
-from reconciler.core.runs.committed import LINK, MODULE, Attributes, TreeEntry
+from reconciler.core.runs.commit_check import LINK, MODULE, Attributes, TreeEntry
 from reconciler.environment.object_store import ObjectStore, read_regular_file
 
 files_max = 2_000_000  # files and folders of a commit that are looked at

@@ -1,6 +1,7 @@
 """Plan files: written privately, sealed, encrypted where that is wanted; read with care.
 
-What a plan is stands in model/plans.py, what a seal is in core/review/seal.py, keys are encryption.py's.
+What a plan is stands in model/plans.py, what a seal is in core/review/saved_plans.py, keys are
+encryption.py's.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import BinaryIO
 import msgspec
 
 from reconciler.core.planning.fingerprint import fingerprint
-from reconciler.core.review.seal import PlanFile, opened, sealed_pieces
+from reconciler.core.review.saved_plans import PlanFile, open_plan_file, seal_plan_pieces
 from reconciler.errors import InputError, StalePlan
 from reconciler.files.atomic_files import read_file, write_pieces
 from reconciler.files.encryption import decrypt_file, encrypt_to, is_encrypted
@@ -40,7 +41,7 @@ def write_plan(path: Path, plan: Plan, recipients: Sequence[str] = ()) -> None:
 
     def fill(file: BinaryIO) -> None:
         nonlocal size
-        pieces = sealed_pieces(plan, __version__)
+        pieces = seal_plan_pieces(plan, __version__)
         if recipients:
             encrypt_to(file, pieces, recipients)
         else:
@@ -99,12 +100,12 @@ def _decode_plan(path: Path, data: bytes) -> Plan:
         foreign = isinstance(error.__cause__, NotAnAddressError)
         hint = f"read it in the project whose profile brings its kinds, or {_AGAIN}" if foreign else _AGAIN
         raise InputError(f"{path}: this is not a whole plan.", next=hint) from None
-    plan = opened(file)
+    plan = open_plan_file(file)
     if fingerprint(plan) != plan.fingerprint:
         raise InputError(
             f"{path}: this plan was changed after it was made; its fingerprint does not fit.", next=_AGAIN
         )
-    if not _is_text_of(data, sealed_pieces(plan, file.program)):
+    if not _is_text_of(data, seal_plan_pieces(plan, file.program)):
         raise InputError(
             f"{path}: this file was changed after it was written; its seal does not fit.", next=_AGAIN
         )

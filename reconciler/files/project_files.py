@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
-from reconciler.core.runs.committed import input_file, input_in_parts
+from reconciler.core.runs.commit_check import make_input_file, make_input_file_from_parts
 from reconciler.model.documents import BlobIds, InputFile
 from reconciler.model.runs import EXIT_CODE_WORDS
 from reconciler.parsing.display import UNFIT_IN_LINE, describe_character, show_value
@@ -94,7 +94,7 @@ class ReadLog:
     def note(self, path: Path, data: bytes) -> None:
         """Remember a file with the bytes that were read of it."""
         if self._wanted:
-            self._keep(input_file(str(path), data))
+            self._keep(make_input_file(str(path), data))
 
     def note_open(self, path: Path, handle: int, size: int, digest: bytes) -> None:
         """Remember a file that was read in parts, from its descriptor; size and digest are of what was read.
@@ -104,7 +104,7 @@ class ReadLog:
         """
         if not self._wanted:
             return
-        found = input_in_parts(str(path), lambda: _read_parts(handle), size)
+        found = make_input_file_from_parts(str(path), lambda: _read_parts(handle), size)
         self._keep(found if found.digest == digest else InputFile(str(path), 0, digest, BlobIds(b"", b"")))
 
     def note_links(self, path: Path) -> None:
@@ -128,7 +128,7 @@ class ReadLog:
                 continue
             links += 1
             if here.is_relative_to(self._top):
-                self._keep(input_file(str(here), os.fsencode(target), link=True))
+                self._keep(make_input_file(str(here), os.fsencode(target), link=True))
             if target.is_absolute():
                 at = Path(target.anchor)
             left += [one for one in target.parts if one != target.anchor][::-1]

@@ -9,7 +9,7 @@ A cell names a behaviour. The layer that has the behaviour keeps a table from it
     same        which other spelling reads back as what was sent: core/compare/readback.py
     key         the form in which two values are one identity, and what a search for one asks for:
                 core/compare/identity.py
-    lookalike   what may tell that two entities are one: core/review/lookalikes.py
+    lookalike   what may tell that two entities are one: core/review/display_names.py
     check       what judges a declared value: core/declared/values/check.py
     xml         what its element holds: service/xml/documents.py
     schema      its part of the schema of manifests: schema/shipped.py

@@ -371,7 +371,7 @@ class Verdict(Struct, frozen=True):
 
 
 # --- The explanation of one address ---------------------------------------------------------------
-# Values are as in a plan: normalized, and secrets masked. Made by core/views/explaining.py.
+# Values are as in a plan: normalized, and secrets masked. Made by core/views/explain.py.
 
 
 # entry     written in the entry itself      roster   text of the roster's template, the same for every row

@@ -1,7 +1,7 @@
 """Explanations of addresses: as lines, and as values for the JSON form.
 
 People's data, made inert; a secret stands as in a plan. Not here: what is explained
-(core/views/explaining.py).
+(core/views/explain.py).
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,6 +1,6 @@
 """Results as JSON text for other programs: the same bytes for the same value, never a secret.
 
-Every document begins with `version`, `outcome` (a word) and `exit_code` (its number), paired as in
+Every document begins with `version`, `outcome` (a word) and `drift_exit_code` (its number), paired as in
 docs/planning.md. Characters that act on a terminal are escapes, so looking at a document is as safe as
 reading it with a program. What may be long also comes in pieces of whole lines: it is never held as one.
 The plan file is no report: it is `encode(plan, indent=2)` of model/encoding.py.
@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import UNSET, structs
 
 from reconciler.core.feed import read_limit
-from reconciler.core.review.consents import list_agreements
-from reconciler.core.review.drifts import drifts, exit_code, not_applied_yet
-from reconciler.core.runs.recover import Standing
+from reconciler.core.review.drift import count_not_applied, drift_exit_code, find_drift
+from reconciler.core.review.guard import list_agreements
+from reconciler.core.runs.recover import RunStatus
 from reconciler.errors import Problem
 from reconciler.model.encoding import encode_json_pieces
 from reconciler.model.notices import Notice
@@ -27,7 +27,7 @@ from reconciler.report.runs.runs import standing_json
 
 
 def report_json(about: Mapping[str, object], exit_code: int = 0) -> str:
-    """Return `about` as JSON behind `version`, `outcome` and `exit_code`. It must hold no Secret."""
+    """Return `about` as JSON behind `version`, `outcome` and `drift_exit_code`. It must hold no Secret."""
     return "".join(report_pieces(about, exit_code))
 
 
@@ -69,7 +69,7 @@ def _escape(found: re.Match[str]) -> str:
 # --- Plans, runs, drift and problems ---------------------------------------------------------------
 
 
-OF_THE_MOMENT = frozenset({"unmanaged", "calls", "calls_avoided"})  # core/review/seal.py: not kept
+OF_THE_MOMENT = frozenset({"unmanaged", "calls", "calls_avoided"})  # core/review/saved_plans.py: not kept
 # Of a plan: with its salt the masks of secrets could be tried out; what `drift` lacks is no part of a plan.
 NOT_SHOWN = frozenset({"salt", "unapplied"})
 
@@ -78,7 +78,7 @@ def plan_json(
     plan: Plan,
     verdict: Verdict,
     code: int,
-    standing: Standing | None = None,
+    standing: RunStatus | None = None,
 ) -> str:
     """Return the plan, its counts, the guard's verdict, and what looks like a rename."""
     return "".join(plan_pieces(plan, verdict, code, standing))
@@ -88,7 +88,7 @@ def plan_pieces(
     plan: Plan,
     verdict: Verdict,
     code: int,
-    standing: Standing | None = None,
+    standing: RunStatus | None = None,
 ) -> Iterator[str]:
     """Yield the same.
 
@@ -149,7 +149,7 @@ def drift_json(plan: Plan) -> str:
 
 def drift_pieces(plan: Plan) -> Iterator[str]:
     """Yield the same."""
-    found = drifts(plan)
+    found = find_drift(plan)
     about = {
         "target": plan.target,
         "created_at": plan.created_at,
@@ -157,10 +157,10 @@ def drift_pieces(plan: Plan) -> Iterator[str]:
         "notices": plan.notices,
         "outside": plan.outside,
         "unapplied": plan.unapplied or (),
-        "not_applied_yet": not_applied_yet(plan),
+        "not_applied_yet": count_not_applied(plan),
         "as_far_as_read": read_limit(plan.reads),
     }
-    return report_pieces(about, exit_code(plan))
+    return report_pieces(about, drift_exit_code(plan))
 
 
 def problems_json(problems: Sequence[Problem], code: int = 3, *, notices: Sequence[Notice] = ()) -> str:

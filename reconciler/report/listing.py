@@ -1,7 +1,7 @@
 """Entities and whose they are: as lines, as JSON, as a table for spreadsheets.
 
 People's data, made inert; never a secret, because none stands in a headline. Not here: who is listed
-(core/views/listing.py).
+(core/views/inventory.py).
 """
 
 import csv
@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import structs
 
-from reconciler.core.views.listing import Inventory, Listed, State, Unread
+from reconciler.core.views.inventory import Inventory, Listed, State, Unread
 from reconciler.model.kinds import KINDS
 from reconciler.report.escaping import escape_ci_commands, escape_control
 from reconciler.report.lines import Line, count, line, notice_lines, table

@@ -11,8 +11,8 @@ from itertools import islice
 
 from msgspec import Struct
 
-from reconciler.core.review.consents import list_agreements
-from reconciler.core.review.drifts import Drift, drifts
+from reconciler.core.review.drift import Drift, find_drift
+from reconciler.core.review.guard import list_agreements
 from reconciler.model.notices import Notice
 from reconciler.model.plans import UNCERTAIN, Create, Delete, FieldChange, Skip, Update
 from reconciler.model.runs import FieldResult, Outcome, Run
@@ -180,7 +180,7 @@ def _foot(review: Review) -> str:
 
 def _sections(review: Review) -> Iterator[Section]:
     if review.command == "drift":
-        found = drifts(review.plan)
+        found = find_drift(review.plan)
         yield Section("Drift", len(found), (_drift(review, one) for one in found))
     elif review.run is not None:
         yield from _run(review, review.run)

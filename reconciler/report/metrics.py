@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple, get_args
 
-from reconciler.core.review.drifts import drifts, not_applied_yet
+from reconciler.core.review.drift import count_not_applied, find_drift
 from reconciler.model.plans import ACTION_WORDS, SkipReason, action_of
 from reconciler.model.runs import Result
 from reconciler.model.snapshots import Scope
@@ -59,7 +59,7 @@ def _changes(review: Review) -> Iterator[Series]:
 
 def _drifted(review: Review) -> Iterator[Series]:
     if review.command == "drift":
-        yield {}, len(drifts(review.plan))
+        yield {}, len(find_drift(review.plan))
 
 
 def _unapplied(review: Review) -> Iterator[Series]:
@@ -69,7 +69,7 @@ def _unapplied(review: Review) -> Iterator[Series]:
 
 def _not_applied_yet(review: Review) -> Iterator[Series]:
     if review.command == "drift":
-        yield {}, not_applied_yet(review.plan)
+        yield {}, count_not_applied(review.plan)
 
 
 def _left_alone(review: Review) -> Iterator[Series]:

@@ -11,9 +11,9 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 
 from reconciler.core.feed import read_limit, seconds
-from reconciler.core.review.consents import Agreement
-from reconciler.core.review.drifts import Drift, drifts, not_applied_yet, summarize_drift
-from reconciler.core.review.lookalikes import lookalikes
+from reconciler.core.review.display_names import find_lookalikes
+from reconciler.core.review.drift import Drift, count_not_applied, find_drift, summarize_drift
+from reconciler.core.review.guard import Agreement
 from reconciler.model.address import Address
 from reconciler.model.documents import DirectoryAnswer, InputDifference
 from reconciler.model.kinds import KINDS, child_kinds
@@ -96,7 +96,7 @@ def answer_words(answer: DirectoryAnswer) -> str:
     return f"{told} ({answer.before:,} at the last apply)" if answer.before not in (0, answer.rows) else told
 
 
-# --- What a person agreed to with a plan (core/review/consents.py): the first thing in every review -
+# --- What a person agreed to with a plan (core/review/guard.py): the first thing in every review -
 
 
 AGREED_TITLE = "Agreed to, for this plan alone"
@@ -133,7 +133,7 @@ def difference_words(differences: Sequence[InputDifference]) -> str:
 
 # --- The hint that a delete and a create of a plan may be one entity under a new name -------------
 #
-# Hints decide nothing. Which entities look alike is core/review/lookalikes.py.
+# Hints decide nothing. Which entities look alike is core/review/display_names.py.
 
 
 _WITH_META = (".yaml", ".yml", ".json")  # an entry in one of these may have a `meta:`; a row of a roster not
@@ -147,7 +147,7 @@ class RenameHint(NamedTuple):
 
 
 def rename_hint(alike: Mapping[Address, Address], change: Change) -> RenameHint | None:
-    """Return the hint about a change, where `alike`, the `lookalikes` of its plan, has one."""
+    """Return the hint about a change, where `alike`, the `find_lookalikes` of its plan, has one."""
     other = alike.get(change.address)
     if other is None:
         return None
@@ -170,7 +170,7 @@ class Lookalike(Struct, frozen=True):
 
 def lookalike_values(plan: Plan) -> tuple[Lookalike, ...]:
     """Return the hints of a plan for the JSON form, by the address of the create."""
-    alike = lookalikes(plan)
+    alike = find_lookalikes(plan)
     found = [
         Lookalike(alike[change.address], change.address, hint.next)
         for change in plan.changes
@@ -210,7 +210,7 @@ def review_headline(review: Review) -> str:
     if review.run is not None:
         return _run_headline(review.run)
     if review.command == "drift":
-        limits = "" if drifts(review.plan) else as_far_as_read(review.plan.reads)
+        limits = "" if find_drift(review.plan) else as_far_as_read(review.plan.reads)
         return " ".join(filter(None, [summarize_drift(review.plan), limits]))
     if not review.verdict.safe:
         return f"Refused, and nothing is carried out: {_joined(_parts(review.plan, 'would be'))}."
@@ -406,12 +406,12 @@ def _beside(plan: Plan) -> list[str]:
 
 
 def _of_drift(plan: Plan) -> Sentences:
-    found = {drift.address: drift for drift in drifts(plan)}
+    found = {drift.address: drift for drift in find_drift(plan)}
     if plan.unapplied or not found:
         said, limits = summarize_drift(plan).removesuffix("."), as_far_as_read(plan.reads)
         more = (limits,) if limits and not plan.unapplied else ()
         return Sentences((Clause(said, "warn" if plan.unapplied else ""),), more=more)
-    number = not_applied_yet(plan)
+    number = count_not_applied(plan)
     return Sentences(
         (Clause(f"{by_kind(found.values())} changed since the last apply", "warn"),),
         more=("Nothing was written.", *([f"{number:,} not yet applied."] if number else [])),

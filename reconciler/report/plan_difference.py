@@ -1,6 +1,6 @@
 """What changed between a saved plan and a fresh one: why the saved one is stale (docs/planning.md, A1).
 
-Which changes differ is decided in core/review/stale.py. DeepDiff only explains what is inside of two
+Which changes differ is decided in core/review/saved_plans.py. DeepDiff only explains what is inside of two
 changes that differ; nothing is decided by it. Import this module where a plan is stale and not before:
 the explaining is slow to load.
 """
@@ -10,8 +10,7 @@ from typing import Any
 
 from deepdiff import DeepDiff
 
-from reconciler.core.review.seal import kept, shown_by
-from reconciler.core.review.stale import changed_between
+from reconciler.core.review.saved_plans import compare_plans, encode_shown, without_transient
 from reconciler.model.address import Address
 from reconciler.model.plans import Delete, Plan
 from reconciler.report.escaping import escape_control
@@ -38,10 +37,10 @@ def plan_difference(before: Plan, after: Plan, *, full: bool = False) -> tuple[L
     Empty when they are the same but for their times. Changes that differ in their place alone are not
     listed: that lines have moved is said once.
     """
-    before, after = kept(before), kept(after)
-    if before.fingerprint == after.fingerprint and shown_by(before) == shown_by(after):
+    before, after = without_transient(before), without_transient(after)
+    if before.fingerprint == after.fingerprint and encode_shown(before) == encode_shown(after):
         return ()
-    found = changed_between(before, after)
+    found = compare_plans(before, after)
     listed, rest = fold(found.addresses, full=full)
     at = min(max((width(address) for address in listed), default=0), _address_max)
     codes = " → ".join(short_fingerprint(plan.fingerprint) for plan in (before, after))

@@ -10,9 +10,9 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from reconciler.core.review import stale
-from reconciler.core.review.consents import list_agreements
-from reconciler.core.review.drifts import drifts
+from reconciler.core.review import saved_plans
+from reconciler.core.review.drift import find_drift
+from reconciler.core.review.guard import list_agreements
 from reconciler.errors import Problem
 from reconciler.model.address import Address
 from reconciler.model.documents import Place, is_directory_row
@@ -163,7 +163,7 @@ def _of_plan(review: Review) -> Iterator[Remark]:
     plan, values = review.plan, review.show_values
     places = _places(plan)
     for reason in review.verdict.reasons:
-        rule = "stale" if reason.rule == stale.RULE else "refused"
+        rule = "stale" if reason.rule == saved_plans.RULE else "refused"
         yield Remark(rule, "", reason.what, reason.next)
     moves = {one.before: one.after for one in plan.moves or ()}
     for change in plan.changes:
@@ -190,7 +190,7 @@ def _of_run(run: Run, places: Mapping[Address, str]) -> Iterator[Remark]:
 
 def _of_drift(review: Review) -> Iterator[Remark]:
     places = _places(review.plan)
-    for one in drifts(review.plan):
+    for one in find_drift(review.plan):
         fields = ", ".join(field.path for field in one.fields)
         said = [drift_said(one, values=review.show_values), f"changed: {fields}" if fields else ""]
         what = "; ".join(filter(None, [one.cause, *said]))

@@ -5,7 +5,7 @@ The one input of every format (report_formats.py). Not here: how any of them loo
 
 from msgspec import Struct
 
-from reconciler.core.review.whom import Whom, nobody
+from reconciler.core.review.display_names import DisplayName, no_name
 from reconciler.model.plans import Plan, Verdict
 from reconciler.model.runs import Run
 
@@ -26,4 +26,4 @@ class Review(Struct, frozen=True):
     run: Run | None = None
     next_step: str = ""
     show_values: bool = False
-    whom: Whom = nobody
+    whom: DisplayName = no_name

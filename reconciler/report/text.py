@@ -10,10 +10,9 @@ from typing import assert_never
 
 from msgspec import Struct, structs
 
-from reconciler.core.review.consents import list_agreements
-from reconciler.core.review.drifts import Drift, drifts, summarize_drift
-from reconciler.core.review.lookalikes import lookalikes
-from reconciler.core.review.whom import Whom, nobody
+from reconciler.core.review.display_names import DisplayName, find_lookalikes, no_name
+from reconciler.core.review.drift import Drift, find_drift, summarize_drift
+from reconciler.core.review.guard import list_agreements
 from reconciler.errors import Problem
 from reconciler.model.address import Address
 from reconciler.model.codes import SKIP_CODES
@@ -217,16 +216,16 @@ _who_max = 60  # columns of a name and an identity
 _TOLD_AS_DRIFT = frozenset({"duplicate", "ambiguous"})  # kinds of notices, and causes of drift
 
 
-def called(whom: Whom, *, full: bool) -> Whom:
+def called(whom: DisplayName, *, full: bool) -> DisplayName:
     """Return what says the same in a line: nothing of it acts, and without `full` a long one is cut."""
     return lambda address: (
         escape_control(whom(address)) if full else cut(escape_control(whom(address)), _who_max)
     )
 
 
-def drift_lines(plan: Plan, *, full: bool = False, whom: Whom = nobody) -> tuple[Line, ...]:
+def drift_lines(plan: Plan, *, full: bool = False, whom: DisplayName = no_name) -> tuple[Line, ...]:
     """Return what others changed, as lines: what we left, then what is live now; `whom` says of whom."""
-    found = drifts(plan)
+    found = find_drift(plan)
     told = [*notice_lines(_besides(plan, found), full=full), *outside_lines(plan.outside)]
     others_told = [BLANK, *told] if told else []
     style: Style = "warn" if plan.unapplied else "bold"
@@ -287,7 +286,7 @@ def plan_lines(
     next_step: str = "reconciler apply",
     seconds: float | None = None,
     sizes: Mapping[Address, int] | None = None,
-    whom: Whom = nobody,
+    whom: DisplayName = no_name,
 ) -> tuple[Line, ...]:
     """Return the whole plan as lines: consent, head, counts, changes, what is left alone, refusals.
 
@@ -295,7 +294,7 @@ def plan_lines(
     `seconds` is how long planning took; `sizes` are octets of content by address, where known;
     `whom` says who the entities are of which the plan holds no fields; it is asked of what is shown.
     """
-    counts, alike = _counts(plan), lookalikes(plan)
+    counts, alike = _counts(plan), find_lookalikes(plan)
     who = called(whom, full=full)
     ambiguous = [skip for skip in plan.skips if skip.reason in UNCERTAIN]
     others = [skip for skip in plan.skips if skip.reason not in UNCERTAIN]
@@ -420,7 +419,7 @@ def origin(change: Delete) -> str:
     return f"existed before us, adopted on {change.adopted[:10]}"
 
 
-def _updates(plan: Plan, whom: Whom, *, full: bool) -> list[Line]:
+def _updates(plan: Plan, whom: DisplayName, *, full: bool) -> list[Line]:
     changes = [change for change in plan.changes if isinstance(change, Update)]
     listed, rest = fold(changes, full=full)
     tables = [rows(change.address.kind, change.fields, full=full) for change in listed]
@@ -465,7 +464,7 @@ def _creates(
     return [*lines, *rest]
 
 
-def _bookkeeping(plan: Plan, whom: Whom, *, full: bool) -> list[Line]:
+def _bookkeeping(plan: Plan, whom: DisplayName, *, full: bool) -> list[Line]:
     listed, rest = fold(bookkeeping(plan), full=full)
     at = _address_columns([address for address, _ in listed])
     texts = [(one, ", ".join(filter(None, [whom(one), text]))) for one, text in listed]
@@ -506,7 +505,7 @@ def _left(word: str, number: int) -> str:
     return f"{word}{'' if number == 1 else 's'} left for an apply"
 
 
-def _skips(skips: Sequence[Skip], whom: Whom, *, full: bool) -> list[Line]:
+def _skips(skips: Sequence[Skip], whom: DisplayName, *, full: bool) -> list[Line]:
     listed, rest = fold(skips, full=full)
     return [each for skip in listed for each in _skip(skip, whom(skip.address))] + list(rest)
 
@@ -549,7 +548,7 @@ def failure_lines(plan: Plan, verdict: Verdict) -> tuple[Line, ...]:
     """
     uncertain = [skip for skip in plan.skips if skip.reason in UNCERTAIN]
     told = [notice for notice in plan.notices if notice.kind == "ambiguous"]
-    lines = [*_refusals(verdict), *_skips(uncertain, nobody, full=False), *notice_lines(told, full=False)]
+    lines = [*_refusals(verdict), *_skips(uncertain, no_name, full=False), *notice_lines(told, full=False)]
     if not verdict.safe:
         lines.append(line("Nothing was written, and this plan will not be."))
     return tuple(lines)

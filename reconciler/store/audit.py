@@ -11,15 +11,15 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct, structs
 
 from reconciler.core.runs.audit import (
-    Damaged,
+    DamagedEntry,
     Verification,
-    beginning,
-    body,
-    chained,
-    entity_hash,
-    fault_before,
-    read,
-    verify,
+    chain_entry,
+    chain_start,
+    encode_entry,
+    find_fault_backwards,
+    hash_entity,
+    read_entry,
+    verify_chain,
 )
 from reconciler.errors import CorruptRecord
 from reconciler.model.address import Address
@@ -91,7 +91,7 @@ class Author(Struct, frozen=True):
     def _about(self, entry: AuditEntry, address: Address, action: str) -> AuditEntry:
         return structs.replace(
             entry,
-            entity=entity_hash(self.salt, address),
+            entity=hash_entity(self.salt, address),
             kind=address.kind,
             workspace=address.workspace,
             action=action,
@@ -115,12 +115,12 @@ def append(seals: Seals, entries: Iterable[AuditEntry]) -> None:
     if not entries:
         return
     owner = seals.owner
-    held = _head(seals.connection, owner, seals.of(AUDIT)) or beginning(owner.origin, owner.stack)
+    held = _head(seals.connection, owner, seals.of(AUDIT)) or chain_start(owner.origin, owner.stack)
     rows = []
     for entry in entries:
-        tied = chained(entry, held)
+        tied = chain_entry(entry, held)
         held = Head(tied.number, tied.hash)
-        text = body(tied).decode()
+        text = encode_entry(tied).decode()
         rows.append({**owner.key(), "number": tied.number, "body": text, "hash": tied.hash})
     seals.connection.execute_many(AUDIT.insert, rows)
     seals.put(AUDIT, Seal(held.number, held.hash))
@@ -150,7 +150,7 @@ def verified(connection: Connection, owner: Owner, anchor: Head | None, *, start
 
     Its seal tells that end. Whoever can write the store can change both: only an anchor finds that.
     """
-    found = verify(lines(connection, owner), anchor, start=start)
+    found = verify_chain(lines(connection, owner), anchor, start=start)
     seal = sealed.seal(connection, AUDIT, owner)
     end = found.head or Head(0, "")
     if found.broken_at or (end.number, end.hash) == (seal.number, seal.digest):
@@ -165,15 +165,15 @@ def history(connection: Connection, owner: Owner, *, limit: int, run: str) -> tu
 
     Raises CorruptRecord where one that was looked at is not as it was written, or is missing.
     """
-    start = beginning(owner.origin, owner.stack)
+    start = chain_start(owner.origin, owner.stack)
     found: list[AuditEntry] = []
     held = (head(connection, owner) or start) if limit > 0 else start
     for row in connection.stream(f"{_lines(connection)} DESC", owner.key()):
         if len(found) >= limit:
             break
         entry = _entry(row)
-        what = fault_before(entry, held)
-        if what or isinstance(entry, Damaged):
+        what = find_fault_backwards(entry, held)
+        if what or isinstance(entry, DamagedEntry):
             raise _damaged(entry.number, what)
         held = Head(entry.number - 1, entry.previous)
         if entry.run.startswith(run):
@@ -190,7 +190,7 @@ def _damaged(number: int, what: str) -> CorruptRecord:
     )
 
 
-def lines(connection: Connection, owner: Owner) -> Iterator[AuditEntry | Damaged]:
+def lines(connection: Connection, owner: Owner) -> Iterator[AuditEntry | DamagedEntry]:
     """Yield every line from the first on, as it is stored; not all of them at once."""
     return map(_entry, connection.stream(_lines(connection), owner.key()))
 
@@ -201,6 +201,6 @@ def _lines(connection: Connection) -> str:
     return f"SELECT number, {body}, {digest} FROM audit WHERE {sealed.OWNED} ORDER BY number"
 
 
-def _entry(row: Row) -> AuditEntry | Damaged:
+def _entry(row: Row) -> AuditEntry | DamagedEntry:
     number, text, digest = row
-    return read(number if isinstance(number, int) else 0, text or b"", digest or b"")
+    return read_entry(number if isinstance(number, int) else 0, text or b"", digest or b"")

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from msgspec import structs
 
 from reconciler.core.digests import keyed_digest
-from reconciler.core.runs.audit import Verification, beginning, entity_hash, verify
-from reconciler.core.runs.recover import Standing, Unfinished
+from reconciler.core.runs.audit import Verification, chain_start, hash_entity, verify_chain
+from reconciler.core.runs.recover import InterruptedRun, RunStatus
 from reconciler.errors import StoreError
 from reconciler.model.address import Address
 from reconciler.model.encoding import encode_json
@@ -313,7 +313,7 @@ class Store:
 
         self._write(work)
 
-    def unfinished(self) -> tuple[Unfinished, ...]:
+    def unfinished(self) -> tuple[InterruptedRun, ...]:
         """Return the runs that have not ended, or left something in doubt or not attempted; oldest first.
 
         A run that somebody carries out right now is among them: only who holds the lock can tell.
@@ -332,19 +332,19 @@ class Store:
             found = holder(connection, self._owner)
             return running(connection, self._owner, found) if found else None
 
-    def standing(self) -> Standing:
+    def standing(self) -> RunStatus:
         """Return who writes right now, and what the runs left that nobody carries out any more.
 
         Both are of one moment: the run of a holder whose lease lives and whose process is not gone is under
         way, not left.
         """
         if self._empty:
-            return Standing(None, ())
+            return RunStatus(None, ())
         with self._database.reading() as connection:
             writer = alive(connection, self._owner, now=self._database.now(connection))
             known = runs.unfinished(connection, self._owner)
             now = running(connection, self._owner, writer) if writer else None
-        return Standing(now, tuple(one for one in known if now is None or one.run != now.run))
+        return RunStatus(now, tuple(one for one in known if now is None or one.run != now.run))
 
     def close_run(self, run: str, outcome: str) -> None:
         """An unfinished run is over, as far as it is known: nobody goes on with it."""
@@ -370,9 +370,9 @@ class Store:
 
     def verify(self, anchor: Head | None) -> Verification:
         """Return how far the audit holds, and as a whole only with an `anchor` that was kept elsewhere."""
-        start = beginning(self._owner.origin, self._owner.stack)
+        start = chain_start(self._owner.origin, self._owner.stack)
         if self._empty:
-            return verify((), anchor, start=start)
+            return verify_chain((), anchor, start=start)
         with self._database.reading() as connection:
             return audit.verified(connection, self._owner, anchor, start=start)
 
@@ -397,10 +397,10 @@ class Store:
 
     def entity_hash(self, address: Address) -> str:
         """Return what stands for an address in the audit: 32 hexadecimal digits under this store's key."""
-        return entity_hash(self.salt, address)
+        return hash_entity(self.salt, address)
 
     def addresses(self) -> Mapping[str, Address]:
-        """Return by `entity_hash` every address that is recorded, or that a run left unfinished has written.
+        """Return by `hash_entity` every address that is recorded, or that a run left unfinished has written.
 
         What is owned no longer is not among them: its hash is all that is kept.
         """

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import msgspec
 
 from reconciler.core.planning.fingerprint import fingerprint
-from reconciler.core.runs.recover import Unfinished
+from reconciler.core.runs.recover import InterruptedRun
 from reconciler.model.encoding import decode_json, encode_json
 from reconciler.model.plans import PLAN_VERSION, Consent, Plan
 from reconciler.model.runs import Context, JournalEntry, Run
@@ -99,7 +99,7 @@ def close(seals: Seals, run: str, *, outcome: str, ended_at: str) -> None:
     _let_go(seals, run)
 
 
-def unfinished(connection: Connection, owner: Owner) -> tuple[Unfinished, ...]:
+def unfinished(connection: Connection, owner: Owner) -> tuple[InterruptedRun, ...]:
     """Return the runs that have not ended, or left something in doubt or not attempted; oldest first.
 
     Raises CorruptRecord.
@@ -116,7 +116,7 @@ def unfinished(connection: Connection, owner: Owner) -> tuple[Unfinished, ...]:
         if not outcome or plan or run in open_:
             texts = (str(run), str(command), str(started_at))
             written = tuple(entries.get(str(run), ()))
-            found.append(Unfinished(*texts, _plan(str(plan)), _consent(str(consent)), written))
+            found.append(InterruptedRun(*texts, _plan(str(plan)), _consent(str(consent)), written))
     return tuple(found)
 
 

@@ -14,7 +14,7 @@ from cli.keeping import told
 from msgspec import structs
 
 from reconciler import pipeline
-from reconciler.core.runs.committed import Attributes, converts_ends, input_file, is_generated
+from reconciler.core.runs.commit_check import Attributes, converts_ends, is_generated, make_input_file
 from reconciler.environment.checkout import Checkout, collect_inputs, read_checkout
 from reconciler.environment.run_context import is_in_ci, read_context
 from reconciler.errors import SettingsError
@@ -380,7 +380,7 @@ def test_a_content_that_is_no_text_is_not_converted() -> None:
     """`auto` is for texts: git looks for NUL and for carriage returns alone."""
     samples = {b"a\r\nb": True, b"a\r\nb\rc": False, b"a\0\r\n": False}
 
-    assert [input_file("x", data).text for data in samples] == list(samples.values())
+    assert [make_input_file("x", data).text for data in samples] == list(samples.values())
     assert not converts_ends(Attributes(text="auto"), "false", text=False)
     assert converts_ends(Attributes(text="set"), "false", text=False)
 
@@ -390,7 +390,7 @@ def test_line_ends_across_the_parts_of_a_large_file(tmp_path: Path) -> None:
     data = b"x" * (1024 * 1024 - 1) + b"\r\n" + b"y\r\n" * 700_000
     (tmp_path / "unix").write_bytes(data.replace(b"\r\n", b"\n"))
     (tmp_path / "whole").write_bytes(data)
-    found = input_file("x", data)
+    found = make_input_file("x", data)
 
     assert found.unix is not None
     assert found.unix.sha1.hex() == git(tmp_path, "hash-object", "--no-filters", "unix")
@@ -413,7 +413,7 @@ def test_no_other_filter_is_believed_or_run(tree: Path, attribute: str) -> None:
 def test_a_file_of_git_lfs_is_known_by_the_pointer_in_the_commit(tree: Path, *, same: bool) -> None:
     """The pointer names the SHA-256 of the file: nothing of git-lfs has to run for that."""
     content = b"a,b\n5,6\n"
-    file = input_file("x", content)
+    file = make_input_file("x", content)
     pointer = (
         f"version https://git-lfs.github.com/spec/v1\noid sha256:{file.digest.hex()}\nsize {file.size}\n"
     )

@@ -27,7 +27,7 @@ from reconciler.cli.documents.table import DOCUMENTS, SHARED, schema_of
 from reconciler.cli.result_schemas import command_leaves, documents
 from reconciler.cli.results import Result
 from reconciler.cli.verbs.service.sandbox_rows import rows_of
-from reconciler.core.runs.recover import Standing
+from reconciler.core.runs.recover import RunStatus
 from reconciler.core.runs.ticket import Ticket
 from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Plan, Verdict
@@ -333,7 +333,7 @@ def test_what_is_hard_to_provoke_fits_its_schema(case: str) -> None:
 @given(plans(), verdicts)
 def test_every_plan_that_the_model_allows_is_shown_as_its_schema_says(plan: Plan, verdict: Verdict) -> None:
     """Hostile texts among them; and what others changed of it as well."""
-    shown = plan_json(plan, verdict, 0, Standing(RUNNING, ()))
+    shown = plan_json(plan, verdict, 0, RunStatus(RUNNING, ()))
 
     assert mistakes("output/plan", json.loads(shown)) == []
     assert mistakes("output/drift", json.loads(drift_json(plan))) == []

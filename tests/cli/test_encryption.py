@@ -18,7 +18,7 @@ from report import cases
 
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.redact import mask_private_key
-from reconciler.core.review.seal import kept
+from reconciler.core.review.saved_plans import without_transient
 from reconciler.errors import FileError, InputError, ReconcilerError
 from reconciler.files.atomic_files import write_pieces
 from reconciler.files.encryption import check_recipients, encrypt_to, read_identities, read_recipients
@@ -83,8 +83,8 @@ def test_a_recipient_reads_what_was_written(tmp_path: Path) -> None:
     """By a flag's file or the environment's; the file itself shows nothing of anybody."""
     path, key = locked(tmp_path), key_file(tmp_path)
 
-    assert read_plan(path, identity=key) == kept(PLAN)
-    assert read_plan(path, environ={"RECONCILER_IDENTITY": key}) == kept(PLAN)
+    assert read_plan(path, identity=key) == without_transient(PLAN)
+    assert read_plan(path, environ={"RECONCILER_IDENTITY": key}) == without_transient(PLAN)
     assert path.read_bytes().startswith(b"age-encryption.org/v1\n")
     assert b"Otto" not in path.read_bytes()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -95,14 +95,14 @@ def test_each_of_several_recipients_reads_it(tmp_path: Path) -> None:
     path = locked(tmp_path, PUBLIC, str(THEIRS.to_public()), SSH_PUBLIC, PUBLIC)
 
     for text in (f"{OURS}\n", f"{THEIRS}\n", SSH_PRIVATE):
-        assert read_plan(path, identity=key_file(tmp_path, text)) == kept(PLAN)
+        assert read_plan(path, identity=key_file(tmp_path, text)) == without_transient(PLAN)
 
 
 def test_an_identity_file_may_hold_several_keys(tmp_path: Path) -> None:
     """The old one and the new one, while they are changed."""
     path = locked(tmp_path)
 
-    assert read_plan(path, identity=key_file(tmp_path, f"{THEIRS}\n\n{OURS}\n")) == kept(PLAN)
+    assert read_plan(path, identity=key_file(tmp_path, f"{THEIRS}\n\n{OURS}\n")) == without_transient(PLAN)
 
 
 def test_without_a_key_the_way_to_name_one_is_told(tmp_path: Path) -> None:

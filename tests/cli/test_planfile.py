@@ -13,7 +13,7 @@ from report import cases
 from sealing import resealed
 
 from reconciler.core.planning.fingerprint import fingerprint
-from reconciler.core.review.seal import kept
+from reconciler.core.review.saved_plans import without_transient
 from reconciler.errors import FileError, InputError, ReconcilerError, StalePlan
 from reconciler.files.plan_file import read_plan, write_plan
 from reconciler.model.encoding import encode_json
@@ -37,7 +37,7 @@ def written(folder: Path, plan: Plan = PLAN) -> Path:
 
 def test_a_plan_comes_back_as_it_was_written(tmp_path: Path) -> None:
     """But for what nobody could check later: how it was read, and how many strangers there were."""
-    assert read_plan(written(tmp_path)) == kept(PLAN)
+    assert read_plan(written(tmp_path)) == without_transient(PLAN)
     assert read_plan(written(tmp_path)).changes == PLAN.changes
 
 
@@ -45,7 +45,7 @@ def test_the_same_plan_is_the_same_bytes(tmp_path: Path) -> None:
     """A file says nothing that the plan does not: no time of writing, no chance."""
     (tmp_path / "other").mkdir()
 
-    assert written(tmp_path).read_bytes() == written(tmp_path / "other", kept(PLAN)).read_bytes()
+    assert written(tmp_path).read_bytes() == written(tmp_path / "other", without_transient(PLAN)).read_bytes()
 
 
 def test_strangers_and_calls_are_not_kept(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_what_stands_in_the_way_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "victim").read_text() == "untouched"
     assert not (tmp_path / "link").is_symlink()
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
-    assert read_plan(tmp_path / "link") == kept(PLAN)
+    assert read_plan(tmp_path / "link") == without_transient(PLAN)
 
 
 def test_a_refusal_shows_nobody_what_is_in_the_file(tmp_path: Path) -> None:

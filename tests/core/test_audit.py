@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from reconciler.core.runs.audit import (
-    Damaged,
+    DamagedEntry,
     Verification,
-    beginning,
-    body,
-    chained,
-    entity_hash,
-    read,
-    verify,
+    chain_entry,
+    chain_start,
+    encode_entry,
+    hash_entity,
+    read_entry,
+    verify_chain,
 )
 from reconciler.model.runs import AuditEntry, AuditEvent, Head
 
-START = beginning("https://api.example.com", "ops-contacts")
+START = chain_start("https://api.example.com", "ops-contacts")
 TAMPERING = "audit tampering found"
 
 _EVENTS: tuple[AuditEvent, ...] = ("began", "changed", "settled", "ended", "unlocked")
@@ -56,7 +56,7 @@ def entry(number: int) -> AuditEntry:
         trace_id="a1" * 16,
         program="0.4.0",
         fingerprint="7f3a" * 16,
-        entity=entity_hash("salt", at(f"contact/ops/person-{number}")),
+        entity=hash_entity("salt", at(f"contact/ops/person-{number}")),
         kind="contact",
         workspace="ops",
         action="create",
@@ -69,7 +69,7 @@ def chain(made: Iterable[AuditEntry], start: Head | None = START) -> list[AuditE
     """Return the entries, each tied to the one before it."""
     held, tied = start, []
     for one in made:
-        tied.append(chained(one, held))
+        tied.append(chain_entry(one, held))
         held = Head(tied[-1].number, tied[-1].hash)
     return tied
 
@@ -82,9 +82,9 @@ CHAIN = chain(entry(number) for number in range(40))
 HEAD = head(CHAIN)
 
 
-def finds(made: Iterable[AuditEntry | Damaged], anchor: Head | None = None) -> Verification:
+def finds(made: Iterable[AuditEntry | DamagedEntry], anchor: Head | None = None) -> Verification:
     """Return what is found; something has to be."""
-    found = verify(made, anchor, start=START)
+    found = verify_chain(made, anchor, start=START)
     assert found.broken_at == found.entries + 1
     assert found.what.startswith(f"entry {found.broken_at} ")
     assert found.what.endswith(".")
@@ -96,19 +96,19 @@ def test_whatever_was_chained_holds_and_says_where_it_ends(made: list[AuditEntry
     tied = chain(made)
     assert [one.number for one in tied] == list(range(1, len(made) + 1))
     end = head(tied) if tied else None
-    assert verify(tied, end, start=START) == Verification(len(tied), end)
+    assert verify_chain(tied, end, start=START) == Verification(len(tied), end)
 
 
 @given(entries)
 def test_an_entry_is_read_as_it_was_stored(made: AuditEntry) -> None:
-    tied = chained(made, START)
-    assert read(1, body(tied), tied.hash.encode()) == tied
+    tied = chain_entry(made, START)
+    assert read_entry(1, encode_entry(tied), tied.hash.encode()) == tied
 
 
 def test_an_older_head_holds_as_well() -> None:
     """It was noted at the end of some run; others came after it."""
     for one in CHAIN:
-        assert verify(CHAIN, Head(one.number, one.hash), start=START) == Verification(40, HEAD)
+        assert verify_chain(CHAIN, Head(one.number, one.hash), start=START) == Verification(40, HEAD)
 
 
 def test_every_entry_that_is_taken_out_is_missed() -> None:
@@ -133,7 +133,7 @@ def test_every_entry_that_is_taken_out_is_missed_though_the_others_are_numbered_
 
 def retied(one: AuditEntry) -> AuditEntry:
     """Return the entry with a hash that fits it, and nothing else changed."""
-    return chained(one, Head(one.number - 1, one.previous))
+    return chain_entry(one, Head(one.number - 1, one.previous))
 
 
 def test_every_two_entries_that_change_places_are_noticed() -> None:
@@ -160,7 +160,7 @@ def test_every_entry_that_is_made_up_is_noticed() -> None:
     """Tied to the one before it as it should be; the one after it is not tied to it."""
     for where in range(40):
         before = Head(where, CHAIN[where - 1].hash) if where else START
-        made_up = chained(entry(99), before)
+        made_up = chain_entry(entry(99), before)
         after = [structs.replace(one, number=one.number + 1) for one in CHAIN[where:]]
         assert finds([*CHAIN[:where], made_up, *after]).broken_at == where + 2
         assert finds([*CHAIN[:where], made_up, *map(retied, after)]).broken_at == where + 2
@@ -177,7 +177,7 @@ def test_every_cut_end_is_found_against_a_head_that_was_kept() -> None:
 
 def test_a_cut_end_without_a_head_looks_like_an_earlier_evening() -> None:
     """The limit of any chain, and the reason for keeping its head elsewhere."""
-    assert verify(CHAIN[:20], None, start=START) == Verification(20, head(CHAIN[:20]))
+    assert verify_chain(CHAIN[:20], None, start=START) == Verification(20, head(CHAIN[:20]))
 
 
 def changed(one: AuditEntry) -> Iterator[AuditEntry]:
@@ -218,7 +218,7 @@ def test_a_chain_that_was_written_anew_from_some_entry_on_is_found_against_the_h
     for index in range(40):
         edited = structs.replace(CHAIN[index], outcome="failed")
         anew = chain([*CHAIN[:index], edited, *CHAIN[index + 1 :]])
-        assert verify(anew, None, start=START).broken_at == 0
+        assert verify_chain(anew, None, start=START).broken_at == 0
         assert "history was rewritten" in finds(anew, HEAD).what
         assert finds(anew, HEAD).broken_at == 40
     tally.count(TAMPERING, "rewritten to its end", 40)
@@ -229,11 +229,15 @@ def test_every_bit_of_a_stored_entry_counts() -> None:
     count = 0
     for one in (CHAIN[0], CHAIN[17], CHAIN[39]):
         held = Head(one.number - 1, one.previous)
-        text, digest = body(one), one.hash.encode()
+        text, digest = encode_entry(one), one.hash.encode()
         for place, bit in itertools.product(range(len(text)), range(8)):
-            assert verify([read(one.number, flipped(text, place, bit), digest)], None, start=held).broken_at
+            assert verify_chain(
+                [read_entry(one.number, flipped(text, place, bit), digest)], None, start=held
+            ).broken_at
         for place, bit in itertools.product(range(len(digest)), range(8)):
-            assert verify([read(one.number, text, flipped(digest, place, bit))], None, start=held).broken_at
+            assert verify_chain(
+                [read_entry(one.number, text, flipped(digest, place, bit))], None, start=held
+            ).broken_at
         count += 8 * (len(text) + len(digest))
     tally.count(TAMPERING, "bit of a stored entry", count)
 
@@ -244,13 +248,13 @@ def flipped(data: bytes, place: int, bit: int) -> bytes:
 
 def test_every_cut_and_every_byte_too_many_of_a_stored_entry_counts() -> None:
     """JSON may say the same in many ways; only the one that was written is the entry."""
-    text, digest = body(CHAIN[17]), CHAIN[17].hash.encode()
+    text, digest = encode_entry(CHAIN[17]), CHAIN[17].hash.encode()
     for place in range(len(text) + 1):
         for more in (b" ", b"\n", b"0", b'"', b"\x00", b"\xff"):
-            longer = read(18, text[:place] + more + text[place:], digest)
+            longer = read_entry(18, text[:place] + more + text[place:], digest)
             assert finds([*CHAIN[:17], longer, *CHAIN[18:]]).broken_at == 18
     for place in range(len(text)):
-        assert isinstance(read(18, text[:place], digest), Damaged)
+        assert isinstance(read_entry(18, text[:place], digest), DamagedEntry)
     tally.count(TAMPERING, "byte too many or too few", 7 * len(text) + 6)
 
 
@@ -265,34 +269,34 @@ def test_every_cut_and_every_byte_too_many_of_a_stored_entry_counts() -> None:
         b"\xed\xa0\x80",
         b'{"number":"1"}',
         b"[" * 100_000,
-        body(CHAIN[0]).replace(b'"run":', b'"run":"x","run":'),
-        body(CHAIN[0]).replace(b"{", b'{"unknown":1,', 1),
-        body(CHAIN[0]).replace(b'"began"', b'"burnt"').replace(b'"changed"', b'"burnt"'),
-        body(CHAIN[0]).replace(b"jane", b"j\\u0061ne"),
+        encode_entry(CHAIN[0]).replace(b'"run":', b'"run":"x","run":'),
+        encode_entry(CHAIN[0]).replace(b"{", b'{"unknown":1,', 1),
+        encode_entry(CHAIN[0]).replace(b'"began"', b'"burnt"').replace(b'"changed"', b'"burnt"'),
+        encode_entry(CHAIN[0]).replace(b"jane", b"j\\u0061ne"),
     ],
 )
 def test_a_line_that_is_no_entry_is_damage_and_no_error(text: bytes) -> None:
-    found = finds([read(1, text, CHAIN[0].hash.encode()), *CHAIN[1:]])
+    found = finds([read_entry(1, text, CHAIN[0].hash.encode()), *CHAIN[1:]])
     assert found.broken_at == 1
     assert found.entries == 0
     assert found.head is None
 
 
 def test_an_entry_under_another_number_is_noticed() -> None:
-    found = finds([*CHAIN[:3], read(4, body(CHAIN[7]), CHAIN[7].hash.encode())])
+    found = finds([*CHAIN[:3], read_entry(4, encode_entry(CHAIN[7]), CHAIN[7].hash.encode())])
     assert found.what == "entry 4 does not hold: it was written as entry 8."
 
 
 def test_the_chain_of_another_stack_or_service_does_not_pass_for_ours() -> None:
     """It holds in itself; it is only not this one."""
     others = [
-        beginning("https://api.example.com", "ops-contactsx"),
-        beginning("https://api.example.co", "mops-contacts"),
-        beginning("", ""),
+        chain_start("https://api.example.com", "ops-contactsx"),
+        chain_start("https://api.example.co", "mops-contacts"),
+        chain_start("", ""),
     ]
     for other in others:
         foreign = chain([entry(number) for number in range(5)], other)
-        assert verify(foreign, None, start=other).broken_at == 0
+        assert verify_chain(foreign, None, start=other).broken_at == 0
         assert finds(foreign).what == "entry 1 does not hold: it begins another chain."
         assert finds(foreign, HEAD).broken_at == 1
     tally.count(TAMPERING, "foreign chain", 2 * len(others))
@@ -306,17 +310,17 @@ def test_a_head_that_is_nowhere_in_the_chain_is_never_taken_for_one_that_holds(a
 
 def test_an_address_stands_as_a_hash_that_only_its_store_can_make() -> None:
     jane, sam = at("contact/ops/jane-doe"), at("contact/ops/sam-lee")
-    assert entity_hash("salt", jane) == entity_hash("salt", jane)
-    assert len({entity_hash(salt, one) for salt in ("salt", "other", "") for one in (jane, sam)}) == 6
-    assert len(entity_hash("salt", jane)) == 32
-    assert int(entity_hash("salt", jane), 16)
+    assert hash_entity("salt", jane) == hash_entity("salt", jane)
+    assert len({hash_entity(salt, one) for salt in ("salt", "other", "") for one in (jane, sam)}) == 6
+    assert len(hash_entity("salt", jane)) == 32
+    assert int(hash_entity("salt", jane), 16)
 
 
 def test_a_count_of_nothing_reads_back_as_it_was_written() -> None:
     """A run without a change is an entry like any other; its empty Counter once broke the chain."""
-    tied = chained(structs.replace(entry(1), counts=Counter()), START)
+    tied = chain_entry(structs.replace(entry(1), counts=Counter()), START)
 
-    back = read(tied.number, body(tied), tied.hash.encode())
+    back = read_entry(tied.number, encode_entry(tied), tied.hash.encode())
 
     assert back == tied
-    assert verify([tied], None, start=START).broken_at == 0
+    assert verify_chain([tied], None, start=START).broken_at == 0

@@ -5,7 +5,7 @@ from msgspec import UNSET, structs
 from report import cases
 
 from reconciler.core.planning.fingerprint import fingerprint
-from reconciler.core.review.consents import consent_for, list_agreements, with_consent
+from reconciler.core.review.guard import add_consent, choose_consent, list_agreements
 from reconciler.errors import ConsentDiffers
 from reconciler.model.plans import Consent, Options
 
@@ -21,7 +21,7 @@ WORDS = {
 @pytest.mark.parametrize("name", Consent.__struct_fields__)
 def test_every_number_is_listed_with_the_option_that_gives_it(name: str) -> None:
     """A number that a review does not show could be anything."""
-    (one,) = list_agreements(with_consent(cases.MIXED, Consent(**{name: 4})))
+    (one,) = list_agreements(add_consent(cases.MIXED, Consent(**{name: 4})))
 
     assert (one.flag, one.at_most) == (f"--allow-{name.replace('_', '-')}", 4)
 
@@ -37,7 +37,7 @@ def test_every_word_that_somebody_vouches_with_is_listed(flag: str) -> None:
 
 def test_what_is_allowed_is_named() -> None:
     """Four deletes are no decision; four names are."""
-    plan = with_consent(cases.MIXED, FOUR)
+    plan = add_consent(cases.MIXED, FOUR)
     deleted = tuple(str(one.address) for one in plan.changes if type(one).__name__ == "Delete")
 
     assert deleted
@@ -48,25 +48,25 @@ def test_the_fingerprint_covers_the_consent_and_is_as_before_without_any() -> No
     """People compare fingerprints; and plan files from before there was consent in them stay valid."""
     bare = structs.replace(cases.MIXED, fingerprint=fingerprint(cases.MIXED))
 
-    assert with_consent(bare, Consent()) == bare
+    assert add_consent(bare, Consent()) == bare
     assert bare.consent is UNSET
-    agreed = {with_consent(bare, Consent(deletes=number)).fingerprint for number in (3, 4, 5)}
+    agreed = {add_consent(bare, Consent(deletes=number)).fingerprint for number in (3, 4, 5)}
     assert len({*agreed, bare.fingerprint}) == 4
 
 
 def test_a_saved_plan_is_carried_out_with_its_own_consent() -> None:
     """It may be repeated beside it, as was needed before."""
-    plan = with_consent(cases.MIXED, FOUR)
+    plan = add_consent(cases.MIXED, FOUR)
 
-    assert consent_for(plan, Consent()) == FOUR
-    assert consent_for(plan, FOUR) == FOUR
+    assert choose_consent(plan, Consent()) == FOUR
+    assert choose_consent(plan, FOUR) == FOUR
 
 
 @pytest.mark.parametrize("beside", [Consent(deletes=5), Consent(deletes=3), Consent(updates=9)])
 def test_another_consent_beside_a_saved_plan_is_refused(beside: Consent) -> None:
     """More was not reviewed; less is a doubt, and whoever has one looks again."""
     with pytest.raises(ConsentDiffers, match="--allow-deletes 4") as caught:
-        consent_for(with_consent(cases.MIXED, FOUR), beside)
+        choose_consent(add_consent(cases.MIXED, FOUR), beside)
 
     assert (caught.value.exit_code, caught.value.error_code) == (7, "E047")
     assert caught.value.next
@@ -74,4 +74,4 @@ def test_another_consent_beside_a_saved_plan_is_refused(beside: Consent) -> None
 
 def test_a_plan_without_any_consent_takes_what_is_said_beside_it() -> None:
     """An undo has none, nor has a plan file from before there was consent in them."""
-    assert consent_for(cases.MIXED, FOUR) == FOUR
+    assert choose_consent(cases.MIXED, FOUR) == FOUR

@@ -4,7 +4,7 @@ import pytest
 from core.build import PLAN_SALT, TARGET, at, contact, desired, live, person, planned
 from msgspec import structs
 
-from reconciler.core.review.guard import guard
+from reconciler.core.review.guard import check_plan
 from reconciler.model.address import Address
 from reconciler.model.documents import DirectoryAnswer
 from reconciler.model.plans import (
@@ -62,7 +62,7 @@ def creates(count: int, cause: Cause = "gone") -> list[Change]:
 
 
 def reasons(made: Plan, consent: Consent = Consent()) -> list[GuardReason]:  # noqa: B008 - a frozen value
-    return list(guard(made, LIMITS, consent).reasons)
+    return list(check_plan(made, LIMITS, consent).reasons)
 
 
 def answered(rows: int, before: int, *, name: str = "staff") -> Plan:
@@ -106,7 +106,7 @@ def test_no_other_consent_lifts_a_short_answer() -> None:
 
 
 def test_a_plan_without_changes_is_safe() -> None:
-    assert guard(plan(owned=10), LIMITS, Consent()).safe
+    assert check_plan(plan(owned=10), LIMITS, Consent()).safe
 
 
 @pytest.mark.parametrize(("count", "refused"), [(24, False), (25, False), (26, True)])
@@ -250,7 +250,7 @@ def test_a_refused_delete_of_an_adopted_entity_says_since_when_it_is_ours() -> N
     older = [Delete(at(f"contact/ops/n{n}"), f"A{n}", {}, adopted="2026-02-01T09:00:00Z") for n in range(3)]
     unknown = Delete(at("contact/ops/zoe"), "A9", {}, adopted=UNKNOWN)
 
-    (found,) = guard(plan(*older, unknown, owned=1_000), LIMITS, Consent()).reasons
+    (found,) = check_plan(plan(*older, unknown, owned=1_000), LIMITS, Consent()).reasons
 
     assert found.rule == "G5"
     assert "contact/ops/n2 (adopted on 2026-02-01)" in found.what
@@ -329,8 +329,8 @@ def test_limits_come_from_the_settings() -> None:
     """A small workspace may be stricter."""
     strict = GuardLimits(deletes_max=0)
 
-    assert not guard(plan(*deletes(1), owned=100), strict, Consent()).safe
-    assert guard(plan(*deletes(1), owned=100), strict, Consent(deletes=1)).safe
+    assert not check_plan(plan(*deletes(1), owned=100), strict, Consent()).safe
+    assert check_plan(plan(*deletes(1), owned=100), strict, Consent(deletes=1)).safe
 
 
 SWITCHED_OFF = frozenset({("contact", "create"), ("contact", "update"), ("contact", "delete")})
@@ -341,7 +341,7 @@ def test_what_the_deployment_does_not_offer_is_refused_with_its_addresses() -> N
     everything = Consent(deletes=99, creates=99, updates=99)
     made = plan(*updates(2), *deletes(1), owned=100)
 
-    found = guard(made, LIMITS, everything, SWITCHED_OFF).reasons
+    found = check_plan(made, LIMITS, everything, SWITCHED_OFF).reasons
 
     assert [(one.rule, one.scope, one.count) for one in found] == [
         ("C1", "contacts in ops", 1),
@@ -357,13 +357,13 @@ def test_nothing_else_is_blocked_by_what_is_not_offered() -> None:
     update = Update(device, "a.yaml:1", "D1", (FieldChange("deviceModel", "a", "b", "declared"),))
     off = frozenset({("device", "create"), ("device", "delete")})
 
-    assert guard(plan(update, *updates(1), owned=100), LIMITS, Consent(), off).safe
-    assert not guard(plan(Create(device, "a.yaml:1", {}), owned=100), LIMITS, Consent(), off).safe
+    assert check_plan(plan(update, *updates(1), owned=100), LIMITS, Consent(), off).safe
+    assert not check_plan(plan(Create(device, "a.yaml:1", {}), owned=100), LIMITS, Consent(), off).safe
 
 
 def test_a_long_list_of_refused_addresses_is_cut() -> None:
     """C1: the plan shows them all; a reason is a sentence."""
-    (found,) = guard(plan(*updates(25), owned=100), LIMITS, Consent(), SWITCHED_OFF).reasons
+    (found,) = check_plan(plan(*updates(25), owned=100), LIMITS, Consent(), SWITCHED_OFF).reasons
 
     assert found.count == 25
     assert found.what.endswith("and 5 more.")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 from report import cases
 
-from reconciler.core.review.lookalikes import lookalikes
+from reconciler.core.review.display_names import find_lookalikes
 from reconciler.model.documents import Fields
 from reconciler.model.plans import Change, Create, Delete, Plan, Verdict
 from reconciler.report.json import plan_json
@@ -50,7 +50,7 @@ def test_who_looks_like_somebody_who_goes_is_told_beside_both(changes: dict[str,
     """Deleted and made again, a person loses what the service keeps of her."""
     old, new = gone("contact/ops/jane-doe"), made("contact/ops/jane-roe", **changes)
 
-    assert lookalikes(plan_of(old, new)) == {old.address: new.address, new.address: old.address}
+    assert find_lookalikes(plan_of(old, new)) == {old.address: new.address, new.address: old.address}
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_who_looks_like_somebody_who_goes_is_told_beside_both(changes: dict[str,
     ids=["another workspace", "a namesake", "somebody else", "a shared phone"],
 )
 def test_nobody_is_taken_for_somebody_else(other: Create) -> None:
-    assert lookalikes(plan_of(gone("contact/ops/jane-doe"), other)) == {}
+    assert find_lookalikes(plan_of(gone("contact/ops/jane-doe"), other)) == {}
 
 
 def test_a_trait_of_several_tells_nobody() -> None:
@@ -75,7 +75,7 @@ def test_a_trait_of_several_tells_nobody() -> None:
         made("contact/ops/c", {"workEmailAddress1": "info@example.net"}),
     )
 
-    assert lookalikes(plan_of(*changes)) == {}
+    assert find_lookalikes(plan_of(*changes)) == {}
 
 
 def test_a_device_with_the_same_token_is_the_same_device() -> None:
@@ -84,9 +84,9 @@ def test_a_device_with_the_same_token_is_the_same_device() -> None:
     old, new = gone("device/ops/jane-doe/pixel", token), made("device/ops/jane-doe/phone", token)
     moved = made("device/ops/sam-lee/phone", token)
 
-    assert lookalikes(plan_of(old, new)) == {old.address: new.address, new.address: old.address}
-    assert lookalikes(plan_of(old, moved)) == {}
-    assert lookalikes(plan_of(gone("contact/ops/a", withheld), made("contact/ops/b", withheld))) == {}
+    assert find_lookalikes(plan_of(old, new)) == {old.address: new.address, new.address: old.address}
+    assert find_lookalikes(plan_of(old, moved)) == {}
+    assert find_lookalikes(plan_of(gone("contact/ops/a", withheld), made("contact/ops/b", withheld))) == {}
 
 
 @given(st.data())
@@ -98,9 +98,9 @@ def test_the_order_of_a_plan_changes_no_hint(data: st.DataObject) -> None:
         for number in range(data.draw(st.integers(0, 3)))
     ]
 
-    found = lookalikes(plan_of(*changes))
+    found = find_lookalikes(plan_of(*changes))
 
-    assert lookalikes(plan_of(*data.draw(st.permutations(changes)))) == found
+    assert find_lookalikes(plan_of(*data.draw(st.permutations(changes)))) == found
     assert {found[found[one]] for one in found} == set(found)
     assert all(found[one] != one for one in found)
 

@@ -9,7 +9,14 @@ from msgspec import structs
 
 from reconciler.core.planning.fingerprint import fingerprint, without_place
 from reconciler.core.planning.scopes import order_changes
-from reconciler.core.runs.recover import Recovery, Remaining, Unfinished, recover, remaining_changes, wait_s
+from reconciler.core.runs.recover import (
+    InterruptedRun,
+    Recovery,
+    Remaining,
+    find_remaining,
+    settle_wait_s,
+    sort_out_run,
+)
 from reconciler.model.address import Address
 from reconciler.model.plans import Change, Consent, Create, Delete, FieldChange, Plan, Update
 from reconciler.model.runs import Ending, Intent, JournalEntry
@@ -28,13 +35,13 @@ def plan_of(*names: str) -> Plan:
     return planned(desired(*people, scopes=[OPS]), live())
 
 
-def unfinished(plan: Plan | None, *entries: JournalEntry) -> Unfinished:
-    return Unfinished("run-1", "apply", "2026-03-01T12:00:00+00:00", plan, Consent(), entries)
+def unfinished(plan: Plan | None, *entries: JournalEntry) -> InterruptedRun:
+    return InterruptedRun("run-1", "apply", "2026-03-01T12:00:00+00:00", plan, Consent(), entries)
 
 
 def test_a_run_that_died_before_its_first_intent_has_sent_nothing() -> None:
     plan = plan_of("jane-doe", "sam-lee")
-    assert recover(unfinished(plan)) == Recovery((), (), tuple(one.address for one in plan.changes))
+    assert sort_out_run(unfinished(plan)) == Recovery((), (), tuple(one.address for one in plan.changes))
 
 
 @pytest.mark.parametrize(
@@ -49,7 +56,7 @@ def test_an_intent_is_what_its_ending_says(ending: Ending, where: str) -> None:
     """Open: the request may have left, and nobody knows. Anything else is known."""
     plan = plan_of("jane-doe", "sam-lee")
     jane, sam = (change.address for change in plan.changes)
-    found = recover(unfinished(plan, JournalEntry("run-1", intent(jane), ending)))
+    found = sort_out_run(unfinished(plan, JournalEntry("run-1", intent(jane), ending)))
     assert found.settled == ((jane,) if where == "settled" else ())
     assert found.in_doubt == ((intent(jane),) if where == "in doubt" else ())
     assert found.never_sent == ((jane, sam) if where == "never sent" else (sam,))
@@ -63,7 +70,7 @@ def test_every_address_is_settled_in_doubt_or_never_sent_and_never_two_of_them(
     """Also what no plan speaks of, or a plan that nobody can read any more."""
     plan = plan_of(*"abcd") if readable else None
     entries = [JournalEntry("run-1", intent(at(f"contact/ops/{name}")), end) for name, end in written.items()]
-    found = recover(unfinished(plan, *entries))
+    found = sort_out_run(unfinished(plan, *entries))
     parts = [*found.settled, *(one.address for one in found.in_doubt), *found.never_sent]
     known = {change.address for change in plan.changes} if plan else set()
     assert len(parts) == len(set(parts))
@@ -73,17 +80,17 @@ def test_every_address_is_settled_in_doubt_or_never_sent_and_never_two_of_them(
 def test_what_a_killed_process_sent_is_waited_out_from_the_moment_its_lock_was_taken() -> None:
     """It has sent nothing since; so its lease, which the intent allows for, need not pass."""
     intents = [intent(at("contact/ops/jane-doe"))]
-    assert wait_s(intents, locked_for_s=0, settle_s=10) == 10
-    assert wait_s(intents, locked_for_s=4, settle_s=10) == 6
-    assert wait_s(intents, locked_for_s=11, settle_s=10) == 0
-    assert wait_s([], locked_for_s=0, settle_s=10) == 0
+    assert settle_wait_s(intents, locked_for_s=0, settle_s=10) == 10
+    assert settle_wait_s(intents, locked_for_s=4, settle_s=10) == 6
+    assert settle_wait_s(intents, locked_for_s=11, settle_s=10) == 0
+    assert settle_wait_s([], locked_for_s=0, settle_s=10) == 0
 
 
 @pytest.mark.parametrize("until", ["1970-01-01T00:00:00+00:00", "9999-01-01T00:00:00+00:00", "", "soon"])
 def test_no_time_in_an_intent_shortens_or_lengthens_the_wait(until: str) -> None:
     """A machine whose clock was wrong wrote it, or ours was set since: only what has passed here counts."""
     intents = [intent(at("contact/ops/jane-doe"), until=until), intent(at("contact/ops/sam-lee"))]
-    assert wait_s(intents, locked_for_s=3, settle_s=10) == 7
+    assert settle_wait_s(intents, locked_for_s=3, settle_s=10) == 7
 
 
 def without_places(changes: tuple[Change, ...]) -> list[Change]:
@@ -92,7 +99,7 @@ def without_places(changes: tuple[Change, ...]) -> list[Change]:
 
 def holds_together(old: Plan, fresh: Plan) -> Remaining:
     """Return what is left, of which all that is claimed for any two plans is true."""
-    left = remaining_changes(old, fresh)
+    left = find_remaining(old, fresh)
     for change in left.plan.changes:
         assert change in fresh.changes
         assert without_place(change) in without_places(old.changes)
@@ -169,8 +176,8 @@ def test_where_a_change_was_declared_does_not_matter() -> None:
     (create,) = plan.changes
     assert isinstance(create, Create)
     moved = structs.replace(plan, changes=(structs.replace(create, place="elsewhere.yaml:9"),))
-    assert remaining_changes(plan, moved).plan.changes == moved.changes
-    assert remaining_changes(plan, moved).beyond == ()
+    assert find_remaining(plan, moved).plan.changes == moved.changes
+    assert find_remaining(plan, moved).beyond == ()
 
 
 def sides() -> list[tuple[Change, Change]]:
@@ -214,7 +221,7 @@ def planned_field() -> FieldChange:
 def test_whatever_else_of_a_change_is_different_it_is_beyond_the_plan(pair: tuple[Change, Change]) -> None:
     """Somebody agreed to the one, and nobody to the other."""
     old, fresh = (structs.replace(plan_of("jane-doe"), changes=(change,)) for change in pair)
-    left = remaining_changes(old, fresh)
+    left = find_remaining(old, fresh)
     assert left.plan.changes == ()
     assert left.beyond == (pair[1],)
 
@@ -226,6 +233,6 @@ def test_a_device_whose_contact_is_made_beyond_the_plan_waits_with_it() -> None:
     second = desired(contact("ops/jane-doe", devices=True, firstName="Janet"), phone)
     old, fresh = planned(first, live()), planned(second, live())
     assert len(fresh.changes) == 2
-    left = remaining_changes(old, fresh)
+    left = find_remaining(old, fresh)
     assert left.plan.changes == ()
     assert left.beyond == fresh.changes

@@ -16,7 +16,7 @@ from reconciler.core.compare.normalize import (
     mask_password,
     redact_value_for_plan,
 )
-from reconciler.core.review.seal import sealed
+from reconciler.core.review.saved_plans import seal_plan
 from reconciler.model.encoding import encode_json
 from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Plan, Update
@@ -49,7 +49,7 @@ def test_a_plan_is_the_same_whatever_the_password_is() -> None:
     """Then no part of its file, digests and fingerprint included, is a way to try words."""
     one, other = _plans("correct horse", "Rex"), _plans("battery staple", "Fido")
 
-    assert [sealed(plan, "1") for plan in one] == [sealed(plan, "1") for plan in other]
+    assert [seal_plan(plan, "1") for plan in one] == [seal_plan(plan, "1") for plan in other]
     assert all(encode_json(plan).count(WITHHELD.encode()) == 2 for plan in one)
 
 

@@ -12,17 +12,17 @@ from msgspec import structs
 from reconciler.core.runs.ticket import (
     PREFIX,
     Ticket,
-    ahead,
-    alive,
-    drawn,
-    due,
+    decides_from,
+    draw_ticket,
+    find_ticket_ahead,
+    is_alive,
     is_possible,
-    read,
-    renewed,
-    reserved,
+    is_ticket_name,
+    is_watch_unbroken,
+    parse_ticket,
+    renew_ticket,
     sends_until,
     spread_s,
-    unbroken,
 )
 
 EPOCH = 1_800_000_000
@@ -55,7 +55,7 @@ class Rival:
             for one in others
             if one.created + lags[one.ticket.nonce] <= self.decides and self.decides < one.gone_at
         ]
-        return ahead(
+        return find_ticket_ahead(
             self.ticket, self.born_by, listed, int(EPOCH + self.decides), window_s=window_s, over=frozenset()
         )
 
@@ -72,7 +72,7 @@ def rivals(draw: st.DrawFn) -> tuple[int, dict[str, float], list[Rival]]:
         born_by = int(created) + 1 + draw(st.one_of(st.just(0), st.integers(0, 20)))
         one = ticket(number, made=made, until=900)
         one = structs.replace(one, nonce=draw(st.sampled_from("0123456789abcdef")) * 11 + f"{number:x}")
-        ready = due(one, EPOCH + born_by, window_s) - EPOCH
+        ready = decides_from(one, EPOCH + born_by, window_s) - EPOCH
         decides = ready + draw(st.one_of(st.just(0.0), st.floats(0, 30)))
         found.append(Rival(one, created, EPOCH + born_by, decides, draw(st.floats(0, 60))))
         lags[one.nonce] = draw(st.one_of(st.just(float(window_s)), st.floats(0, window_s)))
@@ -113,7 +113,7 @@ def test_whoever_goes_on_is_a_window_later_than_the_end_of_the_run_before(
     listed_at = created + lag * window_s
     gone_at = created + spread_s + window_s + writes_s
     seen = any(listed_at <= look < gone_at for look in looks)
-    every = all(unbroken(int(EPOCH + one), int(EPOCH + two)) for one, two in pairwise(looks))
+    every = all(is_watch_unbroken(int(EPOCH + one), int(EPOCH + two)) for one, two in pairwise(looks))
     plans = decides if every else decides + window_s
 
     # Whether it saw the other, or decided before the other could write, or is late enough.
@@ -128,7 +128,9 @@ def test_of_tickets_that_all_see_each_other_exactly_the_lowest_goes_on(
     every = [ticket(number, made=moment) for number, moment in enumerate(made)]
     told = EPOCH + 2 * spread_s + window_s
 
-    going = [one for one in every if ahead(one, one.made + 1, every, told, window_s=window_s) is None]
+    going = [
+        one for one in every if find_ticket_ahead(one, one.made + 1, every, told, window_s=window_s) is None
+    ]
 
     assert going == [min(every, key=lambda one: one.order)]
 
@@ -138,19 +140,19 @@ def test_a_ticket_that_was_long_on_its_way_goes_on_only_when_it_is_alone() -> No
     late, other = ticket(1, made=0), ticket(2, made=5)
     told = EPOCH + 60
 
-    assert ahead(late, late.made + spread_s, [late, other], told, window_s=10) is None
-    assert ahead(late, late.made + spread_s + 1, [late, other], told, window_s=10) == other
-    assert ahead(late, late.made + spread_s + 1, [late], told, window_s=10) is None
+    assert find_ticket_ahead(late, late.made + spread_s, [late, other], told, window_s=10) is None
+    assert find_ticket_ahead(late, late.made + spread_s + 1, [late, other], told, window_s=10) == other
+    assert find_ticket_ahead(late, late.made + spread_s + 1, [late], told, window_s=10) is None
 
 
 def test_an_expired_ticket_holds_nobody_up_but_a_window_later_than_its_end() -> None:
     """A renewal may not be listed yet, so the end that a list shows may be a window old."""
     mine, dead = ticket(2, made=400, until=900), ticket(1, made=0, until=300)
 
-    assert ahead(mine, mine.made + 1, [dead], EPOCH + 310, window_s=10) == dead
-    assert ahead(mine, mine.made + 1, [dead], EPOCH + 311, window_s=10) is None
-    assert alive(dead, EPOCH + 310, 10)
-    assert not alive(dead, EPOCH + 311, 10)
+    assert find_ticket_ahead(mine, mine.made + 1, [dead], EPOCH + 310, window_s=10) == dead
+    assert find_ticket_ahead(mine, mine.made + 1, [dead], EPOCH + 311, window_s=10) is None
+    assert is_alive(dead, EPOCH + 310, 10)
+    assert not is_alive(dead, EPOCH + 311, 10)
 
 
 @pytest.mark.parametrize("ahead_s", [1_000, 3_600, 86_400, 10**9])
@@ -161,8 +163,8 @@ def test_a_lease_that_no_run_takes_holds_nobody_up(made: int, ahead_s: int) -> N
     mine = ticket(2, made=0)
     late = ticket(2, made=0), EPOCH + spread_s + 1
 
-    assert ahead(mine, EPOCH, [forged], EPOCH, window_s=10) is None
-    assert ahead(*late, [forged], EPOCH, window_s=10) is None
+    assert find_ticket_ahead(mine, EPOCH, [forged], EPOCH, window_s=10) is None
+    assert find_ticket_ahead(*late, [forged], EPOCH, window_s=10) is None
     assert not is_possible(forged, EPOCH, 10)
 
 
@@ -170,12 +172,16 @@ def test_a_lease_that_no_run_takes_holds_nobody_up(made: int, ahead_s: int) -> N
 @pytest.mark.parametrize("mine_s", [0, 10, 60, 300])
 def test_a_lease_that_a_run_takes_is_believed_whatever_our_window_is(window_s: float, mine_s: float) -> None:
     """While the settings of a stack change, its runs have different windows, and one must not go on."""
-    other = drawn("ops", run=RUN.format(1), holder="x", token="a", told=EPOCH, lease_s=300 + 2 * window_s)
+    other = draw_ticket(
+        "ops", run=RUN.format(1), holder="x", token="a", told=EPOCH, lease_s=300 + 2 * window_s
+    )
     mine = structs.replace(ticket(2), made=EPOCH + 1)
 
-    assert (ahead(mine, EPOCH + 1, [other], EPOCH, window_s=mine_s) == other) is (window_s <= 300)
-    assert ahead(mine, EPOCH + 1, [other], EPOCH, window_s=window_s) == other
-    assert ahead(mine, EPOCH + 1, [renewed(other, EPOCH, 300 + 2 * window_s)], EPOCH, window_s=window_s)
+    assert (find_ticket_ahead(mine, EPOCH + 1, [other], EPOCH, window_s=mine_s) == other) is (window_s <= 300)
+    assert find_ticket_ahead(mine, EPOCH + 1, [other], EPOCH, window_s=window_s) == other
+    assert find_ticket_ahead(
+        mine, EPOCH + 1, [renew_ticket(other, EPOCH, 300 + 2 * window_s)], EPOCH, window_s=window_s
+    )
 
 
 def test_only_living_tickets_of_the_same_stack_count() -> None:
@@ -183,9 +189,17 @@ def test_only_living_tickets_of_the_same_stack_count() -> None:
     mine, told = ticket(5, made=9), EPOCH + 60
     same_run = structs.replace(ticket(5, made=1), nonce="abcdefabcdef")
 
-    assert ahead(mine, mine.made + 1, [ticket(1, stack="other"), same_run], told, window_s=10) is None
-    assert ahead(mine, mine.made + 1, [ticket(1)], told, window_s=10, over=frozenset({RUN.format(1)})) is None
-    assert ahead(
+    assert (
+        find_ticket_ahead(mine, mine.made + 1, [ticket(1, stack="other"), same_run], told, window_s=10)
+        is None
+    )
+    assert (
+        find_ticket_ahead(
+            mine, mine.made + 1, [ticket(1)], told, window_s=10, over=frozenset({RUN.format(1)})
+        )
+        is None
+    )
+    assert find_ticket_ahead(
         mine, mine.made + 1, [ticket(1)], told, window_s=10, over=frozenset({RUN.format(2)})
     ) == ticket(1)
 
@@ -198,12 +212,12 @@ def test_only_living_tickets_of_the_same_stack_count() -> None:
 @example("a.b--c..json.json", "Zoë on build_7.example.com", EPOCH)
 def test_a_ticket_is_read_from_its_name_as_it_was_written(stack: str, holder: str, told: int) -> None:
     """The name is all that others can read; also where the service changes its case or adds spaces."""
-    one = drawn(stack, run=RUN.format(1), holder=holder, token="some chance", told=told, lease_s=300.0)
+    one = draw_ticket(stack, run=RUN.format(1), holder=holder, token="some chance", told=told, lease_s=300.0)
 
-    assert reserved(one.name)
-    assert read(one.name) == one
-    assert read(f" {one.name.upper()} ") == one
-    assert read(renewed(one, told + 100, 300.0).name) == structs.replace(one, until=told + 400)
+    assert is_ticket_name(one.name)
+    assert parse_ticket(one.name) == one
+    assert parse_ticket(f" {one.name.upper()} ") == one
+    assert parse_ticket(renew_ticket(one, told + 100, 300.0).name) == structs.replace(one, until=told + 400)
     assert len(one.name) <= 200
     assert one.name.isascii()
 
@@ -211,13 +225,13 @@ def test_a_ticket_is_read_from_its_name_as_it_was_written(stack: str, holder: st
 @pytest.mark.parametrize("name", ["rota.csv", "", f"{PREFIX}json", f"{PREFIX}1.2.3", PREFIX.upper() + "x"])
 def test_a_name_that_is_no_ticket_is_none(name: str) -> None:
     """A resource of somebody's that only looks a little like one must not be taken for a lock and removed."""
-    assert read(name) is None
-    assert reserved(name) == name.casefold().startswith(PREFIX)
+    assert parse_ticket(name) is None
+    assert is_ticket_name(name) == name.casefold().startswith(PREFIX)
 
 
 def test_a_moment_that_no_calendar_has_is_no_ticket() -> None:
     """A name can be edited by hand."""
-    assert read(ticket().name.replace("20270115t", "20271315t")) is None
+    assert parse_ticket(ticket().name.replace("20270115t", "20271315t")) is None
 
 
 def test_the_holder_stops_half_a_lease_before_others_may_take_over() -> None:

@@ -12,7 +12,7 @@ from reconciler.core.compare.normalize import mask_secret
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.planning.records import make_record
 from reconciler.core.planning.scopes import PlanMoment
-from reconciler.core.runs.undo import desired_of, fitting, inverse, proof, proved
+from reconciler.core.runs.undo import is_undo_proved, make_undo_plan, narrow_undo, prove_undo, undo_as_desired
 from reconciler.model.plans import Adoption, Change, Create, Delete, FieldChange, Options, Plan, Update
 from reconciler.model.runs import Outcome, Result, Run
 from reconciler.model.snapshots import LiveEntity, Recorded
@@ -57,7 +57,7 @@ def undo(
 ) -> Plan:
     rows = {at(address): one for address, one in (shown or {}).items()}
     run = finished(plan, results)
-    return inverse(plan, run, rows, known or recorded(), moment=UNDO, key=STORE_SALT)
+    return make_undo_plan(plan, run, rows, known or recorded(), moment=UNDO, key=STORE_SALT)
 
 
 def said(plan: Plan) -> list[str]:
@@ -129,7 +129,7 @@ def test_what_was_deleted_is_created_with_what_the_plan_held_of_it() -> None:
     made = undo(planned(DELETED), {}, recorded(record("contact/ops/otto", "C3", firstName="Otto")))
 
     assert made.changes == (Create(DELETED.address, f"run {RUN[:8]}", DELETED.before, "undone"),)
-    entity = desired_of(made, recorded()).entities[DELETED.address]
+    entity = undo_as_desired(made, recorded()).entities[DELETED.address]
     shown = person("C9", firstName="Otto", **{"custom.shoeSize": "44"})
     assert make_record(entity, shown, salt=STORE_SALT, created=True).sent == {}
 
@@ -294,18 +294,18 @@ def test_an_undo_that_somebody_changed_is_not_proved(name: str) -> None:
     forged = FORGED[name]()
     forged = structs.replace(forged, fingerprint=fingerprint(forged))
 
-    assert proved(MADE, STORE_SALT)
-    assert not proved(forged, STORE_SALT)
+    assert is_undo_proved(MADE, STORE_SALT)
+    assert not is_undo_proved(forged, STORE_SALT)
 
 
 @pytest.mark.parametrize("key", ["", "another store"])
 def test_an_undo_belongs_to_the_store_of_its_run(key: str) -> None:
     """Another store does not know what is ours; one that is empty proves nothing, not even to itself."""
-    forged = structs.replace(MADE, options=structs.replace(MADE.options, undo_proof=proof(MADE, key)))
+    forged = structs.replace(MADE, options=structs.replace(MADE.options, undo_proof=prove_undo(MADE, key)))
 
-    assert not proved(MADE, key)
-    assert not proved(forged, STORE_SALT)
-    assert not proved(forged, "")
+    assert not is_undo_proved(MADE, key)
+    assert not is_undo_proved(forged, STORE_SALT)
+    assert not is_undo_proved(forged, "")
 
 
 @pytest.mark.parametrize(
@@ -326,7 +326,7 @@ def test_an_undo_belongs_to_the_store_of_its_run(key: str) -> None:
 )
 def test_what_a_later_run_made_of_it_is_a_conflict(known: Recorded, expected: dict[str, str]) -> None:
     """Renamed, deleted and made again, protected: the rest goes on."""
-    fit = fitting(MADE, known)
+    fit = narrow_undo(MADE, known)
 
     assert {one.address: one.what for one in fit.conflicts} == expected
     assert {one.result for one in fit.conflicts} <= {"conflict"}
@@ -338,8 +338,8 @@ def test_a_contact_that_was_made_again_is_not_made_twice() -> None:
     """By a later run, or by an undo of another one."""
     made = undo(planned(DELETED))
 
-    assert fitting(made, recorded()).conflicts == ()
-    (conflict,) = fitting(made, recorded(record("contact/ops/otto", "C9"))).conflicts
+    assert narrow_undo(made, recorded()).conflicts == ()
+    (conflict,) = narrow_undo(made, recorded(record("contact/ops/otto", "C9"))).conflicts
     assert conflict.what == "it is recorded as ours again, so it was made by a later run."
 
 
@@ -356,7 +356,7 @@ def test_setting_back_keeps_the_rest_of_the_record_and_the_body() -> None:
     (change,) = made.changes
     assert isinstance(change, Update)
 
-    entity = desired_of(made, known).entities[address]
+    entity = undo_as_desired(made, known).entities[address]
     body = make_update_body({**PHONE, "deviceName": "Pixel", "extra": "kept"}, entity, change)
     after = make_record(entity, phone("D1", "J9"), salt=STORE_SALT, before=known.entities[address])
 
@@ -371,7 +371,7 @@ def test_a_field_that_is_given_back_leaves_the_record() -> None:
     (change,) = made.changes
     assert isinstance(change, Update)
 
-    entity = desired_of(made, recorded(now)).entities[ADA]
+    entity = undo_as_desired(made, recorded(now)).entities[ADA]
     body = make_update_body({"firstName": "Adah", "department": "Night"}, entity, change)
     shown = person("A1", firstName="Ada", jobTitle="Analyst", department="Night")
     after = make_record(entity, shown, salt=STORE_SALT, before=now)
@@ -384,6 +384,6 @@ def test_a_protected_entity_stays_protected() -> None:
     """Setting a field back says nothing about protection."""
     made = undo(planned(UPDATED), {ADA: ADA_SHOWN})
 
-    entity = desired_of(made, recorded(record(ADA, "A1", protected=True))).entities[ADA]
+    entity = undo_as_desired(made, recorded(record(ADA, "A1", protected=True))).entities[ADA]
 
     assert entity.controls.protect

@@ -5,7 +5,7 @@ from pathlib import Path
 from pipeline.test_golden import CASES, GOLDEN, planned
 from world import World
 
-from reconciler.core.review.whom import whom
+from reconciler.core.review.display_names import make_display_name
 from reconciler.errors import ManifestError
 from reconciler.model.address import contact_address
 from reconciler.model.plans import Update
@@ -22,7 +22,7 @@ def test_everybody_who_is_updated_adopted_or_left_alone_has_a_name() -> None:
         except ManifestError:
             continue
         plan = case.plan
-        found = whom(plan, case.resolved.desired, case.live, case.recorded, case.rules)
+        found = make_display_name(plan, case.resolved.desired, case.live, case.recorded, case.rules)
         wanted = {one.address for one in plan.changes if isinstance(one, Update)}
         wanted |= {one.address for one in plan.adoptions}
         names = [found(address) for address in sorted(wanted)]

@@ -519,7 +519,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "words of the service": refusals.escape_service_words,
     "a nearest name": lambda text: find_nearest("field", text, [text[::-1], f"{text}x", "firstName"]),
     "an address of ours": parse_address,
-    "the name of a ticket": ticket.read,
+    "the name of a ticket": ticket.parse_ticket,
     "how long to wait": lambda text: parse_retry_after_s(text, text),
     "variables": lambda text: ManifestVariables({"a": "b"}, ["a"]).fill(text),
     "an accepted message": lambda text: _quietly(

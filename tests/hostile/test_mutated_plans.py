@@ -23,7 +23,7 @@ from report import cases
 from sealing import reseal, resealed
 
 from reconciler.core.planning.fingerprint import fingerprint
-from reconciler.core.review.seal import sealed
+from reconciler.core.review.saved_plans import seal_plan
 from reconciler.errors import ReconcilerError
 from reconciler.files.plan_file import read_plan
 from reconciler.model.plans import Plan
@@ -215,10 +215,10 @@ def test_a_fingerprint_of_something_else_is_refused(tmp_path: Path) -> None:
     others = (cases.LONG, cases.EMPTY, cases.WIDE, cases.LATER)
     for other in others:
         stolen = structs.replace(cases.MIXED, fingerprint=fingerprint(other))
-        not_read(tmp_path / "plan.json", "another plan's fingerprint", sealed(stolen, __version__))
+        not_read(tmp_path / "plan.json", "another plan's fingerprint", seal_plan(stolen, __version__))
     for field in ("salt", "manifest_digest"):
         edited = structs.replace(cases.MIXED, fingerprint=fingerprint(cases.MIXED), **{field: "f" * 64})
-        not_read(tmp_path / "plan.json", "another plan's fingerprint", sealed(edited, __version__))
+        not_read(tmp_path / "plan.json", "another plan's fingerprint", seal_plan(edited, __version__))
 
 
 # Part two: sealed again by somebody who knows how.

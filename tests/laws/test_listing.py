@@ -9,8 +9,8 @@ from laws.test_planning import made
 from laws.worlds import World, accepted, worlds
 
 from reconciler.core.planning.select import Selection
-from reconciler.core.review.drifts import drifts
-from reconciler.core.views.listing import Inventory, listing
+from reconciler.core.review.drift import find_drift
+from reconciler.core.views.inventory import Inventory, make_inventory
 from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Plan
 from reconciler.model.snapshots import Scope
@@ -21,7 +21,7 @@ LAW = settings(max_examples=effort.count(small=60, full=200))
 def listed(world: World) -> tuple[Inventory, Plan]:
     plan = made(world)
     assert (plan.target, plan.created_at) == (TARGET, MOMENT.now)
-    found = listing(
+    found = make_inventory(
         world.desired,
         world.live,
         world.recorded,
@@ -74,7 +74,7 @@ def test_exactly_what_is_drift_is_listed_as_drifted(world: World) -> None:
     found, plan = listed(accepted(world))
 
     assert {one.address for one in found.entities if one.state == "drifted"} == {
-        str(one.address) for one in drifts(plan)
+        str(one.address) for one in find_drift(plan)
     }
     for one in found.entities:
         assert (one.state == "unmanaged") == (not one.address)

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from laws.test_planning import made
 from laws.worlds import CANARY, World, worlds
 
-from reconciler.core.review.guard import guard
+from reconciler.core.review.guard import check_plan
 from reconciler.model.plans import Consent, Delete
 from reconciler.model.settings import GuardLimits
 from reconciler.report.markdown import markdown
@@ -20,7 +20,7 @@ LAW = settings(max_examples=effort.count(small=20, full=50))
 def test_no_report_holds_a_secret_of_the_world(world: World) -> None:
     """Declared, live or recorded: a secret is masked in the plan, and no format brings it back."""
     plan = made(world)
-    verdict = guard(plan, GuardLimits(), Consent())
+    verdict = check_plan(plan, GuardLimits(), Consent())
 
     for command in ("plan", "drift"):
         for render in FORMATS.values():
@@ -34,7 +34,7 @@ def test_no_report_holds_a_secret_of_the_world(world: World) -> None:
 def test_every_delete_of_a_world_is_in_the_comment_that_is_reviewed(world: World) -> None:
     """A delete cannot be taken back, so it is named before all else."""
     plan = made(world)
-    text = markdown(Review("plan", plan, guard(plan, GuardLimits(), Consent()), 0))
+    text = markdown(Review("plan", plan, check_plan(plan, GuardLimits(), Consent()), 0))
     first = text.partition("### ")[2].partition("### ")[0]
 
     assert all(f"\n- `{one.address}`" in first for one in plan.changes if isinstance(one, Delete))
@@ -47,6 +47,6 @@ def test_the_same_world_gives_the_same_bytes(world: World) -> None:
     first, second = made(world), made(world)
 
     for render in FORMATS.values():
-        assert render(Review("plan", first, guard(first, GuardLimits(), Consent()), 0)) == render(
-            Review("plan", second, guard(second, GuardLimits(), Consent()), 0)
+        assert render(Review("plan", first, check_plan(first, GuardLimits(), Consent()), 0)) == render(
+            Review("plan", second, check_plan(second, GuardLimits(), Consent()), 0)
         )

@@ -10,7 +10,7 @@ from manifest.project import Project
 from msgspec import structs
 from report import cases
 
-from reconciler.core.review.seal import sealed
+from reconciler.core.review.saved_plans import seal_plan
 from reconciler.files.plan_file import write_plan
 from reconciler.files.project_files import detect_private_content
 from reconciler.manifest.load import LoadedManifests, load_manifests
@@ -105,7 +105,7 @@ def _plan(count: int) -> Plan:
 @pytest.mark.parametrize("count", [0, 1, 150, 200, 5000])
 def test_a_plan_is_known_however_many_changes_it_has(project: Project, count: int, body: str) -> None:
     """Its keys are sorted: the one that identifies a plan comes after all changes."""
-    data = sealed(_plan(count), __version__)
+    data = seal_plan(_plan(count), __version__)
     project.manifest(body.format("list.csv"))
 
     for begin in (b"", b"\xef\xbb\xbf", b" \r\n\t" * 100):

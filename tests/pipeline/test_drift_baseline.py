@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from world import World
 
-from reconciler.core.review import drifts
-from reconciler.core.review.drifts import summarize_drift, with_missing_baseline
+from reconciler.core.review.drift import add_missing_baseline, drift_exit_code, summarize_drift
 from reconciler.model.plans import Options, Plan, Verdict
 from reconciler.model.settings import WorkspaceRef
 from reconciler.report.html.page import html
@@ -40,19 +39,19 @@ def world(tmp_path: Path) -> World:
 
 
 def drift(world: World, options: Options | None = None) -> Plan:
-    return with_missing_baseline(world.plan(options=options).plan)
+    return add_missing_baseline(world.plan(options=options).plan)
 
 
 def test_drift_without_a_store_compares_nothing_and_says_so(world: World) -> None:
     """A CI job without its cache would be green for ever."""
     world.apply()
-    assert (drifts.exit_code(drift(world)), summarize_drift(drift(world))) == (0, NO_DRIFT)
+    assert (drift_exit_code(drift(world)), summarize_drift(drift(world))) == (0, NO_DRIFT)
     for path in world.root.glob("store.db*"):
         path.unlink()
 
     found = drift(world)
 
-    assert drifts.exit_code(found) == 1
+    assert drift_exit_code(found) == 1
     assert found.unapplied == ("default",)
     assert "Nothing was compared in default" in summarize_drift(found)
     assert NO_DRIFT not in plain(drift_lines(found))
@@ -82,7 +81,7 @@ def test_a_workspace_that_was_never_applied_is_named_beside_others_that_drift(wo
 
     found = drift(world)
 
-    assert (drifts.exit_code(found), found.unapplied) == (1, ("ops",))
+    assert (drift_exit_code(found), found.unapplied) == (1, ("ops",))
     assert [one.subject for one in found.notices if one.kind == "unapplied"] == ["ops"]
 
 
@@ -93,7 +92,7 @@ def test_what_was_declared_since_is_counted_and_is_no_drift(world: World) -> Non
 
     found = drift(world)
 
-    assert drifts.exit_code(found) == 0
+    assert drift_exit_code(found) == 0
     assert summarize_drift(found) == f"{NO_DRIFT} 1 not yet applied."
     assert json.loads(drift_json(found))["not_applied_yet"] == 1
 
@@ -112,7 +111,7 @@ def test_what_is_not_applied_yet_stands_beside_real_drift(world: World) -> None:
 
     found = drift(world)
 
-    assert drifts.exit_code(found) == 2
+    assert drift_exit_code(found) == 2
     assert summarize_drift(found) == "1 entity changed since the last apply. 1 not yet applied."
 
 
@@ -124,7 +123,7 @@ def test_an_apply_of_nothing_is_an_apply(world: World) -> None:
 
     found = drift(world)
 
-    assert (drifts.exit_code(found), found.unapplied or ()) == (0, ())
+    assert (drift_exit_code(found), found.unapplied or ()) == (0, ())
 
 
 def test_an_apply_of_a_part_counts_where_it_recorded_something(world: World) -> None:
@@ -135,15 +134,15 @@ def test_an_apply_of_a_part_counts_where_it_recorded_something(world: World) -> 
 
     found = drift(world)
 
-    assert (drifts.exit_code(found), found.unapplied) == (1, ("ops",))
-    assert drifts.exit_code(drift(world, Options(only=("workspace:default",)))) == 0
+    assert (drift_exit_code(found), found.unapplied) == (1, ("ops",))
+    assert drift_exit_code(drift(world, Options(only=("workspace:default",)))) == 0
 
 
 def test_a_workspace_in_which_nothing_is_declared_lacks_nothing(world: World) -> None:
     """`contacts: {}` of somebody who has not begun is no lost store."""
     world.write({"contacts": {}})
 
-    assert drifts.exit_code(drift(world)) == 0
+    assert drift_exit_code(drift(world)) == 0
 
 
 def test_a_plan_says_nothing_of_it(world: World) -> None:

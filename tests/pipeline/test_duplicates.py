@@ -12,7 +12,7 @@ from wire import Fault, Send, edited_list, lost_before, nobody, without_paramete
 from world import PHONE, World
 
 from reconciler.cli.planning import exit_code
-from reconciler.core.review.drifts import drifts
+from reconciler.core.review.drift import find_drift
 from reconciler.engine.opening import open_run_store
 from reconciler.model.plans import Delete, Options
 from reconciler.report.json import drift_json, plan_json, run_json
@@ -98,7 +98,7 @@ def test_a_second_one_is_told_by_every_way_of_reading(tmp_path: Path, way: str) 
     assert second in what
     assert "workEmailAddress1" in what
     assert person["workEmailAddress1"] not in what
-    assert [one.cause for one in drifts(plan)] == ["duplicate"]
+    assert [one.cause for one in find_drift(plan)] == ["duplicate"]
 
 
 def test_both_of_two_are_in_the_text_and_json_of_every_command(tmp_path: Path) -> None:
@@ -280,7 +280,7 @@ def test_an_ambiguous_person_is_never_nothing_to_do(tmp_path: Path) -> None:
     again_planned = world.plan()
     assert (second.exit_code, exit_code(again_planned, detailed=True)) == (5, 5)
     assert "Nothing to do" not in plain(plan_lines(again_planned.plan, again_planned.verdict))
-    assert [one.cause for one in drifts(again_planned.plan)] == ["ambiguous"]
+    assert [one.cause for one in find_drift(again_planned.plan)] == ["ambiguous"]
 
 
 def last_look(world: World) -> tuple[str, dict[str, int]] | None:

@@ -15,9 +15,8 @@ from reconciler import pipeline
 from reconciler.cli.verbs.service.sandbox_rows import rows_of
 from reconciler.core.compare.normalize import WITHHELD
 from reconciler.core.planning.select import Selection
-from reconciler.core.views.explaining import Evidence, PlanView, explanations
-from reconciler.core.views.listing import planned_words
-from reconciler.core.views.provenance import sources_of
+from reconciler.core.views.explain import ExplainRequest, PlanView, make_explanations, sources_of
+from reconciler.core.views.inventory import planned_words
 from reconciler.errors import ManifestError, UnknownAddress
 from reconciler.model.address import Address
 from reconciler.model.kinds import KINDS
@@ -39,11 +38,11 @@ ADDRESS = "contact/default/jane-doe"
 OWN_KINDS = Path(__file__).parents[2] / "examples" / "own-kinds" / "profile.yaml"
 
 
-def known_of(case: Planned, *, seen: bool = True) -> Evidence:
+def known_of(case: Planned, *, seen: bool = True) -> ExplainRequest:
     declared = case.resolved.declared
     sources = {address: sources_of(one, case.rules) for address, one in declared.items()}
     looked = PlanView(case.live, case.plan) if seen else None
-    return Evidence(case.resolved.desired, case.recorded, case.rules, sources, seen=looked)
+    return ExplainRequest(case.resolved.desired, case.recorded, case.rules, sources, seen=looked)
 
 
 def everybody(case: Planned) -> list[Address]:
@@ -77,7 +76,7 @@ def test_it_says_exactly_what_the_plan_says(cases: dict[str, Planned]) -> None:
     for name, case in cases.items():
         changes = {one.address: one for one in case.plan.changes}
         words = planned_words(case.plan)
-        for one in explanations(everybody(case), known_of(case)):
+        for one in make_explanations(everybody(case), known_of(case)):
             match changes.get(one.address):
                 case Create() as made:
                     assert {p: after for p, (_, after, _) in written(one).items()} == dict(made.fields), name
@@ -101,7 +100,7 @@ def test_it_says_why_what_the_plan_leaves_alone_is_left(cases: dict[str, Planned
     """Every skip and every notice about an address stands in its explanation, with what can be done."""
     reasons = set()
     for name, case in cases.items():
-        found = {one.address: one for one in explanations(everybody(case), known_of(case))}
+        found = {one.address: one for one in make_explanations(everybody(case), known_of(case))}
         for skip in case.plan.skips:
             if skip.address in found:
                 told = [(one.word, one.what, one.next) for one in found[skip.address].said]
@@ -113,7 +112,7 @@ def test_it_says_why_what_the_plan_leaves_alone_is_left(cases: dict[str, Planned
 
 def test_an_ignored_field_is_left_and_never_to_be_changed(cases: dict[str, Planned]) -> None:
     """Whoever reads that it will be changed looks for a write that never comes."""
-    one, *_ = explanations([Address("contact/ops/jane")], known_of(cases["ignore"]))
+    one, *_ = make_explanations([Address("contact/ops/jane")], known_of(cases["ignore"]))
 
     left = {field.path: field.decision for field in one.fields if field.reason == "ignored"}
 
@@ -133,7 +132,9 @@ def test_of_a_token_that_nobody_declares_no_digest_is_shown(*, declared: bool) -
     there = build.live(build.person("C1", workEmailAddress1="jane@example.com"), build.phone("D1", "C1"))
     looked = PlanView(there, build.planned(want, there))
 
-    (one,) = explanations([phone.address], Evidence(want, build.recorded(), build.RULES, {}, seen=looked))
+    (one,) = make_explanations(
+        [phone.address], ExplainRequest(want, build.recorded(), build.RULES, {}, seen=looked)
+    )
 
     (token,) = (field for field in one.fields if field.path == "pushToken")
     assert (token.live == WITHHELD) is not declared
@@ -152,7 +153,7 @@ def test_no_secret_is_explained_in_clear_nor_as_the_store_keeps_it(cases: dict[s
         ]
         kept += len(digests)
         for seen in (True, False):
-            found = explanations(everybody(case), known_of(case, seen=seen))
+            found = make_explanations(everybody(case), known_of(case, seen=seen))
             told = plain(explain_lines(found)) + report_json(explain_values(found))
             assert not [one for one in ("canary", *digests) if one in told]
     assert kept > 3

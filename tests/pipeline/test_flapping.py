@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from world import World
 
-from reconciler.core.review.drifts import with_missing_baseline
+from reconciler.core.review.drift import add_missing_baseline
 from reconciler.model.notices import Notice
 from reconciler.report.json import drift_json, plan_json
 from reconciler.report.text import drift_lines, plain, plan_lines
@@ -84,7 +84,7 @@ def test_plan_drift_and_json_name_it(ours: World, theirs: World) -> None:
     plan, said = planned.plan, "somebody else writes it"
 
     assert said in plain(plan_lines(plan, planned.verdict))
-    assert said in plain(drift_lines(with_missing_baseline(plan)))
+    assert said in plain(drift_lines(add_missing_baseline(plan)))
     assert said in json.dumps(json.loads(plan_json(plan, planned.verdict, 0))["plan"]["notices"])
     assert said in json.dumps(json.loads(drift_json(plan))["notices"])
 

@@ -27,7 +27,7 @@ from reconciler.core.compare.normalize import normalize_fields, observe_entity, 
 from reconciler.core.declared.resolve import Resolved, resolve
 from reconciler.core.planning.plan import make_plan
 from reconciler.core.planning.scopes import PlanMoment
-from reconciler.core.review.guard import guard
+from reconciler.core.review.guard import check_plan
 from reconciler.core.rules import Rules
 from reconciler.errors import ManifestError, Problem
 from reconciler.manifest.load import load_manifests
@@ -135,7 +135,7 @@ def outcome(folder: Path) -> dict[str, Any]:
         return {"problems": [_problem(one) for one in error.problems]}
     assert "canary" not in repr(plan)
     said = {key: value for key, value in msgspec.json.decode(encode_json(plan)).items() if value}
-    reasons = guard(plan, GuardLimits(), rules.consent).reasons
+    reasons = check_plan(plan, GuardLimits(), rules.consent).reasons
     refused = [f"{one.rule}: {one.what} next: {one.next}" for one in reasons]
     parts = {key: value for key, value in said.items() if key not in CONSTANT | {"reads"}}
     return {**parts, **({"refused": refused} if refused else {})}

@@ -11,7 +11,7 @@ from world import World
 
 from reconciler.cli.planning import exit_code
 from reconciler.cli.verbs.service.sandbox_rows import rows_of
-from reconciler.core.review.drifts import drifts
+from reconciler.core.review.drift import find_drift
 from reconciler.engine.opening import open_run_store
 from reconciler.errors import ManifestError, StalePlan
 from reconciler.model.kinds import KINDS
@@ -121,7 +121,7 @@ def test_records_that_leave_are_work_that_is_told_and_approved(tmp_path: Path) -
     said = "removed from the manifests; ours no longer, and what is live stays"
     assert text.count(said) == len(GONE)
     assert exit_code(planned, detailed=True) == 2
-    assert drifts(planned.plan) == ()
+    assert find_drift(planned.plan) == ()
     world.write({"contacts": WITHOUT_JANE})
     with pytest.raises(StalePlan):
         world.apply(saved=planned.plan)

@@ -17,7 +17,7 @@ from world import World
 from reconciler import pipeline
 from reconciler.core.planning.plan import make_plan
 from reconciler.core.planning.select import Selection
-from reconciler.core.views.listing import Inventory, Listed, listing, narrowed
+from reconciler.core.views.inventory import Inventory, Listed, make_inventory, narrow_desired
 from reconciler.errors import UnknownAddress
 from reconciler.model.address import Address
 from reconciler.model.documents import Controls
@@ -228,9 +228,9 @@ def test_an_entity_of_every_kind_is_listed(kind: Kind) -> None:
 
 
 def rows(desired: Desired, live: Live, recorded: Recorded, selection: Selection = EVERYTHING) -> Inventory:
-    part = narrowed(desired, selection)
+    part = narrow_desired(desired, selection)
     plan = make_plan(part, live, recorded, target=TARGET, options=Options(), rules=RULES, moment=MOMENT)
-    return listing(
+    return make_inventory(
         desired, live, recorded, plan, rules=RULES, aliases=("default", "ops", "lab"), selection=selection
     )
 

@@ -18,7 +18,7 @@ from wire import Send, Wire, answered
 from world import ALLOWED, Agreeing, World
 
 from reconciler import pipeline
-from reconciler.core.runs.recover import Unfinished, recover
+from reconciler.core.runs.recover import InterruptedRun, sort_out_run
 from reconciler.engine.stop import StopFlag
 from reconciler.errors import Interrupted, StalePlan, StoreError, Unauthorized, UnsafePlan
 from reconciler.model.plans import Consent, Options
@@ -306,7 +306,7 @@ def test_what_was_made_and_not_recorded_is_found_and_reported(tmp_path: Path) ->
     run = world.resume(observer)
 
     assert run is not None
-    assert [len(recover(one).in_doubt) for one in observer.left] == [1]
+    assert [len(sort_out_run(one).in_doubt) for one in observer.left] == [1]
     assert run.outcomes[0].result == "applied"
     assert "and not recorded then; it is there, recognized by" in run.outcomes[0].what
     assert run.resumes == observer.left[0].run
@@ -478,7 +478,7 @@ def test_an_expired_plan_is_settled_and_not_carried_out(tmp_path: Path) -> None:
 
     assert writes(second) == {}
     left = world.plan().unfinished
-    assert [recover(one).in_doubt for one in left] == [()]
+    assert [sort_out_run(one).in_doubt for one in left] == [()]
     world.apply()
     converged(world)
 
@@ -632,6 +632,6 @@ def test_a_plan_of_an_unfinished_run_is_named_by_the_next_plan(tmp_path: Path) -
     world = built(tmp_path, concurrency=1)
     halfway(world)
 
-    left: Mapping[str, Unfinished] = {one.run: one for one in world.plan().unfinished}
+    left: Mapping[str, InterruptedRun] = {one.run: one for one in world.plan().unfinished}
 
     assert [one.command for one in left.values()] == ["apply"]

@@ -13,7 +13,7 @@ from wire import Send
 from world import ALLOWED, Agreeing, World
 
 from reconciler import pipeline
-from reconciler.core.runs.recover import Standing
+from reconciler.core.runs.recover import RunStatus
 from reconciler.engine.stop import StopFlag
 from reconciler.errors import LockHeld
 from reconciler.model.plans import Consent, Options
@@ -173,7 +173,7 @@ def test_without_a_store_nobody_runs(tmp_path: Path) -> None:
     with Store.open(
         f"sqlite:///{tmp_path}/none.db", origin="x", stack="x", now=Clock(), token=str, create=False
     ) as none:
-        assert none.standing() == Standing(None, ())
+        assert none.standing() == RunStatus(None, ())
         assert none.running() is None
 
 

@@ -5,7 +5,7 @@ from msgspec import structs
 from report import cases
 from report.strategies import calm, plans
 
-from reconciler.core.review.stale import stale_verdict
+from reconciler.core.review.saved_plans import make_stale_verdict
 from reconciler.model.plans import Plan
 from reconciler.report.lines import plain
 from reconciler.report.plan_difference import plan_difference
@@ -52,8 +52,8 @@ def test_the_same_secret_under_another_salt_is_not_a_difference() -> None:
     assert "pixel" not in plain(plan_difference(before, after))
     assert "another secret" in plain(plan_difference(before, structs.replace(after, salt=before.salt)))
     # Nor in the reports of a plan that is refused.
-    assert len(stale_verdict(before, after, "why", "").reasons) == 1
-    assert len(stale_verdict(before, structs.replace(after, salt=before.salt), "why", "").reasons) == 2
+    assert len(make_stale_verdict(before, after, "why", "").reasons) == 1
+    assert len(make_stale_verdict(before, structs.replace(after, salt=before.salt), "why", "").reasons) == 2
 
 
 def test_a_difference_shows_values_before_and_after() -> None:

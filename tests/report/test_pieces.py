@@ -12,7 +12,7 @@ from report.reviews import REVIEWS, many, reviews
 from report.strategies import calm
 
 from reconciler.core.planning.fingerprint import fingerprint
-from reconciler.core.review.seal import sealed, sealed_pieces
+from reconciler.core.review.saved_plans import seal_plan, seal_plan_pieces
 from reconciler.model.address import parse_address
 from reconciler.model.encoding import encode_json, encode_json_pieces
 from reconciler.report.json import json_pieces, json_text, plan_pieces
@@ -83,13 +83,13 @@ def test_json_in_pieces_is_escaped_as_the_whole_is(review: Review) -> None:
 @given(review=reviews())
 def test_a_plan_file_in_pieces_is_the_plan_file(review: Review) -> None:
     """Its seal covers all of it."""
-    assert b"".join(sealed_pieces(review.plan, "1")) == sealed(review.plan, "1")
+    assert b"".join(seal_plan_pieces(review.plan, "1")) == seal_plan(review.plan, "1")
 
 
 # By form: its pieces, and how many MB of them may be in memory at once.
 _FORMS: dict[str, tuple[Callable[[Review], Iterable[str | bytes]], float]] = {
     "JSON": (lambda review: plan_pieces(review.plan, review.verdict, 0), 2.5),
-    "plan file": (lambda review: sealed_pieces(review.plan, "1"), 2.5),
+    "plan file": (lambda review: seal_plan_pieces(review.plan, "1"), 2.5),
     "report json": (IN_PIECES["json"], 2.5),
     "report html": (IN_PIECES["html"], 2.0),  # fifty entries, and what the charts count: 150 bytes a change
 }

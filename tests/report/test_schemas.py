@@ -13,7 +13,7 @@ from referencing.jsonschema import DRAFT202012
 from report import cases
 from report.strategies import calm, plans, runs
 
-from reconciler.core.review.seal import PlanFile, kept, opened, sealed
+from reconciler.core.review.saved_plans import PlanFile, open_plan_file, seal_plan, without_transient
 from reconciler.model.encoding import decode_json
 from reconciler.model.plans import Plan
 from reconciler.model.runs import Run
@@ -78,10 +78,10 @@ def test_every_property_says_what_it_is(name: str) -> None:
 @given(plans())
 def test_every_plan_the_model_allows_is_a_valid_plan_file_and_reads_back(plan: Plan) -> None:
     """Law 6 for plans, and the schema promises nothing that the program does not keep."""
-    data = sealed(plan, "0.1.0")
+    data = seal_plan(plan, "0.1.0")
 
     assert mistakes(PLAN, json.loads(data)) == []
-    assert opened(decode_json(data, PlanFile)) == kept(plan)
+    assert open_plan_file(decode_json(data, PlanFile)) == without_transient(plan)
 
 
 @calm
@@ -96,7 +96,7 @@ def test_every_run_the_model_allows_is_a_valid_report_and_reads_back(run: Run) -
 def test_both_validators_agree_on_the_examples() -> None:
     """The fast one is the gate; the other is the reference."""
     for plan in (cases.MIXED, cases.LONG, cases.WIDE):
-        Draft202012Validator(schema("plan"), registry=SHIPPED).validate(json.loads(sealed(plan, "0.1.0")))
+        Draft202012Validator(schema("plan"), registry=SHIPPED).validate(json.loads(seal_plan(plan, "0.1.0")))
     for run in (cases.DONE, cases.PARTIAL):
         explaining = Draft202012Validator(schema("run"), registry=SHIPPED)
         explaining.validate(json.loads(run_json(run)))
@@ -122,7 +122,7 @@ def having(document: Any, path: tuple[str | int, ...], value: object) -> Any:
     return copy
 
 
-PLAN_KEYS = sorted(json.loads(sealed(cases.MIXED, "0.1.0")))
+PLAN_KEYS = sorted(json.loads(seal_plan(cases.MIXED, "0.1.0")))
 RUN_KEYS = sorted(json.loads(run_json(cases.DONE)))
 
 BAD_IN_PLANS: list[tuple[tuple[str | int, ...], object]] = [
@@ -185,7 +185,7 @@ BAD_IN_RUNS: list[tuple[tuple[str | int, ...], object]] = [
 @pytest.mark.parametrize(("path", "value"), BAD_IN_PLANS)
 def test_a_plan_with_a_wrong_value_does_not_pass(path: tuple[str | int, ...], value: object) -> None:
     """A schema that lets everything pass says nothing."""
-    assert mistakes(PLAN, having(json.loads(sealed(cases.MIXED, "0.1.0")), path, value))
+    assert mistakes(PLAN, having(json.loads(seal_plan(cases.MIXED, "0.1.0")), path, value))
 
 
 @pytest.mark.parametrize(("path", "value"), BAD_IN_RUNS)
@@ -195,7 +195,7 @@ def test_a_run_with_a_wrong_value_does_not_pass(path: tuple[str | int, ...], val
 
 @pytest.mark.parametrize("key", PLAN_KEYS)
 def test_a_plan_without_one_of_its_keys_does_not_pass(key: str) -> None:
-    assert mistakes(PLAN, without(json.loads(sealed(cases.MIXED, "0.1.0")), (key,)))
+    assert mistakes(PLAN, without(json.loads(seal_plan(cases.MIXED, "0.1.0")), (key,)))
 
 
 @pytest.mark.parametrize("key", RUN_KEYS)
@@ -205,7 +205,7 @@ def test_a_run_without_one_of_its_keys_does_not_pass(key: str) -> None:
 
 @pytest.mark.parametrize("number", range(len(cases.MIXED.changes)))
 def test_a_change_without_one_of_its_keys_does_not_pass(number: int) -> None:
-    document = json.loads(sealed(cases.MIXED, "0.1.0"))
+    document = json.loads(seal_plan(cases.MIXED, "0.1.0"))
 
     for key in document["changes"][number]:
         assert mistakes(PLAN, without(document, ("changes", number, key))), key

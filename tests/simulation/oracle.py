@@ -18,7 +18,7 @@ from simulation.modelwire import Answer, Asked
 from simulation.network import HOST, Request
 from simulation.virtualloop import Process
 
-from reconciler.core.runs.ticket import read, reserved
+from reconciler.core.runs.ticket import is_ticket_name, parse_ticket
 from reconciler.model.address import Address
 from reconciler.model.plans import Change, Create, Delete, Plan, Update, action_of
 from reconciler.model.runs import Outcome
@@ -294,7 +294,7 @@ class Oracle:
         if asked.kind != "resource":
             return False
         if request.method == "POST":
-            return reserved(modelwire._body(self._model, request.content).get("name"))
+            return is_ticket_name(modelwire._body(self._model, request.content).get("name"))
         if asked.one in self.tickets and request.method == "PUT" and self.tickets[asked.one] not in seat.runs:
             self.broken(f"{request} of {seat.process.name} renewed a ticket of another run")
         return asked.one in self.tickets
@@ -302,9 +302,9 @@ class Oracle:
     def _ticket(self, write: Write) -> bool:
         """Whether a write was about a ticket; who holds it is in its name."""
         body = write.after if write.after is not None else write.before
-        if write.kind != "resource" or body is None or not reserved(body["name"]):
+        if write.kind != "resource" or body is None or not is_ticket_name(body["name"]):
             return False
-        found = read(str(body["name"]))
+        found = parse_ticket(str(body["name"]))
         assert found is not None
         self.tickets[write.id] = found.run
         return True

@@ -17,7 +17,7 @@ from simulation.scenarios import AT_ONCE, SCENARIOS, live, world
 from simulation.test_concurrency import alone
 from simulation.universe import End, Fate, Universe, lease_s
 
-from reconciler.core.runs.ticket import reserved, spread_s
+from reconciler.core.runs.ticket import is_ticket_name, spread_s
 from reconciler.model.snapshots import Desired
 
 CONTESTED = ("creates with devices", "updates", "deletes", "mixed", "adoption")
@@ -58,7 +58,9 @@ def copied(universe: Universe, name: str) -> None:
 
 def tickets(universe: Universe) -> list[str]:
     """The tickets that are left at the service."""
-    return [str(row.body["name"]) for row in universe.model.rows.values() if reserved(row.body.get("name"))]
+    return [
+        str(row.body["name"]) for row in universe.model.rows.values() if is_ticket_name(row.body.get("name"))
+    ]
 
 
 def written(universe: Universe, wanted: Desired) -> End:
@@ -114,7 +116,7 @@ def interleaved(seed: int) -> tuple[int, Counter[str]]:
         assert (again.word, again.writes) == ("done", 0), f"seed {seed}"
         left = tickets(universe)
         assert left == [] or any(end.word == "killed" for end in universe.ends), f"seed {seed}: {left}"
-        assert [row for row in live(universe) if not reserved(row[2])] == wanted, f"seed {seed}"
+        assert [row for row in live(universe) if not is_ticket_name(row[2])] == wanted, f"seed {seed}"
         if left:
             assert written(universe, scenario.wanted).word == "done", f"seed {seed}"
             assert tickets(universe) == [], f"seed {seed}"

@@ -14,7 +14,7 @@ import psycopg
 from copies import copied
 from world import World
 
-from reconciler.core.review.seal import PlanFile, opened
+from reconciler.core.review.saved_plans import PlanFile, open_plan_file
 from reconciler.model.encoding import decode_json
 from reconciler.model.plans import Plan
 from reconciler.model.settings import WorkspaceRef
@@ -54,7 +54,7 @@ def dated_world(folder: Path, **changes: Any) -> World:
 
 def dated_plan() -> Plan:
     """Return the plan of the file that was made then, whatever the version of the program is now."""
-    return opened(decode_json((NOVEMBER / "plan.json").read_bytes(), PlanFile))
+    return open_plan_file(decode_json((NOVEMBER / "plan.json").read_bytes(), PlanFile))
 
 
 def copied_to_server(url: str) -> None:

@@ -24,7 +24,7 @@ from store.remembering import (
 )
 from store.support import JANE, SAM, WORKSPACES, observed, pool_of, record
 
-from reconciler.core.runs.recover import recover
+from reconciler.core.runs.recover import sort_out_run
 from reconciler.errors import CorruptRecord, LockHeld, StoreError
 from reconciler.model.address import Address, contact_address
 from reconciler.model.runs import Intent, JournalEntry, Result
@@ -461,4 +461,4 @@ def test_a_thousand_intents_in_one_commit_are_few_statements(store: Store) -> No
         store.record([Batch(remember=(record(one),), ended=(ended(one),)) for one in people], WORKSPACES)
     assert len(statements.seen) <= 19
     assert [entry.ending for entry in entries(store)] == ["applied"] * 1_000
-    assert len(recover(store.unfinished()[0]).settled) == 1_000
+    assert len(sort_out_run(store.unfinished()[0]).settled) == 1_000

@@ -14,8 +14,8 @@ from world import World, actions
 
 from reconciler import pipeline
 from reconciler.core.planning.select import Selection
-from reconciler.core.review import drifts
-from reconciler.core.views.listing import Inventory
+from reconciler.core.review import drift
+from reconciler.core.views.inventory import Inventory
 from reconciler.engine.opening import open_run_store
 from reconciler.errors import InputError, LockHeld, Refused, SettingsError
 from reconciler.model.address import contact_address, device_address
@@ -279,7 +279,7 @@ def test_records_at_a_former_address_are_named_and_nobody_is_adopted(world: Worl
     assert "14 entities are recorded as ours at http://127.0.0.1:8480" in notice.what
     assert "--same-service" in notice.next
     assert {reason.rule for reason in planned.verdict.reasons} == {"X8"}
-    assert drifts.exit_code(planned.plan) == 1
+    assert drift.drift_exit_code(planned.plan) == 1
 
 
 @pytest.mark.parametrize("base", ["http://127.0.0.1:8480/", "HTTP://127.0.0.1:8480", "http://127.0.0.1:8480"])

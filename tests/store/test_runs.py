@@ -21,7 +21,7 @@ from store.remembering import (
 from store.support import JANE, SAM, WORKSPACES, named_rows, record, seal_again
 
 from reconciler.core.planning.fingerprint import fingerprint
-from reconciler.core.runs.recover import Recovery, Unfinished, recover
+from reconciler.core.runs.recover import InterruptedRun, Recovery, sort_out_run
 from reconciler.errors import StoreError
 from reconciler.model.encoding import encode_json
 from reconciler.model.plans import Consent
@@ -60,8 +60,8 @@ def test_a_run_that_died_before_its_first_intent_is_unfinished_with_all_it_knew(
         begin(store)
     with store_of(store_url, create=False) as store:
         (run,) = store.unfinished()
-    assert run == Unfinished("run-1", "apply", "2026-03-01T12:00:00+00:00", PLAN, CONSENT, ())
-    assert recover(run) == Recovery((), (), (JANE, SAM))
+    assert run == InterruptedRun("run-1", "apply", "2026-03-01T12:00:00+00:00", PLAN, CONSENT, ())
+    assert sort_out_run(run) == Recovery((), (), (JANE, SAM))
 
 
 def test_a_run_is_written_down_with_who_where_and_how_it_ended(store: Store) -> None:
@@ -93,7 +93,7 @@ def test_a_run_that_ended_with_something_in_doubt_is_unfinished_until_that_is_se
     store.record([Batch(intents=(intent(), intent(SAM)), ended=(ended(SAM),))], ())
     store.end(run_of(ended(JANE, "in doubt"), ended(SAM), outcome="in doubt"))
     (run,) = store.unfinished()
-    assert recover(run) == Recovery((SAM,), (intent(),), ())
+    assert sort_out_run(run) == Recovery((SAM,), (intent(),), ())
     store.close_run("run-1", "settled")
     assert kept(store) == (2, 1), "closed without having looked, it is still in doubt"
     begin(store, "run-2")
@@ -110,7 +110,7 @@ def test_a_run_that_left_something_undone_can_be_gone_on_with(store: Store) -> N
     store.end(run_of(ended(), ended(SAM, "not attempted"), outcome="interrupted"))
     (run,) = store.unfinished()
     assert run.plan == PLAN
-    assert recover(run) == Recovery((JANE,), (), (SAM,))
+    assert sort_out_run(run) == Recovery((JANE,), (), (SAM,))
     store.close_run("run-1", "resumed")
     assert store.unfinished() == ()
     assert kept(store) == (0, 0)
@@ -157,7 +157,7 @@ def test_a_run_that_left_something_in_doubt_is_unfinished_though_its_plan_is_gon
     save(store, "")
     (run,) = store.unfinished()
     assert run.plan is None
-    assert recover(run) == Recovery((), (intent(),), ())
+    assert sort_out_run(run) == Recovery((), (intent(),), ())
 
 
 def test_the_intents_of_a_run_come_in_the_order_of_their_writing(store: Store) -> None:
@@ -196,7 +196,7 @@ def test_a_plan_that_is_not_the_one_that_was_saved_is_none(store: Store, old: st
     (run,) = store.unfinished()
     assert run.plan is None
     assert run.consent == CONSENT
-    assert recover(run) == Recovery((), (intent(),), ())
+    assert sort_out_run(run) == Recovery((), (intent(),), ())
 
 
 def test_a_whole_plan_of_another_version_is_none(store: Store) -> None:

@@ -10,7 +10,7 @@ from reconciler.cli.console import output
 from reconciler.cli.dispatch import prints_result
 
 if TYPE_CHECKING:
-    from reconciler.core.views.listing import Inventory, Listed
+    from reconciler.core.views.inventory import Inventory, Listed
 
 
 @click.command()

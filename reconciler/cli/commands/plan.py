@@ -57,7 +57,7 @@ def plan_command(
     """
     from reconciler.cli.planning import exit_code, next_step, planned_for, recipients_of, sizes
     from reconciler.cli.review_files import Reviews, with_reports
-    from reconciler.core.runs.recover import Standing
+    from reconciler.core.runs.recover import RunStatus
     from reconciler.files.plan_file import write_plan
     from reconciler.report.json import plan_pieces
     from reconciler.report.text import failure_lines, plan_lines
@@ -73,7 +73,7 @@ def plan_command(
     whole = reviews.write(planned.plan, planned.verdict, code, next_step=step, whom=planned.whom)
     _note_runs(planned)
     if as_json:
-        standing = Standing(planned.running, planned.unfinished)
+        standing = RunStatus(planned.running, planned.unfinished)
         output.json_pieces(plan_pieces(planned.plan, planned.verdict, code, standing))
     else:
         output.lines(
@@ -135,15 +135,14 @@ def drift_command(*, full: bool, as_json: bool, **given: Any) -> int:
     """
     from reconciler.cli.planning import planned_for
     from reconciler.cli.review_files import Reviews, with_reports
-    from reconciler.core.review import drifts
-    from reconciler.core.review.drifts import with_missing_baseline
+    from reconciler.core.review.drift import add_missing_baseline, drift_exit_code
     from reconciler.report.json import drift_pieces
     from reconciler.report.text import drift_lines
 
     reviews = Reviews("drift", given)
     planned = planned_for(given)
-    found = with_missing_baseline(planned.plan)
-    code = drifts.exit_code(found)
+    found = add_missing_baseline(planned.plan)
+    code = drift_exit_code(found)
     whole = reviews.write(found, planned.verdict, code, whom=planned.whom)
     if as_json:
         output.json_pieces(drift_pieces(found))

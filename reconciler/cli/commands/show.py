@@ -19,7 +19,7 @@ from reconciler.model.settings import GuardLimits, Settings
 from reconciler.model.snapshots import Live, Recorded
 
 if TYPE_CHECKING:
-    from reconciler.core.review.whom import Whom
+    from reconciler.core.review.display_names import DisplayName
 
 
 @click.command()
@@ -44,9 +44,8 @@ def show_command(*, file: str, identity: str | None, full: bool, as_json: bool, 
         reconciler show plan.json --full
     """
     from reconciler.cli.review_files import Reviews, with_reports
-    from reconciler.core.review.consents import NOTHING
-    from reconciler.core.review.guard import guard
-    from reconciler.core.review.whom import nobody
+    from reconciler.core.review.display_names import no_name
+    from reconciler.core.review.guard import NO_CONSENT, check_plan
     from reconciler.files.plan_file import read_plan
     from reconciler.report.json import plan_pieces
     from reconciler.report.text import plan_lines
@@ -59,9 +58,9 @@ def show_command(*, file: str, identity: str | None, full: bool, as_json: bool, 
             config=None, environment=None, cwd=working_folder(), environ=os.environ, service=False
         ).settings
     plan = read_plan(Path(file), identity=identity, environ=os.environ)
-    verdict = guard(plan, GuardLimits(), plan.consent or NOTHING)
+    verdict = check_plan(plan, GuardLimits(), plan.consent or NO_CONSENT)
     step = shlex.join(["reconciler", "apply", file])
-    who = _whom(plan, settings) if settings else nobody
+    who = _whom(plan, settings) if settings else no_name
     whole = reviews.write(plan, verdict, 0, next_step=step, whom=who)
     if as_json:
         output.json_pieces(plan_pieces(plan, verdict, 0))
@@ -74,23 +73,23 @@ def show_command(*, file: str, identity: str | None, full: bool, as_json: bool, 
 # --- `reconciler show` at work: a saved plan, as text or JSON -------------------------------------
 
 
-def _whom(plan: Plan, settings: Settings) -> "Whom":
+def _whom(plan: Plan, settings: Settings) -> "DisplayName":
     """Return who somebody is by the manifests: of whom is updated the file has the address.
 
     Manifests are read when a name is first asked for, and without any variable of the environment. Where they
     cannot be used everybody is an address.
     """
     from reconciler import pipeline
-    from reconciler.core.review.whom import nobody, whom
+    from reconciler.core.review.display_names import make_display_name, no_name
     from reconciler.core.rules import rules_of
 
     @cache
-    def declared() -> "Whom":
+    def declared() -> "DisplayName":
         try:
             desired = pipeline.validate(settings, {}, all_values=False, asks=False)
         except ReconcilerError:
-            return nobody
-        return whom(plan, desired, Live({}), Recorded({}), rules_of(settings))
+            return no_name
+        return make_display_name(plan, desired, Live({}), Recorded({}), rules_of(settings))
 
     def who(address: Address) -> str:
         return declared()(address)

@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from reconciler import instrumentation
 from reconciler.cli.console import output
-from reconciler.core.runs.recover import Unfinished
+from reconciler.core.runs.recover import InterruptedRun
 from reconciler.errors import FileError, ReconcilerError
 from reconciler.model.plans import Plan
 from reconciler.model.runs import (
@@ -225,7 +225,7 @@ class Events:
         self._told = target is not None
         self._done = 0
 
-    def unfinished(self, runs: tuple[Unfinished, ...]) -> None:
+    def unfinished(self, runs: tuple[InterruptedRun, ...]) -> None:
         """Earlier runs are settled first."""
         self._tell(UnfinishedEvent, "unfinished", runs=tuple(one.run for one in runs))
 

@@ -15,7 +15,7 @@ from reconciler.cli.doctor.check_context import Surroundings, guarded, unchecked
 from reconciler.cli.doctor.machine_checks import OPEN_TO_OTHERS, mode_of
 from reconciler.cli.session import now, open_store
 from reconciler.core.feed import out_of_order
-from reconciler.core.runs.recover import Standing
+from reconciler.core.runs.recover import RunStatus
 from reconciler.core.workspaces import meant
 from reconciler.engine.exclusion import choose_unused_lock
 from reconciler.errors import (
@@ -123,7 +123,7 @@ def _last_run(store: Store) -> tuple[CheckResult, ...]:
     try:
         standing = store.standing()
     except CorruptRecord:  # where the lock cannot be read, its own line says so
-        standing = Standing(None, store.unfinished())
+        standing = RunStatus(None, store.unfinished())
     running, left = standing.running, standing.left
     if running is not None and not left:
         return (CheckResult("last run", "ok", f"under way: {running.how_far}"),)

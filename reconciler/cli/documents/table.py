@@ -18,8 +18,8 @@ from reconciler.cli.documents.rows import (
 )
 from reconciler.cli.verbs.service.messages.following import End
 from reconciler.core.exporting.recognizing import Advice
-from reconciler.core.review.drifts import Drift
-from reconciler.core.views.listing import Listed, Unread
+from reconciler.core.review.drift import Drift
+from reconciler.core.views.inventory import Listed, Unread
 from reconciler.errors import Problem
 from reconciler.model.address import Address
 from reconciler.model.messaging.callback_edits import FieldEdit

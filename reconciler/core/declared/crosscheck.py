@@ -12,7 +12,7 @@ from msgspec import Struct
 from reconciler.core.compare.diff import is_ignored_path
 from reconciler.core.compare.identity import appearance_of, identity_key, identity_of, similarity_notice
 from reconciler.core.rules import Key, Rules
-from reconciler.core.runs.ticket import PREFIX, reserved
+from reconciler.core.runs.ticket import PREFIX, is_ticket_name
 from reconciler.core.suggest import did_you_mean
 from reconciler.core.text import fold_case
 from reconciler.errors import Problem
@@ -323,7 +323,7 @@ def media_types(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
 def lock_names(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
     """No resource has a name that belongs to the lock in the service."""
     for one in group.values():
-        if KINDS[one.document.kind].tickets and reserved(one.entity.fields.get("name")):
+        if KINDS[one.document.kind].tickets and is_ticket_name(one.entity.fields.get("name")):
             what = f"names that begin with {PREFIX} belong to the lock that runs keep in the service."
             yield one.problem("name", what, "give the resource another name", code="E314")
 

@@ -1,11 +1,16 @@
 """Is the plan safe? Thresholds, incomplete reads, and the consent that lifts them.
 
-Consent is a number for one run, never a switch: whoever allows 41 deletes has seen that there are 41.
+Consent is a number for one run, never a switch: whoever allows 41 deletes has seen that there are 41. Which
+entities a plan deletes is decided in core/planning/deletes.py.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
+from msgspec import UNSET, Struct, structs
+
+from reconciler.core.planning.fingerprint import fingerprint
+from reconciler.errors import ConsentDiffers
 from reconciler.model.address import Address
 from reconciler.model.documents import DirectoryAnswer
 from reconciler.model.kinds import KINDS, child_kinds
@@ -26,11 +31,11 @@ from reconciler.model.snapshots import UNKNOWN, Scope
 
 Missing = frozenset[tuple[str, str]]  # kind and action
 
-_SHOWN = 20  # addresses in one reason; the plan shows them all
+_named_max = 20  # addresses in one reason; the plan shows them all
 _FEW = 3  # deletes of one kind in one workspace, or rows of a directory, that a percentage does not forbid
 
 
-def guard(
+def check_plan(
     plan: Plan,
     limits: GuardLimits,
     consent: Consent,
@@ -42,19 +47,23 @@ def guard(
     `missing` are the kinds and actions that this deployment does not offer; `placeholders` the addresses
     whose declared content stands for one that nobody has provided yet.
     """
-    reasons = [*_not_offered(plan, missing), *_unprovided(plan, placeholders), *_incomplete(plan)]
-    reasons += _recorded_elsewhere(plan)
+    reasons = [
+        *_check_capabilities(plan, missing),
+        *_check_placeholders(plan, placeholders),
+        *_check_incomplete_reads(plan),
+    ]
+    reasons += _check_elsewhere(plan)
     if plan.count("delete") > consent.deletes:
-        reasons += _deletes(plan, limits)
+        reasons += _check_deletes(plan, limits)
     if sum(1 for change in plan.changes if _recreates(change)) > consent.creates:
-        reasons += _creates(plan, limits)
+        reasons += _check_creates(plan, limits)
     if plan.count("update") > consent.updates:
-        reasons += _updates(plan, limits)
-    if sum(map(_lost, plan.answers)) > consent.fewer_rows:
-        reasons += _fewer_rows(plan, limits)
+        reasons += _check_updates(plan, limits)
+    if sum(map(_rows_lost, plan.answers)) > consent.fewer_rows:
+        reasons += _check_fewer_rows(plan, limits)
     losing = [one for one in plan.moves or () if one.loses]
     if len(losing) > consent.moves:
-        reasons += _moves(losing)
+        reasons += _check_moves(losing)
     return Verdict(tuple(reasons))
 
 
@@ -62,20 +71,20 @@ def _recreates(change: Change) -> bool:
     return isinstance(change, Create) and change.cause == "gone"
 
 
-def _scopes(plan: Plan) -> list[Scope]:
+def _changed_scopes(plan: Plan) -> list[Scope]:
     return sorted({Scope.of(change.address) for change in plan.changes})
 
 
-def _not_offered(plan: Plan, missing: Missing) -> Iterator[GuardReason]:
+def _check_capabilities(plan: Plan, missing: Missing) -> Iterator[GuardReason]:
     """Say which changes the deployment has no call for (rule C1). No consent lifts it."""
-    for scope in _scopes(plan):
+    for scope in _changed_scopes(plan):
         for word in sorted(word for kind, word in missing if kind == scope.kind):
             addresses = [str(one.address) for one in plan.scoped(scope) if action_of(one) == word]
             if not addresses:
                 continue
             what = (
                 f"the plan would {word} {len(addresses)} {scope}, and the service's profile says that this "
-                f"deployment does not {word} {KINDS[scope.kind].plural}: {_named(addresses)}."
+                f"deployment does not {word} {KINDS[scope.kind].plural}: {_join_first(addresses)}."
             )
             step = (
                 f"leave them out with --except kind:{scope.kind}, or correct capabilities in service.profile"
@@ -83,18 +92,18 @@ def _not_offered(plan: Plan, missing: Missing) -> Iterator[GuardReason]:
             yield GuardReason("C1", str(scope), len(addresses), 0, what, step)
 
 
-def _unprovided(plan: Plan, placeholders: AbstractSet[Address]) -> Iterator[GuardReason]:
+def _check_placeholders(plan: Plan, placeholders: AbstractSet[Address]) -> Iterator[GuardReason]:
     """Say which writes would upload the placeholder of an export (rule C2). No consent lifts it."""
-    for scope in _scopes(plan):
+    for scope in _changed_scopes(plan):
         changes = (one for one in plan.scoped(scope) if not isinstance(one, Delete))
         addresses = [str(one.address) for one in changes if one.address in placeholders]
         if addresses:
-            what = f"the plan would upload the placeholder of an export as content: {_named(addresses)}."
+            what = f"the plan would upload the placeholder of an export as content: {_join_first(addresses)}."
             step = "put the real content into its file, or leave these out with --except"
             yield GuardReason("C2", str(scope), len(addresses), 0, what, step)
 
 
-def _recorded_elsewhere(plan: Plan) -> Iterator[GuardReason]:
+def _check_elsewhere(plan: Plan) -> Iterator[GuardReason]:
     """Refuse to adopt or make again what is recorded at another address of the same service (rule X8)."""
     for one in plan.elsewhere or ():
         if one.alike and one.claimed:
@@ -107,73 +116,73 @@ def _recorded_elsewhere(plan: Plan) -> Iterator[GuardReason]:
             yield GuardReason("X8", one.origin, one.claimed, 0, what, step)
 
 
-def _incomplete(plan: Plan) -> Iterator[GuardReason]:
+def _check_incomplete_reads(plan: Plan) -> Iterator[GuardReason]:
     """Say what would be deleted after an incomplete read (rule G4). No consent lifts it."""
     unread = {read.scope for read in plan.reads if not read.complete}
     # Devices are read with their contacts.
     unread |= {Scope(kind.name, scope.workspace) for scope in unread for kind in child_kinds(scope.kind)}
     for scope in sorted(unread):
-        if count := _deletes_of(plan, scope):
+        if count := _count_deletes(plan, scope):
             what = f"the plan deletes {count} {scope}, and the read of that list was not complete."
             step = "plan again; if it stays so, the service's list changes while it is read, or is cut short"
             yield GuardReason("G4", str(scope), count, 0, what, step)
 
 
-def _deletes(plan: Plan, limits: GuardLimits) -> Iterator[GuardReason]:
+def _check_deletes(plan: Plan, limits: GuardLimits) -> Iterator[GuardReason]:
     total = plan.count("delete")
     check = "check that nothing is missing from the manifests"
     step = f"{check}; if this is meant, apply with --allow-deletes {total}"
     if total > limits.deletes_max:
         what = f"the plan deletes {total} entities (the limit is {limits.deletes_max})."
         yield GuardReason("G1", "", total, limits.deletes_max, what, step)
-    yield from _adopted_deletes(plan, limits, step)
-    yield from _deletes_in_use(plan, step)
-    for scope in _scopes(plan):
-        count, owned = _deletes_of(plan, scope), plan.owned.get(str(scope), 0)
+    yield from _check_adopted_deletes(plan, limits, step)
+    yield from _check_deletes_in_use(plan, step)
+    for scope in _changed_scopes(plan):
+        count, owned = _count_deletes(plan, scope), plan.owned.get(str(scope), 0)
         percent = limits.deletes_max_percent
         # What is gone already, or forgotten, does not count as left.
         left = owned - sum(1 for address in (*plan.gone, *plan.forgotten) if Scope.of(address) == scope)
         where = f"the plan deletes {count} of {owned} {scope}"
         if count and owned > 1 and count >= left:
             yield GuardReason("G1", str(scope), count, left - 1, f"{where}: none would be left.", step)
-        elif count > _FEW and _over(count, owned, percent):
-            what = f"{where} {_shares(count, owned, percent)}."
+        elif count > _FEW and _exceeds_percent(count, owned, percent):
+            what = f"{where} {_describe_share(count, owned, percent)}."
             yield GuardReason("G1", str(scope), count, owned * percent // 100, what, step)
 
 
-def _deletes_of(plan: Plan, scope: Scope) -> int:
+def _count_deletes(plan: Plan, scope: Scope) -> int:
     return sum(1 for change in plan.scoped(scope) if isinstance(change, Delete))
 
 
-def _adopted_deletes(plan: Plan, limits: GuardLimits, step: str) -> Iterator[GuardReason]:
+def _check_adopted_deletes(plan: Plan, limits: GuardLimits, step: str) -> Iterator[GuardReason]:
     """Refuse to delete many that existed before us, or of which nobody knows whether they did (rule G5)."""
     older = [one for one in plan.changes if isinstance(one, Delete) and one.adopted]
     if len(older) > limits.adopted_deletes_max:
         what = (
             f"the plan deletes {len(older)} entities that existed before us, or may have "
             f"(the limit is {limits.adopted_deletes_max}): "
-            f"{_named([f'{one.address} ({_origin(one)})' for one in older])}."
+            f"{_join_first([f'{one.address} ({_describe_origin(one)})' for one in older])}."
         )
         yield GuardReason("G5", "", len(older), limits.adopted_deletes_max, what, step)
 
 
-def _deletes_in_use(plan: Plan, step: str) -> Iterator[GuardReason]:
+def _check_deletes_in_use(plan: Plan, step: str) -> Iterator[GuardReason]:
     """Refuse any delete of a kind that others may be using, which nobody can see from here (rule G6)."""
-    for scope in _scopes(plan):
+    for scope in _changed_scopes(plan):
         doomed = [str(one.address) for one in plan.scoped(scope) if isinstance(one, Delete)]
         if doomed and (lost := KINDS[scope.kind].in_use):
-            what = f"the plan deletes {len(doomed)} {scope} ({_named(doomed)}): {lost}."
+            what = f"the plan deletes {len(doomed)} {scope} ({_join_first(doomed)}): {lost}."
             yield GuardReason("G6", str(scope), len(doomed), 0, what, step)
 
 
-def _origin(change: Delete) -> str:
+def _describe_origin(change: Delete) -> str:
     """Say since when an entity is ours that we did not make, in the words of the plan."""
     if change.adopted == UNKNOWN:
         return "whether it existed before us is not known"
     return f"adopted on {change.adopted[:10]}"
 
 
-def _creates(plan: Plan, limits: GuardLimits) -> Iterator[GuardReason]:
+def _check_creates(plan: Plan, limits: GuardLimits) -> Iterator[GuardReason]:
     """Refuse to create many again: the read was probably short (rules G2, R6)."""
     total = sum(1 for change in plan.changes if _recreates(change))
     step = f"look whether they are really gone; if this is meant, apply with --allow-creates {total}"
@@ -181,34 +190,34 @@ def _creates(plan: Plan, limits: GuardLimits) -> Iterator[GuardReason]:
     if total > limits.creates_max:
         what = f"{total} entities {gone} (the limit is {limits.creates_max})."
         yield GuardReason("G2", "", total, limits.creates_max, what, step)
-    for scope in _scopes(plan):
+    for scope in _changed_scopes(plan):
         count, owned = sum(map(_recreates, plan.scoped(scope))), plan.owned.get(str(scope), 0)
         percent = limits.creates_max_percent
-        if _over(count, owned, percent):
-            what = f"{count} of {owned} {scope} {gone} {_shares(count, owned, percent)}."
+        if _exceeds_percent(count, owned, percent):
+            what = f"{count} of {owned} {scope} {gone} {_describe_share(count, owned, percent)}."
             yield GuardReason("G2", str(scope), count, owned * percent // 100, what, step)
 
 
-def _updates(plan: Plan, limits: GuardLimits) -> Iterator[GuardReason]:
+def _check_updates(plan: Plan, limits: GuardLimits) -> Iterator[GuardReason]:
     step = f"read the plan; if this is meant, apply with --allow-updates {plan.count('update')}"
     percent = limits.updates_max_percent
-    for scope in _scopes(plan):
+    for scope in _changed_scopes(plan):
         count = sum(1 for change in plan.scoped(scope) if isinstance(change, Update))
         adopted = sum(1 for one in plan.adoptions if Scope.of(one.address) == scope)
         # Without a store everything live is adopted, and little or nothing of it is known to be owned.
         declared = count + plan.unchanged.get(str(scope), 0) + adopted
         base = max(plan.owned.get(str(scope), 0), declared)
-        if count > limits.updates_max and _over(count, base, percent):
+        if count > limits.updates_max and _exceeds_percent(count, base, percent):
             limit = max(limits.updates_max, base * percent // 100)
-            what = f"the plan updates {count} of {base} {scope} {_shares(count, base, percent)}."
+            what = f"the plan updates {count} of {base} {scope} {_describe_share(count, base, percent)}."
             yield GuardReason("G2", str(scope), count, limit, what, step)
 
 
-def _moves(losing: Sequence[Move]) -> Iterator[GuardReason]:
+def _check_moves(losing: Sequence[Move]) -> Iterator[GuardReason]:
     """Refuse to lose what others have written of who moves to another workspace (rule G8)."""
     total = len(losing)
     said = [f"{one.after} (from {one.before}: {', '.join((*one.lost, *one.devices))})" for one in losing]
-    what = f"{total} who move lose live fields or devices that nobody declared: {_named(said)}."
+    what = f"{total} who move lose live fields or devices that nobody declared: {_join_first(said)}."
     step = (
         "declare them, or copy the fields with `meta: {carryOver: true}`; if the loss is meant, apply with "
         f"--allow-moves {total}"
@@ -216,35 +225,169 @@ def _moves(losing: Sequence[Move]) -> Iterator[GuardReason]:
     yield GuardReason("G8", "", total, 0, what, step)
 
 
-def _lost(answer: DirectoryAnswer) -> int:
+def _rows_lost(answer: DirectoryAnswer) -> int:
     """Return how many rows a directory answers fewer than when the last whole plan was applied."""
     return max(0, answer.before - answer.rows)
 
 
-def _fewer_rows(plan: Plan, limits: GuardLimits) -> Iterator[GuardReason]:
+def _check_fewer_rows(plan: Plan, limits: GuardLimits) -> Iterator[GuardReason]:
     """Refuse what follows from a short answer: who is missing would look as if they had left (rule G7)."""
-    percent, total = limits.fewer_rows_max_percent, sum(map(_lost, plan.answers))
+    percent, total = limits.fewer_rows_max_percent, sum(map(_rows_lost, plan.answers))
     step = f"look what it holds; if this is meant, apply with --allow-fewer-rows {total}"
     for one in plan.answers:
-        lost = _lost(one)
-        if lost > _FEW and _over(lost, one.before, percent):
+        lost = _rows_lost(one)
+        if lost > _FEW and _exceeds_percent(lost, one.before, percent):
             what = (
                 f"the directory {one.name} answers {one.rows:,} {'row' if one.rows == 1 else 'rows'}, "
                 f"{lost:,} fewer than at the last apply "
-                f"{_shares(lost, one.before, percent)}."
+                f"{_describe_share(lost, one.before, percent)}."
             )
             yield GuardReason("G7", one.name, lost, one.before * percent // 100, what, step)
 
 
-def _named(texts: Sequence[str]) -> str:
-    more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
-    return ", ".join(texts[:_SHOWN]) + more
+def _join_first(texts: Sequence[str]) -> str:
+    more = f" and {len(texts) - _named_max} more" if len(texts) > _named_max else ""
+    return ", ".join(texts[:_named_max]) + more
 
 
-def _over(count: int, base: int, percent: int) -> bool:
+def _exceeds_percent(count: int, base: int, percent: int) -> bool:
     return count * 100 > base * percent
 
 
-def _shares(count: int, base: int, percent: int) -> str:
+def _describe_share(count: int, base: int, percent: int) -> str:
     share = f"{count * 100 // base} %" if base else "all"
     return f"({share}; the limit is {percent} %)"
+
+
+# --- Consent: what a person has agreed to with a plan ---------------------------------------------
+#
+# Consent is given for one plan, and its file carries it. Each kind of it is one row of `_NUMBERS` or
+# `_WORDS`. How a report shows it: report/phrases.py.
+
+
+NO_CONSENT = Consent()
+
+
+class Agreement(Struct, frozen=True):
+    """One word that a plan was made with: `flag` is how it was said, `allows` what follows from it.
+
+    `at_most` is the number that goes with it, 0 where none does; `subjects` is what it concerns in this plan:
+    addresses, or names of directories.
+    """
+
+    flag: str
+    allows: str
+    at_most: int
+    subjects: tuple[str, ...]
+
+
+# Field of Consent -> how it is said, what it allows, and what of a plan it concerns.
+_NUMBERS: Mapping[str, tuple[str, str, Callable[[Plan], Iterable[str]]]] = {
+    "deletes": (
+        "--allow-deletes",
+        "deletes",
+        lambda plan: (str(one.address) for one in plan.changes if isinstance(one, Delete)),
+    ),
+    "creates": (
+        "--allow-creates",
+        "creates of entities that disappeared",
+        lambda plan: (
+            str(one.address) for one in plan.changes if isinstance(one, Create) and one.cause == "gone"
+        ),
+    ),
+    "updates": (
+        "--allow-updates",
+        "updates",
+        lambda plan: (str(one.address) for one in plan.changes if isinstance(one, Update)),
+    ),
+    "fewer_rows": (
+        "--allow-fewer-rows",
+        "rows fewer in the answers of directories",
+        lambda plan: (one.name for one in plan.answers if one.rows < one.before),
+    ),
+    "moves": (
+        "--allow-moves",
+        "moves that lose live fields or devices which nobody declares",
+        lambda plan: (str(one.after) for one in plan.moves or () if one.loses),
+    ),
+}
+# The words of Options by which somebody vouches for what the program cannot know.
+_WORDS: tuple[tuple[str, str, Callable[[Plan], tuple[str, ...]]], ...] = (
+    (
+        "--reactivate",
+        "devices that the service disabled are enabled again",
+        lambda plan: plan.options.reactivate,
+    ),
+    (
+        "--create-again",
+        "created once more, though an earlier create is in doubt",
+        lambda plan: plan.options.released,
+    ),
+    (
+        "--confirm-same",
+        "still the recorded one, though its identity has changed",
+        lambda plan: plan.options.confirmed,
+    ),
+    (
+        "--same-service",
+        "what was recorded at another address of the service is ours here",
+        lambda plan: (plan.target.origin,) if plan.options.same_service is True else (),
+    ),
+)
+
+
+def list_agreements(plan: Plan) -> tuple[Agreement, ...]:
+    """Return every word that a person has given for a plan, numbers first, in the order of the help."""
+    given = plan.consent or NO_CONSENT
+    numbers = (
+        Agreement(flag, allows, getattr(given, name), tuple(concerned(plan)))
+        for name, (flag, allows, concerned) in _NUMBERS.items()
+        if getattr(given, name)
+    )
+    words = ((flag, allows, concerned(plan)) for flag, allows, concerned in _WORDS)
+    return (*numbers, *(Agreement(flag, allows, 0, who) for flag, allows, who in words if who))
+
+
+def format_consent_flags(consent: Consent) -> str:
+    """Return how it is said on a command line; "" for none."""
+    said = ((flag, getattr(consent, name)) for name, (flag, _, _) in _NUMBERS.items())
+    return " ".join(f"{flag} {number}" for flag, number in said if number)
+
+
+def add_consent(plan: Plan, consent: Consent) -> Plan:
+    """Return a plan that carries this consent, and whose fingerprint covers it; none leaves no trace."""
+    given = UNSET if consent == NO_CONSENT else consent
+    if plan.consent == given:
+        return plan
+    made = structs.replace(plan, consent=given)
+    return structs.replace(made, fingerprint=fingerprint(made))
+
+
+def choose_consent(saved: Plan, beside: Consent) -> Consent:
+    """Return the consent that a saved plan is carried out with: its own, which nothing beside it changes.
+
+    `beside` is what is said now; it may repeat what the plan holds. A plan that holds none takes it: such
+    are undos, and those of before plans held any. Raises ConsentDiffers.
+    """
+    own = saved.consent or NO_CONSENT
+    if own == NO_CONSENT:
+        return beside
+    if beside not in (NO_CONSENT, own):
+        raise ConsentDiffers(
+            f"the plan was reviewed with {format_consent_flags(own)}, and "
+            f"{format_consent_flags(beside)} is said beside it; nothing was written.",
+            next="leave that out; for another number plan again with it, and have that plan reviewed",
+        )
+    return own
+
+
+# --- The exit code of a command that only plans (of a run: engine/outcomes.py) --------------------
+
+
+def plan_exit_code(plan: Plan, verdict: Verdict, *, ambiguous: bool, detailed: bool) -> int:
+    """Return 7 for a refused plan, 5 where somebody is ambiguous, 2 for work (where asked for), else 0."""
+    if not verdict.safe:
+        return 7
+    if ambiguous:
+        return 5
+    return 2 if detailed and not plan.empty else 0

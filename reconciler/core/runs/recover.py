@@ -1,8 +1,8 @@
 """After a crash: what is settled, what is in doubt, what was never sent, and what is left to do.
 
-    journal --recover--> settled | in doubt --wait, look--> found | absent
+    journal --sort_out_run--> settled | in doubt --wait, look--> found | absent
                                  | never sent
-    old plan, fresh plan --remaining_changes--> what of the old plan is still to be done, just as it says
+    old plan, fresh plan --find_remaining--> what of the old plan is still to be done, just as it says
 
 Decisions only. Reading the journal is store/journal.py, looking at the service is applying/.
 """
@@ -18,7 +18,7 @@ from reconciler.model.plans import Change, Consent, Create, Plan
 from reconciler.model.runs import Intent, JournalEntry, Running
 
 
-class Unfinished(Struct, frozen=True):
+class InterruptedRun(Struct, frozen=True):
     """A run that has not ended, or that ended with something in doubt or not attempted.
 
     `plan` is None where it cannot be read: another version of this program wrote it. `entries` come oldest
@@ -33,11 +33,11 @@ class Unfinished(Struct, frozen=True):
     entries: tuple[JournalEntry, ...]
 
 
-class Standing(Struct, frozen=True):
+class RunStatus(Struct, frozen=True):
     """Who writes right now, and what earlier runs left. A run that is alive is in `running` alone."""
 
     running: Running | None
-    left: tuple[Unfinished, ...]
+    left: tuple[InterruptedRun, ...]
 
 
 class Recovery(Struct, frozen=True):
@@ -55,7 +55,7 @@ class Remaining(Struct, frozen=True):
     beyond: tuple[Change, ...]
 
 
-def recover(unfinished: Unfinished) -> Recovery:
+def sort_out_run(unfinished: InterruptedRun) -> Recovery:
     """Return how far a run came, by what it wrote down before and after each call (rule A3).
 
     An intent without an ending is in doubt: the request may have left. No intent: it did not leave.
@@ -79,7 +79,7 @@ def recover(unfinished: Unfinished) -> Recovery:
     return Recovery(tuple(settled), tuple(in_doubt), tuple(never_sent))
 
 
-def wait_s(
+def settle_wait_s(
     intents: Iterable[Intent], *, locked_for_s: float, settle_s: float, missing: bool = False
 ) -> float:
     """Return how many seconds it takes until none of these can land any more; 0 when there are none.
@@ -94,7 +94,7 @@ def wait_s(
     return max(0.0, settle_s - locked_for_s) if missing or any(True for _ in intents) else 0.0
 
 
-def doubtful(why: str) -> Notice:
+def doubtful_store_notice(why: str) -> Notice:
     """Return what a plan says that was made with a store which may lack what was sent lately."""
     # A notice and no error: a plan writes nothing, and what it says is planned again by the apply that waits.
     return Notice(
@@ -105,7 +105,7 @@ def doubtful(why: str) -> Notice:
     )
 
 
-def remaining_changes(old: Plan, fresh: Plan) -> Remaining:
+def find_remaining(old: Plan, fresh: Plan) -> Remaining:
     """Return `fresh` without every change that `old` does not hold just so, before-values and all.
 
     The place in the manifest does not count. Order as in `fresh`; its fingerprint is made anew. What is

@@ -1,6 +1,6 @@
 """The lock in the service: what a ticket says, which ticket goes first, when it ends, why two never go.
 
-Belongs here: the decisions, on the service's clock. Not here: calls, waiting (applying/service_lock.py).
+Decisions on the service's clock; calls and waiting are in engine/.
 
 The service offers neither versions nor a compare-and-swap, so a lock in it can only be a bakery lock: whoever
 wants to write creates a resource (its *ticket*), waits, and reads the list of all tickets. Only the name of a
@@ -12,7 +12,8 @@ resource can be read back, so the ticket is the name.
 
 A ticket is *punctual* when it was created at most `spread_s` after its `made`. Two rules:
 
-A ticket decides by a list that was made at `max(made + spread_s, born_by) + window` or later (`due`):
+A ticket decides by a list that was made at `max(made + spread_s, born_by) + window` or later
+(`decides_from`):
 
 1. A punctual ticket goes on when it is the lowest of the living ones on that list, by (made, nonce).
 2. Any other ticket goes on when it is the only living one on that list.
@@ -31,8 +32,8 @@ Whoever goes on must also see everything that the run before it has written. Say
 ticket, and B decides by a list without it. If A removed it before B first looked, B plans a window later, and
 sees it all. Else A's ticket, which no list of B's shows, was not listed yet when B first looked, and it stood
 for at least `spread_s` after it had to be listed, because A waited that long before it wrote. So B reads the
-list every `look_s` seconds, and would have seen it. Where two of its lists lie further apart (`unbroken`), B
-waits for another window before it plans.
+list every `look_s` seconds, and would have seen it. Where two of its lists lie further apart
+(`is_watch_unbroken`), B waits for another window before it plans.
 
 So what is read a window after B first looked shows all of it, also while B still waits for its own turn: with
 `spread_s` of that wait left, B may begin to plan. What it writes, it writes when the wait is over.
@@ -90,8 +91,8 @@ class Ticket(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The name of the resource, which says everything: `read` reverses it."""
-        made, until = (_text(moment) for moment in (self.made, self.until))
+        """The name of the resource, which says everything: `parse_ticket` reverses it."""
+        made, until = (_format_compact(moment) for moment in (self.made, self.until))
         return f"{PREFIX}{made}.{until}.{self.nonce}.{self.run}.{self.holder}.{self.stack}.json"
 
     @property
@@ -100,12 +101,12 @@ class Ticket(Struct, frozen=True):
         return (self.made, self.nonce)
 
 
-def reserved(name: object) -> bool:
+def is_ticket_name(name: object) -> bool:
     """Whether a resource's name belongs to the lock: never declared, planned, adopted, pruned or counted."""
     return isinstance(name, str) and fold_case(name.strip()).startswith(PREFIX)
 
 
-def read(name: str) -> Ticket | None:
+def parse_ticket(name: str) -> Ticket | None:
     """Return the ticket that a resource's name is, or None for any other name."""
     # A service may change the letter case of a file's name, or put spaces around it
     # (tests/core/test_ticket.py).
@@ -113,14 +114,14 @@ def read(name: str) -> Ticket | None:
     if found is None:
         return None
     try:
-        made, until = _seconds(found["made"]), _seconds(found["until"])
+        made, until = _parse_compact(found["made"]), _parse_compact(found["until"])
     # Names can be edited by hand, so a moment may be one that no calendar has.
     except ValueError:
         return None
     return Ticket(found["stack"], made, until, found["nonce"], found["run"], found["holder"])
 
 
-def drawn(stack: str, *, run: str, holder: str, token: str, told: int, lease_s: float) -> Ticket:
+def draw_ticket(stack: str, *, run: str, holder: str, token: str, told: int, lease_s: float) -> Ticket:
     """Return a new ticket; `told` is what the service's clock last said, before the ticket is sent.
 
     `token` is random text, `run` a UUID.
@@ -131,41 +132,41 @@ def drawn(stack: str, *, run: str, holder: str, token: str, told: int, lease_s: 
     return Ticket(stack, told, told + ceil(lease_s), nonce, fold_case(run), shown)
 
 
-def renewed(ticket: Ticket, told: int, lease_s: float) -> Ticket:
+def renew_ticket(ticket: Ticket, told: int, lease_s: float) -> Ticket:
     """Return the same ticket with a whole lease from `told` on. Its place in the order stays."""
     return structs.replace(ticket, until=told + ceil(lease_s))
 
 
-def body(ticket: Ticket, holder: str) -> dict[str, str]:
+def ticket_body(ticket: Ticket, holder: str) -> dict[str, str]:
     """Return the resource that a ticket is at the service. What it says besides its name is for people."""
     about = {
         "what": "the lock of reconciler: one run at a time writes. It is removed when the run ends.",
         "stack": ticket.stack,
         "run": ticket.run,
         "holder": holder,
-        "until": moment(ticket.until),
+        "until": format_moment(ticket.until),
     }
     content = base64.b64encode(json.dumps(about).encode()).decode()
     return {"name": ticket.name, "scope": "private", "mimeType": "application/json", "derefUri": content}
 
 
-def moment(seconds: int) -> str:
+def format_moment(seconds: int) -> str:
     """Return a moment of the service's clock as people read it: ISO 8601 in UTC."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
-def due(mine: Ticket, born_by: int, window_s: float) -> int:
+def decides_from(mine: Ticket, born_by: int, window_s: float) -> int:
     """Return the moment of the service's clock from which on a list decides over `mine`."""
     # Rounded up: the service's clock is known in whole seconds, and early is the wrong side.
     return max(mine.made + spread_s, born_by) + ceil(window_s)
 
 
-def unbroken(before: int, told: int) -> bool:
+def is_watch_unbroken(before: int, told: int) -> bool:
     """Whether no other run can have come and gone between two lists: Dates may be a second too low."""
     return told + 1 - before <= spread_s
 
 
-def alive(ticket: Ticket, told: int, window_s: float) -> bool:
+def is_alive(ticket: Ticket, told: int, window_s: float) -> bool:
     """Whether a ticket counts at `told`. One that was renewed may still be listed with its old end."""
     return told <= ticket.until + window_s
 
@@ -178,7 +179,7 @@ def is_possible(ticket: Ticket, told: int, window_s: float) -> bool:
     return ticket.until <= told + lease_s + 2 * ceil(max(window_s, window_max_s)) + spread_s
 
 
-def ahead(
+def find_ticket_ahead(
     mine: Ticket,
     born_by: int,
     listed: Collection[Ticket],
@@ -189,8 +190,8 @@ def ahead(
 ) -> Ticket | None:
     """Return the ticket that `mine` has to wait for, or None where `mine` goes on.
 
-    `listed` are the tickets of a list that was read at `told`, not before `due`. `over` are runs that are
-    known to write no more, whatever their tickets say. Tickets of other stacks do not count.
+    `listed` are the tickets of a list that was read at `told`, not before `decides_from`. `over` are runs
+    that are known to write no more, whatever their tickets say. Tickets of other stacks do not count.
     """
     others = [
         one
@@ -199,7 +200,7 @@ def ahead(
         and one.nonce != mine.nonce
         and one.run not in over
         and one.run != mine.run  # an earlier ticket of this very run, whose answer was lost
-        and alive(one, told, window_s)
+        and is_alive(one, told, window_s)
         and is_possible(one, told, window_s)
     ]
     punctual = born_by - mine.made <= spread_s
@@ -217,10 +218,10 @@ def sends_until(until: int, told: int, sent_at: float, lease_s: float) -> float:
     return sent_at + (until - told - 1) - lease_s / 2
 
 
-def _text(moment: int) -> str:
+def _format_compact(moment: int) -> str:
     return datetime.fromtimestamp(moment, UTC).strftime(_MOMENT)
 
 
-def _seconds(text: str) -> int:
+def _parse_compact(text: str) -> int:
     digits = text.replace("t", "").replace("z", "")
     return int(datetime.strptime(digits, "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp())

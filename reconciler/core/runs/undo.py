@@ -10,7 +10,7 @@ plan holds in clear (push tokens), and what nobody saw after the write. Nothing 
 
 No manifest says what an undo should be, so nothing can be planned afresh to compare it with. What it
 may do is proved instead: by a digest keyed with the store's salt, which covers all of it, its times
-included (`proof`); and each change passes the same look as any other right before its write.
+included (`prove_undo`); and each change passes the same look as any other right before its write.
 """
 
 import hashlib
@@ -48,7 +48,7 @@ BY_MANIFEST = "undo it by the manifests: revert the commit, plan and apply"
 _BY_HAND = "set it by hand, or by the manifests"
 
 
-def inverse(
+def make_undo_plan(
     plan: Plan,
     run: Run,
     shown: Mapping[Address, LiveEntity],
@@ -70,7 +70,7 @@ def inverse(
     records = {plan.renames.get(at, at): record for at, record in recorded.entities.items()}
     place = f"run {run.run[:8]}"
     total = merge_parts(
-        _undone(change, shown.get(change.address), records.get(change.address), place, moment.salt)
+        _undo_change(change, shown.get(change.address), records.get(change.address), place, moment.salt)
         for change in done
     )
     made = Plan(
@@ -80,40 +80,40 @@ def inverse(
         salt=moment.salt,
         changes=order_changes(total.changes),
         skips=tuple(sorted(total.skips, key=lambda one: (one.address, one.what))),
-        gone=_adopted(plan, done),
-        moves=_moved_back(plan, applied),
-        owned=_owned(plan, done),
+        gone=_adopted_addresses(plan, done),
+        moves=_reverse_moves(plan, applied),
+        owned=_count_owned_after(plan, done),
         created_at=moment.now,
         expires_at=moment.expires,
     )
-    made = structs.replace(made, options=structs.replace(made.options, undo_proof=proof(made, key)))
+    made = structs.replace(made, options=structs.replace(made.options, undo_proof=prove_undo(made, key)))
     return structs.replace(made, fingerprint=fingerprint(made))
 
 
-def _moved_back(plan: Plan, applied: set[Address]) -> tuple[Move, ...] | UnsetType:
+def _reverse_moves(plan: Plan, applied: set[Address]) -> tuple[Move, ...] | UnsetType:
     """Return the moves the other way: who was deleted is made again before who was made is deleted."""
     both = (one for one in plan.moves or () if {one.before, one.after} <= applied)
     return tuple(Move(one.after, one.before) for one in both) or UNSET
 
 
-def proof(plan: Plan, key: str) -> str:
+def prove_undo(plan: Plan, key: str) -> str:
     """Return the digest of a whole undo that only the store's salt can make, its own place left empty."""
     bare = structs.replace(plan, fingerprint="", options=structs.replace(plan.options, undo_proof=""))
     return hmac.new(f"undo {key}".encode(), encode_json(bare), hashlib.sha256).hexdigest()
 
 
-def proved(plan: Plan, key: str) -> bool:
+def is_undo_proved(plan: Plan, key: str) -> bool:
     """Whether this undo is, to the last value, what a run with this store made."""
-    return bool(key) and hmac.compare_digest(plan.options.undo_proof, proof(plan, key))
+    return bool(key) and hmac.compare_digest(plan.options.undo_proof, prove_undo(plan, key))
 
 
-def _adopted(plan: Plan, done: Iterable[Change]) -> tuple[Address, ...]:
+def _adopted_addresses(plan: Plan, done: Iterable[Change]) -> tuple[Address, ...]:
     """Return what the run adopted, with an update or without: ours no longer, and never deleted (A11)."""
     updated = (one.address for one in done if isinstance(one, Update) and one.adopts)
     return tuple(sorted((*updated, *(one.address for one in plan.adoptions))))
 
 
-def _owned(plan: Plan, done: Iterable[Change]) -> dict[str, int]:
+def _count_owned_after(plan: Plan, done: Iterable[Change]) -> dict[str, int]:
     """Return what is owned after the run, by scope: the guard measures against it where the undo is shown."""
     owned = Counter(plan.owned)
     owned.update(str(Scope.of(one.address)) for one in plan.adoptions)
@@ -125,7 +125,7 @@ def _owned(plan: Plan, done: Iterable[Change]) -> dict[str, int]:
     return {scope: number for scope, number in sorted(owned.items()) if number > 0}
 
 
-def _undone(
+def _undo_change(
     change: Change, row: LiveEntity | None, record: RecordedEntity | None, place: str, salt: str
 ) -> ScopePlan:
     """Return an applied change turned round: a change the other way, or skips; an update may be both.
@@ -136,96 +136,106 @@ def _undone(
     """
     match change:
         case Create():
-            return _uncreate(change, row, salt)
+            return _undo_create(change, row, salt)
         case Update() if any(field.cause == "forgotten" for field in change.fields):
             what = "was forgotten; it is not ours again by an undo."
-            return ScopePlan(skips=(_left(change.address, what, "declare it again, and it is adopted"),))
+            return ScopePlan(
+                skips=(_not_restored(change.address, what, "declare it again, and it is adopted"),)
+            )
         case Update():
-            return _unupdate(change, row, None if change.adopts else record, place)
+            return _undo_update(change, row, None if change.adopts else record, place)
         case Delete():
-            return _undelete(change, record, place)
+            return _undo_delete(change, record, place)
         case _ as never:
             assert_never(never)
 
 
-def _left(address: Address, what: str, step: str = _BY_HAND) -> Skip:
+def _not_restored(address: Address, what: str, step: str = _BY_HAND) -> Skip:
     return Skip(address, "not restored", what, step)
 
 
-def _without_secret(address: Address, what: str, paths: str) -> Skip:
+def _secret_not_kept(address: Address, what: str, paths: str) -> Skip:
     """Return why something deleted is not made again: the secret that it needs, a manifest alone can give."""
     step = f"{BY_MANIFEST}, with its {paths} declared"
     return Skip(address, "secret not kept", what, step)
 
 
-def _uncreate(change: Create, row: LiveEntity | None, salt: str) -> ScopePlan:
+def _undo_create(change: Create, row: LiveEntity | None, salt: str) -> ScopePlan:
     if row is None:
         what = "was created and not read back, so a change of it could not be noticed."
-        return ScopePlan(skips=(_left(change.address, what, "take it out of the manifests, and apply"),))
+        return ScopePlan(
+            skips=(_not_restored(change.address, what, "take it out of the manifests, and apply"),)
+        )
     before = redact_for_plan(row.kind, row.fields, salt)
     return ScopePlan((Delete(change.address, row.remote_id, before, row.parent_id, cause="undone"),))
 
 
-def _unupdate(change: Update, row: LiveEntity | None, record: RecordedEntity | None, place: str) -> ScopePlan:
+def _undo_update(
+    change: Update, row: LiveEntity | None, record: RecordedEntity | None, place: str
+) -> ScopePlan:
     address = change.address
     if row is None:
-        return ScopePlan(skips=(_left(address, "was updated and not read back; left as it is."),))
-    if hidden := _unreadable(address, record, change):
+        return ScopePlan(skips=(_not_restored(address, "was updated and not read back; left as it is."),))
+    if hidden := _unreadable_names(address, record, change):
         what = f"was updated, and holds {hidden}, which a write would lose; left as it is."
-        return ScopePlan(skips=(_left(address, what),))
-    turned = [_unset(address, field, row.fields.get(field.path), record) for field in change.fields]
+        return ScopePlan(skips=(_not_restored(address, what),))
+    turned = [_undo_field(address, field, row.fields.get(field.path), record) for field in change.fields]
     fields = tuple(one for one in turned if isinstance(one, FieldChange))
     update = Update(address, place, change.remote_id, fields, row.parent_id)
     skips = tuple(one for one in turned if isinstance(one, Skip))
     return ScopePlan((update,) if fields else (), skips=skips)
 
 
-def _unset(
+def _undo_field(
     address: Address, field: FieldChange, now: Scalar | None, record: RecordedEntity | None
 ) -> FieldChange | Skip | None:
     """Return how a field gets the value back that it had, why it cannot, or None where it has it."""
     kind, path, before = KINDS[address.kind], field.path, field.before
     if path in kind.secret:
-        return _left(address, f"was given another {path}; what it was is not kept.")
+        return _not_restored(address, f"was given another {path}; what it was is not kept.")
     if now == before:
         return None
-    after = None if before is None else _writable(path, before, record)
+    after = None if before is None else _value_to_restore(path, before, record)
     if after is None and (before is not None or path in kind.sticky):
-        return _left(address, f"was given another {path}, which cannot be written as it was.")
+        return _not_restored(address, f"was given another {path}, which cannot be written as it was.")
     ours = record is not None and path in record.sent
     return FieldChange(path, now, after, "undone" if ours else "given back")
 
 
-def _undelete(change: Delete, record: RecordedEntity | None, place: str) -> ScopePlan:
+def _undo_delete(change: Delete, record: RecordedEntity | None, place: str) -> ScopePlan:
     address, kind = change.address, KINDS[change.address.kind]
     if change.keeps:
         what = f"had a duplicate ({change.remote_id}), which is not made again."
-        return ScopePlan(skips=(_left(address.base, what, ""),))
+        return ScopePlan(skips=(_not_restored(address.base, what, ""),))
     if hidden := sorted((kind.write_only | kind.secret) & set(kind.required)):
         paths = ", ".join(hidden)
         what = f"was deleted; it cannot be made again, for its {paths} is not kept."
         if kind.needed_to_create:
-            return ScopePlan(skips=(_without_secret(address, what, paths),))
-        return ScopePlan(skips=(_left(address, what),))
+            return ScopePlan(skips=(_secret_not_kept(address, what, paths),))
+        return ScopePlan(skips=(_not_restored(address, what),))
     texts = {
-        path: _writable(path, was, record) for path, was in change.before.items() if path not in kind.secret
+        path: _value_to_restore(path, was, record)
+        for path, was in change.before.items()
+        if path not in kind.secret
     }
     fields = {path: text for path, text in texts.items() if text is not None}
-    return ScopePlan((Create(address, place, fields, "undone"),), skips=tuple(_lost(change, record, fields)))
+    return ScopePlan(
+        (Create(address, place, fields, "undone"),), skips=tuple(_lost_parts(change, record, fields))
+    )
 
 
-def _lost(change: Delete, record: RecordedEntity | None, fields: Fields) -> Iterator[Skip]:
+def _lost_parts(change: Delete, record: RecordedEntity | None, fields: Fields) -> Iterator[Skip]:
     """Yield what an entity that is made again with these fields lacks."""
     for path in change.before.keys() - fields.keys():
-        yield _left(change.address, f"was deleted; its {path} cannot be written as it was.")
+        yield _not_restored(change.address, f"was deleted; its {path} cannot be written as it was.")
     for path in KINDS[change.address.kind].write_only & (record.sent if record else {}).keys():
-        yield _left(change.address, f"was deleted; its {path} is not kept.")
+        yield _not_restored(change.address, f"was deleted; its {path} is not kept.")
     for name in change.cascades:
         what = f"had the device {name}, which went with it; its push token is not kept."
-        yield _without_secret(change.address, what, "pushToken")
+        yield _secret_not_kept(change.address, what, "pushToken")
 
 
-def _unreadable(address: Address, record: RecordedEntity | None, change: Update | None = None) -> str:
+def _unreadable_names(address: Address, record: RecordedEntity | None, change: Update | None = None) -> str:
     """Return the names of what an entity of ours holds, that no read shows and every PUT must carry."""
     kind = KINDS[address.kind]
     held = set(record.sent if record else ()) | {field.path for field in (change.fields if change else ())}
@@ -233,7 +243,7 @@ def _unreadable(address: Address, record: RecordedEntity | None, change: Update 
     return ", ".join(sorted(kind.write_only & (held | set(kind.required))))
 
 
-def _writable(path: str, was: Scalar, record: RecordedEntity | None) -> Scalar | None:
+def _value_to_restore(path: str, was: Scalar, record: RecordedEntity | None) -> Scalar | None:
     """Return what to send so that the service shows `was` again; None where nothing is known to do it.
 
     What we sent when it showed that; else the value itself. A time zone is shown as an offset and is
@@ -247,35 +257,37 @@ def _writable(path: str, was: Scalar, record: RecordedEntity | None) -> Scalar |
     return was
 
 
-class Fitting(Struct, frozen=True):
+class ApplicableUndo(Struct, frozen=True):
     """What of an undo may still be carried out, and how the rest ended before it began."""
 
     plan: Plan
     conflicts: tuple[Outcome, ...] = ()
 
 
-def fitting(plan: Plan, recorded: Recorded, done: Collection[Address] = ()) -> Fitting:
+def narrow_undo(plan: Plan, recorded: Recorded, done: Collection[Address] = ()) -> ApplicableUndo:
     """Return the undo restricted to what is still ours as it was, with the counts of the present.
 
     A later run may have renamed, deleted, protected or recreated an entity: its change is a conflict. What
     is `done` already is left out.
     """
-    left = [(change, _unfit(change, recorded)) for change in plan.changes if change.address not in done]
+    left = [
+        (change, _why_conflict(change, recorded)) for change in plan.changes if change.address not in done
+    ]
     fit = tuple(change for change, why in left if not why)
     owned = Counter(str(Scope.of(address)) for address in recorded.entities)
     gone = tuple(address for address in plan.gone if address in recorded.entities)
-    return Fitting(
+    return ApplicableUndo(
         structs.replace(plan, changes=fit, owned=dict(sorted(owned.items())), gone=gone),
-        tuple(_conflict(change, why) for change, why in left if why),
+        tuple(_conflict_outcome(change, why) for change, why in left if why),
     )
 
 
-def _conflict(change: Change, why: str) -> Outcome:
+def _conflict_outcome(change: Change, why: str) -> Outcome:
     remote_id = "" if isinstance(change, Create) else change.remote_id
     return Outcome(change.address, action_of(change), "conflict", why, BY_MANIFEST, remote_id)
 
 
-def _unfit(change: Change, recorded: Recorded) -> str:
+def _why_conflict(change: Change, recorded: Recorded) -> str:
     record = recorded.entities.get(change.address)
     if isinstance(change, Create):
         return "it is recorded as ours again, so it was made by a later run." if record else ""
@@ -283,12 +295,12 @@ def _unfit(change: Change, recorded: Recorded) -> str:
         return "it is not ours any more under this name and id."
     if isinstance(change, Delete):
         return "it is protected now." if record.protected else ""
-    if hidden := _unreadable(change.address, record):
+    if hidden := _unreadable_names(change.address, record):
         return f"it holds {hidden} now, which a write would remove and nobody can read."
     return ""
 
 
-def desired_of(plan: Plan, recorded: Recorded) -> Desired:
+def undo_as_desired(plan: Plan, recorded: Recorded) -> Desired:
     """Return what an undo sends, as entities. `recorded` is what is recorded now.
 
     What is set back stays ours where it was ours before; the rest of the record stays as it is.
@@ -297,13 +309,13 @@ def desired_of(plan: Plan, recorded: Recorded) -> Desired:
     for change in plan.changes:
         if isinstance(change, Create):
             # Its fields are not ours afterwards: else a manifest without them would clear them (rule A11).
-            entities[change.address] = _entity_of(change)
+            entities[change.address] = _entity_of_create(change)
         elif isinstance(change, Update) and change.address in recorded.entities:
-            entities[change.address] = _entity(change, recorded.entities[change.address])
-    return Desired(entities, frozenset(_tops(plan)))
+            entities[change.address] = _entity_of_update(change, recorded.entities[change.address])
+    return Desired(entities, frozenset(_top_scopes(plan)))
 
 
-def _tops(plan: Plan) -> Iterator[Scope]:
+def _top_scopes(plan: Plan) -> Iterator[Scope]:
     """Yield the scopes of a plan's workspaces; what belongs to the company is in one workspace only."""
     for one in plan.target.workspaces:
         for name, kind in KINDS.items():
@@ -311,11 +323,11 @@ def _tops(plan: Plan) -> Iterator[Scope]:
                 yield Scope(name, one.alias)
 
 
-def _entity_of(change: Create) -> Entity:
+def _entity_of_create(change: Create) -> Entity:
     return Entity(change.address, change.fields, Place(change.place), unowned_paths=frozenset(change.fields))
 
 
-def _entity(change: Update, record: RecordedEntity) -> Entity:
+def _entity_of_update(change: Update, record: RecordedEntity) -> Entity:
     changed: dict[str, Scalar] = {
         field.path: "" if field.after is None else field.after for field in change.fields
     }

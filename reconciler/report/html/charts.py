@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from reconciler.core.review.drifts import Drift
+from reconciler.core.review.drift import Drift
 from reconciler.model.address import Address
 from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Change, Update, action_of

@@ -9,9 +9,8 @@ from typing import assert_never
 
 from msgspec import Struct
 
-from reconciler.core.review.drifts import Drift
-from reconciler.core.review.lookalikes import lookalikes
-from reconciler.core.review.whom import Whom, nobody
+from reconciler.core.review.display_names import DisplayName, find_lookalikes, no_name
+from reconciler.core.review.drift import Drift
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields, Scalar
 from reconciler.model.kinds import KINDS
@@ -43,18 +42,18 @@ class EntryContext(Struct, frozen=True):
     contents: Mapping[Address, str]
     results: Mapping[tuple[Address, str], Result]
     alike: Mapping[Address, Address]
-    whom: Whom = nobody
+    whom: DisplayName = no_name
     moves: Mapping[Address, Address] = {}
 
 
 def told_of(
-    plan: Plan, outcomes: Sequence[Outcome], *, show_values: bool, whom: Whom = nobody
+    plan: Plan, outcomes: Sequence[Outcome], *, show_values: bool, whom: DisplayName = no_name
 ) -> EntryContext:
     """Return what the entries of a plan share."""
     results = {(one.address, one.action): one.result for one in outcomes}
     moves = {one.before: one.after for one in plan.moves or ()}
     moves |= {one.after: one.before for one in plan.moves or ()}
-    alike, who = lookalikes(plan), whom if show_values else nobody
+    alike, who = find_lookalikes(plan), whom if show_values else no_name
     return EntryContext(show_values, plan.contents, results, alike, who, moves)
 
 

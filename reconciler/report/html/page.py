@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TypeVar
 
-from reconciler.core.review.consents import list_agreements
-from reconciler.core.review.drifts import drifts
+from reconciler.core.review.drift import find_drift
+from reconciler.core.review.guard import list_agreements
 from reconciler.model.address import Address
 from reconciler.model.notices import Notice
 from reconciler.model.plans import Change, Create, Delete, Plan, Update, Verdict
@@ -58,7 +58,9 @@ def _above(review: Review, sections: Sequence[EntryList]) -> Iterator[Html]:
 
 
 def _counted(review: Review) -> list[Counted]:
-    return of_drifts(drifts(review.plan)) if review.command == "drift" else of_changes(review.plan.changes)
+    return (
+        of_drifts(find_drift(review.plan)) if review.command == "drift" else of_changes(review.plan.changes)
+    )
 
 
 def _choices(review: Review, counted: Sequence[Counted]) -> Iterator[FilterChoice]:
@@ -85,7 +87,7 @@ def _sections(review: Review) -> Iterator[EntryList]:
     if review.command == "drift":
         about = "What the last apply left, then what is live now."
         yield _list(
-            "drift", "Changed by others", about, drifts(plan), partial(entries.drift_entry, told=told)
+            "drift", "Changed by others", about, find_drift(plan), partial(entries.drift_entry, told=told)
         )
     else:
         yield from _changes(plan.changes, told)
@@ -119,7 +121,7 @@ def _notices(review: Review) -> list[Notice]:
     """Return the notices; of drift without those that its entries tell."""
     if review.command != "drift":
         return [*review.plan.notices]
-    told = {str(one.address) for one in drifts(review.plan) if one.cause in {"duplicate", "ambiguous"}}
+    told = {str(one.address) for one in find_drift(review.plan) if one.cause in {"duplicate", "ambiguous"}}
     twice = {"duplicate", "ambiguous"}
     return [one for one in review.plan.notices if one.kind not in twice or one.subject not in told]
 

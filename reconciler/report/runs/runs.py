@@ -6,7 +6,7 @@ Not here: deciding outcomes or exit codes (applying/, docs/planning.md).
 from collections.abc import Sequence
 from datetime import datetime
 
-from reconciler.core.runs.recover import Standing, Unfinished, recover
+from reconciler.core.runs.recover import InterruptedRun, RunStatus, sort_out_run
 from reconciler.model.plans import Change, action_of
 from reconciler.model.runs import FieldResult, Gap, Outcome, Result, Run, Running
 from reconciler.report.lines import ACTIONS, BLANK, Line, Style, count, flow, fold, line, pad, sentence, width
@@ -173,7 +173,7 @@ def _said(run: Run) -> str:
 # Not here: how far a run came (core/runs/recover.py), and what is done about it.
 
 
-def unfinished_lines(runs: Sequence[Unfinished], next_step: str = "") -> tuple[Line, ...]:
+def unfinished_lines(runs: Sequence[InterruptedRun], next_step: str = "") -> tuple[Line, ...]:
     """Return for each run a sentence that says how far it came; `next_step` follows the last."""
     lines: list[Line] = []
     for number, run in enumerate(runs, start=1):
@@ -187,13 +187,13 @@ def running_lines(running: Running) -> tuple[Line, ...]:
     return tuple(sentence("", who, "wait until it ends, then plan again: what it still changes shows here"))
 
 
-def standing_json(standing: Standing) -> dict[str, object]:
+def standing_json(standing: RunStatus) -> dict[str, object]:
     """Return `running`, and `unfinished` with how many changes ended, are in doubt, never left."""
     return {"running": standing.running, "unfinished": tuple(_counted(run) for run in standing.left)}
 
 
-def _counted(run: Unfinished) -> dict[str, object]:
-    found = recover(run)
+def _counted(run: InterruptedRun) -> dict[str, object]:
+    found = sort_out_run(run)
     return {
         "run": run.run,
         "command": run.command,
@@ -204,8 +204,8 @@ def _counted(run: Unfinished) -> dict[str, object]:
     }
 
 
-def _how_far(run: Unfinished) -> str:
-    found = recover(run)
+def _how_far(run: InterruptedRun) -> str:
+    found = sort_out_run(run)
     parts = [f"{len(found.settled):,} ended", f"{len(found.in_doubt):,} in doubt"]
     parts += [f"{len(found.never_sent):,} never sent"] if run.plan else []
     return f"run {run.run} ({run.command}, {run.started_at}) did not finish: {', '.join(parts)}."

@@ -1,7 +1,6 @@
 """Drift: what of a plan somebody else caused at the service, apart from what git wants.
 
-Belongs here: which parts of a plan are drift. Not here: finding it out, which planning did (docs/planning.md,
-D2), nor how it is shown (report/text.py).
+Why a field is "drifted" is decided by the comparison (core/compare/diff.py, rule D2).
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,23 +30,23 @@ class Drift(Struct, frozen=True):
     what: str = ""
 
 
-def drifts(plan: Plan) -> tuple[Drift, ...]:
+def find_drift(plan: Plan) -> tuple[Drift, ...]:
     """Return everything in the plan that somebody else caused, by address. Empty: no drift."""
     # A duplicate may be both a change of the plan and a notice: it is one thing, and told once.
     found: dict[tuple[Address, DriftCause], Drift] = {}
-    for drift in _drifts(plan):
+    for drift in _each_drift(plan):
         found.setdefault((drift.address, drift.cause), drift)
     return tuple(sorted(found.values(), key=lambda drift: (drift.address, drift.cause)))
 
 
-def exit_code(plan: Plan) -> int:
+def drift_exit_code(plan: Plan) -> int:
     """Return 1 where a workspace has nothing to compare with, 2 for drift, else 0."""
     if plan.unapplied:
         return 1
-    return 2 if drifts(plan) else 0
+    return 2 if find_drift(plan) else 0
 
 
-def not_applied_yet(plan: Plan) -> int:
+def count_not_applied(plan: Plan) -> int:
     """Return how many declared entities have no record: they were declared since the last apply."""
     made = sum(1 for one in plan.changes if isinstance(one, Create) and one.cause == "declared")
     adopted = sum(1 for one in plan.changes if isinstance(one, Update) and one.adopts)
@@ -56,7 +55,7 @@ def not_applied_yet(plan: Plan) -> int:
 
 def summarize_drift(plan: Plan) -> str:
     """Return the sentence that matters first: what was not compared, changed by others, not applied."""
-    entities = len({drift.address for drift in drifts(plan)})
+    entities = len({drift.address for drift in find_drift(plan)})
     parts = []
     if plan.unapplied:
         where = ", ".join(plan.unapplied)
@@ -70,21 +69,21 @@ def summarize_drift(plan: Plan) -> str:
         # A list that was followed hides an edit that moves no time of change, until the next complete read.
         limit = ", as far as was read" if read_limit(plan.reads) else ""
         parts.append(f"No drift: everything is as the last apply left it{limit}.")
-    if number := not_applied_yet(plan):
+    if number := count_not_applied(plan):
         parts.append(f"{number:,} not yet applied.")
     return " ".join(parts)
 
 
-def with_missing_baseline(plan: Plan) -> Plan:
+def add_missing_baseline(plan: Plan) -> Plan:
     """Return the plan with a notice for each workspace that has nothing to compare with; for `drift` alone.
 
     Whoever plans or applies for the first time has to hear nothing of it.
     """
-    found = tuple(_nothing_to_compare(alias) for alias in plan.unapplied or ())
+    found = tuple(_unapplied_notice(alias) for alias in plan.unapplied or ())
     return structs.replace(plan, notices=(*found, *plan.notices)) if found else plan
 
 
-def _nothing_to_compare(alias: str) -> Notice:
+def _unapplied_notice(alias: str) -> Notice:
     what = "nothing is recorded there and no finished apply is known in this store, so nothing was compared."
     step = (
         "look which store was used (reconciler config) and restore it, or reconciler plan and apply: that "
@@ -93,9 +92,9 @@ def _nothing_to_compare(alias: str) -> Notice:
     return Notice("unapplied", alias, what, step)
 
 
-def _drifts(plan: Plan) -> Iterator[Drift]:
+def _each_drift(plan: Plan) -> Iterator[Drift]:
     for change in plan.changes:
-        yield from _of_change(change)
+        yield from _drift_of_change(change)
     for notice in plan.notices:
         if notice.kind == "duplicate" and (address := parse_address(notice.subject)):
             yield Drift(address, "duplicate", what=f"{notice.what}  next: {notice.next}")
@@ -110,11 +109,11 @@ def _drifts(plan: Plan) -> Iterator[Drift]:
             yield Drift(skip.address, "ambiguous", what=skip.what)
 
 
-def _of_change(change: Change) -> Iterator[Drift]:
+def _drift_of_change(change: Change) -> Iterator[Drift]:
     if isinstance(change, Create) and change.cause == "gone":
         yield Drift(change.address, "gone", what="it was recorded, and no longer exists")
     if isinstance(change, Update):
-        yield from _fields(change)
+        yield from _drift_of_fields(change)
     if isinstance(change, Delete) and change.cause == "duplicate":
         what = f"{change.remote_id} is live beside {change.keeps}; made by us, and deleted by an apply"
         yield Drift(change.address, "duplicate", what=what)
@@ -127,7 +126,7 @@ _SAID: Mapping[Literal["drifted", "both"], str] = {
 }
 
 
-def _fields(change: Update) -> Iterator[Drift]:
+def _drift_of_fields(change: Update) -> Iterator[Drift]:
     for cause, said in _SAID.items():
         fields = tuple(
             FieldChange(one.path, one.after if cause == "drifted" else None, one.before, cause)

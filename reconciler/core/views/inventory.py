@@ -18,7 +18,7 @@ from reconciler.core.compare.match import Recognized
 from reconciler.core.planning.plan import find_recorded_address, match_group
 from reconciler.core.planning.scopes import MatchedGroup, device_group, make_plan_context, split_into_groups
 from reconciler.core.planning.select import Selection, check_selection, list_addresses, may_select
-from reconciler.core.review.drifts import drifts
+from reconciler.core.review.drift import find_drift
 from reconciler.core.rules import Rules
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
@@ -75,14 +75,14 @@ class Inventory(Struct, frozen=True):
 _OF_RECORDS = frozenset({"workspace", "origin"})
 
 
-def narrowed(desired: Desired, selection: Selection) -> Desired:
+def narrow_desired(desired: Desired, selection: Selection) -> Desired:
     """Return what is declared in the scopes in which anything may be selected: no other has to be read."""
-    scopes = {scope for scope in desired.scopes if any(_concern(selection, scope))}
+    scopes = {scope for scope in desired.scopes if any(_selected_kinds(selection, scope))}
     entities = {a: e for a, e in desired.entities.items() if Scope.of(a.above or a) in scopes}
     return structs.replace(desired, scopes=frozenset(scopes), entities=entities)
 
 
-def listing(
+def make_inventory(
     desired: Desired,
     live: Live,
     recorded: Recorded,
@@ -99,20 +99,22 @@ def listing(
     UnknownAddress.
     """
     whole = {Scope(kind.name, one.workspace) for one in desired.scopes for kind in _read_with(one.kind)}
-    check_selection(selection, list_addresses(desired, recorded) | {_anybody(one): {} for one in whole})
-    desired = narrowed(desired, selection)
-    rows = [*_rows(desired, live, recorded, plan, rules)]
+    check_selection(
+        selection, list_addresses(desired, recorded) | {_wildcard_address(one): {} for one in whole}
+    )
+    desired = narrow_desired(desired, selection)
+    rows = [*_list_rows(desired, live, recorded, plan, rules)]
     chosen = [one for one in rows if selection.selects(*_selected_as(one, desired))]
     return Inventory(
-        tuple(sorted(chosen, key=_order)),
-        tuple(sorted(_unread(desired, recorded, aliases, selection))),
+        tuple(sorted(chosen, key=_sort_key)),
+        tuple(sorted(_unread_kinds(desired, recorded, aliases, selection))),
         tuple(sorted(str(read.scope) for read in live.reads if not read.complete)),
         sum(read.calls for read in live.reads),
         tuple(one for one in plan.notices if one.kind in _OF_RECORDS),
     )
 
 
-def _concern(selection: Selection, scope: Scope) -> Iterator[bool]:
+def _selected_kinds(selection: Selection, scope: Scope) -> Iterator[bool]:
     return (may_select(selection, kind.name, scope.workspace) for kind in _read_with(scope.kind))
 
 
@@ -121,29 +123,29 @@ def _read_with(kind: str) -> Iterator[Kind]:
     yield from child_kinds(kind)
 
 
-def _anybody(scope: Scope) -> Address:
+def _wildcard_address(scope: Scope) -> Address:
     """Return what stands for whoever has no address: a selector that takes all of a scope takes it, too."""
     return Address(f"{scope.kind}/{scope.workspace}/*")
 
 
 def _selected_as(row: Listed, desired: Desired) -> tuple[Address, Mapping[str, str]]:
-    address = Address(row.address) if row.address else _anybody(Scope(row.kind, row.workspace))
+    address = Address(row.address) if row.address else _wildcard_address(Scope(row.kind, row.workspace))
     entity = desired.entities.get(address)
     return address, entity.controls.tags if entity else {}
 
 
-def _order(row: Listed) -> tuple[str, str, bool, str, str]:
+def _sort_key(row: Listed) -> tuple[str, str, bool, str, str]:
     return row.kind, row.workspace, not row.address, row.address, row.remote_id
 
 
-def _unread(
+def _unread_kinds(
     desired: Desired, recorded: Recorded, aliases: Iterable[str], selection: Selection
 ) -> Iterator[Unread]:
     """Yield the kinds and workspaces that no manifest has, but for those that nothing is asked of."""
     for kind in KINDS.values():
         for alias in {"default"} if kind.company else {"default", *aliases}:
             scope = Scope(kind.name, alias)
-            if kind.parent or scope in desired.scopes or not any(_concern(selection, scope)):
+            if kind.parent or scope in desired.scopes or not any(_selected_kinds(selection, scope)):
                 continue
             ours = sum(1 for one in recorded.entities if Scope.of(one.above or one) == scope)
             yield Unread(kind.name, alias, ours)
@@ -158,12 +160,12 @@ def planned_words(plan: Plan) -> dict[Address, str]:
     }
 
 
-class _Rows:
+class _RowMaker:
     """Makes rows: what the plan says of an address stands beside it."""
 
     def __init__(self, plan: Plan) -> None:
         self.planned = planned_words(plan)
-        self.drifted = {one.address for one in drifts(plan)}
+        self.drifted = {one.address for one in find_drift(plan)}
 
     def row(
         self, address: Address, remote_id: str, headline: Fields, *, owned: bool, place: str = ""
@@ -174,30 +176,32 @@ class _Rows:
         return Listed(kind, workspace, address, state, owned, remote_id, headline, place, planned)
 
 
-def _rows(desired: Desired, live: Live, recorded: Recorded, plan: Plan, rules: Rules) -> Iterator[Listed]:
+def _list_rows(
+    desired: Desired, live: Live, recorded: Recorded, plan: Plan, rules: Rules
+) -> Iterator[Listed]:
     across = make_plan_context(desired, live, recorded, options=plan.options, rules=rules, salt=plan.salt)
-    make = _Rows(plan)
+    make = _RowMaker(plan)
     twice = {
         one.remote_id: one for one in plan.changes if isinstance(one, Delete) and one.cause == "duplicate"
     }
     for group in split_into_groups(desired, live, recorded):
         at = match_group(across, group)
-        yield from _of_group(make, at, rules, twice, live.others.get(group.scope, ()))
-        for contact, hit in _with_devices(at):
+        yield from _rows_of_group(make, at, rules, twice, live.others.get(group.scope, ()))
+        for contact, hit in _entities_with_devices(at):
             below = device_group(
                 group,
                 contact.address,
                 hit.live if hit else None,
                 find_recorded_address(at, contact.address, hit),
             )
-            yield from _of_group(make, match_group(across, below), rules, twice, ())
+            yield from _rows_of_group(make, match_group(across, below), rules, twice, ())
     for one in twice.values():
-        yield make.row(one.address, one.remote_id, _headline(one.address.kind, one.before), owned=True)
-    yield from _undeclared(make, desired, live, recorded, plan)
+        yield make.row(one.address, one.remote_id, _headline_fields(one.address.kind, one.before), owned=True)
+    yield from _undeclared_rows(make, desired, live, recorded, plan)
 
 
-def _undeclared(
-    make: _Rows, desired: Desired, live: Live, recorded: Recorded, plan: Plan
+def _undeclared_rows(
+    make: _RowMaker, desired: Desired, live: Live, recorded: Recorded, plan: Plan
 ) -> Iterator[Listed]:
     """Yield what is recorded and no longer declared."""
     by_id = {(scope, row.remote_id): row for scope, rows in live.entities.items() for row in rows}
@@ -211,50 +215,54 @@ def _undeclared(
         row = by_id.get((scope, record.remote_id))
         # Where nobody looked, what was recorded is what is known.
         seen = row is not None or (scope not in read and address not in plan.gone)
-        yield make.row(address, record.remote_id if seen else "", _of(address.kind, row, record), owned=True)
+        yield make.row(
+            address, record.remote_id if seen else "", _best_headline(address.kind, row, record), owned=True
+        )
 
 
-def _with_devices(at: MatchedGroup) -> Iterator[tuple[Entity, Recognized | None]]:
+def _entities_with_devices(at: MatchedGroup) -> Iterator[tuple[Entity, Recognized | None]]:
     for entity in at.group.entities.values():
         if entity.devices_in_scope:
             yield entity, at.matches.found.get(entity.address)
 
 
-def _of_group(
-    make: _Rows, at: MatchedGroup, rules: Rules, twice: Collection[str], others: Iterable[LiveEntity]
+def _rows_of_group(
+    make: _RowMaker, at: MatchedGroup, rules: Rules, twice: Collection[str], others: Iterable[LiveEntity]
 ) -> Iterator[Listed]:
     """Yield who of a group is declared, who only carries our mark, and who is a stranger."""
     for entity in at.group.entities.values():
-        yield _declared(make, at, entity, rules)
+        yield _row_of_declared(make, at, entity, rules)
     marked = set()
     for address, rows in at.marked.items():
         for row in rows:
             marked.add(row.remote_id)
-            yield make.row(address, row.remote_id, _of(row.kind, row), owned=True)
+            yield make.row(address, row.remote_id, _best_headline(row.kind, row), owned=True)
     strangers = {row.remote_id: row for row in (*others, *at.group.rows)}
     for remote_id in strangers.keys() - at.held - marked - set(twice):
         row = strangers[remote_id]
-        yield Listed(row.kind, row.workspace, "", "unmanaged", False, remote_id, _of(row.kind, row))
+        yield Listed(
+            row.kind, row.workspace, "", "unmanaged", False, remote_id, _best_headline(row.kind, row)
+        )
 
 
-def _declared(make: _Rows, at: MatchedGroup, entity: Entity, rules: Rules) -> Listed:
+def _row_of_declared(make: _RowMaker, at: MatchedGroup, entity: Entity, rules: Rules) -> Listed:
     address, hit = entity.address, at.matches.found.get(entity.address)
     record = at.group.records.get(hit.record) if hit and hit.record else at.group.records.get(address)
     marked = hit is not None and bool(rules.mark) and hit.by == rules.mark_path
-    headline = _of(address.kind, hit.live if hit else None, record, entity)
+    headline = _best_headline(address.kind, hit.live if hit else None, record, entity)
     remote_id = hit.live.remote_id if hit else ""
     return make.row(address, remote_id, headline, owned=record is not None or marked, place=str(entity.place))
 
 
-def _of(
+def _best_headline(
     kind: str, row: LiveEntity | None, record: RecordedEntity | None = None, entity: Entity | None = None
 ) -> Fields:
     """Return the headline by what is known best: live where it was read whole, else what lies behind it."""
     known: Fields = row.fields if row else {}
     if row is None or row.known is not None:
         known = {**(entity.fields if entity else {}), **(record.shown if record else {}), **known}
-    return _headline(kind, known)
+    return _headline_fields(kind, known)
 
 
-def _headline(kind: str, fields: Fields) -> Fields:
+def _headline_fields(kind: str, fields: Fields) -> Fields:
     return {path: fields[path] for path in KINDS[kind].presented if fields.get(path, "") != ""}

@@ -1,20 +1,89 @@
-"""Why a saved plan may not be carried out, which of its changes are others now, and the verdict of a report.
+"""Saved plans: the sealed form of the file, why one may not be carried out, which of its changes differ now.
 
-Belongs here: what makes a plan stale, and which changes differ, in words without a value. Not here: the form
-that is compared (core/review/seal.py), nor the difference in full, which a terminal shows
-(report/plan_difference.py).
+The difference in full, which a terminal shows, is made by report/plan_difference.py.
 """
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, assert_never
 
-from msgspec import Struct, structs
+from msgspec import UNSET, Struct, structs
 
 from reconciler.core.compare.normalize import SECRET, parse_instant
-from reconciler.core.review.seal import shown_by
 from reconciler.model.address import Address
+from reconciler.model.documents import without_row_number
+from reconciler.model.encoding import encode_json, encode_json_pieces
 from reconciler.model.plans import Change, Create, Delete, GuardReason, Plan, Update, Verdict, action_of
+from reconciler.model.snapshots import Read
+
+# --- The file: canonical, sealed, and holding nothing that changes by itself ----------------------
+#
+# What a plan says of strangers (how many there are, in how many calls they were read) is told on the
+# screen and not kept: nothing would hold it to the truth later. Everything that is kept is compared
+# with the fresh plan when the file is applied, so that what a reviewer reads is what will be done.
+#
+# A seal is no signature. It finds what was changed by accident or without care; whoever can change a
+# file can seal it again. Against that stand the fresh plan (`why_stale`) and encryption.
+
+
+class PlanFile(Plan, frozen=True):
+    """A plan as its file holds it. `program` is the version that made it, `seal` covers all the rest."""
+
+    program: str = ""
+    seal: str = ""
+
+
+def seal_plan(plan: Plan, program: str) -> bytes:
+    """Return the one text that a file with this plan has."""
+    return b"".join(seal_plan_pieces(plan, program))
+
+
+def seal_plan_pieces(plan: Plan, program: str) -> Iterator[bytes]:
+    """Yield the same, for a long plan."""
+    fields = {
+        name: value for name, value in structs.asdict(without_transient(plan)).items() if name in _FIELDS
+    }
+    file = PlanFile(**fields, program=program)
+    seal = hashlib.sha256()
+    for piece in encode_json_pieces(file):
+        seal.update(piece)
+    return encode_json_pieces(structs.replace(file, seal=seal.hexdigest()), indent=2)
+
+
+# The fields of a plan without those that only its file has.
+_FIELDS = frozenset(Plan.__struct_fields__)
+
+
+def open_plan_file(file: PlanFile) -> Plan:
+    """Return the plan of a file that was found whole."""
+    return Plan(**{name: value for name, value in structs.asdict(file).items() if name in _FIELDS})
+
+
+def without_transient(plan: Plan) -> Plan:
+    """Return the plan without what is shown when it is made and not kept."""
+    # Both move by themselves: a stranger more, or a list that took another way, must not make a plan stale.
+    reads = {Read(read.scope, "", 0, 0, -1, read.complete) for read in plan.reads}
+    return structs.replace(
+        plan, unmanaged={}, unapplied=UNSET, reads=tuple(sorted(reads, key=structs.astuple))
+    )
+
+
+def encode_shown(plan: Plan) -> bytes:
+    """Return everything that a saved plan shows, but for its times."""
+    # Two plans always differ in their times, and the fingerprint has a sentence of its own (`why_stale`).
+    # A database promises no order: the number of a row is that of one answer, and no part of a review.
+    changes = tuple(
+        one if isinstance(one, Delete) else structs.replace(one, place=without_row_number(one.place))
+        for one in plan.changes
+    )
+    notices = tuple(structs.replace(one, place=without_row_number(one.place)) for one in plan.notices)
+    shown = structs.replace(without_transient(plan), changes=changes, notices=notices)
+    # Another commit with the same manifests is no other plan.
+    return encode_json(structs.replace(shown, created_at="", expires_at="", fingerprint="", commit=UNSET))
+
+
+# --- Stale: is what would be done now still what the plan says? (rule A1) -------------------------
 
 RULE = "A1"  # docs/planning.md
 
@@ -40,20 +109,20 @@ def why_stale(saved: Plan, fresh: Plan, now: datetime, *, hours: float = 24.0) -
     `hours` is how long a plan may live by the settings. Also a plan that would do the same and that
     shows something else (a place, a count, something left alone) is refused.
     """
-    if late := expired(saved, now, hours=hours):
+    if late := why_expired(saved, now, hours=hours):
         return late
     # That something else would be done is worse than that something else is shown, so it is reported first.
-    other = _answering_otherwise(saved, fresh)
+    other = _describe_changed_answers(saved, fresh)
     if saved.fingerprint != fresh.fingerprint:
         return f"the plan is stale: what would be done now is not what it says{other and f'; {other}'}."
     if other:
         return f"the plan is stale: it would do the same, and {other}."
-    if shown_by(saved) != shown_by(fresh):
+    if encode_shown(saved) != encode_shown(fresh):
         return "the plan is stale: it would do the same, and what it shows is not what is found now."
     return ""
 
 
-def _answering_otherwise(saved: Plan, fresh: Plan) -> str:
+def _describe_changed_answers(saved: Plan, fresh: Plan) -> str:
     """Return which directory answers something else now, as a part of a sentence, or ""."""
     before = {one.name: one.digest for one in saved.answers}
     changed = [one.name for one in fresh.answers if before.get(one.name, one.digest) != one.digest]
@@ -65,7 +134,7 @@ def _answering_otherwise(saved: Plan, fresh: Plan) -> str:
     return f"the {who} something else now"
 
 
-def expired(saved: Plan, now: datetime, *, hours: float) -> str:
+def why_expired(saved: Plan, now: datetime, *, hours: float) -> str:
     """Return why a saved plan is out of its time, or "".
 
     The file's own end counts, and so does the age that the settings allow: a later end that somebody
@@ -76,34 +145,35 @@ def expired(saved: Plan, now: datetime, *, hours: float) -> str:
         return "the plan does not say when it was made and until when it holds."
     # A date proves nothing (docs/security.md): only what no honest clock could have written is refused.
     if made > now + timedelta(seconds=skew_s):
-        return f"the plan says that it was made at {_text(made)}, which is still to come."
+        return f"the plan says that it was made at {_format_moment(made)}, which is still to come."
     # The shorter of the two: a later end that somebody writes into the file prolongs nothing.
     end = min(until, made + timedelta(hours=hours))
-    return f"the plan expired at {_text(end)}." if end <= now else ""
+    return f"the plan expired at {_format_moment(end)}." if end <= now else ""
 
 
-def changed_between(before: Plan, after: Plan) -> ChangedBetween:
+def compare_plans(before: Plan, after: Plan) -> ChangedBetween:
     """Return what of `before` is another one in `after`. That lines of a manifest have moved is nothing."""
     same_salt = before.salt == after.salt
     old, new = (
-        {change.address: _form(change, same_salt) for change in plan.changes} for plan in (before, after)
+        {change.address: _change_form(change, same_salt) for change in plan.changes}
+        for plan in (before, after)
     )
     differing = sorted(address for address in old.keys() | new.keys() if old.get(address) != new.get(address))
     return ChangedBetween(old, new, tuple(differing))
 
 
-def stale_verdict(saved: Plan, fresh: Plan | None, why: str, next_step: str) -> Verdict:
+def make_stale_verdict(saved: Plan, fresh: Plan | None, why: str, next_step: str) -> Verdict:
     """Return a verdict that refuses `saved`: first `why`, then a reason for each change that is another now.
 
     By address. `fresh` is what would be done now, None where nothing was planned: a plan that has expired.
     """
-    found = changed_between(saved, fresh) if fresh is not None else ChangedBetween({}, {}, ())
-    said = ((one, _words(found.old.get(one), found.new.get(one))) for one in found.addresses)
+    found = compare_plans(saved, fresh) if fresh is not None else ChangedBetween({}, {}, ())
+    said = ((one, _describe_change(found.old.get(one), found.new.get(one))) for one in found.addresses)
     reasons = (GuardReason(RULE, one, 1, 0, f"{one}: {what}", "") for one, what in said)
     return Verdict((GuardReason(RULE, "", len(found.addresses), 0, why, next_step), *reasons))
 
 
-def _words(old: Form | None, new: Form | None) -> str:
+def _describe_change(old: Form | None, new: Form | None) -> str:
     was, now = (form["action"] if form else "" for form in (old, new))
     if not old:
         return f"{now} now, and not in the saved plan."
@@ -117,7 +187,7 @@ def _words(old: Form | None, new: Form | None) -> str:
     return f"not as in the saved plan{of}."
 
 
-def _form(change: Change, same_salt: bool) -> dict[str, Any]:  # noqa: FBT001 - both ways are named by the parameter
+def _change_form(change: Change, same_salt: bool) -> dict[str, Any]:  # noqa: FBT001 - both ways are named by the parameter
     """A change as nested plain values, fields by path, so that DeepDiff can name what is inside."""
     form = structs.asdict(change)
     form.pop("place", None)
@@ -135,14 +205,14 @@ def _form(change: Change, same_salt: bool) -> dict[str, Any]:  # noqa: FBT001 - 
             form["takes"] = list(form.pop("cascades"))  # the name that plan files use
         case _:
             assert_never(change)
-    return form if same_salt else _unmasked(form)
+    return form if same_salt else _hide_masks(form)
 
 
-def _unmasked(form: Any) -> Any:
+def _hide_masks(form: Any) -> Any:
     if isinstance(form, dict):
-        return {key: _unmasked(value) for key, value in form.items()}
+        return {key: _hide_masks(value) for key, value in form.items()}
     return _hidden if isinstance(form, str) and form.startswith(SECRET) else form
 
 
-def _text(moment: datetime) -> str:
+def _format_moment(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="seconds")

@@ -1,8 +1,8 @@
 """Whether the bytes that a run read are those of a commit: git's ids, computed here, and git's line ends.
 
-Belongs here: what is compared, as pure functions of bytes and of what git says of its tree. Not here: asking
-git (surroundings/checkout.py). Only line ends are converted. Every other filter is a command or a key, so
-what is behind one counts as another content; a file of git-lfs alone is known by the pointer in the commit.
+Pure functions of bytes and of what git says of its tree. Only line ends are converted. Every other filter is
+a command or a key, so what is behind one counts as another content; a file of git-lfs alone is known by the
+pointer in the commit.
 
 Source: git, Documentation/gitattributes.txt (text, eol) and convert.c; git-lfs, docs/spec.md.
 """
@@ -38,16 +38,16 @@ class Attributes(Struct, frozen=True):
     crlf: str = "unspecified"  # the older name of `text`
 
 
-def input_file(path: str, data: bytes, *, link: bool = False) -> InputFile:
+def make_input_file(path: str, data: bytes, *, link: bool = False) -> InputFile:
     """Return what is remembered of a file with these bytes."""
     view = memoryview(data)
     starts = range(0, len(data), _AT_ONCE)
-    return input_in_parts(
+    return make_input_file_from_parts(
         path, lambda: (bytes(view[at : at + _AT_ONCE]) for at in starts), len(data), link=link
     )
 
 
-def input_in_parts(
+def make_input_file_from_parts(
     path: str, read: Callable[[], Iterable[bytes]], size: int, *, link: bool = False
 ) -> InputFile:
     """Return the same of a file of this size in bytes; each `read` yields it from its beginning."""
@@ -63,13 +63,13 @@ def input_in_parts(
             last = part[-1:]
             yield part
 
-    blob = blob_ids(watched(), size)
-    unix = blob_ids(with_unix_ends(read()), size - ends) if ends else None
+    blob = compute_blob_ids(watched(), size)
+    unix = compute_blob_ids(convert_to_unix_ends(read()), size - ends) if ends else None
     text = not binary and returns == ends
     return InputFile(path, size, digest.digest(), blob, unix, text=text, link=link)
 
 
-def blob_ids(parts: Iterable[bytes], size: int) -> BlobIds:
+def compute_blob_ids(parts: Iterable[bytes], size: int) -> BlobIds:
     """Return the ids of a content of this size in bytes."""
     made = hashlib.sha1(usedforsecurity=False), hashlib.sha256()
     for one in made:
@@ -80,7 +80,7 @@ def blob_ids(parts: Iterable[bytes], size: int) -> BlobIds:
     return BlobIds(*(one.digest() for one in made))
 
 
-def with_unix_ends(parts: Iterable[bytes]) -> Iterator[bytes]:
+def convert_to_unix_ends(parts: Iterable[bytes]) -> Iterator[bytes]:
     r"""Yield a content with "\n" in the place of "\r\n", though one may stand across two parts."""
     held = b""
     for part in parts:
@@ -90,7 +90,7 @@ def with_unix_ends(parts: Iterable[bytes]) -> Iterator[bytes]:
     yield held
 
 
-def differs(file: InputFile, entry: TreeEntry | None) -> str:
+def why_not_committed(file: InputFile, entry: TreeEntry | None) -> str:
     """Return why a file is not what the commit has at its path, or ""; line ends are not converted."""
     if entry is None:
         return "is in no commit"
@@ -101,7 +101,7 @@ def differs(file: InputFile, entry: TreeEntry | None) -> str:
     return "" if file.blob.fits(entry.oid) else "differs from the commit"
 
 
-def fits_with_unix_ends(file: InputFile, entry: TreeEntry) -> bool:
+def matches_with_unix_ends(file: InputFile, entry: TreeEntry) -> bool:
     """Whether a file is what the commit has, but for the line ends of Windows."""
     return not file.link and file.unix is not None and file.unix.fits(entry.oid)
 
@@ -130,7 +130,7 @@ def is_pointer_to(pointer: bytes, file: InputFile) -> bool:
     )
 
 
-def unread_manifests(
+def find_unread_manifests(
     tree: Mapping[str, TreeEntry], sources: Sequence[str], read: Iterable[str], suffixes: Sequence[str]
 ) -> Iterator[InputDifference]:
     """Yield each manifest of the commit below the sources that was not read: its people would look removed.
@@ -140,11 +140,11 @@ def unread_manifests(
     known = set(read)
     for path, entry in tree.items():
         is_one = entry.mode != MODULE and path.lower().endswith(tuple(suffixes)) and path not in known
-        if is_one and any(is_looked_at(path, source) for source in sources):
+        if is_one and any(is_below_source(path, source) for source in sources):
             yield InputDifference(path, "is in the commit, and was not there to be read")
 
 
-def is_looked_at(path: str, source: str) -> bool:
+def is_below_source(path: str, source: str) -> bool:
     """Whether a path is one of the sources or below one, and no part of it begins with a dot."""
     if path == source:
         return True
@@ -154,10 +154,10 @@ def is_looked_at(path: str, source: str) -> bool:
 
 def is_generated(path: str, patterns: Iterable[str]) -> bool:
     """Whether a path fits one of the patterns: `*` is a part of a name, `**` any number of folders."""
-    return any(_expression(pattern).fullmatch(path) for pattern in patterns)
+    return any(_compile_pattern(pattern).fullmatch(path) for pattern in patterns)
 
 
-def _expression(pattern: str) -> re.Pattern[str]:
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
     pieces = re.split(r"(\*\*/|\*\*|\*|\?)", pattern)
     return re.compile("".join(_GLOB.get(piece, re.escape(piece)) for piece in pieces), re.DOTALL)
 
