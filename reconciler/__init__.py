@@ -50,7 +50,9 @@ if TYPE_CHECKING:
     )
     from reconciler.files.plan_file import read_plan, write_plan
     from reconciler.library import Project, Proposal, apply, apply_async, plan, plan_async
-    from reconciler.model.messaging.messages import (
+    from reconciler.messaging.inbox import Inbox
+    from reconciler.messaging.receiver import ReceiverConfig, create_receiver
+    from reconciler.model.messages import (
         BulkResource,
         Callback,
         CallbackAuth,
@@ -69,8 +71,6 @@ if TYPE_CHECKING:
     from reconciler.model.plans import Consent, Options, Plan, Verdict, Workspace
     from reconciler.model.runs import Outcome, Run
     from reconciler.model.settings import Limits, Secret
-    from reconciler.receiver.app import ReceiverConfig, create_receiver
-    from reconciler.receiver.inbox import Inbox
     from reconciler.service.client import ServiceClient
     from reconciler.service.http.limiter import Timing
     from reconciler.service.messaging.messages import Progress
@@ -158,15 +158,15 @@ _HOMES = {
         "StoreError Temporary Throttled Unauthorized Unavailable UnknownAddress UnsafePlan"
     ),
     "reconciler.library": "Project Proposal apply apply_async plan plan_async",
-    "reconciler.model.messaging.messages": (
+    "reconciler.model.messages": (
         "BulkResource Callback CallbackAuth CallbackCall Delivery Message MessageDetail "
         "MessageRow Reply Respondent Response ResponseCount Sent StatusCount"
     ),
     "reconciler.model.plans": "Consent Options Plan Verdict Workspace",
     "reconciler.model.runs": "Outcome Run",
     "reconciler.model.settings": "Limits Secret",
-    "reconciler.receiver.app": "ReceiverConfig create_receiver",
-    "reconciler.receiver.inbox": "Inbox",
+    "reconciler.messaging.receiver": "ReceiverConfig create_receiver",
+    "reconciler.messaging.inbox": "Inbox",
     "reconciler.service.client": "ServiceClient",
     "reconciler.service.paging": "Found Page Query Rows",
     "reconciler.service.http.limiter": "Timing",

@@ -11,7 +11,7 @@ from cli.listener import done
 from service.support import END, answer, app_wire, contact, listing, with_client
 
 from reconciler.cli.verbs.service.contacts import find_contacts
-from reconciler.model.messaging.contacts import ContactQuery, ContactsFound
+from reconciler.model.messages import ContactQuery, ContactsFound
 from reconciler.sandbox.app import SandboxConfig, running_sandbox
 from reconciler.service.client import ServiceClient
 

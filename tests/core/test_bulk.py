@@ -2,8 +2,8 @@
 
 import pytest
 
-from reconciler.core.messaging.bulk import addressed
 from reconciler.errors import InputError
+from reconciler.messaging.recipients import addressed
 
 CSV = (
     b'\xef\xbb\xbfname,mobile,mail\r\n"Doe,\nJane",+61491570156,jane@example.com\r\n'

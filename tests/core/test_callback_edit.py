@@ -3,10 +3,9 @@
 import pytest
 from msgspec import structs
 
-from reconciler.core.messaging.callback_edit import chosen, differences, edited, untaken
 from reconciler.errors import InputError, UnknownAddress
-from reconciler.model.messaging.callback_edits import CallbackEdit
-from reconciler.model.messaging.messages import Callback, CallbackAuth, CallbackCall
+from reconciler.messaging.callback_edits import chosen, differences, edited, untaken
+from reconciler.model.messages import Callback, CallbackAuth, CallbackCall, CallbackEdit
 from reconciler.model.settings import Secret
 
 KEY = "canary-callback-key"

@@ -5,8 +5,8 @@ from core.build import contact, desired
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.core.messaging.recipients import check_count, is_ours, key_of, keys, meant, unreached
 from reconciler.errors import Refused
+from reconciler.messaging.recipients import check_count, is_ours, key_of, keys, resolve_recipients, unreached
 from reconciler.model.documents import Controls, Place
 
 HERE = Place("--to")
@@ -22,7 +22,7 @@ TEAM = desired(
 
 def asked(*texts: str, workspace: str | None = None) -> tuple[list[str], tuple[str, ...], list[str]]:
     """Addresses, plain recipients and problems."""
-    found = meant([(text, HERE) for text in texts], TEAM, workspace)
+    found = resolve_recipients([(text, HERE) for text in texts], TEAM, workspace)
     return list(found.people), found.plain, [one.what for one in found.problems]
 
 
@@ -66,7 +66,9 @@ def test_all_mistakes_are_told_at_once() -> None:
 
 def test_the_nearest_name_is_looked_for_twenty_times() -> None:
     """Each name is compared with all of them: a file of wrong names would take minutes."""
-    found = meant([(f"contact/ops/j-a{'-' * number}ne", HERE) for number in range(30)], TEAM, None)
+    found = resolve_recipients(
+        [(f"contact/ops/j-a{'-' * number}ne", HERE) for number in range(30)], TEAM, None
+    )
 
     assert len(found.problems) == 30
     assert sum("did you mean contact/ops/jane?" in one.next for one in found.problems) == 20

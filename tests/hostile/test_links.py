@@ -37,7 +37,7 @@ from service.support import (
 from waiting import patience_s, readable
 
 from reconciler.errors import ServiceError
-from reconciler.model.messaging.messages import Callback
+from reconciler.model.messages import Callback
 from reconciler.model.settings import SendKey
 from reconciler.service.client import ServiceClient, open_client
 

@@ -14,12 +14,12 @@ from reconciler.core.review.saved_plans import seal_plan
 from reconciler.files.plan_file import write_plan
 from reconciler.files.project_files import detect_private_content
 from reconciler.manifest.load import LoadedManifests, load_manifests
+from reconciler.messaging.reports import reply_json
 from reconciler.model.address import contact_address
-from reconciler.model.messaging.messages import Reply, Respondent
+from reconciler.model.messages import Reply, Respondent
 from reconciler.model.plans import Create, Plan
 from reconciler.pipeline import validate
 from reconciler.report.json import drift_json, plan_json, problems_json, report_json, run_json
-from reconciler.report.service.messages import reply_json
 from reconciler.settings.reader import read_settings
 from reconciler.version import __version__
 

@@ -9,7 +9,7 @@ import pytest
 from manifest.project import Project
 
 from reconciler.errors import InputError, SettingsError
-from reconciler.manifest.outgoing import read_message
+from reconciler.messaging.message_file import read_message
 from reconciler.parsing.standins import find_stand_in
 from reconciler.settings.reader import read_settings
 

@@ -79,7 +79,7 @@ GATED = {
     "reconciler.cli.telemetry.otlp": "otel",
     "reconciler.cli.verbs.service.callbacks.listening": "sandbox",
     "reconciler.cli.verbs.service.sandbox": "sandbox",
-    "reconciler.receiver.server": "sandbox",
+    "reconciler.messaging.receiver_server": "sandbox",
     "reconciler.sandbox.app": "sandbox",
     "reconciler.sandbox.server": "sandbox",
     "reconciler.asgi_server": "sandbox",

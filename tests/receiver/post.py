@@ -10,10 +10,10 @@ from typing import Any
 from simulation.virtualloop import pause
 from starlette.types import ASGIApp, Message
 
-from reconciler.model.messaging.messages import Reply
+from reconciler.messaging.inbox import Inbox
+from reconciler.messaging.receiver import ReceiverConfig, RefusedRequest, create_receiver
+from reconciler.model.messages import Reply
 from reconciler.model.settings import Secret
-from reconciler.receiver.app import ReceiverConfig, RefusedRequest, create_receiver
-from reconciler.receiver.inbox import Inbox
 
 KEY = "canary-key-5d41402abc4b2a76"
 HEADER = "X-Service-Callback-Key"

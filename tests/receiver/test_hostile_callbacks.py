@@ -17,9 +17,9 @@ import tally
 from receiver.post import HEADER, KEY, Endpoint, endpoint, payload, request, said
 from simulation.virtualloop import in_no_time, pause
 
+from reconciler.messaging import receiver
+from reconciler.messaging.receiver import ReceiverConfig
 from reconciler.model.settings import Secret
-from reconciler.receiver import app
-from reconciler.receiver.app import ReceiverConfig
 
 GOOD = json.dumps(payload()).encode()
 OTHER_HEADERS = ("Authorization", "X-Api-Key", "X-Callback-Key", "X-Other-Callback-Key", "Cookie")
@@ -286,7 +286,7 @@ def steps(work: Coroutine[Any, Any, int]) -> tuple[int, list[str]]:
     taken: list[str] = []
 
     def note(frame: FrameType, event: str, called: Any) -> None:
-        if frame.f_code.co_filename == app.__file__ and event in ("call", "c_call"):
+        if frame.f_code.co_filename == receiver.__file__ and event in ("call", "c_call"):
             taken.append(frame.f_code.co_qualname if event == "call" else called.__qualname__)
 
     before = sys.getprofile()

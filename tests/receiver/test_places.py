@@ -13,10 +13,10 @@ from receiver.post import HEADER, KEY, payload
 from waiting import patience_s, until
 
 from reconciler.asgi_server import open_listening_socket
+from reconciler.messaging.inbox import Inbox
+from reconciler.messaging.receiver import ReceiverConfig, create_receiver
+from reconciler.messaging.receiver_server import ConnectionSlots, serve
 from reconciler.model.settings import Secret
-from reconciler.receiver.app import ReceiverConfig, create_receiver
-from reconciler.receiver.inbox import Inbox
-from reconciler.receiver.server import ConnectionSlots, serve
 
 STRANGERS, CALLERS = 4, 2
 BODY = json.dumps(payload()).encode()

@@ -15,12 +15,11 @@ from receiver.post import HEADER, KEY, Endpoint, endpoint, payload, request, sai
 
 from reconciler.cli.verbs.service.callbacks.telling import only_teller
 from reconciler.errors import FileError, SettingsError, StoreError
-from reconciler.model.messaging.messages import Reply, Respondent
+from reconciler.messaging.inbox import EventFile, Inbox, keep_days
+from reconciler.messaging.receiver import ReceiverConfig, create_receiver, pass_on
+from reconciler.model.messages import Reply, Respondent
 from reconciler.model.settings import Secret
 from reconciler.ownership import find_fault
-from reconciler.receiver.app import ReceiverConfig, create_receiver, pass_on
-from reconciler.receiver.events import EventFile
-from reconciler.receiver.inbox import Inbox, keep_days
 
 XML = b"""<?xml version="1.0"?>
 <ns3:deliveryResponse xmlns:ns3="http://schemas.api.whispir.com">

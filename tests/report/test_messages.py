@@ -1,8 +1,8 @@
 """What is told about messages, as lines."""
 
-from reconciler.model.messaging.messages import Delivery
+from reconciler.messaging.reports import delivery_lines
+from reconciler.model.messages import Delivery
 from reconciler.report.lines import plain
-from reconciler.report.service.messages import delivery_lines
 
 
 def test_deliveries_are_counted_by_what_was_used() -> None:

@@ -27,7 +27,7 @@ from service.support import (
 )
 
 from reconciler.errors import InDoubt, InputError, Malformed, NotFound, Rejected, ServiceError, Throttled
-from reconciler.model.messaging.messages import (
+from reconciler.model.messages import (
     Callback,
     CallbackAuth,
     CallbackCall,

@@ -22,7 +22,7 @@ from sandbox.receiving import receiving
 from service.support import BASE, PASSWORD, USER, Clock, sandbox_config, service
 
 from reconciler.errors import NotFound, Rejected
-from reconciler.model.messaging.messages import BulkResource, Callback, CallbackAuth, Message
+from reconciler.model.messages import BulkResource, Callback, CallbackAuth, Message
 from reconciler.model.settings import Secret
 from reconciler.sandbox.app import create_app
 from reconciler.sandbox.xml_codec import read_xml

@@ -10,7 +10,7 @@ from sandbox.asking import PIXEL
 from sandbox.receiving import receiving
 from service.support import BASE, PASSWORD, USER, Clock, sandbox_config, service
 
-from reconciler.model.messaging.messages import Callback, Message
+from reconciler.model.messages import Callback, Message
 from reconciler.sandbox.app import create_app
 from reconciler.sandbox.config import FORMS as OPTIONS
 from reconciler.sandbox.config import Like

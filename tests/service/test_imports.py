@@ -9,7 +9,7 @@ from msgspec import structs
 from service.support import Clock, Wire, answer, failure, sandbox_config, service, with_client
 
 from reconciler.errors import InDoubt, InputError, Rejected
-from reconciler.model.messaging.messages import BulkResource, Message
+from reconciler.model.messages import BulkResource, Message
 from reconciler.sandbox.app import create_app
 from reconciler.service.client import ServiceClient, open_client
 

@@ -40,7 +40,7 @@ from reconciler.errors import (
     Unauthorized,
     Unavailable,
 )
-from reconciler.model.messaging.messages import Message, MessageRow, ResponseCount, StatusCount
+from reconciler.model.messages import Message, MessageRow, ResponseCount, StatusCount
 from reconciler.sandbox.app import create_app
 from reconciler.service.client import ServiceClient, open_client
 from reconciler.service.http.limiter import Timing

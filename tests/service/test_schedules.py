@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from service.support import Clock, Wire, answer, service, with_client
 
 from reconciler.errors import InputError
-from reconciler.model.messaging.messages import Message, Repeat, Schedule
+from reconciler.model.messages import Message, Repeat, Schedule
 from reconciler.service.client import open_client
 from reconciler.service.messaging.schedules import ahead_max, fields
 

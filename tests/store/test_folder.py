@@ -9,8 +9,8 @@ import pytest
 from store.support import store_at
 from waiting import patience_s
 
+from reconciler.messaging.inbox import Inbox
 from reconciler.private_cache import make_private_folder
-from reconciler.receiver.inbox import Inbox
 
 
 def mode(path: Path) -> int:

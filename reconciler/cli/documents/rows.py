@@ -5,12 +5,12 @@ from typing import Any, get_type_hints
 
 from msgspec import Struct, defstruct
 
+from reconciler.messaging.reports import callback_values
 from reconciler.model.address import Address
 from reconciler.model.codes import CODES
 from reconciler.model.documents import Scalar
-from reconciler.model.messaging.messages import Callback, CallbackAuth
+from reconciler.model.messages import Callback, CallbackAuth
 from reconciler.report.codes import code_value
-from reconciler.report.service.messages import callback_values
 
 
 def _shown(name: str, about: str, parts: Mapping[str, Any]) -> Any:

@@ -22,10 +22,10 @@ from reconciler.core.review.drift import Drift
 from reconciler.core.views.inventory import Listed, Unread
 from reconciler.errors import Problem
 from reconciler.model.address import Address
-from reconciler.model.messaging.callback_edits import FieldEdit
-from reconciler.model.messaging.messages import (
+from reconciler.model.messages import (
     CallbackCall,
     Delivery,
+    FieldEdit,
     MessageDetail,
     MessageRow,
     Response,

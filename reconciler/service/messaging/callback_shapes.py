@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 from reconciler.core.text import fold_case
-from reconciler.model.messaging.messages import Callback, CallbackAuth, CallbackCall
+from reconciler.model.messages import Callback, CallbackAuth, CallbackCall
 from reconciler.model.settings import Secret
 from reconciler.service import entities
 from reconciler.service.answers import Answer, BadBody

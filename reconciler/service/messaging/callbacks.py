@@ -14,7 +14,7 @@ from typing import Literal
 from msgspec import structs
 
 from reconciler.errors import InDoubt, InputError, ServiceError
-from reconciler.model.messaging.messages import Callback, CallbackCall
+from reconciler.model.messages import Callback, CallbackCall
 from reconciler.model.profile import Profile
 from reconciler.service import entities, paging
 from reconciler.service.answers import Answer, Call

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from reconciler.errors import InputError
-from reconciler.model.messaging.messages import BulkResource, Message
+from reconciler.model.messages import BulkResource, Message
 from reconciler.service.http import urls
 from reconciler.service.messaging import schedules
 

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from reconciler.core.text import fold_case
-from reconciler.model.messaging.messages import (
+from reconciler.model.messages import (
     Delivery,
     MessageDetail,
     MessageRow,

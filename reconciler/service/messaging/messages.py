@@ -19,7 +19,7 @@ from typing import Literal, overload
 
 from reconciler.core.text import fold_case
 from reconciler.errors import InDoubt, InputError, NotFound, Rejected, ServiceError, Temporary
-from reconciler.model.messaging.messages import (
+from reconciler.model.messages import (
     Delivery,
     Message,
     MessageDetail,

@@ -12,7 +12,7 @@ from typing import Any
 
 from reconciler.core.text import fold_case
 from reconciler.errors import Malformed
-from reconciler.model.messaging.messages import Reply, Respondent
+from reconciler.model.messages import Reply, Respondent
 from reconciler.service.answers import BadBody
 from reconciler.service.http import media, urls
 from reconciler.service.xml import documents as xml

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from reconciler.core.declared.values.zones import suggestion
 from reconciler.errors import InputError
 from reconciler.model import geography
-from reconciler.model.messaging.messages import Repeat, Schedule
+from reconciler.model.messages import Repeat, Schedule
 
 times_max = 1000  # repetitions of one message; nobody means more
 ahead_max = timedelta(days=366)  # a date beyond it is most likely a slip in the year

@@ -1,7 +1,7 @@
 """`contacts search` at work: walks the list of contacts until enough were found, and adds their addresses.
 
 Belongs here: which calls are made, and when they end. Whoever a list shows too briefly is read alone.
-Not here: who fits (core/searching.py), what is shown (report/service/contacts.py).
+Not here: who fits (messaging/contact_search.py), what is shown (messaging/reports.py).
 """
 
 import asyncio
@@ -15,15 +15,15 @@ from msgspec import structs
 from reconciler.cli.console import output
 from reconciler.cli.session import open_store
 from reconciler.cli.verbs.calling import reading, show, workspace_id
-from reconciler.core import searching
 from reconciler.errors import NotFound, StoreError
 from reconciler.manifest.flatten import list_known_fields
+from reconciler.messaging import contact_search
+from reconciler.messaging.reports import contact_lines, contact_values
 from reconciler.model.documents import Scalar
 from reconciler.model.kinds import CONTACT
-from reconciler.model.messaging.contacts import ContactQuery, ContactRow, ContactsFound
+from reconciler.model.messages import ContactQuery, ContactRow, ContactsFound
 from reconciler.model.plans import Workspace
 from reconciler.model.settings import Settings
-from reconciler.report.service.contacts import contact_lines, contact_values
 from reconciler.service.client import Page, ReadCollection, Reader
 from reconciler.service.paging import Found, Query
 from reconciler.service.profile import load_profile
@@ -66,8 +66,8 @@ def checked_query(settings: Settings, asked: ContactQuery) -> ContactQuery:
         for ours, theirs in names.items()
     }
     declarable = list_known_fields({})[CONTACT.name].union(settings.contact_fields)
-    known, shown = searching.searchable(declarable), searching.shown_only(declarable)
-    return searching.checked(asked, known, aliases, shown)
+    known, shown = contact_search.searchable(declarable), contact_search.shown_only(declarable)
+    return contact_search.checked(asked, known, aliases, shown)
 
 
 def with_addresses(
@@ -114,7 +114,7 @@ async def _walk(contacts: ReadCollection, query: ContactQuery, workspace: str) -
 async def _pages(contacts: ReadCollection, query: ContactQuery, workspace: str) -> AsyncGenerator[Page, None]:
     """All pages of the search. No more are under way at once than fill the limit, if everybody fits."""
     sort = ("-" if query.descending else "") + ",".join(query.sort) if query.sort else ""
-    asked = Query(query.filters, searching.list_fields(query), searching.wants_custom(query), sort)
+    asked = Query(query.filters, contact_search.list_fields(query), contact_search.wants_custom(query), sort)
     first = await contacts.page(asked, workspace=workspace)
     left = -(-query.limit // max(1, len(first.rows))) - 1
     async with aclosing(contacts.pages(asked, first, workspace=workspace, window=max(1, left))) as pages:
@@ -126,14 +126,14 @@ async def _fitting(
     contacts: ReadCollection, page: Page, query: ContactQuery, workspace: str
 ) -> list[ContactRow]:
     """Return who of a page fits, in its order."""
-    known: list[tuple[Found, Fields]] = [(row, searching.values(row.body)) for row in page.rows]
-    if not searching.tells([row.body for row in page.rows], query):
-        likely = [row for row, fields in known if searching.fits(query, fields, searching.BRIEF)]
+    known: list[tuple[Found, Fields]] = [(row, contact_search.values(row.body)) for row in page.rows]
+    if not contact_search.tells([row.body for row in page.rows], query):
+        likely = [row for row, fields in known if contact_search.fits(query, fields, contact_search.BRIEF)]
         known = await _alone(contacts, likely, workspace)
     return [
         ContactRow(row.remote_id, "", {name: fields[name] for name in query.shown if name in fields})
         for row, fields in known
-        if searching.fits(query, fields)
+        if contact_search.fits(query, fields)
     ]
 
 
@@ -148,4 +148,4 @@ async def _alone(contacts: ReadCollection, rows: list[Found], workspace: str) ->
 
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(one(row)) for row in rows]
-    return [(found, searching.values(found.body)) for task in tasks if (found := task.result())]
+    return [(found, contact_search.values(found.body)) for task in tasks if (found := task.result())]

@@ -6,9 +6,9 @@ from msgspec import structs
 
 from reconciler.cli.verbs.calling import reading, show
 from reconciler.core.workspaces import alias_of
+from reconciler.messaging.reports import workspace_lines
 from reconciler.model.plans import Workspace
 from reconciler.model.settings import Settings
-from reconciler.report.service.messages import workspace_lines
 from reconciler.service.client import Reader
 
 

@@ -14,14 +14,19 @@ from reconciler.cli.session import Signals
 from reconciler.cli.verbs.calling import once, reading, show, writing
 from reconciler.cli.verbs.service.callbacks import editing, keys
 from reconciler.cli.verbs.service.callbacks.editing import Edited
-from reconciler.core.messaging.callback_edit import chosen
 from reconciler.errors import Refused
-from reconciler.model.messaging.callback_edits import CallbackEdit
-from reconciler.model.messaging.messages import Callback, CallbackAuth, CallbackCall
+from reconciler.messaging.callback_edits import chosen
+from reconciler.messaging.reports import (
+    call_lines,
+    callback_detail,
+    callback_lines,
+    callback_values,
+    edit_lines,
+    mark_lines,
+)
+from reconciler.model.messages import Callback, CallbackAuth, CallbackCall, CallbackEdit
 from reconciler.model.settings import Secret, Settings
 from reconciler.report.lines import Line, line
-from reconciler.report.service.callbacks import callback_detail, edit_lines, mark_lines
-from reconciler.report.service.messages import call_lines, callback_lines, callback_values
 from reconciler.service.client import ServiceClient
 from reconciler.service.messaging.callbacks import CallStatus
 

@@ -1,8 +1,8 @@
 """`callbacks update` and `callbacks mark`: look, show, ask, look again, write once, and read back.
 
 Belongs here: the order of these steps. Not here: what an edit makes of a callback
-(core/messaging/callback_edit.py), options (commands/service/callbacks.py), lines
-(report/service/callbacks.py).
+(messaging/callback_edits.py), options (commands/service/callbacks.py), lines
+(messaging/reports.py).
 
 Success is what reads back. A write whose answer was lost is done where it reads back; else it is in doubt.
 """
@@ -13,10 +13,9 @@ from typing import Any, TypeVar
 
 from reconciler.cli.session import Signals
 from reconciler.cli.verbs.calling import once, reading, writing
-from reconciler.core.messaging.callback_edit import differences, edited, shows_key, to_mark, untaken
 from reconciler.errors import InDoubt, Rejected, ServiceError, StalePlan
-from reconciler.model.messaging.callback_edits import CallbackEdit, FieldEdit
-from reconciler.model.messaging.messages import Callback, CallbackCall
+from reconciler.messaging.callback_edits import differences, edited, shows_key, to_mark, untaken
+from reconciler.model.messages import Callback, CallbackCall, CallbackEdit, FieldEdit
 from reconciler.model.settings import Settings
 from reconciler.service.client import LookAgain, Reader, ServiceClient
 from reconciler.service.messaging.callbacks import CallStatus

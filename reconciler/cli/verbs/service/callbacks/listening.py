@@ -19,10 +19,9 @@ from reconciler.cli.verbs.service.callbacks.keys import key_of
 from reconciler.cli.verbs.service.callbacks.telling import ReplySink, Teller, ending, only_teller
 from reconciler.cli.verbs.service.ports import refused_port
 from reconciler.errors import InputError, ReconcilerError
-from reconciler.receiver import server
-from reconciler.receiver.app import ReceiverConfig, RefusedRequest, create_keeper
-from reconciler.receiver.events import EventFile
-from reconciler.receiver.inbox import Inbox
+from reconciler.messaging import receiver_server
+from reconciler.messaging.inbox import EventFile, Inbox
+from reconciler.messaging.receiver import ReceiverConfig, RefusedRequest, create_keeper
 from reconciler.report.lines import count
 
 _LATER = "the next listener prints them, or: reconciler callbacks inbox"
@@ -88,7 +87,7 @@ def run(asked: Listening) -> None:
         signals.set_reaction(lambda _number: ending(stop), _STOPPED, code=0)
         teller.start()
         try:
-            server.serve(
+            receiver_server.serve(
                 app,
                 listening,
                 on_ready=lambda: _ready(asgi_server.socket_url(listening), asked),

@@ -20,11 +20,10 @@ from reconciler import signals
 from reconciler.cli.console import output
 from reconciler.cli.verbs.service.callbacks import pipe
 from reconciler.errors import FileError, Interrupted, LockHeld
+from reconciler.messaging.inbox import EventFile, Inbox, Kept
+from reconciler.messaging.reports import reply_json, reply_lines
 from reconciler.ownership import find_fault
-from reconciler.receiver.events import EventFile
-from reconciler.receiver.inbox import Inbox, Kept
 from reconciler.report.lines import count
-from reconciler.report.service.messages import reply_json, reply_lines
 
 if sys.platform != "win32":
     import fcntl

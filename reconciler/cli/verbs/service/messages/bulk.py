@@ -1,7 +1,7 @@
 """`messages bulk`: one message to everybody whom the rows of a resource of the manifests address.
 
 Belongs here: which resource it is at the service, and the order of the steps. Not here: who is addressed
-(core/messaging/bulk.py), the call (service/messaging/messages.py).
+(messaging/recipients.py), the call (service/messaging/messages.py).
 
 The service does not show what a resource holds, so a message goes only to one whose content is recorded as
 applied, and is the one that the manifests say now: what was counted is what is sent to.
@@ -16,19 +16,18 @@ from msgspec import Struct, structs
 from reconciler.cli.session import Signals, open_store
 from reconciler.cli.verbs.calling import reading, show, workspace_id, writing
 from reconciler.cli.verbs.service.messages.sending import callback_name, look_at, send_once, text_of
-from reconciler.core.messaging.bulk import addressed
-from reconciler.core.messaging.recipients import check_count
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import InputError, NotFound, UnknownAddress
+from reconciler.messaging.recipients import addressed, check_count
+from reconciler.messaging.reports import sent_lines
 from reconciler.model.address import Address
 from reconciler.model.kinds import RESOURCE
-from reconciler.model.messaging.messages import BulkResource, Message, Sent
+from reconciler.model.messages import BulkResource, Message, Sent
 from reconciler.model.plans import Workspace
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Entity
 from reconciler.pipeline import validate
 from reconciler.report.lines import count, line
-from reconciler.report.service.messages import sent_lines
 from reconciler.service.client import Reader, ServiceClient
 
 

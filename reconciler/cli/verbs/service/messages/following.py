@@ -12,8 +12,8 @@ from reconciler.cli.console import output
 from reconciler.core.text import fold_case
 from reconciler.engine.stop import StopFlag
 from reconciler.errors import ServiceError
-from reconciler.model.messaging.messages import Response
-from reconciler.report.service.messages import heard_lines, progress_lines
+from reconciler.messaging.reports import heard_lines, progress_lines
+from reconciler.model.messages import Response
 from reconciler.service.messaging.messages import Messages, Progress
 
 every_s = 2.0  # seconds between two looks, each of three calls: far below the lowest quota of a second

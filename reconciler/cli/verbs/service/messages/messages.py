@@ -8,8 +8,7 @@ import click
 
 from reconciler.cli.verbs import calling
 from reconciler.cli.verbs.calling import reading, workspace_id
-from reconciler.model.settings import Settings
-from reconciler.report.service.messages import (
+from reconciler.messaging.reports import (
     answer_lines,
     delivery_lines,
     detail_lines,
@@ -17,6 +16,7 @@ from reconciler.report.service.messages import (
     response_lines,
     status_lines,
 )
+from reconciler.model.settings import Settings
 from reconciler.service.client import Reader
 from reconciler.service.messaging.messages import ReadMessages
 

@@ -1,7 +1,7 @@
 """`messages send`: what was written becomes a message, and its recipients become people of the service.
 
 Belongs here: options and message file put together, who is reached, what is shown before and after. Not here:
-the command (commands/service/messages.py), the file's form (manifest/outgoing.py), the call
+the command (commands/service/messages.py), the file's form (messaging/message_file.py), the call
 (service/messaging/messages.py).
 """
 
@@ -20,27 +20,27 @@ from reconciler.cli.console.error_text import error_lines
 from reconciler.cli.session import Signals, outside
 from reconciler.cli.verbs.calling import once, reading, workspace_id, writing
 from reconciler.cli.verbs.service.messages.following import Followed, follow
-from reconciler.core.messaging import recipients
 from reconciler.core.suggest import did_you_mean
+from reconciler.engine.message_recipients import Person, resolve_contacts
 from reconciler.errors import FileError, InputError
 from reconciler.files.atomic_files import read_file
-from reconciler.manifest.outgoing import TIME_HINT, Written, mistakes, moment, read_message
-from reconciler.model.documents import Place
-from reconciler.model.kinds import CALLBACK
-from reconciler.model.messaging.messages import Message, Schedule, Sent
-from reconciler.model.settings import Settings
-from reconciler.pipeline import validate
-from reconciler.report.json import report_json
-from reconciler.report.lines import count
-from reconciler.report.service.messages import (
+from reconciler.messaging import recipients
+from reconciler.messaging.message_file import TIME_HINT, Written, mistakes, moment, read_message
+from reconciler.messaging.reports import (
     draft_lines,
     followed_lines,
     followed_values,
     sent_lines,
 )
+from reconciler.model.documents import Place
+from reconciler.model.kinds import CALLBACK
+from reconciler.model.messages import Message, Schedule, Sent
+from reconciler.model.settings import Settings
+from reconciler.pipeline import validate
+from reconciler.report.json import report_json
+from reconciler.report.lines import count
 from reconciler.service.client import Reader, ServiceClient
 from reconciler.service.messaging.schedules import fields, in_utc
-from reconciler.work.reaching import Person, reach
 
 body_bytes_max = 1_048_576  # bytes of a message's text; an SMS has 1,600 characters, an e-mail a few pages
 file_bytes_max = 10 * 1024 * 1024  # bytes of a message file
@@ -164,7 +164,9 @@ async def outgoing(reader: Reader, settings: Settings, found: Written, *, allowe
     schedule = _schedule(found, settings)
     ours = any(recipients.is_ours(text) for text in found.to)
     desired = validate(settings, os.environ) if ours else None
-    meant = recipients.meant(tuple(zip(found.to, found.places, strict=True)), desired, found.workspace)
+    meant = recipients.resolve_recipients(
+        tuple(zip(found.to, found.places, strict=True)), desired, found.workspace
+    )
     if meant.problems:
         raise mistakes(*meant.problems)
     alias = _workspace(found.workspace, meant)
@@ -173,7 +175,7 @@ async def outgoing(reader: Reader, settings: Settings, found: Written, *, allowe
     people: tuple[Person, ...] = ()
     if desired is not None and meant.people:
         channels = _channels(found)
-        people = await reach(
+        people = await resolve_contacts(
             settings, desired, outside(settings), reader, people=meant.people, channels=channels
         )
     known = frozenset[str]().union(*(one.keys for one in people))
@@ -212,7 +214,7 @@ def _channels(found: Written) -> tuple[str, ...]:
     return (*(("sms",) if found.body else ()), *spoken)
 
 
-def _workspace(named: str | None, meant: recipients.Meant) -> str:
+def _workspace(named: str | None, meant: recipients.ResolvedRecipients) -> str:
     """Return the alias of the workspace to send in: the one named, that of the people, or the default one."""
     theirs = sorted({one.workspace for one in meant.people})
     if named is None and len(theirs) < 2:  # noqa: PLR2004 - one is clear

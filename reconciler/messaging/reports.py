@@ -7,11 +7,16 @@ a callback is never shown. Not here: what is asked of the service, exit codes (c
 from collections.abc import Sequence
 
 from reconciler.core.text import fold_case
+from reconciler.messaging.callback_edits import shown
+from reconciler.model.documents import Scalar
 from reconciler.model.encoding import encode_json
-from reconciler.model.messaging.messages import (
+from reconciler.model.kinds import CONTACT
+from reconciler.model.messages import (
     Callback,
     CallbackCall,
+    ContactsFound,
     Delivery,
+    FieldEdit,
     MessageDetail,
     MessageRow,
     Reply,
@@ -239,3 +244,71 @@ def _number(number: int) -> str:
 
 def _percent(percent: float) -> str:
     return f"{percent:.1f}".removesuffix(".0") + " %"
+
+
+# --- One callback, what an edit changes of it, and calls that are marked: as lines ----------------
+#
+# A key is never shown: of it there is only how it travels. Not here: tables of callbacks and of calls
+# (messages.py), what an edit is (messaging/callback_edits.py).
+
+
+def callback_detail(callback: Callback) -> tuple[Line, ...]:
+    """Show one callback: every field, a line each."""
+    fields = {name: shown(value) for name, value in callback_values(callback).items()}
+    wide = max(map(width, fields))
+    return tuple(line(pad(name, wide), "  ", value) for name, value in fields.items())
+
+
+def edit_lines(callback: Callback, edits: Sequence[FieldEdit]) -> tuple[Line, ...]:
+    """Show what is to change about a callback, or that nothing is."""
+    head = f"callback {callback.callback_id} ({callback.name})"
+    if not edits:
+        return (line(f"{head} is so already; nothing was written"),)
+    wide = max(width(one.field) for one in edits)
+    rows = [line("    ", pad(one.field, wide), "  ", one.before, "  →  ", one.after) for one in edits]
+    return (line(("~ ", "update"), head), *rows)
+
+
+def mark_lines(calls: Sequence[CallbackCall], status: str) -> tuple[Line, ...]:
+    """Show which calls are to be marked, with their status now and the one that they get."""
+    if not calls:
+        return (line(f"all of these calls are {status} already; nothing was written"),)
+    rows = [(one.call_id, one.message_id, f"{one.status} → {status}", one.reason) for one in calls]
+    return table(("call", "message", "status", "reason"), rows, count(len(rows), "call"))
+
+
+# --- Contacts that were looked up: as lines, and as JSON ------------------------------------------
+#
+# People's data: only the fields that were asked for, whole, and made inert. Not here: who is found
+# (messaging/contact_search.py), exit codes (cli/).
+
+
+def contact_lines(found: ContactsFound, columns: Sequence[str], workspace: str) -> tuple[Line, ...]:
+    """List who was found: id, address, and these fields; then how many, and whether that may be all."""
+    rows = [
+        (one.contact_id, one.address, *(_cell(one.fields.get(name, "")) for name in columns))
+        for one in found.contacts
+    ]
+    summary = count(len(rows), CONTACT.name) if rows else f"no contact of workspace {workspace} fits"
+    if found.more:
+        summary += "; there may be more: raise --limit"
+    lines = table((CONTACT.name, "address", *columns), rows, summary, last=0)
+    if not found.trouble:
+        return lines
+    return (*lines, line(("! ", "warn"), f"somebody may be missing: {found.trouble}."))
+
+
+def contact_values(found: ContactsFound) -> dict[str, object]:
+    """Return the same for the JSON form; a field that a contact has not is left out."""
+    return {
+        CONTACT.plural: [
+            {"contact_id": one.contact_id, "address": one.address or None, "fields": one.fields}
+            for one in found.contacts
+        ],
+        "more": found.more,
+        "trouble": found.trouble,
+    }
+
+
+def _cell(value: Scalar) -> str:
+    return value if isinstance(value, str) else str(value).lower()

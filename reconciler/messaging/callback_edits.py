@@ -1,8 +1,5 @@
 """A callback as it is to be: the whole of it, because a PUT replaces everything.
 
-Belongs here: what an edit makes of a callback, what differs, whether it was taken. Not here: calls
-(cli/verbs/service/callbacks/editing.py), the body (service/messaging/callback_shapes.py).
-
 The key is the danger: a service need not show it, and a PUT without it takes it away. Then our receiver
 refuses every reply, and nobody notices.
 """
@@ -14,8 +11,7 @@ from msgspec import structs
 
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import InputError, UnknownAddress
-from reconciler.model.messaging.callback_edits import CallbackEdit, FieldEdit
-from reconciler.model.messaging.messages import Callback, CallbackAuth, CallbackCall
+from reconciler.model.messages import Callback, CallbackAuth, CallbackCall, CallbackEdit, FieldEdit
 
 _PLAIN = ("name", "url", "content_type", "retries", "email", "on_reply", "on_undeliverable")
 _WAYS: Mapping[str, Literal["httpheader", "querystring"]] = {"header": "httpheader", "query": "querystring"}

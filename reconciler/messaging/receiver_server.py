@@ -1,8 +1,4 @@
-"""The receiver behind a port, in the foreground until it is asked to stop.
-
-Belongs here: what a caller may cost before there is a request, and the end. Not here: the socket and uvicorn
-(serving.py), what is answered (app.py), what a signal does (it is the caller's to tell us to stop).
-"""
+"""The receiver behind a port, in the foreground until it is asked to stop."""
 
 import asyncio
 import socket
@@ -15,7 +11,7 @@ import h11
 from starlette.types import ASGIApp
 
 from reconciler.asgi_server import QuietServer, ServedConnection
-from reconciler.receiver.app import admit_extension
+from reconciler.messaging.receiver import admit_extension
 
 head_deadline_s = 5.0  # seconds from the connection to the end of a request's head
 # Connections at once, together below what a process may usually have open. Whoever has not shown the key

@@ -1,21 +1,20 @@
 """Who is meant by the recipients of a message: numbers, addresses of ours, tags. Pure.
 
-Belongs here: telling the forms apart, what a tag stands for, whom a channel reaches, how many are too many.
-Not here: who a contact is at the service (work/reaching.py).
-
-    +61491570156, jane.doe@example.com, an MRI    sent as written
-    contact/ops/jane-doe                          one contact of the manifests
-    tag:rota=night                                every contact of the manifests that carries the tag
++61491570156, jane.doe@example.com, an MRI    sent as written
+contact/ops/jane-doe                          one contact of the manifests
+tag:rota=night                                every contact of the manifests that carries the tag
 """
 
+import csv
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+import msgspec
 from msgspec import Struct
 
 from reconciler.core.compare.identity import email_key, identity_text
 from reconciler.core.suggest import did_you_mean
-from reconciler.errors import Problem, Refused
+from reconciler.errors import InputError, Problem, Refused
 from reconciler.model import address
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields, Place
@@ -43,7 +42,7 @@ CHANNELS: Mapping[str, tuple[tuple[str, ...], str]] = {
 }
 
 
-class Meant(Struct, frozen=True):
+class ResolvedRecipients(Struct, frozen=True):
     """Whom the recipients mean: `people` by address and where each was written, and `plain` as written."""
 
     people: Mapping[Address, Place]
@@ -59,7 +58,9 @@ def is_ours(text: str) -> bool:
     return text.startswith(("tag:", *(f"{kind}/" for kind in KINDS))) or ("/" in text and "@" not in text)
 
 
-def meant(written: Sequence[tuple[str, Place]], desired: Desired | None, workspace: str | None) -> Meant:
+def resolve_recipients(
+    written: Sequence[tuple[str, Place]], desired: Desired | None, workspace: str | None
+) -> ResolvedRecipients:
     """Return whom these recipients mean, each once, in their order; and every mistake in them.
 
     `desired` may be None where no recipient `is_ours`. A tag stands for contacts of `workspace` alone, where
@@ -82,7 +83,7 @@ def meant(written: Sequence[tuple[str, Place]], desired: Desired | None, workspa
             # Each at the first place that names it: at most one message arrives, however often it stands
             # there.
             people |= {one: people.get(one, place) for one in found}
-    return Meant(people, tuple(plain.values()), tuple(problems))
+    return ResolvedRecipients(people, tuple(plain.values()), tuple(problems))
 
 
 class Refusal(Struct, frozen=True):
@@ -178,3 +179,104 @@ def check_count(count: int, most: int, allowed: int) -> None:
             f"the message would reach {count:,} recipients (the limit is {most:,}); nothing was sent.",
             next=f"look who they are with --dry-run; if this is meant, add --allow-recipients {count}",
         )
+
+
+# --- Whom the rows of a resource address, before a message is sent to all of them -----------------
+#
+# The service reads the rows itself. They are read here to count the people and to check the columns: a
+# message
+# to a wrong column reaches nobody. Of a row counts the first of the columns that is filled
+# (docs/service.md, messages).
+
+
+rows_max = 1_000_000  # as many as rosters have
+
+Row = Mapping[str, str]
+
+
+def addressed(data: bytes, mime_type: str, columns: Mapping[str, str]) -> tuple[str, ...]:
+    """Return everybody whom the rows address, in their order, each once. `columns`: channel -> column.
+
+    Raises InputError for data that holds no rows, for a column that there is not or that holds other
+    things, and where nobody is addressed. No cell is part of an error.
+    """
+    rows = _rows(data, mime_type)
+    _require_columns(rows, columns)
+    # Which column wins where several are filled is an assumption (docs/service.md, messages). Counting makes
+    # the same one, or the number that is agreed to is not the number that is reached.
+    firsts = (
+        next((cell for name in columns.values() if (cell := row.get(name, "").strip())), "") for row in rows
+    )
+    # The same address twice is one recipient.
+    found = tuple(dict.fromkeys(one for one in firsts if one))
+    if not found:
+        raise InputError(
+            "these columns are empty in every row; nothing was sent.",
+            next="name a column with numbers or addresses",
+        )
+    return found
+
+
+def _require_columns(rows: Sequence[Row], columns: Mapping[str, str]) -> None:
+    there = {name for row in rows for name in row}
+    for column in columns.values():
+        if column not in there:
+            raise InputError(
+                f"the resource has no column {column[:64]!r}; nothing was sent.",
+                next=did_you_mean("column", column, there, "name a column of its first row"),
+            )
+    for channel, column in columns.items():
+        _require_form(rows, channel, column)
+
+
+def _require_form(rows: Sequence[Row], channel: str, column: str) -> None:
+    """Raise InputError where no cell of the column is what the channel needs: another column is meant."""
+    cells = [cell for row in rows if (cell := row.get(column, "").strip())]
+    # One cell that fits is enough. The others are the service's to judge: for one wrong number nobody else
+    # has to go without the message. Without any, a wrong column would be accepted and reach nobody.
+    if cells and not any(fits(cell, channel) for cell in cells):
+        _, what = CHANNELS[channel]
+        raise InputError(
+            f"column {column[:64]!r} holds no {what}; nothing was sent.",
+            next=f"name the column with each {what} after --{channel}",
+        )
+
+
+def _rows(data: bytes, mime_type: str) -> list[Row]:
+    # Spreadsheets write a byte order mark in front, which would become a part of the first title. `from
+    # None`: readers quote cells, and those are people's data.
+    try:
+        rows = _csv(data.decode("utf-8-sig")) if mime_type == "text/csv" else _json(data, mime_type)
+    except (UnicodeDecodeError, csv.Error, msgspec.MsgspecError, RecursionError):
+        raise InputError(
+            "the resource cannot be read as rows; nothing was sent.",
+            next="it has to be CSV with a heading, or a JSON list of flat objects",
+        ) from None
+    if not 0 < len(rows) <= rows_max:
+        raise InputError(
+            f"the resource has {len(rows):,} rows; nothing was sent.", next=f"1 to {rows_max:,} are sent to"
+        )
+    return rows
+
+
+def _csv(text: str) -> list[Row]:
+    records = csv.reader(text.splitlines(keepends=True), strict=True)
+    header = [name.strip() for name in next(records, [])]
+    rows: list[Row] = []
+    for cells in records:
+        # Cells beyond the heading belong to no column: `zip` would drop them without a word.
+        if len(cells) > len(header):
+            raise csv.Error("a row is longer than the heading")
+        if any(cells):
+            rows.append(dict(zip(header, cells, strict=False)))
+    return rows
+
+
+def _json(data: bytes, mime_type: str) -> list[Row]:
+    if mime_type != "application/json":
+        raise InputError(
+            f"a message cannot be sent to a resource of type {mime_type[:64]}.",
+            next="text/csv and application/json have rows",
+        )
+    rows = msgspec.json.decode(data, type=list[dict[str, str | int | float | None]])
+    return [{name: "" if cell is None else str(cell) for name, cell in row.items()} for row in rows]

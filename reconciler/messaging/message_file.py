@@ -1,8 +1,4 @@
-"""The message file of `reconciler messages send --file`: one YAML or JSON file becomes a draft of a message.
-
-Belongs here: reading and checking it, every mistake with its place. Not here: who the recipients are
-(core/messaging/recipients.py), what the service can carry (service/messaging/message_requests.py).
-"""
+"""The message file of `reconciler messages send --file`: a YAML or JSON file becomes a draft message."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -12,7 +8,7 @@ from msgspec import Struct
 
 from reconciler.errors import InputError, Problem
 from reconciler.model.documents import Place
-from reconciler.model.messaging.messages import Repeat
+from reconciler.model.messages import Repeat
 from reconciler.parsing.tree import Tree, read_tree
 from reconciler.schema.check import check_tree
 

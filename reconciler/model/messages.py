@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from reconciler.model.documents import Scalar
 from reconciler.model.settings import Secret
 
 
@@ -195,3 +196,67 @@ class Reply(Struct, frozen=True):
     acknowledged: str = ""
     undeliverable: str = ""
     parameters: Mapping[str, str] = {}
+
+
+# --- What somebody wants to be otherwise about a callback, and what that changes ------------------
+
+
+class CallbackEdit(Struct, frozen=True):
+    """New values of a callback's fields; None leaves one as it is. `email` "" takes the address away.
+
+    `key` is a new key, `no_key` that there is none any more, `key_in` how the key travels.
+    """
+
+    name: str | None = None
+    url: str | None = None
+    content_type: Literal["json", "xml"] | None = None
+    retries: bool | None = None
+    email: str | None = None
+    on_reply: bool | None = None
+    on_undeliverable: bool | None = None
+    key: Secret | None = None
+    no_key: bool = False
+    key_in: Literal["header", "query"] | None = None
+
+
+class FieldEdit(Struct, frozen=True):
+    """One field before and after, as it may be shown: a key is never its own text."""
+
+    field: str
+    before: str
+    after: str
+
+
+# --- Contacts as a person looks them up: what was asked for, and who was found --------------------
+#
+# Nothing here is planned or applied.
+
+
+class ContactQuery(Struct, frozen=True):
+    """Which contacts are wanted, what is shown of them, and in which order.
+
+    `filters` map a field to the text that it contains; all of them have to fit. Fields are ours
+    (`custom.employeeId`). `sort` are fields; none: the order of the service.
+    """
+
+    filters: Mapping[str, str] = {}
+    shown: tuple[str, ...] = ()
+    sort: tuple[str, ...] = ()
+    descending: bool = False
+    limit: int = 100
+
+
+class ContactRow(Struct, frozen=True):
+    """One contact: the service's id, our address where one is recorded or "", and the fields asked for."""
+
+    contact_id: str
+    address: str
+    fields: Mapping[str, Scalar]
+
+
+class ContactsFound(Struct, frozen=True):
+    """Who was found. `more`: the search ended at its limit. `trouble`: why somebody may be missing, or ""."""
+
+    contacts: tuple[ContactRow, ...]
+    more: bool = False
+    trouble: str = ""

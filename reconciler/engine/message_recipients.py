@@ -1,8 +1,4 @@
-"""Who the contacts of a message are at the service: found as a plan finds them, then looked at once each.
-
-Belongs here: the reads. Not here: whom a recipient means (core/messaging/recipients.py), sending
-(service/messaging/messages.py).
-"""
+"""Who the contacts of a message are at the service: found as a plan finds them, then looked at once each."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -11,12 +7,12 @@ from msgspec import Struct, structs
 
 from reconciler.core.compare.match import Matches, Recognized, former_names, match_entities
 from reconciler.core.compare.normalize import observe_entity
-from reconciler.core.messaging.recipients import keys, unreached
 from reconciler.engine.context import Dependencies, ReadContext
 from reconciler.engine.opening import open_run_store
 from reconciler.engine.reading import read_live
 from reconciler.engine.targets import resolve_target
 from reconciler.errors import InputError, NotFound
+from reconciler.messaging.recipients import keys, unreached
 from reconciler.model.address import Address
 from reconciler.model.documents import Place
 from reconciler.model.plans import Workspace
@@ -33,7 +29,7 @@ class Person(Struct, frozen=True):
     keys: frozenset[str]
 
 
-async def reach(
+async def resolve_contacts(
     settings: Settings,
     desired: Desired,
     outside: Dependencies,

@@ -1,8 +1,5 @@
 """Looking contacts up: which fields may be named, what a list is asked for, and whether somebody fits.
 
-Belongs here: these decisions. Not here: calls (cli/verbs/service/contacts.py), columns
-(report/service/contacts.py).
-
 The service searches by "contains" without letter case (docs/service.md, lists). One that ignores a filter
 answers everybody, so every contact is compared here again.
 """
@@ -16,7 +13,7 @@ from reconciler.core.text import fold_case, normalize_unicode
 from reconciler.errors import InputError, Problem
 from reconciler.model.documents import Scalar
 from reconciler.model.kinds import CONTACT
-from reconciler.model.messaging.contacts import ContactQuery
+from reconciler.model.messages import ContactQuery
 
 # Shown of everybody: who it is, and nothing by which somebody is reached.
 ALWAYS = ("username", "firstName", "lastName")

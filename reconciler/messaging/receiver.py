@@ -27,9 +27,9 @@ from msgspec import Struct
 
 from reconciler.concurrency import run_in_thread, thread_threshold_bytes
 from reconciler.errors import ReconcilerError, SettingsError
-from reconciler.model.messaging.messages import Reply
+from reconciler.messaging.inbox import Inbox, Kept
+from reconciler.model.messages import Reply
 from reconciler.model.settings import Secret
-from reconciler.receiver.inbox import Inbox, Kept
 from reconciler.service.messaging.replies import parse_reply
 
 if TYPE_CHECKING:  # whoever serves it elsewhere needs none of our server

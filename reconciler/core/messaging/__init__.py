@@ -1,1 +1,0 @@
-"""Messages and callbacks: who is meant, and what an edit makes."""

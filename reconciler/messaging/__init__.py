@@ -1,0 +1,1 @@
+"""Messages and callbacks: recipients, message files, searches, the receiver and their reports."""

@@ -1,1 +1,0 @@
-"""What the service was asked beside plans: messages, callbacks, contacts."""

@@ -1,1 +1,0 @@
-"""Who the contacts of a message are at the service (reaching.py)."""
