@@ -16,11 +16,10 @@ import time
 import tracemalloc
 from collections.abc import Callable
 
-from reconciler.directories.ldap.columns import EntryColumns
-from reconciler.directories.ldap.wire import parsed_message
-from reconciler.directories.scim.columns import ResourceColumns
-from reconciler.directories.scim.http import parsed_body
-from reconciler.directories.scim.pages import list_page
+from reconciler.directories.ldap_search import EntryColumns
+from reconciler.directories.ldap_wire import parse_message
+from reconciler.directories.scim_http import parse_body
+from reconciler.directories.scim_users import ResourceColumns, parse_list_page
 from reconciler.manifest.rosters.table import read_csv
 
 PAGE = 100
@@ -81,7 +80,7 @@ def ldap_of(count: int) -> Callable[[], int]:
     def read() -> int:
         columns = EntryColumns(COLUMNS)
         for frame in frames:
-            columns.take(parsed_message(frame)[1].body)
+            columns.take(parse_message(frame)[1].body)
         return len(columns.answer().rows)
 
     return read
@@ -105,7 +104,7 @@ def scim_of(count: int) -> Callable[[], int]:
     def read() -> int:
         columns = ResourceColumns(())
         for body in bodies:
-            for resource in list_page(parsed_body(body), PAGE).resources:
+            for resource in parse_list_page(parse_body(body), PAGE).resources:
                 columns.take(resource)
         return len(columns.answer().rows)
 

@@ -26,7 +26,7 @@ from reconciler.core.rules import rules_of
 from reconciler.core.runs.recover import InterruptedRun, find_remaining
 from reconciler.core.runs.undo import BY_MANIFEST, is_undo_proved, undo_as_desired
 from reconciler.core.views.inventory import Inventory, make_inventory, narrow_desired
-from reconciler.directories.reading import ReadOnce
+from reconciler.directories.answers import ReadOnce
 from reconciler.engine.collecting import pause_collector
 from reconciler.engine.context import Dependencies
 from reconciler.engine.execute import Execution, KeepUndo, execute_plan

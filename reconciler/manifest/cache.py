@@ -28,7 +28,7 @@ from msgspec import Struct
 from reconciler.core.declared.apart import ManifestPart, joined, parts_of
 from reconciler.core.declared.resolve import Resolved, resolve
 from reconciler.core.rules import rules_of
-from reconciler.directories.reading import ReadOnce
+from reconciler.directories.answers import ReadOnce
 from reconciler.errors import Problem
 from reconciler.files.project_files import (
     ROSTER_BYTES_MAX,

@@ -17,7 +17,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from reconciler.directories.reading import ReadOnce
+from reconciler.directories.answers import ReadOnce
 from reconciler.errors import Problem
 from reconciler.files.project_files import (
     FileId,

@@ -9,14 +9,11 @@ from directories.scim_service import LIST, USER, user
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.directories.answers import AnswerRows, DirectoryFailed
-from reconciler.directories.ldap.ber import NotBer, elements, header
-from reconciler.directories.ldap.columns import EntryColumns
-from reconciler.directories.ldap.wire import parsed_message
-from reconciler.directories.scim.columns import ResourceColumns
-from reconciler.directories.scim.http import parsed_body
-from reconciler.directories.scim.pages import PageWalk, list_page
-from reconciler.directories.whole import ChangedError
+from reconciler.directories.answers import AnswerRows, ChangedError, DirectoryFailed
+from reconciler.directories.ldap_search import EntryColumns
+from reconciler.directories.ldap_wire import NotBer, parse_message, read_header, split_elements
+from reconciler.directories.scim_http import parse_body
+from reconciler.directories.scim_users import PageWalk, ResourceColumns, parse_list_page
 
 ENTRY = entry("uid=jane,dc=example", attribute("mail", "jane@example.com", "x"), attribute("cn;lang-de", ""))(
     1
@@ -49,15 +46,15 @@ def test_a_damaged_entry_of_ldap_is_an_entry_or_refused(damage: list[tuple[int, 
         frame[at] = byte
     columns = EntryColumns(("mail", "cn"))
     with suppress(NotBer, DirectoryFailed):
-        start, end = header(frame)
-        columns.take(parsed_message(bytes(frame[start:end]))[1].body)
+        start, end = read_header(frame)
+        columns.take(parse_message(bytes(frame[start:end]))[1].body)
         assert is_a_table(columns.answer())
 
 
 @given(st.binary(max_size=60))
 def test_bytes_are_elements_that_fill_them_or_refused(data: bytes) -> None:
     with suppress(NotBer):
-        assert sum(len(content) for _, content in elements(data)) < max(len(data), 1)
+        assert sum(len(content) for _, content in split_elements(data)) < max(len(data), 1)
 
 
 NAMES = ["schemas", "totalResults", "Resources", "itemsPerPage", "startIndex", "nextCursor", "id", "emails"]
@@ -77,7 +74,7 @@ def test_an_answer_of_scim_is_a_page_of_users_or_refused(more: dict[str, Any], p
     honest = {"schemas": [LIST], "totalResults": len(people), "Resources": people}
     columns, walk = ResourceColumns(()), PageWalk("auto", 3, rows_max=100)
     with suppress(DirectoryFailed, ChangedError):
-        page = list_page(parsed_body(json.dumps({**honest, **more}).encode()), 3)
+        page = parse_list_page(parse_body(json.dumps({**honest, **more}).encode()), 3)
         walk.after(page)
         for resource in page.resources:
             columns.take(resource)

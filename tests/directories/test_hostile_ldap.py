@@ -29,9 +29,8 @@ from directories.ldap_liar import (
 from msgspec import structs
 
 from reconciler.directories.answers import AnswerRows, DirectoryFailed
-from reconciler.directories.ldap.reading import EMPTY_PAGES_MAX, read_ldap
-from reconciler.directories.ldap.results import RESULTS
-from reconciler.directories.ldap.wire import MESSAGE_MAX, LdapWire
+from reconciler.directories.ldap_search import EMPTY_PAGES_MAX, read_ldap
+from reconciler.directories.ldap_wire import LDAP_RESULTS, MESSAGE_MAX, LdapWire
 from reconciler.model.settings import LdapDirectory, Secret
 
 BASE = "ou=people,dc=example,dc=com"
@@ -151,9 +150,9 @@ def test_an_answer_that_is_not_the_whole_is_none(case: str) -> None:
         assert words in refused(liar)
 
 
-@pytest.mark.parametrize("code", RESULTS)
+@pytest.mark.parametrize("code", LDAP_RESULTS)
 def test_every_result_is_told_with_what_to_do(code: int) -> None:
-    what, hint = RESULTS[code]
+    what, hint = LDAP_RESULTS[code]
     with Liar([[JANE, done(code)]]) as liar:
         said = refused(liar)
 

@@ -23,8 +23,8 @@ from directories.test_scim import TOKEN, directory, read
 from service.roads import STRANGER, TRUSTED, Answers, beside, proving
 
 from reconciler.directories.answers import DirectoryFailed
-from reconciler.directories.scim.http import BODY_MAX, REFUSALS, TRIES_MAX
-from reconciler.directories.scim.reading import read_scim
+from reconciler.directories.scim_http import BODY_MAX, SCIM_REFUSALS, TRIES_MAX
+from reconciler.directories.scim_users import read_scim
 from reconciler.model.settings import Secret
 
 Bend = Callable[[int, dict[str, str], Document], object]
@@ -232,7 +232,7 @@ def test_a_cursor_that_repeats_is_noticed_without_a_user_that_does() -> None:
     assert len(service.asked) == 4
 
 
-@pytest.mark.parametrize("row", REFUSALS, ids=lambda row: f"{row.low} {row.word}")
+@pytest.mark.parametrize("row", SCIM_REFUSALS, ids=lambda row: f"{row.low} {row.word}")
 def test_every_refusal_is_told_with_what_to_do_and_nothing_of_its_words(row: Any) -> None:
     """`detail` may hold whatever the service thinks of: a name, or the filter with somebody's address."""
     status = {300: 301, 100: 203}.get(row.low, row.low)

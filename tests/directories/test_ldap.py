@@ -11,7 +11,7 @@ from msgspec import structs
 from service.roads import STRANGER, TRUSTED
 
 from reconciler.directories.answers import AnswerRows, DirectoryFailed
-from reconciler.directories.ldap.reading import read_ldap
+from reconciler.directories.ldap_search import read_ldap
 from reconciler.model.settings import LdapDirectory, Secret
 
 ODD = f"ou=odd,{BASE}"
@@ -163,7 +163,7 @@ def test_without_the_extra_it_is_told_what_to_install() -> None:
     program = """
 import sys
 sys.modules["ldap3"] = None
-from reconciler.directories.ldap.reading import read_ldap
+from reconciler.directories.ldap_search import read_ldap
 from reconciler.errors import MissingExtra
 from reconciler.model.settings import LdapDirectory
 try:

@@ -11,7 +11,7 @@ from msgspec import structs
 from service.roads import TRUSTED, Answers, beside, proving
 
 from reconciler.directories.answers import AnswerRows
-from reconciler.directories.scim.reading import read_scim
+from reconciler.directories.scim_users import read_scim
 from reconciler.model.settings import ScimDirectory, Secret
 
 TOKEN = "canary-token"

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from manifest.project import Project
 
-from reconciler.directories.answers import AnswerRows
-from reconciler.directories.reading import ReadOnce
+from reconciler.directories.answers import AnswerRows, ReadOnce
 from reconciler.model.documents import Place
 from reconciler.model.settings import (
     Directory,

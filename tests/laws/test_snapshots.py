@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from manifest.project import Project
 
-from reconciler.directories.answers import AnswerRows
-from reconciler.directories.reading import ReadOnce
+from reconciler.directories.answers import AnswerRows, ReadOnce
 from reconciler.manifest.rosters.snapshot import build_snapshot, compare_snapshots
 from reconciler.manifest.rosters.table import read_csv
 from reconciler.manifest.rosters.tables import build_answer_table, summarize_answer

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from reconciler.core.declared.resolve import Resolved, resolve
 from reconciler.core.rules import Rules
-from reconciler.directories.reading import ReadOnce
+from reconciler.directories.answers import ReadOnce
 from reconciler.errors import Problem
 from reconciler.manifest.load import LoadedManifests, load_manifests
 from reconciler.model.documents import Document

@@ -10,7 +10,7 @@ from manifest.project import Project
 
 from reconciler.core.rules import Rules
 from reconciler.core.text import slugify
-from reconciler.directories.reading import ReadOnce
+from reconciler.directories.answers import ReadOnce
 from reconciler.files.project_files import REFERENCE_BYTES_MAX, ROSTER_BYTES_MAX
 from reconciler.manifest.load import _Loader
 from reconciler.manifest.rosters.roster import RowTemplate, UnknownColumn, compile_template

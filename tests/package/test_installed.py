@@ -74,7 +74,7 @@ ASKING: dict[str, list[tuple[tuple[str, ...], dict[str, str], dict[str, str]]]] 
 }
 # What may be imported where its extra is installed, and by nothing else: module -> extra.
 GATED = {
-    "reconciler.directories.ldap.requests": "ldap",
+    "reconciler.directories.ldap_requests": "ldap",
     "reconciler.directories.sql.postgresql": "postgres",
     "reconciler.cli.telemetry.otlp": "otel",
     "reconciler.cli.verbs.service.callbacks.listening": "sandbox",

@@ -14,7 +14,7 @@ from reconciler.model.settings import Settings
 from reconciler.report.lines import count
 
 if TYPE_CHECKING:
-    from reconciler.directories.reading import ReadOnce
+    from reconciler.directories.answers import ReadOnce
     from reconciler.manifest.rosters.snapshot import Snapshot, SnapshotChange
     from reconciler.manifest.rosters.table import RosterTable
 
@@ -113,7 +113,7 @@ def _comes_and_goes(found: "SnapshotChange") -> str:
 
 def _made(settings: Settings, name: str, before: bytes, into: Path) -> "Snapshot":
     """Return what a directory says. Raises DirectoryError, ManifestError, InputError."""
-    from reconciler.directories.reading import ReadOnce
+    from reconciler.directories.answers import ReadOnce
     from reconciler.manifest.rosters.snapshot import build_snapshot, find_secret_columns
 
     asked = ReadOnce(settings.directories)

@@ -16,8 +16,7 @@ from typing import Any
 from sqlalchemy.engine import URL
 
 from reconciler.core.calls import is_loopback
-from reconciler.directories.answers import DirectoryFailed
-from reconciler.directories.origin import trusted
+from reconciler.directories.answers import DirectoryFailed, load_directory_trust
 
 Arguments = dict[str, Any]
 
@@ -108,7 +107,7 @@ def _is_here(driver: str, given: Arguments) -> bool:
 def _context(given: Arguments) -> ssl.SSLContext:
     """Return what proves a server: the certificates that the URL names, or those of this system."""
     own = given["ssl"] if isinstance(given.get("ssl"), Mapping) else {}
-    context = trusted(str(own.get("ca") or given.get("ssl_ca") or ""))
+    context = load_directory_trust(str(own.get("ca") or given.get("ssl_ca") or ""))
     try:
         if own.get("cert"):
             context.load_cert_chain(own["cert"], own.get("key"))

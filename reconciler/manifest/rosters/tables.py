@@ -12,8 +12,7 @@ from typing import Any
 
 import msgspec
 
-from reconciler.directories.answers import AnswerRows, DirectoryFailed
-from reconciler.directories.reading import ReadOnce
+from reconciler.directories.answers import AnswerRows, DirectoryFailed, ReadOnce
 from reconciler.errors import Problem
 from reconciler.files.project_files import (
     ROSTER_BYTES_MAX,

@@ -12,8 +12,7 @@ import pytest
 from directories.sql.sources import AT, database, people, sql, takes_from
 from manifest.project import Project
 
-from reconciler.directories.answers import DirectoryFailed
-from reconciler.directories.reading import read_directory
+from reconciler.directories.answers import DirectoryFailed, read_directory
 from reconciler.directories.sql.reading import read_sql
 
 WRITES = "does more than read"
@@ -291,7 +290,7 @@ def test_a_view_cannot_call_what_has_effects(tmp_path: Path) -> None:
 
 
 def test_a_reader_that_is_not_installed_says_what_brings_it() -> None:
-    from reconciler.directories import reading  # noqa: PLC0415 - its table is looked into
+    from reconciler.directories import answers  # noqa: PLC0415 - its table is looked into
 
-    assert set(reading._READERS) == set(reading._NAMES)
-    assert read_directory.__module__ == reading.__name__
+    assert set(answers._READER_NAMES) == set(answers._PLACE_PREFIXES)
+    assert read_directory.__module__ == answers.__name__

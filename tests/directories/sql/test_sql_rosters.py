@@ -17,8 +17,7 @@ from sqlalchemy.dialects import registry
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 
 from reconciler import pipeline
-from reconciler.directories.answers import AnswerRows, DirectoryFailed
-from reconciler.directories.reading import ReadOnce
+from reconciler.directories.answers import AnswerRows, DirectoryFailed, ReadOnce
 from reconciler.directories.sql.cells import NotText, answer_of
 from reconciler.directories.sql.reading import read_sql
 from reconciler.errors import DirectoryError, ManifestError

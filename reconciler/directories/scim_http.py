@@ -1,8 +1,5 @@
 """Calls of a SCIM service: GETs with a token, to one origin, with limits in time and size.
 
-Belongs here: what an HTTP status means, and which call is made again. Not here: what a page says
-(pages.py), which page is next.
-
 It drives the library's transport and not its client, which would keep cookies, log whole URLs, and know about
 redirects, proxies and netrc. Here they do not exist. What a service says in an error is never shown: it may
 hold values of people.
@@ -24,15 +21,19 @@ import httpx2
 from reconciler import tls
 from reconciler.concurrency import time_limit
 from reconciler.core.calls import is_loopback, parse_retry_after_s
-from reconciler.directories.answers import DirectoryFailed
-from reconciler.directories.origin import plain_url, trusted
-from reconciler.directories.scim.pages import Query
-from reconciler.directories.whole import ChangedError
+from reconciler.directories.answers import (
+    ChangedError,
+    DirectoryFailed,
+    load_directory_trust,
+    require_plain_url,
+)
 from reconciler.model.documents import CHARACTERS_MAX
 from reconciler.model.settings import ScimDirectory
 from reconciler.parsing.build import NODES_MAX
 from reconciler.parsing.json_reader import EXACT_DECODER
 from reconciler.service.http.exchange import chain_of_causes
+
+ScimQuery = tuple[tuple[str, str], ...]
 
 BODY_MAX = 16 * 1024 * 1024  # bytes of one answer; a page of 100 users has some 200 thousand
 TRIES_MAX = 4  # of one call
@@ -60,7 +61,7 @@ class ScimRefusal:
 
 _FILTER = 'check `filter`, which is written as in userType eq "Employee"'
 # The first row that fits.
-REFUSALS = (
+SCIM_REFUSALS = (
     ScimRefusal(300, 399, "", "it redirects, which is never followed.", "write the final address into `url`"),
     ScimRefusal(400, 400, "invalidFilter", "it does not accept the filter.", _FILTER),
     ScimRefusal(400, 400, "tooMany", "it finds more users than it will answer.", "narrow `filter`"),
@@ -99,8 +100,8 @@ class ScimCalls:
     def __init__(
         self, directory: ScimDirectory, sleep: Callable[[float], Awaitable[object]], ends_at: float
     ) -> None:
-        self._address = f"{_base(directory.url)}/Users"
-        self._fixed: Query = tuple(
+        self._address = f"{_require_base_url(directory.url)}/Users"
+        self._fixed: ScimQuery = tuple(
             (name, value)
             for name, value in (("filter", directory.filter), ("attributes", ",".join(directory.attributes)))
             if value
@@ -108,13 +109,13 @@ class ScimCalls:
         self._headers = {
             "Accept": "application/scim+json, application/json",
             "Accept-Encoding": "identity",  # what is packed can unpack to anything
-            **_authorization(directory),
+            **_build_authorization(directory),
         }
         self._ends_at = ends_at
         self._sleep = sleep
         self._left = CHARACTERS_MAX
         self._transport = httpx2.AsyncHTTPTransport(
-            verify=trusted(directory.ca)
+            verify=load_directory_trust(directory.ca)
             if self._address.startswith("https:")
             else tls.make_empty_tls_context(),
             trust_env=False,
@@ -129,7 +130,7 @@ class ScimCalls:
     ) -> None:
         await self._transport.aclose()
 
-    async def page(self, query: Query) -> Any:
+    async def page(self, query: ScimQuery) -> Any:
         """What the service answers, as plain values, within what is left of the time of all pages.
 
         Raises DirectoryFailed, and ChangedError where the service says so.
@@ -139,7 +140,7 @@ class ScimCalls:
             async with time_limit(max(0.0, self._ends_at - time.monotonic())):
                 for attempt in range(TRIES_MAX):
                     try:
-                        return parsed_body(await self._get(query))
+                        return parse_body(await self._get(query))
                     except _AgainError as error:
                         last = error.failed
                         wait_s = max(error.wait_s, _WAIT_S * 2**attempt)
@@ -150,7 +151,7 @@ class ScimCalls:
             pass
         raise last
 
-    async def _get(self, query: Query) -> bytes:
+    async def _get(self, query: ScimQuery) -> bytes:
         """The body of a list. Raises _AgainError where another try may help."""
         parts = urlencode([*self._fixed, *query], quote_via=quote, safe="")
         request = httpx2.Request("GET", f"{self._address}?{parts}", headers=self._headers)
@@ -165,13 +166,13 @@ class ScimCalls:
         except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
             if isinstance(error, TimeoutError):
                 raise
-            raise _broken(error) from error
+            raise _explain_broken(error) from error
 
     async def _body(self, response: httpx2.Response) -> bytes:
         if response.headers.get("content-encoding", "identity").strip().lower() != "identity":
             raise DirectoryFailed("it packs its answer, which nobody asked for.", _ASK)
         most = min(BODY_MAX, self._left)
-        body = await _read(response, most)
+        body = await _read_body(response, most)
         self._left -= len(body)
         if len(body) > most:
             what = "it answers more than is read of a directory."
@@ -181,8 +182,8 @@ class ScimCalls:
     async def _refused(self, response: httpx2.Response) -> Exception:
         """What to raise for an answer that is no list."""
         status, headers = response.status_code, response.headers
-        word = _word(await _read(response, _ERROR_MAX)) if status == 400 else ""  # noqa: PLR2004 - the one with words
-        row = next(row for row in REFUSALS if row.low <= status <= row.high and row.word in ("", word))
+        word = _find_keyword(await _read_body(response, _ERROR_MAX)) if status == 400 else ""  # noqa: PLR2004 - the one with words
+        row = next(row for row in SCIM_REFUSALS if row.low <= status <= row.high and row.word in ("", word))
         if row.then == "changed":
             return ChangedError(row.what)
         failed = DirectoryFailed(f"{row.what} (HTTP {status})", row.hint)
@@ -192,7 +193,7 @@ class ScimCalls:
         return _AgainError(failed, asked_s) if row.then == "again" else failed
 
 
-async def _read(response: httpx2.Response, most: int) -> bytes:
+async def _read_body(response: httpx2.Response, most: int) -> bytes:
     """The bytes of a body; where it has more than it may, a little more than that."""
     body = bytearray()
     assert isinstance(response.stream, httpx2.AsyncByteStream)  # noqa: S101 - an async transport gives no other
@@ -203,7 +204,7 @@ async def _read(response: httpx2.Response, most: int) -> bytes:
     return bytes(body)
 
 
-def _word(body: bytes) -> str:
+def _find_keyword(body: bytes) -> str:
     """Return the keyword of an error (RFC 7644, 3.12), "" where there is none. Nothing else of it is used."""
     try:
         found = json.loads(body)
@@ -213,7 +214,7 @@ def _word(body: bytes) -> str:
     return word if isinstance(word, str) else ""
 
 
-def parsed_body(body: bytes) -> Any:
+def parse_body(body: bytes) -> Any:
     """What the bytes of an answer say. Raises DirectoryFailed where they are no JSON."""
     hint = "check `url`: something else may answer there"
     if sum(map(body.count, (b",", b"[", b"{"))) > NODES_MAX:  # each value opens, or follows one of them
@@ -230,7 +231,7 @@ def parsed_body(body: bytes) -> Any:
         raise DirectoryFailed(f"of its answer: {error}", hint) from None
 
 
-def _broken(error: Exception) -> Exception:
+def _explain_broken(error: Exception) -> Exception:
     """Return what to raise where a connection broke. Certificates do not change from try to try."""
     known = chain_of_causes(error)
     for one in known:
@@ -243,11 +244,11 @@ def _broken(error: Exception) -> Exception:
     return _AgainError(DirectoryFailed(what if connecting else "the connection broke.", _URL))
 
 
-def _base(url: str) -> str:
+def _require_base_url(url: str) -> str:
     """Return the URL without a slash at its end. Raises DirectoryFailed where the token may not go there."""
     hint = "write it like https://idp.example.com/scim/v2"
     try:
-        parts = urlsplit(plain_url(url))
+        parts = urlsplit(require_plain_url(url))
         host, _ = parts.hostname, parts.port
     except ValueError:
         raise DirectoryFailed("its `url` is no address.", hint) from None
@@ -259,7 +260,7 @@ def _base(url: str) -> str:
     return url.rstrip("/")
 
 
-def _authorization(directory: ScimDirectory) -> dict[str, str]:
+def _build_authorization(directory: ScimDirectory) -> dict[str, str]:
     if directory.token is None:
         return {}
     token = directory.token.reveal()

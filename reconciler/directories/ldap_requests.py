@@ -39,7 +39,7 @@ class LdapRequests:
     def __init__(self, directory: LdapDirectory) -> None:
         self._page = directory.page
         try:
-            _check(directory.filter)
+            _check_filter(directory.filter)
             self._search = search_operation(
                 search_base=directory.base,
                 search_filter=directory.filter,
@@ -65,26 +65,26 @@ class LdapRequests:
         Critical: a server that knows no pages has to say so, and does not answer as it likes.
         """
         control = paged_search_control(criticality=True, size=self._page, cookie=cookie)
-        return _message(number, "searchRequest", self._search, build_controls_list([control]))
+        return _encode_message(number, "searchRequest", self._search, build_controls_list([control]))
 
     def start_tls(self, number: int) -> bytes:
         """To speak TLS from now on (RFC 4511, 4.14)."""
-        return _message(number, "extendedReq", extended_operation(_START_TLS))
+        return _encode_message(number, "extendedReq", extended_operation(_START_TLS))
 
     def bind(self, number: int, dn: str, password: str) -> bytes:
         """To be taken for `dn`. Raises DirectoryFailed for what cannot be sent."""
         try:
-            return _message(number, "bindRequest", bind_operation(_VERSION, SIMPLE, dn, password))
+            return _encode_message(number, "bindRequest", bind_operation(_VERSION, SIMPLE, dn, password))
         except _UNFIT:  # whose words may hold the password
             what = "`dn` or `password` holds characters that cannot be sent (RFC 4013)."
             raise DirectoryFailed(what, "check the two secrets") from None
 
     def unbind(self, number: int) -> bytes:
         """The goodbye."""
-        return _message(number, "unbindRequest", unbind_operation())
+        return _encode_message(number, "unbindRequest", unbind_operation())
 
 
-def _check(text: str) -> None:
+def _check_filter(text: str) -> None:
     """Raise ValueError for a filter that ldap3 reads, and RFC 4515 does not know."""
     if _UNESCAPED.search(text):
         raise ValueError
@@ -97,7 +97,7 @@ def _check(text: str) -> None:
             raise ValueError
 
 
-def _message(number: int, kind: str, operation: Any, controls: Any = None) -> bytes:
+def _encode_message(number: int, kind: str, operation: Any, controls: Any = None) -> bytes:
     message = LDAPMessage()
     message["messageID"] = MessageID(number)
     message["protocolOp"] = ProtocolOp().setComponentByName(kind, operation)

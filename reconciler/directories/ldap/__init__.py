@@ -1,1 +1,0 @@
-"""LDAP directories: what a search finds, page after page, whole or not at all."""
