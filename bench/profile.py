@@ -28,7 +28,7 @@ _OURS = f"{Path(__file__).parent.parent / 'reconciler'}{os.sep}"
 # The first that fits counts; a path is that of a package of ours.
 _LAYERS = (
     ("manifests", ("manifest", "parsing")),
-    ("check of what is declared", ("core/declared",)),
+    ("check of what is declared", ("core/desired",)),
     ("HTTP and decoding", ("service",)),
     ("reading lists", ("live",)),
     ("planning", ("core", "model")),

@@ -18,11 +18,11 @@ from pathlib import Path
 
 from msgspec import structs
 
-from reconciler.core.declared.resolve import Resolved, resolve
+from reconciler.core.desired.resolve import Resolved, resolve_desired
 from reconciler.core.planning.select import Selection
 from reconciler.core.review.guard import NO_CONSENT, add_consent, choose_consent
 from reconciler.core.review.saved_plans import why_expired, why_stale
-from reconciler.core.rules import rules_of
+from reconciler.core.rules import make_rules
 from reconciler.core.runs.recover import InterruptedRun, find_remaining
 from reconciler.core.runs.undo import BY_MANIFEST, is_undo_proved, undo_as_desired
 from reconciler.core.views.inventory import Inventory, make_inventory, narrow_desired
@@ -133,7 +133,7 @@ def resolve_manifests(
     took = start_stopwatch()
     with pause_collector():
         loaded = load_project(settings, environ, directories=directories)
-        found = structs.replace(resolve(loaded.manifests, rules_of(settings)), inputs=loaded.files)
+        found = structs.replace(resolve_desired(loaded.manifests, make_rules(settings)), inputs=loaded.files)
     unset = () if all_values else loaded.unset
     problems = {*loaded.problems, *found.problems} - {one.problem for one in unset}
     files, entries = len(loaded.manifests), loaded.documents

@@ -69,7 +69,7 @@ def files_in(folder: Path) -> Sequence[str]:
 
 # --- Files with secrets that a command writes: for this user's eyes, or encrypted for those of a team
 #
-# Belongs here: where such a file may be written. Not here: what stands in it (core/exporting/envfile.py), how
+# Belongs here: where such a file may be written. Not here: what stands in it (core/envfile.py), how
 # it is encrypted (files/encryption.py).
 
 

@@ -29,7 +29,7 @@ proof_rows = 2
 pages_min = 3
 
 
-class Row(Struct, frozen=True, array_like=True):
+class FeedRow(Struct, frozen=True, array_like=True):
     """A row of a list: when its entity was changed (seconds since 1970); the service's clock when read."""
 
     remote_id: str
@@ -38,7 +38,7 @@ class Row(Struct, frozen=True, array_like=True):
     date: str
 
 
-class Remembered(Struct, frozen=True, array_like=True):
+class RememberedList(Struct, frozen=True, array_like=True):
     """A list as it was read: all of its rows, in its own order.
 
     `settled`: whatever was changed since then tells this time or a later one (seconds since 1970). `step`:
@@ -46,28 +46,28 @@ class Remembered(Struct, frozen=True, array_like=True):
     time (both ISO 8601).
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[FeedRow, ...]
     settled: float
     step: int
     completed: str
     caught: str = ""
 
 
-class Judged(Struct, frozen=True):
+class PageVerdict(Struct, frozen=True):
     """What follows from a page: the next one, nothing more (`done`), or reading the whole list (`why`)."""
 
     done: bool = False
     why: str = ""
 
 
-class Newest(Struct, frozen=True, array_like=True):
+class NewestRows(Struct, frozen=True, array_like=True):
     """The newest rows of a list that is as it is remembered, newest first: enough to see that it still is.
 
     `places` are theirs in the list's own order, `number` is that of all its rows, and no other row was
     changed after `others_at`. The rest is as in Remembered.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[FeedRow, ...]
     places: tuple[int, ...]
     number: int
     others_at: float
@@ -76,8 +76,8 @@ class Newest(Struct, frozen=True, array_like=True):
     caught: str = ""
 
 
-MORE = Judged()
-DONE = Judged(done=True)
+MORE = PageVerdict()
+DONE = PageVerdict(done=True)
 
 
 def read_limit(reads: Iterable[Read]) -> ReadLimit | None:
@@ -89,61 +89,61 @@ def read_limit(reads: Iterable[Read]) -> ReadLimit | None:
     return ReadLimit(scopes, sum(read.calls for read in followed), min(read.completed for read in followed))
 
 
-def seconds(text: object) -> float | None:
+def parse_seconds(text: object) -> float | None:
     """Return the moment that an ISO 8601 text names as seconds since 1970, or None where it names none."""
     moment = parse_instant(text) if isinstance(text, str) else None
     return moment.timestamp() if moment else None
 
 
-class Walk:
+class FeedWalk:
     """Judges the pages of a list in order of change, newest first, against what is remembered of it."""
 
-    def __init__(self, known: Remembered) -> None:
+    def __init__(self, known: RememberedList) -> None:
         self._known = {row.remote_id: row for row in known.rows}
         self._settled = known.settled
-        self._shown: dict[str, Row] = {}  # in the order of the feed
+        self._shown: dict[str, FeedRow] = {}  # in the order of the feed
         self._creates = 0
         self._beyond = 0  # rows from before the last read, which are as they were
         self._total: int | None = None
         self._last = float("inf")  # the time of the last row
         self.fresh = False  # whether any row may be newer than what is remembered
 
-    def take(self, rows: Sequence[Row | None], *, total: int | None, last: bool) -> Judged:
+    def take(self, rows: Sequence[FeedRow | None], *, total: int | None, last: bool) -> PageVerdict:
         """Judge the next page. None stands for a row that tells no time; `last`: nothing follows."""
         if total is None:
-            return Judged(why="the list does not tell how many rows it has")
+            return PageVerdict(why="the list does not tell how many rows it has")
         if self._total not in (None, total):
-            return Judged(why="its total changed while it was read")
+            return PageVerdict(why="its total changed while it was read")
         self._total = total
         # Its new rows would be walked one by one, and a total without measure never to its end.
         if total > 2 * len(self._known):
-            return Judged(why="it has more than twice the rows that it had")
+            return PageVerdict(why="it has more than twice the rows that it had")
         for row in rows:
             if why := self._row(row):
-                return Judged(why=why)
+                return PageVerdict(why=why)
         # Whoever is new is among the newest, so a total that is too small now stays too small.
         if len(self._known) + self._creates > total:
-            return Judged(why="somebody was deleted")
+            return PageVerdict(why="somebody was deleted")
         ended = last or len(self._shown) >= total
         if not rows and not ended:
-            return Judged(why="a page showed no rows")
+            return PageVerdict(why="a page showed no rows")
         if not ended and self._beyond < proof_rows:
             return MORE
         why = self._gaps(ended=ended)
-        return Judged(why=why) if why else DONE
+        return PageVerdict(why=why) if why else DONE
 
-    def whole(self) -> tuple[Row, ...]:
+    def whole(self) -> tuple[FeedRow, ...]:
         """Return the whole list after `done`: in its order of before, and whoever is new behind it."""
         shown = self._shown
         kept = tuple(shown.get(one, row) for one, row in self._known.items())
         return kept + tuple(row for one, row in reversed(shown.items()) if one not in self._known)
 
-    def newest(self, known: Remembered) -> Newest:
+    def newest(self, known: RememberedList) -> NewestRows:
         """Return what was shown of a list that is now remembered like this, after `done`."""
         shown = self._shown
         places = {row.remote_id: place for place, row in enumerate(known.rows) if row.remote_id in shown}
         others_at = max((row.at for row in known.rows if row.remote_id not in shown), default=-1.0)
-        return Newest(
+        return NewestRows(
             tuple(shown.values()),
             tuple(places[one] for one in shown),
             len(known.rows),
@@ -153,7 +153,7 @@ class Walk:
             known.caught,
         )
 
-    def _row(self, row: Row | None) -> str:
+    def _row(self, row: FeedRow | None) -> str:
         """Take one row; return why it cannot be relied upon, or ""."""
         if row is None:
             return "a row does not tell when it was changed"
@@ -191,10 +191,13 @@ class Walk:
         return ""
 
 
-def stands_still(newest: Newest, rows: Sequence[Row | None], *, total: int | None, last: bool) -> bool:
+def is_first_page_unchanged(
+    newest: NewestRows, rows: Sequence[FeedRow | None], *, total: int | None, last: bool
+) -> bool:
     """Whether the first page of a list in order of change shows that all of it is as it was then.
 
-    True only where `Walk` says `done` of this page and finds nothing that may be newer. False says nothing.
+    True only where `FeedWalk` says `done` of this page and finds nothing that may be newer. False says
+    nothing.
     """
     told = [row for row in rows if row is not None]
     if last or total != newest.number or len(told) < max(len(rows), proof_rows):
@@ -214,42 +217,42 @@ def stands_still(newest: Newest, rows: Sequence[Row | None], *, total: int | Non
     return as_was and walked != sorted(walked)
 
 
-def worth_remembering(
-    rows: Sequence[Row | None],
+def remember_list(
+    rows: Sequence[FeedRow | None],
     *,
     total: int | None,
     date: str,
     margin_s: float,
     step: int,
     completed: str,
-    before: Remembered | None,
-) -> Remembered | None:
+    before: RememberedList | None,
+) -> RememberedList | None:
     """Return what is to be remembered of a list that was just read completely; None where it is nothing.
 
     `date` is the service's clock (ISO 8601) when its first page was read, `before` what was remembered of it.
     """
-    began = seconds(date)
+    began = parse_seconds(date)
     told = tuple(row for row in rows if row is not None)
     if began is None or len(told) != len(rows) or total != len(rows) or len(rows) <= pages_min * step:
         return None
     caught = before.caught if before else ""
-    if before and changed_in_silence(before, told):
+    if before and has_silent_change(before, told):
         caught = completed
-    return Remembered(told, began - margin_s, step, completed, caught)
+    return RememberedList(told, began - margin_s, step, completed, caught)
 
 
-def changed_in_silence(before: Remembered, rows: Sequence[Row]) -> bool:
+def has_silent_change(before: RememberedList, rows: Sequence[FeedRow]) -> bool:
     """Whether a row has changed since and tells the same old time: then times do not tell all changes."""
-    known: Mapping[str, Row] = {row.remote_id: row for row in before.rows}
+    known: Mapping[str, FeedRow] = {row.remote_id: row for row in before.rows}
     return any(
         row.at < before.settled and ((was := known.get(row.remote_id)) is None or was.body != row.body)
         for row in rows
     )
 
 
-def out_of_order(changed: Sequence[object], total: int | None) -> str:
+def why_not_feed(changed: Sequence[object], total: int | None) -> str:
     """Return why the first page of a list is no beginning of a feed, or "". `changed`: what its rows tell."""
-    times = [seconds(one) for one in changed]
+    times = [parse_seconds(one) for one in changed]
     told = [one for one in times if one is not None]
     if total is None and times:
         return "the list does not tell how many rows it has"
@@ -258,12 +261,12 @@ def out_of_order(changed: Sequence[object], total: int | None) -> str:
     return "" if told == sorted(told, reverse=True) else "its rows are not in the order of their times"
 
 
-def due(known: Remembered | Newest, *, now: str, every_s: float) -> str:
+def why_full_read_due(known: RememberedList | NewestRows, *, now: str, every_s: float) -> str:
     """Return why a list has to be read completely at `now` (ISO 8601), or ""."""
-    present, completed = seconds(now), seconds(known.completed)
+    present, completed = parse_seconds(now), parse_seconds(known.completed)
     if present is None or completed is None or not 0 <= present - completed < every_s:
         return "its last complete read is too old"
-    caught = seconds(known.caught)
+    caught = parse_seconds(known.caught)
     if caught is not None and present - caught < every_s:
         return "one of its rows had changed, and its time had not"
     return ""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from reconciler.concurrency import run_in_thread
-from reconciler.core.rules import Rules, rules_of
+from reconciler.core.rules import Rules, make_rules
 from reconciler.engine.stop import StopFlag
 from reconciler.model.runs import Context
 from reconciler.model.settings import Limits, Settings
@@ -91,7 +91,7 @@ class ReadContext:
     @property
     def rules(self) -> Rules:
         """The rules of planning that the settings say."""
-        return rules_of(self.settings)
+        return make_rules(self.settings)
 
     @property
     def missing(self) -> frozenset[tuple[str, str]]:

@@ -11,10 +11,10 @@ from functools import partial
 from msgspec import structs
 
 from reconciler.core.compare.match import former_names
-from reconciler.core.declared.resolve import Resolved
+from reconciler.core.desired.resolve import Resolved
 from reconciler.core.planning.select import Selection, check_selection
 from reconciler.core.planning.select import list_addresses as selectable
-from reconciler.core.rules import Rules, rules_of
+from reconciler.core.rules import Rules, make_rules
 from reconciler.core.suggest import did_you_mean
 from reconciler.core.views.explain import ExplainRequest, PlanView, make_explanations, sources_of
 from reconciler.engine.context import Dependencies, ReadContext
@@ -48,7 +48,7 @@ async def explain_addresses(
     Raises UnknownAddress for what is no address, or neither declared nor recorded.
     """
     async with open_run_store(settings, outside, create=False) as store:
-        looking = partial(_load_evidence, store, texts, declared, rules_of(settings), selection)
+        looking = partial(_load_evidence, store, texts, declared, make_rules(settings), selection)
         addresses, known = await within(outside.offload, looking, give_up=store.give_up)
     asked = () if offline else tuple(one for one in addresses if _is_in_scope(declared.desired, one))
     found = {one.address: one for one in make_explanations([a for a in addresses if a not in asked], known)}

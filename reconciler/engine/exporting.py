@@ -1,7 +1,7 @@
-"""What `export` reads and decides: live scopes, the records, and the entries that pass every check.
+"""What `export_live` reads and decides: live scopes, the records, and the entries that pass every check.
 
 Belongs here: which calls are made, and the order of the steps. Not here: which entities and fields are
-exported (core/exporting/export.py), the text of files (manifest/written/), writing them
+exported (core/export.py), the text of files (manifest/written/), writing them
 (cli/commands/export.py).
 """
 
@@ -11,8 +11,15 @@ from functools import partial
 
 from msgspec import Struct, structs
 
-from reconciler.core.exporting.export import Export, Exported, Left, Wishes, export
-from reconciler.core.exporting.recognizing import Advice, identity_advice
+from reconciler.core.export import (
+    Export,
+    Exported,
+    ExportOptions,
+    IdentityAdvice,
+    Omission,
+    export_live,
+    identity_advice,
+)
 from reconciler.engine.context import ReadContext
 from reconciler.engine.read_all import WholeScope, read_whole_scope
 from reconciler.engine.targets import resolve_target
@@ -42,11 +49,11 @@ class ExportResult(Struct, frozen=True):
     """
 
     entries: tuple[tuple[Scope, tuple[Exported, ...]], ...]
-    left: tuple[Left, ...]
+    left: tuple[Omission, ...]
     declared: int
     untold: tuple[tuple[Scope, int], ...]
     calls: int
-    advice: tuple[Advice, ...] = ()
+    advice: tuple[IdentityAdvice, ...] = ()
 
 
 async def export_scopes(
@@ -63,12 +70,12 @@ async def export_scopes(
     wholes = dict(zip(ordered, (task.result() for task in tasks), strict=True))
     extras = extend_contact_schemas(context.settings.contact_fields)
     live = _group_by_scope(wholes.items())
-    made = export(
+    made = export_live(
         live,
         context.desired,
         recorded,
         context.rules,
-        Wishes(wishes.zone, list_known_fields(extras), wishes.secrets),
+        ExportOptions(wishes.zone, list_known_fields(extras), wishes.secrets),
     )
     result = _drop_invalid_entries(context, made, ordered, wholes, extras)
     return structs.replace(result, advice=identity_advice(live, made.left, context.rules))

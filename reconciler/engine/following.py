@@ -10,7 +10,16 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from reconciler.core.feed import MORE, Newest, Remembered, Row, Walk, seconds, stands_still, worth_remembering
+from reconciler.core.feed import (
+    MORE,
+    FeedRow,
+    FeedWalk,
+    NewestRows,
+    RememberedList,
+    is_first_page_unchanged,
+    parse_seconds,
+    remember_list,
+)
 from reconciler.engine.rows import find_shown_paths
 from reconciler.errors import Malformed, Rejected
 from reconciler.instrumentation import step_log
@@ -32,7 +41,7 @@ class ListRequest(Struct, frozen=True):
 class CachedRows(Struct, frozen=True):
     """What is remembered of a list, if anything, and why it is to be read completely all the same."""
 
-    known: Remembered | None = None
+    known: RememberedList | None = None
     why: str = ""
 
 
@@ -53,10 +62,10 @@ class Lists(Protocol):
     async def recall(self, asked: ListRequest) -> CachedRows:
         """Return what is remembered of exactly this."""
 
-    async def keep(self, asked: ListRequest, found: Remembered | None) -> None:
+    async def keep(self, asked: ListRequest, found: RememberedList | None) -> None:
         """Remember this from now on; None: nothing."""
 
-    def followed(self, asked: ListRequest, newest: Newest, calls: int) -> None:
+    def followed(self, asked: ListRequest, newest: NewestRows, calls: int) -> None:
         """Take note of the newest rows of a list that is now as it is remembered, after so many calls."""
 
 
@@ -72,7 +81,7 @@ class ListFollower:
         # Of a secret that lists show, nothing may be kept; no kind that can be followed has one.
         usable = kind.listing.changed and kind.secret <= kind.write_only
         self._lists = lists if usable and lists and lists.feeds(kind) else None
-        self._known: Remembered | None = None
+        self._known: RememberedList | None = None
         self.calls = 0
         self.why = ""
         self.completed = ""  # when the list was last read completely, where it is told by what has changed
@@ -88,24 +97,24 @@ class ListFollower:
         self._known, self.why = recalled.known, recalled.why
         if self._known is None or self.why:
             return None
-        walk = Walk(self._known)
+        walk = FeedWalk(self._known)
         self.why, date = await self._walk(walk, wanted)
         if self.why:
             step_log.info("%s: %s, so all of its list is read", self._asked.scope, self.why)
             return None
         rows, step = walk.whole(), self._known.step
         self.completed = self._known.completed
-        began, known = seconds(date), self._known
+        began, known = parse_seconds(date), self._known
         if walk.fresh and began is not None:
             settled = began - self._lists.margin_s
-            known = Remembered(rows, settled, step, self._known.completed, self._known.caught)
+            known = RememberedList(rows, settled, step, self._known.completed, self._known.caught)
             await self._lists.keep(self._asked, known)
         if began is not None:
             self._lists.followed(self._asked, walk.newest(known), self.calls)
         found = {row.remote_id: Found(row.remote_id, row.body, row.date) for row in rows}
         return Page(tuple(found.values())[:step], len(rows), last=len(rows) <= step), found
 
-    async def _walk(self, walk: Walk, wanted: frozenset[str]) -> tuple[str, str]:
+    async def _walk(self, walk: FeedWalk, wanted: frozenset[str]) -> tuple[str, str]:
         """Take pages until the walk ends; return why it takes a scan, or "", and the clock as it began."""
         query = Query(fields=self._asked.fields, sort=f"-{self._kind.listing.changed}")
         judged, offset, date = MORE, 0, ""
@@ -130,7 +139,7 @@ class ListFollower:
         told = find_shown_paths(self._kind, first.rows, self._asked.fields, frozenset())
         found = None
         if complete and told is not None:
-            found = worth_remembering(
+            found = remember_list(
                 [_make_feed_row(row, self._kind) for row in rows.values()],
                 total=first.total,
                 date=next((row.date for row in first.rows), ""),
@@ -148,7 +157,7 @@ class ListFollower:
             await self._lists.keep(self._asked, None)
 
 
-async def is_list_unchanged(reader: Reader, asked: ListRequest, newest: Newest) -> bool:
+async def is_list_unchanged(reader: Reader, asked: ListRequest, newest: NewestRows) -> bool:
     """Whether one page in order of change shows that a list is as it was; where not, a read tells more.
 
     Errors: whatever the service's client raises, but for a refusal of the order.
@@ -160,12 +169,12 @@ async def is_list_unchanged(reader: Reader, asked: ListRequest, newest: Newest) 
     except (Malformed, Rejected):
         return False
     rows = [_make_feed_row(row, kind) for row in page.rows]
-    return stands_still(newest, rows, total=page.total, last=page.last)
+    return is_first_page_unchanged(newest, rows, total=page.total, last=page.last)
 
 
-def _make_feed_row(found: Found, kind: Kind) -> Row | None:
-    at = seconds(found.body.get(kind.listing.changed))
-    return None if at is None else Row(found.remote_id, at, _strip_row(found.body, kind), found.date)
+def _make_feed_row(found: Found, kind: Kind) -> FeedRow | None:
+    at = parse_seconds(found.body.get(kind.listing.changed))
+    return None if at is None else FeedRow(found.remote_id, at, _strip_row(found.body, kind), found.date)
 
 
 def _strip_row(body: Mapping[str, object], kind: Kind) -> dict[str, object]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from reconciler.core.feed import Newest, Remembered, due, granularity_s
+from reconciler.core.feed import NewestRows, RememberedList, granularity_s, why_full_read_due
 from reconciler.engine.collecting import pause_collector
 from reconciler.engine.context import Dependencies, ReadContext
 from reconciler.engine.following import CachedRows, ListRequest
@@ -28,7 +28,7 @@ from reconciler.store.database import Store
 from reconciler.version import __version__
 
 _list_cache_form = "2"  # of what is kept; another one is not read
-_StoredList = tuple[tuple[str, ...], Remembered]
+_StoredList = tuple[tuple[str, ...], RememberedList]
 
 
 class RowCache:
@@ -41,7 +41,9 @@ class RowCache:
         self.files = ListCache(Path(settings.root), salt)
         self._profile = load_profile(settings.service.profile)
         self.now = now.astimezone(UTC).isoformat(timespec="seconds")
-        self.newest: dict[Scope, tuple[ListRequest, Newest, int]] = {}  # of the lists that this run followed
+        self.newest: dict[
+            Scope, tuple[ListRequest, NewestRows, int]
+        ] = {}  # of the lists that this run followed
 
     @property
     def margin_s(self) -> float:
@@ -59,14 +61,14 @@ class RowCache:
             return CachedRows()
         return CachedRows(known, self.why_whole(known))
 
-    def why_whole(self, known: Remembered | Newest) -> str:
+    def why_whole(self, known: RememberedList | NewestRows) -> str:
         """Return why a list is to be read completely though it is remembered, or ""."""
         refresh = self._settings.refresh
         if refresh.mode == "full":
             return "a complete read was asked for"
-        return due(known, now=self.now, every_s=refresh.complete_every_h * 3600)
+        return why_full_read_due(known, now=self.now, every_s=refresh.complete_every_h * 3600)
 
-    def followed(self, asked: ListRequest, newest: Newest, calls: int) -> None:
+    def followed(self, asked: ListRequest, newest: NewestRows, calls: int) -> None:
         """Take note of the newest rows of a list that is now as it is remembered, after so many calls."""
         self.newest[asked.scope] = asked, newest, calls
 
@@ -79,11 +81,11 @@ class RowCache:
         seal = self.files.seal(name) if now else self.files.seals.get(name, b"")
         return (*self._told(asked), seal.hex()) if seal else ()
 
-    async def keep(self, asked: ListRequest, found: Remembered | None) -> None:
+    async def keep(self, asked: ListRequest, found: RememberedList | None) -> None:
         """Remember this from now on; None: nothing."""
         await self._offload(partial(self._write, asked, found))
 
-    def _read(self, asked: ListRequest) -> Remembered | None:
+    def _read(self, asked: ListRequest) -> RememberedList | None:
         data = self.files.read(self._name(asked))
         if data is None:
             return None
@@ -94,7 +96,7 @@ class RowCache:
             return None
         return known if told == self._told(asked) else None
 
-    def _write(self, asked: ListRequest, found: Remembered | None) -> None:
+    def _write(self, asked: ListRequest, found: RememberedList | None) -> None:
         data = None if found is None else msgspec.msgpack.encode((self._told(asked), found))
         self.files.write(self._name(asked), data)
         step_log.info("%s: rows remembered: %d", asked.scope, len(found.rows) if found else 0)

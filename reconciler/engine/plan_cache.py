@@ -15,7 +15,7 @@ from functools import partial
 import msgspec
 from msgspec import Struct
 
-from reconciler.core.feed import Newest
+from reconciler.core.feed import NewestRows
 from reconciler.core.planning.fingerprint import is_noop_plan
 from reconciler.engine.context import ReadContext
 from reconciler.engine.following import ListRequest, is_list_unchanged
@@ -35,7 +35,7 @@ class _CachedList(Struct, frozen=True, array_like=True):
 
     asked: ListRequest
     state: tuple[str, ...]
-    newest: Newest
+    newest: NewestRows
 
 
 class _CachedPlan(Struct, frozen=True, array_like=True):

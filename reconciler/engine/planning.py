@@ -15,8 +15,8 @@ from functools import partial
 from msgspec import structs
 
 from reconciler.core.compare import password_digests
-from reconciler.core.declared.removed import with_forgotten
-from reconciler.core.declared.values.content import is_placeholder
+from reconciler.core.desired.resolve import add_forgotten
+from reconciler.core.desired.value_forms import is_placeholder
 from reconciler.core.planning import select
 from reconciler.core.planning.fingerprint import repeat_noop_plan
 from reconciler.core.planning.notices import restored_notices
@@ -97,7 +97,7 @@ async def make_fresh_plan(
     With `everyone`, `live` also holds whom the plan only counts; the plan is the same. `standstill` knows the
     target, and keeps a plan that says nothing.
     """
-    desired, outside = with_forgotten(context.desired, options), context.outside
+    desired, outside = add_forgotten(context.desired, options), context.outside
     target = standstill.target if standstill else await resolve_target(context, desired)
     recorded = await _load_records(context, desired, target, options)
     lists = standstill.lists if standstill else await open_row_cache(context)

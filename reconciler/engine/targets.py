@@ -1,10 +1,10 @@
 """Where a run goes: the service, the stack, and the workspaces that the manifests speak of.
 
-Belongs here: asking the service. Not here: which workspace an alias means (core/workspaces.py). Nothing is
+Belongs here: asking the service. Not here: which workspace an alias means (core/rules.py). Nothing is
 written.
 """
 
-from reconciler.core.workspaces import check_one_alias, meant
+from reconciler.core.rules import check_one_alias, resolve_workspace
 from reconciler.engine.context import ReadContext
 from reconciler.model.plans import Target, Workspace
 from reconciler.model.snapshots import Desired
@@ -20,6 +20,6 @@ async def resolve_target(context: ReadContext, desired: Desired) -> Target:
     named = [alias for alias in aliases if alias != "default"]
     live = await context.client.workspaces.list() if named else ()
     found = [Workspace("default", "")] if "default" in aliases else []
-    found += [meant(alias, settings.workspaces[alias], live) for alias in named]
+    found += [resolve_workspace(alias, settings.workspaces[alias], live) for alias in named]
     check_one_alias(found, settings.workspaces)
     return Target(origin_of(settings.service.base_url), settings.stack, tuple(sorted(found)))

@@ -1,9 +1,9 @@
 """The cache of manifests: what was declared by unchanged files, without reading them again.
 
-The result is always that of `load_manifests` and `resolve`. A manifest is cached by itself, as the part that
-it resolves to (core/declared/apart.py). What an entry was made for is in its seal: the bytes of the manifest,
-the settings, and everything that reads them. The digests of its rosters are in the entry, for nobody knows
-before which they are. An entry of anything else is no entry.
+The result is always that of `load_manifests` and `resolve_desired`. A manifest is cached by itself, as the
+part that it resolves to (core/desired/partition.py). What an entry was made for is in its seal: the bytes of
+the manifest, the settings, and everything that reads them. The digests of its rosters are in the entry, for
+nobody knows before which they are. An entry of anything else is no entry.
 
 Only what has no mistake is cached, and nothing that takes a value from the environment or people from a
 directory, has a payload, or holds a secret: such a manifest is read each time, the others are not. Wherever
@@ -25,9 +25,9 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from reconciler.core.declared.apart import ManifestPart, joined, parts_of
-from reconciler.core.declared.resolve import Resolved, resolve
-from reconciler.core.rules import rules_of
+from reconciler.core.desired.partition import ManifestPart, join_parts, split_into_parts
+from reconciler.core.desired.resolve import Resolved, resolve_desired
+from reconciler.core.rules import make_rules
 from reconciler.directories.answers import ReadOnce
 from reconciler.errors import Problem
 from reconciler.files.project_files import (
@@ -270,7 +270,7 @@ class ManifestCache:
         self._environ = environ
         self._least = cache_bytes_min if least is None else least
         self._version = version
-        self._rules = rules_of(settings)
+        self._rules = make_rules(settings)
         self._root = Path(settings.root).resolve()
         self._folder = Folder(self._root, (STORE_FOLDER, MANIFEST_CACHE_FOLDER))
 
@@ -291,7 +291,7 @@ class ManifestCache:
         if fresh is None:
             return None
         known = [kept.part if kept else fresh[name] for name, kept in sorted(parts.items())]
-        desired = joined(known, rows_max=ROWS_MAX)
+        desired = join_parts(known, rows_max=ROWS_MAX)
         if desired is None:
             return None
         step_log.info(
@@ -319,7 +319,7 @@ class ManifestCache:
             return {}
         loaded = load_project(self._settings, self._environ, chosen=wanted, directories=self._directories)
         inputs += loaded.files
-        found = resolve(loaded.manifests, self._rules)
+        found = resolve_desired(loaded.manifests, self._rules)
         if (
             loaded.unasked
             or loaded.problems
@@ -333,7 +333,7 @@ class ManifestCache:
 
     def _parts_of(self, loaded: LoadedManifests, found: Resolved) -> Iterable[ManifestPart]:
         rows = {one.file: one.rows for one in loaded.read}
-        return parts_of(loaded.manifests, found, self._rules, rows)
+        return split_into_parts(loaded.manifests, found, self._rules, rows)
 
     def _keep(self, loaded: LoadedManifests, parts: Iterable[ManifestPart]) -> None:
         key = read_cache_key(self._environ, make=True) if any(one.plain for one in loaded.read) else None

@@ -13,8 +13,8 @@ from typing import Any
 from msgspec import Struct, structs
 
 from reconciler.core.compare.identity import number_key
-from reconciler.core.declared.resolve import resolve
-from reconciler.core.exporting.export import Exported, Left
+from reconciler.core.desired.resolve import resolve_desired
+from reconciler.core.export import Exported, Omission
 from reconciler.core.rules import Rules
 from reconciler.core.text import normalize_unicode
 from reconciler.errors import Problem
@@ -42,7 +42,7 @@ class ValidEntries(Struct, frozen=True):
     """The entries that pass every check, and what was taken out."""
 
     entries: tuple[Exported, ...]
-    left: tuple[Left, ...]
+    left: tuple[Omission, ...]
 
 
 def drop_invalid_entries(
@@ -50,7 +50,7 @@ def drop_invalid_entries(
 ) -> ValidEntries:
     """Return the entries of a scope, with what belongs to them, that `validate` has nothing to say about."""
     work = {one.address: one for one in entries}
-    left: list[Left] = []
+    left: list[Omission] = []
     _drop_wrong(
         work, {(one.address, path) for one in work.values() for path in _find_unfit_paths(one)}, left, rules
     )
@@ -70,7 +70,9 @@ def _find_unfit_paths(one: Exported) -> Iterator[str]:
             yield path
 
 
-def _drop_wrong(work: dict[Address, Exported], wrong: WrongFields, left: list[Left], rules: Rules) -> None:
+def _drop_wrong(
+    work: dict[Address, Exported], wrong: WrongFields, left: list[Omission], rules: Rules
+) -> None:
     for one, path in sorted(wrong):
         entry = work.get(one)
         if entry is None:
@@ -81,11 +83,11 @@ def _drop_wrong(work: dict[Address, Exported], wrong: WrongFields, left: list[Le
         if path and len(rest) < len(entry.fields) and path not in KINDS[one.kind].required:
             work[one] = structs.replace(entry, fields=rest)
             reason = "region" if _lacks_country(entry, path, rules) else "field"
-            left.append(Left(reason, str(one), path))
+            left.append(Omission(reason, str(one), path))
             continue
         for gone in [at for at in work if one in (at, at.above)]:
             about = f"{gone.kind} in {gone.workspace}, id {work.pop(gone).remote_id}"
-            left.append(Left("refused", about, path if gone == one else ""))
+            left.append(Omission("refused", about, path if gone == one else ""))
 
 
 def _lacks_country(entry: Exported, path: str, rules: Rules) -> bool:
@@ -132,7 +134,7 @@ class _ExportValidator:
             trees.append(replace(tree, hidden=filled.hidden))
         if wrong:
             return wrong
-        resolved = resolve(map(self._manifest, trees), self._rules)
+        resolved = resolve_desired(map(self._manifest, trees), self._rules)
         for tree in trees:
             wrong |= set(self._at(tree, (one for one in resolved.problems if one.file == tree.file)))
         return wrong

@@ -1,6 +1,6 @@
 """Exported entries as manifests: their YAML, rosters for many of them, which file holds which.
 
-Which entries are exported: core/exporting/export.py. What a manifest may not hold: drop_invalid.py.
+Which entries are exported: core/export.py. What a manifest may not hold: drop_invalid.py.
 """
 
 import csv
@@ -12,8 +12,8 @@ from typing import Any, Union
 
 from msgspec import Struct
 
-from reconciler.core.declared.values.content import placeholder
-from reconciler.core.exporting.export import Exported
+from reconciler.core.desired.value_forms import make_placeholder
+from reconciler.core.export import Exported
 from reconciler.core.text import slugify
 from reconciler.model.address import Address
 from reconciler.model.documents import Scalar
@@ -279,7 +279,7 @@ def placeholder_name(one: Exported) -> str:
 
 def placeholder_data(one: Exported) -> bytes:
     """Return what stands in that file until somebody provides the real one."""
-    return placeholder(str(one.fields.get("mimeType", "")))
+    return make_placeholder(str(one.fields.get("mimeType", "")))
 
 
 def build_export_files(

@@ -1,7 +1,7 @@
 """One checked tree becomes Documents: flat fields, controls, and the place of every key.
 
 The tree fits the schema when it comes here, so shapes are not looked at again. Defaults are passed
-on, not applied: that is `core/declared/resolve.py`.
+on, not applied: that is `core/desired/resolve.py`.
 """
 
 from array import array

@@ -2,7 +2,7 @@
 
 In order, for each file: read (`sources.py`), parsed (`parsing/tree.py`), variables filled in
 (`variables.py`), checked (`schema/check.py`), pruned of its mistakes (`entries.py`), flattened (`flatten.py`,
-`rosters/`, `build_payload` below). What files say together is the business of `core/declared/resolve.py`.
+`rosters/`, `build_payload` below). What files say together is the business of `core/desired/resolve.py`.
 Turning the cyclic collector off meanwhile is the caller's.
 """
 

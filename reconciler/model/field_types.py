@@ -10,7 +10,7 @@ A cell names a behaviour. The layer that has the behaviour keeps a table from it
     key         the form in which two values are one identity, and what a search for one asks for:
                 core/compare/identity.py
     lookalike   what may tell that two entities are one: core/review/display_names.py
-    check       what judges a declared value: core/declared/values/check.py
+    check       what judges a declared value: core/desired/check_values.py
     xml         what its element holds: service/xml/documents.py
     schema      its part of the schema of manifests: schema/shipped.py
     sandbox     what the sandbox takes of it in kinds of a profile: cli/verbs/service/sandbox_rows.py

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from reconciler.core.feed import read_limit, seconds
+from reconciler.core.feed import parse_seconds, read_limit
 from reconciler.core.review.display_names import find_lookalikes
 from reconciler.core.review.drift import Drift, count_not_applied, find_drift, summarize_drift
 from reconciler.core.review.guard import Agreement
@@ -74,7 +74,7 @@ def limited(sentence: str, reads: Iterable[Read]) -> str:
 
 def ago(moment: str, at: str) -> str:
     """Return how long before `at` a moment was (both ISO 8601): `3 h ago`, rounded down."""
-    then, present = seconds(moment), seconds(at)
+    then, present = parse_seconds(moment), parse_seconds(at)
     if then is None or present is None:
         return "at an unknown time"
     age = max(0, int(present - then))

@@ -1,7 +1,7 @@
 """Whether a tree fits one of the shipped schemas, and every mistake where it does not.
 
 jsonschema-rs decides; `explain.py` is asked only about a tree that was refused, and finds the
-words. No rule about manifests stands here: rules are in the schemas and in `core/declared/resolve.py`.
+words. No rule about manifests stands here: rules are in the schemas and in `core/desired/resolve.py`.
 """
 
 from typing import TYPE_CHECKING

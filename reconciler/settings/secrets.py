@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from reconciler import database_urls
-from reconciler.core.exporting.envfile import Assignment, read_env
+from reconciler.core.envfile import EnvVariable, parse_env
 from reconciler.core.redact import mask_private_key
 from reconciler.environment.checkout import is_committed, is_ignored_by_git
 from reconciler.errors import FileError, InputError, Problem
@@ -345,18 +345,18 @@ class _LazyVariableFiles(VariableFiles):
             except _UnusableFile as mistake:
                 problems.append(mistake.problem)
                 continue
-            for one in read_env(text):
+            for one in parse_env(text):
                 what, hint = (
-                    self._objection(one, places) if isinstance(one, Assignment) else (one.what, one.next)
+                    self._objection(one, places) if isinstance(one, EnvVariable) else (one.what, one.next)
                 )
                 if what:
                     problems.append(Problem(name, one.line, 0, what, hint, code="E182"))
-                elif isinstance(one, Assignment):
+                elif isinstance(one, EnvVariable):
                     found[one.name], places[one.name] = one.value, f"{name}:{one.line}"
         self.problems, self.inputs = tuple(problems), log.files
         return {} if problems else found
 
-    def _objection(self, one: Assignment, places: Mapping[str, str]) -> tuple[str, str]:
+    def _objection(self, one: EnvVariable, places: Mapping[str, str]) -> tuple[str, str]:
         """Return what is wrong with an assignment, without its name: a secret in the wrong place is one."""
         allowed: Sequence[str] = _setting_value(self._layers, "variables").raw
         if not any(fnmatchcase(one.name, glob) for glob in allowed):

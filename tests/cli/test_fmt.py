@@ -9,7 +9,7 @@ import pytest
 import yaml
 from cli.hands import Project, Service
 
-from reconciler.core.start import MANIFEST
+from reconciler.core.project_skeleton import MANIFEST
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -17,7 +17,15 @@ import yaml
 from cli.hands import PLAIN, Service
 from waiting import patience_s
 
-from reconciler.core.start import IGNORED, TEMPLATES, Start, ci_of, not_ignored, stack_of, texts
+from reconciler.core.project_skeleton import (
+    IGNORED,
+    TEMPLATES,
+    ProjectStart,
+    detect_ci,
+    find_missing_ignores,
+    project_files,
+    suggest_stack,
+)
 from reconciler.environment.checkout import read_remotes
 from reconciler.errors import FileError
 from reconciler.files import atomic_files
@@ -59,15 +67,17 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 CASES = {
-    "plain": Start("on-call"),
-    "a service and a workspace": Start("On Call", "https://api.example.com/x", "4C8FE1A2B3D4E5F6"),
+    "plain": ProjectStart("on-call"),
+    "a service and a workspace": ProjectStart("On Call", "https://api.example.com/x", "4C8FE1A2B3D4E5F6"),
 }
 
 
 def test_the_files_are_those_that_were_reviewed() -> None:
     """People read them on their first day: each line of them is meant."""
     shown = "".join(
-        f"=== {name}: {path}\n{text}" for name, start in CASES.items() for path, text in texts(start).items()
+        f"=== {name}: {path}\n{text}"
+        for name, start in CASES.items()
+        for path, text in project_files(start).items()
     )
     if os.environ.get("RENEW_GOLDEN"):
         GOLDEN.write_text(shown, "utf-8")
@@ -76,13 +86,13 @@ def test_the_files_are_those_that_were_reviewed() -> None:
 
 
 @pytest.mark.parametrize("start", [*CASES.values()], ids=[*CASES])
-def test_settings_and_manifest_fit_their_schemas(start: Start) -> None:
-    files = texts(start)
+def test_settings_and_manifest_fit_their_schemas(start: ProjectStart) -> None:
+    files = project_files(start)
 
     for schema, path in (("settings", "reconciler.yaml"), ("manifest", "manifests/people.yaml")):
         tree = read_tree(files[path].encode(), path)
         assert (tree.problems, check_tree(schema, tree)) == ((), ())
-    assert read_tree(files["reconciler.yaml"].encode(), "").value["stack"] == stack_of(start.folder)
+    assert read_tree(files["reconciler.yaml"].encode(), "").value["stack"] == suggest_stack(start.folder)
 
 
 @pytest.mark.parametrize(("ci", "source", "target"), JOBS)
@@ -124,7 +134,9 @@ def test_the_hooks_are_those_of_the_repository_and_run_what_is_installed(tmp_pat
 
 def test_the_settings_allow_the_variables_that_an_export_writes() -> None:
     """Else the first command after an export fails, and the second export too."""
-    (read,) = (read_tree(texts(one)["reconciler.yaml"].encode(), "").value for one in [CASES["plain"]])
+    (read,) = (
+        read_tree(project_files(one)["reconciler.yaml"].encode(), "").value for one in [CASES["plain"]]
+    )
 
     assert read["variables"] == ["CALLBACK_*", "DEVICE_*"]
 
@@ -361,7 +373,7 @@ def test_jobs_are_written_where_the_repository_begins_and_for_its_service(tmp_pa
 def test_whose_jobs_are_written_is_found_out(
     remotes: tuple[str, ...], environ: dict[str, str], present: tuple[str, ...], ci: str
 ) -> None:
-    assert ci_of(remotes, environ, frozenset(present)) == ci
+    assert detect_ci(remotes, environ, frozenset(present)) == ci
 
 
 @pytest.mark.parametrize(
@@ -378,17 +390,17 @@ def test_whose_jobs_are_written_is_found_out(
     ],
 )
 def test_a_stack_is_called_like_its_folder_as_far_as_that_is_a_name(folder: str, stack: str) -> None:
-    assert stack_of(folder) == stack
+    assert suggest_stack(folder) == stack
 
 
 def test_a_list_for_git_may_spell_a_folder_in_its_own_way() -> None:
-    assert not_ignored("\n".join(("/.reconciler", *IGNORED[1:]))) == ()
-    assert not_ignored("") == IGNORED
+    assert find_missing_ignores("\n".join(("/.reconciler", *IGNORED[1:]))) == ()
+    assert find_missing_ignores("") == IGNORED
 
 
 def test_a_wider_line_of_a_list_for_git_covers_a_narrower_one() -> None:
     """Else somebody who ignores every page would be told to ignore each."""
-    lacking = not_ignored("*.html\n*.md\n# *.json\n!plan.txt\n")
+    lacking = find_missing_ignores("*.html\n*.md\n# *.json\n!plan.txt\n")
 
     assert "plan*.json" in lacking
     assert "plan.txt" in lacking

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.core.declared.values.emails import Emails
+from reconciler.core.desired.value_forms import EmailCheck
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from reconciler.core.declared.values.emails import Emails
 )
 def test_an_address_that_nobody_has_is_a_warning(text: str, what: str) -> None:
     """Word writes a typographic apostrophe: it is another mailbox, and the mail bounces."""
-    found = Emails().check(text)
+    found = EmailCheck().check(text)
 
     assert found is not None
     assert found.what.startswith(what)
@@ -46,7 +46,7 @@ def test_an_address_that_nobody_has_is_a_warning(text: str, what: str) -> None:
 )
 def test_what_was_a_mistake_stays_one(text: str) -> None:
     """No server takes it."""
-    found = Emails().check(text)
+    found = EmailCheck().check(text)
 
     assert found is not None
     assert found.impossible
@@ -66,4 +66,4 @@ def test_what_was_a_mistake_stays_one(text: str) -> None:
 )
 def test_addresses_of_any_script_pass(text: str) -> None:
     """Letters and marks of a language are no typographic signs."""
-    assert Emails().check(text) is None
+    assert EmailCheck().check(text) is None

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from waiting import patience_s
 
-from reconciler.core.exporting.envfile import Assignment, BadLine, env_text, mistakes_max, read_env
+from reconciler.core.envfile import BadEnvLine, EnvVariable, format_env, mistakes_max, parse_env
 
 # Whatever a value may be, and more: line breaks and quotes too. A NUL is in no variable of any system.
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
@@ -67,15 +67,15 @@ REFUSED = (
 @example({"A": "'", "B": "\n", "C": "\r\n", "D": "# =", "E": "\\'", "F": "", "G": " "})
 def test_every_text_that_is_written_comes_back(values: dict[str, str]) -> None:
     """A token that came back as another one would be sent, and somebody would not be reached."""
-    found = list(read_env(env_text(values)))
+    found = list(parse_env(format_env(values)))
 
-    assert [(one.name, one.value) for one in found if isinstance(one, Assignment)] == sorted(values.items())
+    assert [(one.name, one.value) for one in found if isinstance(one, EnvVariable)] == sorted(values.items())
     assert len(found) == len(values)
 
 
 def test_a_line_of_a_comment_gives_nothing() -> None:
     """What nobody can read is a comment until somebody fills it in."""
-    assert list(read_env(env_text({"CALLBACK_KEY": None}))) == []
+    assert list(parse_env(format_env({"CALLBACK_KEY": None}))) == []
 
 
 @pytest.mark.parametrize("line", READ)
@@ -85,34 +85,34 @@ def test_what_is_read_is_what_a_shell_reads(line: str, tmp_path: Path) -> None:
     command = ["/bin/sh", "-c", f'. {tmp_path / "x.env"}; printf %s. "$A"']
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=patience_s)
 
-    found = list(read_env(line))
+    found = list(parse_env(line))
 
-    assert found == [Assignment("A", READ[line], 1)] == list(read_env(f"{line}\n"))
+    assert found == [EnvVariable("A", READ[line], 1)] == list(parse_env(f"{line}\n"))
     assert done.stdout == f"{READ[line]}."
 
 
 @pytest.mark.parametrize("line", REFUSED)
 def test_what_a_shell_would_expand_or_split_is_a_mistake(line: str) -> None:
     """Nothing is guessed; the text is a secret, and no mistake quotes it. What follows is read."""
-    bad, *rest = read_env(f"# first\n{line}\nB=b\n")
+    bad, *rest = parse_env(f"# first\n{line}\nB=b\n")
 
-    assert isinstance(bad, BadLine)
+    assert isinstance(bad, BadEnvLine)
     assert bad.line == 2
     assert "canary" not in f"{bad.what}{bad.next}"
-    assert rest in ([Assignment("B", "b", 3)], [])
+    assert rest in ([EnvVariable("B", "b", 3)], [])
     assert rest or "quotation" in bad.what or line == "A=a\\"
 
 
 def test_lines_are_counted_over_values_of_several() -> None:
     """A number that is off by one sends somebody to the wrong secret."""
-    assert [one.line for one in read_env("A='1\n2\n3'\n\nB=b\n?\n")] == [1, 5, 6]
+    assert [one.line for one in parse_env("A='1\n2\n3'\n\nB=b\n?\n")] == [1, 5, 6]
 
 
 def test_a_file_of_something_else_is_given_up_soon() -> None:
     """A binary file by mistake: a few mistakes say as much as a million."""
-    assert len(list(read_env("?\n" * 100_000))) == mistakes_max
+    assert len(list(parse_env("?\n" * 100_000))) == mistakes_max
 
 
 def test_no_assignment_shows_its_value() -> None:
     """A traceback or a debugger shows the repr."""
-    assert "canary" not in repr(Assignment("A", "canary", 1))
+    assert "canary" not in repr(EnvVariable("A", "canary", 1))

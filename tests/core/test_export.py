@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from core.build import RULES
 from msgspec import structs
 
-from reconciler.core.exporting.export import Export, Wishes, export
+from reconciler.core.export import Export, ExportOptions, export_live
 from reconciler.manifest.flatten import list_known_fields
 from reconciler.model.address import Address
 from reconciler.model.documents import Place, Scalar
@@ -28,8 +28,8 @@ def exported(
     records: Mapping[Address, RecordedEntity] | None = None,
     zone: str = "",
 ) -> Export:
-    wishes = Wishes(zone, list_known_fields({}))
-    return export({OPS: rows}, declared, Recorded(records or {}), PLAIN, wishes)
+    wishes = ExportOptions(zone, list_known_fields({}))
+    return export_live({OPS: rows}, declared, Recorded(records or {}), PLAIN, wishes)
 
 
 def names(found: Export) -> dict[str, str]:
@@ -109,7 +109,7 @@ def test_a_new_device_of_a_declared_contact_is_told() -> None:
     live = {OPS: (person("A1", "a@example.com"), person("A2")), Scope("device", "ops"): (device, lost)}
     declared = Desired({address: entity}, frozenset({OPS}))
 
-    found = export(live, declared, Recorded({}), PLAIN, Wishes("", list_known_fields({})))
+    found = export_live(live, declared, Recorded({}), PLAIN, ExportOptions("", list_known_fields({})))
 
     assert found.entries == ()
     assert told(found, "inside") == ["device in ops, id D1, of contact/ops/ann at a.yaml:7"]
@@ -142,6 +142,6 @@ def test_a_number_in_two_spellings_is_one_identity() -> None:
         for one, number in (("A1", "0491 570 156"), ("A2", "61491570156"), ("A3", "0491 570 157"))
     ]
 
-    found = export({OPS: people}, NOTHING, Recorded({}), rules, Wishes("", list_known_fields({})))
+    found = export_live({OPS: people}, NOTHING, Recorded({}), rules, ExportOptions("", list_known_fields({})))
 
     assert told(found, "twice") == ["contact in ops, id A1", "contact in ops, id A2"]

@@ -2,20 +2,22 @@
 
 import pytest
 
-from reconciler.core.feed import MORE, Remembered, Row, Walk
+from reconciler.core.feed import MORE, FeedRow, FeedWalk, RememberedList
 
-KNOWN = Remembered(tuple(Row(f"ID{n}", float(n), {}, "") for n in range(100)), 1000.0, 20, "2026-01-01")
+KNOWN = RememberedList(
+    tuple(FeedRow(f"ID{n}", float(n), {}, "") for n in range(100)), 1000.0, 20, "2026-01-01"
+)
 
 
-def _new(start: int, number: int) -> list[Row | None]:
+def _new(start: int, number: int) -> list[FeedRow | None]:
     """New rows, newest first."""
-    return [Row(f"NEW{n}", 1e9 - n, {}, "") for n in range(start, start + number)]
+    return [FeedRow(f"NEW{n}", 1e9 - n, {}, "") for n in range(start, start + number)]
 
 
 @pytest.mark.parametrize("total", [201, 10_000, 999_999_999])
 def test_a_list_that_grew_without_measure_is_not_followed(total: int) -> None:
     """New rows for ever, below a total that is never reached: reading the list itself finds that out."""
-    judged = Walk(KNOWN).take(_new(0, 20), total=total, last=False)
+    judged = FeedWalk(KNOWN).take(_new(0, 20), total=total, last=False)
 
     assert judged.why == "it has more than twice the rows that it had"
 
@@ -23,4 +25,4 @@ def test_a_list_that_grew_without_measure_is_not_followed(total: int) -> None:
 @pytest.mark.parametrize("total", [120, 200])
 def test_a_list_that_grew_by_some_rows_is_followed(total: int) -> None:
     """As many people come at once as there were."""
-    assert Walk(KNOWN).take(_new(0, 20), total=total, last=False) == MORE
+    assert FeedWalk(KNOWN).take(_new(0, 20), total=total, last=False) == MORE

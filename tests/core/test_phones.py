@@ -7,8 +7,8 @@ import phonenumbers
 import pytest
 from phonenumbers import PhoneMetadata, PhoneNumberFormat, PhoneNumberType
 
-from reconciler.core.declared.resolve import resolve
-from reconciler.core.declared.values.phones import Plans, check
+from reconciler.core.desired.phone_plans import PhonePlans, check_phone
+from reconciler.core.desired.resolve import resolve_desired
 from reconciler.core.rules import Rules
 from reconciler.errors import Problem
 from reconciler.model.documents import Document, Manifest, Place
@@ -29,7 +29,7 @@ def _told(fields: Mapping[str, str], *, hidden: bool = False) -> list[Problem | 
         documents=(jane,),
         hidden={PLACE: ("MOBILE",)} if hidden else {},
     )
-    found = resolve([manifest], Rules(workspaces=frozenset({"ops"}), checks=Checks()))
+    found = resolve_desired([manifest], Rules(workspaces=frozenset({"ops"}), checks=Checks()))
     return [*found.problems, *found.desired.notices]
 
 
@@ -89,7 +89,7 @@ def test_a_zero_of_national_calls_behind_the_country_code_is_a_mistake(number: s
 def test_a_zero_that_belongs_to_the_number_is_right(number: str) -> None:
     """Without it somebody else is called, or nobody."""
     assert _told({"workMobilePhone1": number}) == []
-    assert check(number, area="", region="", region_from="") is None
+    assert check_phone(number, area="", region="", region_from="") is None
 
 
 @pytest.mark.parametrize(
@@ -177,13 +177,13 @@ EXAMPLES = [
     if (number := phonenumbers.example_number_for_type(region, type_)) is not None
     and phonenumbers.is_valid_number_for_region(number, region)
 ]
-PLANS = Plans()
+PLANS = PhonePlans()
 
 
 def _judged(text: str) -> str:
     if PLANS.assigned(text):
         return ""
-    found = check(text, area="", region="", region_from="")
+    found = check_phone(text, area="", region="", region_from="")
     return found.code or found.what if found else ""
 
 

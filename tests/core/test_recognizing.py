@@ -4,8 +4,7 @@ import pytest
 from core.build import RULES
 from msgspec import structs
 
-from reconciler.core.exporting.export import Left, subject_of
-from reconciler.core.exporting.recognizing import Advice, identity_advice
+from reconciler.core.export import IdentityAdvice, Omission, describe_live, identity_advice
 from reconciler.model.documents import Scalar
 from reconciler.model.settings import Identity
 from reconciler.model.snapshots import LiveEntity, Scope
@@ -19,9 +18,11 @@ def person(number: int, **fields: Scalar) -> LiveEntity:
     return LiveEntity("contact", "ops", f"A{number}", {"firstName": f"Ann {number}", **fields})
 
 
-def advice(*rows: LiveEntity, strange: int) -> tuple[Advice, ...]:
+def advice(*rows: LiveEntity, strange: int) -> tuple[IdentityAdvice, ...]:
     """What is said where nothing recognizes the first so many rows."""
-    return identity_advice({OPS: rows}, [Left("identity", subject_of(one)) for one in rows[:strange]], PLAIN)
+    return identity_advice(
+        {OPS: rows}, [Omission("identity", describe_live(one)) for one in rows[:strange]], PLAIN
+    )
 
 
 def test_the_field_that_most_of_them_have_is_named_behind_those_of_the_settings() -> None:
@@ -33,7 +34,9 @@ def test_the_field_that_most_of_them_have_is_named_behind_those_of_the_settings(
         person(4, workEmailAddress1="d@example.com"),
     ]
 
-    assert advice(*rows, strange=3) == (Advice("contacts", ("workEmailAddress1", "workMobilePhone1"), 2, 3),)
+    assert advice(*rows, strange=3) == (
+        IdentityAdvice("contacts", ("workEmailAddress1", "workMobilePhone1"), 2, 3),
+    )
 
 
 def test_a_field_whose_value_two_share_is_not_named() -> None:
@@ -45,7 +48,7 @@ def test_a_field_whose_value_two_share_is_not_named() -> None:
     ]
 
     assert advice(*rows, strange=2) == (
-        Advice("contacts", ("workEmailAddress1", "personalEmailAddress1"), 1, 2),
+        IdentityAdvice("contacts", ("workEmailAddress1", "personalEmailAddress1"), 1, 2),
     )
 
 
@@ -54,7 +57,10 @@ def test_whoever_is_there_twice_already_makes_no_field_unfit() -> None:
     again = {"workEmailAddress1": "c@example.com", "workMobilePhone1": PHONES[2]}
     rows = [person(1, workMobilePhone1=PHONES[0]), person(2, **again), person(3, **again)]
     shared = [person(1, workMobilePhone1=PHONES[2]), *rows[1:]]
-    left = [Left("identity", subject_of(rows[0])), *(Left("twice", subject_of(one)) for one in rows[1:])]
+    left = [
+        Omission("identity", describe_live(rows[0])),
+        *(Omission("twice", describe_live(one)) for one in rows[1:]),
+    ]
 
     assert [one.number for one in identity_advice({OPS: rows}, left, PLAIN)] == [1]
     assert identity_advice({OPS: shared}, left, PLAIN) == ()

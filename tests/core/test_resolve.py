@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.core.declared.resolve import Resolved, resolve
+from reconciler.core.desired.resolve import Resolved, resolve_desired
 from reconciler.core.rules import Rules
 from reconciler.errors import Problem
 from reconciler.model.documents import Controls, Document, Fields, Manifest, Place
@@ -86,7 +86,7 @@ def told(resolved: Resolved) -> list[tuple[str, str]]:
 
 
 def check(*documents: Document, rules: Rules = RULES) -> list[tuple[str, str]]:
-    return told(resolve([manifest(*documents)], rules))
+    return told(resolve_desired([manifest(*documents)], rules))
 
 
 def test_defaults_are_applied_below_what_an_entry_says() -> None:
@@ -96,7 +96,7 @@ def test_defaults_are_applied_below_what_an_entry_says() -> None:
         one, defaults={"contact": {"jobTitle": "Engineer", "department": "Ops", "timezone": "Europe/London"}}
     )
 
-    entities = resolve([wanted], RULES).desired.entities
+    entities = resolve_desired([wanted], RULES).desired.entities
 
     (jane,) = entities.values()
     assert jane.fields == {
@@ -117,7 +117,9 @@ def test_tags_are_inherited_by_entries_and_by_their_devices() -> None:
     )
     pixel = entry("device", "pixel", PIXEL, parent="jane", line=9, controls=Controls(tags={"b": "3"}))
 
-    entities = resolve([manifest(jane, pixel, tags={"team": "sre", "a": "1"})], RULES).desired.entities
+    entities = resolve_desired(
+        [manifest(jane, pixel, tags={"team": "sre", "a": "1"})], RULES
+    ).desired.entities
 
     assert [dict(entity.controls.tags) for entity in entities.values()] == [
         {"team": "sre", "a": "2", "rota": "primary"},
@@ -134,7 +136,7 @@ def test_the_mark_is_added_to_contacts_only() -> None:
         entry("resource", "list", LIST),
     )
 
-    entities = resolve([manifest(*documents)], rules).desired.entities
+    entities = resolve_desired([manifest(*documents)], rules).desired.entities
 
     marks = {str(address): entity.fields.get("custom.managedBy") for address, entity in entities.items()}
     assert marks == {
@@ -148,7 +150,10 @@ def test_scopes_are_the_kinds_that_some_manifest_speaks_of() -> None:
     """Rule S1: an empty key is in scope, a missing one is not."""
     wanted = [manifest(), manifest(file="b.yaml", workspace="default", kinds=("resource",))]
 
-    assert resolve(wanted, RULES).desired.scopes == {Scope("contact", "ops"), Scope("resource", "default")}
+    assert resolve_desired(wanted, RULES).desired.scopes == {
+        Scope("contact", "ops"),
+        Scope("resource", "default"),
+    }
 
 
 _DOCUMENTS = st.lists(
@@ -177,7 +182,7 @@ def test_the_order_of_the_files_never_changes_the_result(
         for n, group in enumerate(groups)
     ]
 
-    one, two = resolve(files, RULES), resolve([files[n] for n in order], RULES)
+    one, two = resolve_desired(files, RULES), resolve_desired([files[n] for n in order], RULES)
 
     assert one == two
     assert list(one.desired.entities) == list(two.desired.entities)
@@ -185,7 +190,7 @@ def test_the_order_of_the_files_never_changes_the_result(
 
 def test_an_unknown_workspace_is_refused_with_a_suggestion() -> None:
     """Rule S4: never a guess, and never the default one."""
-    resolved = resolve([manifest(person("jane"), workspace="Ops")], RULES)
+    resolved = resolve_desired([manifest(person("jane"), workspace="Ops")], RULES)
 
     assert resolved.problems == (
         Problem(
@@ -196,7 +201,7 @@ def test_an_unknown_workspace_is_refused_with_a_suggestion() -> None:
 
 def test_a_workspace_that_resembles_none_is_told_which_there_are() -> None:
     """The list is short enough to be shown."""
-    (problem,) = resolve([manifest(workspace="zzz")], RULES).problems
+    (problem,) = resolve_desired([manifest(workspace="zzz")], RULES).problems
 
     assert problem.next == "the settings know: default, ops"
 
@@ -208,7 +213,7 @@ def test_a_name_that_is_declared_twice_names_both_places() -> None:
         manifest(person("jane", file="a.yaml", line=3), file="a.yaml"),
     ]
 
-    assert told(resolve(files, RULES)) == [
+    assert told(resolve_desired(files, RULES)) == [
         ("b.yaml:7:3", "contact/ops/jane: this name is declared twice; the first time at a.yaml:3.")
     ]
 
@@ -220,7 +225,7 @@ def test_the_same_name_in_two_workspaces_is_no_mistake() -> None:
         manifest(person("jane", file="b.yaml"), file="b.yaml", workspace="default"),
     ]
 
-    assert resolve(files, RULES).problems == ()
+    assert resolve_desired(files, RULES).problems == ()
 
 
 def test_two_entities_with_one_identity_are_told_apart_by_nobody() -> None:
@@ -348,7 +353,7 @@ def test_defaults_count_for_required_fields() -> None:
         defaults={"device": {"platform": "APNS"}},
     )
 
-    assert resolve([wanted], RULES).problems == ()
+    assert resolve_desired([wanted], RULES).problems == ()
 
 
 @pytest.mark.parametrize("path", sorted(LIST))
@@ -396,7 +401,7 @@ def test_messaging_options_name_a_field_that_the_contact_has(value: str, hint: s
     fields = {"workEmailAddress1": "j@example.com", "workMobilePhone1": "+61491570156"}
     document = entry("contact", "jane", {**fields, "messagingOptions.sms.primary": value})
 
-    (problem,) = resolve([manifest(document)], RULES).problems
+    (problem,) = resolve_desired([manifest(document)], RULES).problems
 
     assert problem.where == "a.yaml:4:5"
     assert problem.what == (
@@ -418,7 +423,7 @@ def test_messaging_options_may_name_defaults_and_be_cleared() -> None:
         entry("contact", "jane", fields), defaults={"contact": {"workMobilePhone1": "+61491570156"}}
     )
 
-    assert resolve([wanted], RULES).problems == ()
+    assert resolve_desired([wanted], RULES).problems == ()
 
 
 def test_options_that_name_a_cleared_field_are_refused() -> None:
@@ -537,7 +542,7 @@ def test_all_problems_come_at_once_sorted_by_file_and_line() -> None:
         manifest(entry("contact", "y", {}, line=9), entry("contact", "x", {}, line=4)),
     ]
 
-    assert [where for where, _ in told(resolve(files, RULES))] == [
+    assert [where for where, _ in told(resolve_desired(files, RULES))] == [
         "a.yaml:4:3",
         "a.yaml:9:3",
         "b.yaml:2:1",

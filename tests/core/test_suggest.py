@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import reconciler
-from reconciler.core.declared.values import countries, zones
+from reconciler.core.desired import value_forms
 from reconciler.core.suggest import TOPICS, did_you_mean, find_nearest, find_suggestions
 from reconciler.manifest.variables import ManifestVariables
 
@@ -25,7 +25,7 @@ from reconciler.manifest.variables import ManifestVariables
 )
 def test_an_abbreviation_names_the_zones_that_use_it(text: str, named: tuple[str, ...]) -> None:
     """`EST` is near to `AEST`, and fifteen hours away."""
-    found = zones.check(text)
+    found = value_forms.check_zone(text)
 
     assert found is not None
     assert found.instead.startswith("write the name of a zone that uses this abbreviation: ")
@@ -38,7 +38,7 @@ def test_an_abbreviation_names_the_zones_that_use_it(text: str, named: tuple[str
 )
 def test_what_no_zone_uses_names_none(text: str) -> None:
     """The nearest of short names is a guess."""
-    found = zones.check(text)
+    found = value_forms.check_zone(text)
 
     assert found is not None
     assert found.instead == ""
@@ -56,7 +56,7 @@ def test_what_no_zone_uses_names_none(text: str) -> None:
 )
 def test_a_place_is_found_by_its_name(text: str, guess: str) -> None:
     """A slip in the name of a city is no other offset."""
-    assert zones.suggestion(text) == guess
+    assert value_forms.suggest_zone(text) == guess
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_place_is_found_by_its_name(text: str, guess: str) -> None:
 )
 def test_countries_that_are_near_to_each_other_are_all_named(text: str, both: set[str]) -> None:
     """The country decides how a national number is read."""
-    found = countries.check(text)
+    found = value_forms.check_country(text)
 
     assert found is not None
     assert both <= set(found.instead.removeprefix("did you mean ").removesuffix("?").split(" or "))
@@ -80,7 +80,7 @@ def test_countries_that_are_near_to_each_other_are_all_named(text: str, both: se
 @pytest.mark.parametrize("text", ["AUX", "EN", "Chd", "Per", "Tog"])
 def test_a_code_of_a_country_is_never_guessed(text: str) -> None:
     """Any code is near to many others."""
-    found = countries.check(text)
+    found = value_forms.check_country(text)
 
     assert found is not None
     assert found.instead == ""

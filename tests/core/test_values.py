@@ -9,8 +9,8 @@ import phonenumbers
 import pytest
 from msgspec import structs
 
-from reconciler.core.declared.resolve import Resolved, resolve
-from reconciler.core.declared.values import content, countries, emails, phones, spreadsheets, zones
+from reconciler.core.desired import phone_plans, value_forms
+from reconciler.core.desired.resolve import Resolved, resolve_desired
 from reconciler.core.rules import Rules
 from reconciler.errors import Problem
 from reconciler.model.documents import Content, Document, Fields, Manifest, Origin, Place
@@ -49,7 +49,7 @@ def _told(found: Resolved) -> list[Problem | Notice]:
 
 def _judged(checks: Checks | None = None, /, **fields: str) -> Resolved:
     """What is said of one contact with these fields."""
-    return resolve([_manifest(_person(**fields))], structs.replace(RULES, checks=checks or Checks()))
+    return resolve_desired([_manifest(_person(**fields))], structs.replace(RULES, checks=checks or Checks()))
 
 
 def _one(checks: Checks | None = None, /, **fields: str) -> Problem | Notice:
@@ -138,7 +138,7 @@ def test_the_settings_may_say_in_which_country_national_numbers_are_read() -> No
 
 def test_the_quick_look_says_yes_only_where_the_long_one_finds_nothing() -> None:
     """It saves nine tenths of the time; a number that it lets pass wrongly would never be looked at."""
-    chance, plans, quick = random.Random(1), phones.Plans(), 0
+    chance, plans, quick = random.Random(1), phone_plans.PhonePlans(), 0
     samples = []
     for region in sorted(phonenumbers.SUPPORTED_REGIONS):
         example = phonenumbers.example_number(region)
@@ -151,13 +151,13 @@ def test_the_quick_look_says_yes_only_where_the_long_one_finds_nothing() -> None
         for text in samples[-41:]:
             rest = text[1 + len(str(example.country_code)) :]
             if plans.assigned(f"0{rest}", region):
-                found = phones.check(f"0{rest}", area="", region=region, region_from="workCountry")
+                found = phone_plans.check_phone(f"0{rest}", area="", region=region, region_from="workCountry")
                 assert found is None, (rest, region)
     fiction = ["+447700900123", "+441632960999", "+442079460000", "+44 (808) 1570 123"]
     for text in [*samples, *fiction]:
         if plans.assigned(text):
             quick += 1
-            assert phones.check(text, area="", region="", region_from="") is None, text
+            assert phone_plans.check_phone(text, area="", region="", region_from="") is None, text
     assert quick > 800
     assert all(map(plans.assigned, fiction))
     assert plans.assigned("07700 900123", "GB")
@@ -202,7 +202,7 @@ def test_an_address_without_a_dot_is_only_unlikely() -> None:
 
 def test_what_is_known_of_a_domain_makes_no_local_part_right() -> None:
     """The second address of a domain takes the short way."""
-    check = emails.Emails().check
+    check = value_forms.EmailCheck().check
 
     assert check(MAIL) is None
     assert check("jane@x@example.com") is not None
@@ -231,14 +231,15 @@ def test_a_text_that_is_no_zone_is_a_mistake(text: str, what: str, hint: str) ->
 
 def test_every_name_of_the_database_is_a_zone() -> None:
     """Old names too, and those of machines with a database of another version."""
-    assert [name for name in zone_names() if zones.check(name)] == []
+    assert [name for name in zone_names() if value_forms.check_zone(name)] == []
     assert {"US/Eastern", "Etc/GMT-10", "UTC"} <= zone_names()
 
 
 def test_every_country_is_known_by_its_code_and_its_name() -> None:
     """And an unknown one is only a warning, for the service takes any text."""
     assert all(
-        countries.region(code) == code == countries.region(name) for code, name in COUNTRY_NAMES.items()
+        value_forms.country_region(code) == code == value_forms.country_region(name)
+        for code, name in COUNTRY_NAMES.items()
     )
     assert len(COUNTRY_NAMES) > 240
     assert set(phonenumbers.SUPPORTED_REGIONS) - set(COUNTRY_NAMES) == {"AC", "TA"}
@@ -253,7 +254,8 @@ def test_a_number_that_a_spreadsheet_rewrote_is_noticed_in_any_field() -> None:
     assert isinstance(_one(**{"custom.employeeId": "1.2E+10"}), Notice)
     assert isinstance(_one(jobTitle="#N/A"), Notice)
     assert all(
-        spreadsheets.damage(text) is None for text in ("E+", "1E", "C1E1", "#1 support", "2.5", "3E+x")
+        value_forms.find_spreadsheet_damage(text) is None
+        for text in ("E+", "1E", "C1E1", "#1 support", "2.5", "3E+x")
     )
 
 
@@ -279,7 +281,7 @@ PNG = b"\x89PNG\r\n\x1a\n\0\0"
 )
 def test_bytes_of_another_type_are_a_mistake(media: str, data: bytes, what: str) -> None:
     """The service stores anything, and what reads it fails later."""
-    found = content.check_content(media, data)
+    found = value_forms.check_content(media, data)
 
     assert found is not None
     assert found.impossible
@@ -297,7 +299,7 @@ def test_bytes_of_another_type_are_a_mistake(media: str, data: bytes, what: str)
 )
 def test_bytes_in_an_unusual_form_are_only_unlikely(media: str, data: bytes, what: str) -> None:
     """Some reader may take them."""
-    found = content.check_content(media, data)
+    found = value_forms.check_content(media, data)
 
     assert found is not None
     assert not found.impossible
@@ -322,7 +324,7 @@ def test_bytes_in_an_unusual_form_are_only_unlikely(media: str, data: bytes, wha
 )
 def test_bytes_of_their_type_pass_and_unknown_types_are_not_checked(media: str, data: bytes) -> None:
     """No entity of a document is ever resolved."""
-    assert content.check_content(media, data) is None
+    assert value_forms.check_content(media, data) is None
 
 
 def test_a_name_that_ends_in_another_type_is_a_warning() -> None:
@@ -331,7 +333,7 @@ def test_a_name_that_ends_in_another_type_is_a_warning() -> None:
     payload = Content(b"a,b\n", "sha256:00")
     listed = Document("resource", "list", Place("a.yaml", 1, 1), fields, {}, content=payload)
 
-    (told,) = _told(resolve([_manifest(listed)], RULES))
+    (told,) = _told(resolve_desired([_manifest(listed)], RULES))
 
     assert isinstance(told, Notice)
     assert "list.json is declared as text/csv, and its name ends in .json" in told.what
@@ -363,7 +365,9 @@ def test_a_default_is_judged_once_and_where_it_stands() -> None:
     """A thousand contacts with one wrong default are one mistake."""
     people = [_person(f"p{number}") for number in range(50)]
 
-    (told,) = _told(resolve([_manifest(*people, defaults={"contact": {"timezone": "Melburne"}})], RULES))
+    (told,) = _told(
+        resolve_desired([_manifest(*people, defaults={"contact": {"timezone": "Melburne"}})], RULES)
+    )
 
     assert isinstance(told, Problem)
     assert told.where == "a.yaml:3:5"
@@ -381,7 +385,7 @@ def test_a_cell_is_named_by_row_and_column() -> None:
         for number in (2, 3)
     ]
 
-    told = resolve([_manifest(*rows)], RULES).problems
+    told = resolve_desired([_manifest(*rows)], RULES).problems
 
     assert [one.where for one in told] == ["a.yaml:7:7", "staff.csv:2:4", "staff.csv:3:4"]
     assert "workMobilePhone1 (column 'Mobile') 'maybe' is not a phone number" in told[1].what
@@ -392,7 +396,7 @@ def test_a_value_of_the_environment_is_judged_and_never_shown() -> None:
     jane = _person(workMobilePhone1="0491 570 15", timezone="Australia/Melburne", workCountry="AU")
     manifest = structs.replace(_manifest(jane), hidden=dict.fromkeys(jane.places.values(), ("PHONE",)))
 
-    told = _told(resolve([manifest], RULES))
+    told = _told(resolve_desired([manifest], RULES))
 
     assert len(told) == 2
     assert not any(part in str(told) for part in ("0491", "491", "Melburne", "did you mean"))
@@ -407,9 +411,9 @@ def test_the_libraries_are_loaded_only_where_they_are_needed() -> None:
     """`reconciler --version` must not wait for numbering plans, and nobody asks a name server."""
     code = (
         "import sys; import reconciler.pipeline;"
-        "from reconciler.core.declared.values import emails, check;"
+        "from reconciler.core.desired.values import emails, check;"
         "assert not {'phonenumbers', 'email_validator'} & set(sys.modules);"
-        "from reconciler.core.declared.values import phones;"
+        "from reconciler.core.desired.values import phones;"
         "assert emails.Emails().check('jane@example.com') is None;"
         "assert phones.Plans().assigned('+61491570156');"
         "assert not any(name.split('.')[0] == 'dns' for name in sys.modules)"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.core.workspaces import alias_of, meant
+from reconciler.core.rules import find_alias, resolve_workspace
 from reconciler.errors import SettingsError
 from reconciler.model.plans import Workspace
 from reconciler.model.settings import WorkspaceRef
@@ -19,7 +19,7 @@ LIVE = (Workspace("", "1", "Operations"), Workspace("", "2", "People"), Workspac
     ],
 )
 def test_an_alias_means_the_one_that_fits(ref: WorkspaceRef, wanted: str) -> None:
-    found = meant("ops", ref, LIVE)
+    found = resolve_workspace("ops", ref, LIVE)
 
     assert (found.alias, found.id) == ("ops", wanted)
 
@@ -35,7 +35,7 @@ def test_an_alias_means_the_one_that_fits(ref: WorkspaceRef, wanted: str) -> Non
 def test_a_workspace_has_the_id_and_the_name_of_the_settings(ref: WorkspaceRef, why: str) -> None:
     """An id that was copied from another account, or a name that was given twice, leads nowhere."""
     with pytest.raises(SettingsError, match=why) as raised:
-        meant("ops", ref, LIVE)
+        resolve_workspace("ops", ref, LIVE)
 
     assert "Operations (1)" in raised.value.next
 
@@ -43,4 +43,4 @@ def test_a_workspace_has_the_id_and_the_name_of_the_settings(ref: WorkspaceRef, 
 def test_a_workspace_is_listed_with_its_alias() -> None:
     aliases = {"default": WorkspaceRef(), "ops": WorkspaceRef(name="Operations")}
 
-    assert [alias_of(one, aliases) for one in LIVE] == ["ops", "", ""]
+    assert [find_alias(one, aliases) for one in LIVE] == ["ops", "", ""]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from manifest.project import Project
 
-from reconciler.core.declared.resolve import resolve
+from reconciler.core.desired.resolve import resolve_desired
 from reconciler.core.rules import Rules
 from reconciler.errors import Problem, SettingsError
 from reconciler.model.documents import Place
@@ -113,7 +113,7 @@ def of_manifest(root: Path, text: str) -> list[str]:
     project.manifest(text)
     loaded = project.load()
     return codes(
-        {*loaded.problems, *resolve(loaded.manifests, Rules(workspaces=frozenset({"ops"}))).problems}
+        {*loaded.problems, *resolve_desired(loaded.manifests, Rules(workspaces=frozenset({"ops"}))).problems}
     )
 
 
@@ -130,7 +130,7 @@ def of_roster(root: Path, more: str, rows: str, word: str) -> list[str]:
     project.manifest(ROSTER.replace("MORE", more.replace("WORD", word)))
     loaded = project.load()
     return codes(
-        {*loaded.problems, *resolve(loaded.manifests, Rules(workspaces=frozenset({"ops"}))).problems}
+        {*loaded.problems, *resolve_desired(loaded.manifests, Rules(workspaces=frozenset({"ops"}))).problems}
     )
 
 
@@ -161,7 +161,7 @@ def of_directory(root: Path, word: str, statement: str) -> list[str]:
     )
     loaded = project.load()
     return codes(
-        {*loaded.problems, *resolve(loaded.manifests, Rules(workspaces=frozenset({"ops"}))).problems}
+        {*loaded.problems, *resolve_desired(loaded.manifests, Rules(workspaces=frozenset({"ops"}))).problems}
     )
 
 

@@ -15,7 +15,7 @@ from service.support import service
 
 from reconciler.core.calls import parse_retry_after_s
 from reconciler.core.compare.normalize import flatten_body, normalize_value, parse_instant
-from reconciler.core.declared.resolve import resolve
+from reconciler.core.desired.resolve import resolve_desired
 from reconciler.core.rules import Rules
 from reconciler.core.runs import ticket
 from reconciler.core.suggest import find_nearest
@@ -333,7 +333,7 @@ def test_reading_a_manifest_grows_with_its_size(
     def read(text: bytes) -> None:
         path.write_bytes(text)
         loaded = load_manifests([path], root=tmp_path, environ={"A": "x"}, variables=["A"])
-        resolve(loaded.manifests, Rules(workspaces=frozenset({"ops"})))
+        resolve_desired(loaded.manifests, Rules(workspaces=frozenset({"ops"})))
 
     def written(size: int) -> bytes:
         return make(size).encode("utf-8", "surrogateescape")

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import msgspec
 
-from reconciler.core.feed import Newest, Remembered, due
+from reconciler.core.feed import NewestRows, RememberedList, why_full_read_due
 from reconciler.engine.following import CachedRows, ListRequest
 from reconciler.errors import NotFound
 from reconciler.model.kind import Kind
@@ -154,7 +154,7 @@ class InMemory:
         self.crowd = crowd
         self.every_s = every_s
         self.kept: dict[str, bytes] = {}
-        self.newest: tuple[ListRequest, Newest] | None = None  # of the last read, where it was by a feed
+        self.newest: tuple[ListRequest, NewestRows] | None = None  # of the last read, where it was by a feed
         self.plan = ""  # the one that was made of it
 
     @property
@@ -168,13 +168,13 @@ class InMemory:
         data = self.kept.get(repr(asked))
         if data is None:
             return CachedRows()
-        known = msgspec.msgpack.decode(data, type=Remembered)
-        return CachedRows(known, due(known, now=self.now, every_s=self.every_s))
+        known = msgspec.msgpack.decode(data, type=RememberedList)
+        return CachedRows(known, why_full_read_due(known, now=self.now, every_s=self.every_s))
 
-    def followed(self, asked: ListRequest, newest: Newest, calls: int) -> None:  # noqa: ARG002 - what is not asked here
+    def followed(self, asked: ListRequest, newest: NewestRows, calls: int) -> None:  # noqa: ARG002 - what is not asked here
         self.newest = asked, newest
 
-    async def keep(self, asked: ListRequest, found: Remembered | None) -> None:
+    async def keep(self, asked: ListRequest, found: RememberedList | None) -> None:
         self.kept.pop(repr(asked), None)
         if found:
             self.kept[repr(asked)] = msgspec.msgpack.encode(found)

@@ -14,7 +14,7 @@ from world import World
 
 from reconciler import pipeline
 from reconciler.cli.verbs.service.sandbox_rows import rows_of
-from reconciler.core.exporting.export import WHOLE, Exported
+from reconciler.core.export import WHOLE, Exported
 from reconciler.engine.exporting import ExportRequest, ExportResult
 from reconciler.engine.progress import ReadProgress
 from reconciler.errors import Rejected, Unavailable

@@ -15,7 +15,7 @@ from msgspec import structs
 
 from reconciler.core.compare.bodies import make_create_body, make_update_body
 from reconciler.core.compare.normalize import observe_entity
-from reconciler.core.declared.crosscheck import Declared, DeclaredEntities, renames, unique
+from reconciler.core.desired.crosscheck import Declared, DeclaredEntities, check_renames, check_unique
 from reconciler.core.planning.deletes import forgotten_at_once
 from reconciler.core.planning.plan import make_plan
 from reconciler.core.planning.records import make_record, refresh_records
@@ -314,7 +314,7 @@ def _refused(declared: Mapping[Address, Entity], rules: Rules) -> bool:
     group = {address: Declared(entity, _document(entity)) for address, entity in declared.items()}
     return any(
         True
-        for check in (unique, renames)
+        for check in (check_unique, check_renames)
         for _ in check(DeclaredEntities(tuple(group.values()), group), rules)
     )
 

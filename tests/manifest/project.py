@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from reconciler.core.declared.resolve import Resolved, resolve
+from reconciler.core.desired.resolve import Resolved, resolve_desired
 from reconciler.core.rules import Rules
 from reconciler.directories.answers import ReadOnce
 from reconciler.errors import Problem
@@ -52,12 +52,12 @@ class Project:
     def resolve(self, rules: Rules = RULES) -> Resolved:
         loaded = self.load()
         assert loaded.problems == ()
-        return resolve(loaded.manifests, rules)
+        return resolve_desired(loaded.manifests, rules)
 
     def problems(self, rules: Rules = RULES) -> tuple[Problem, ...]:
         """What `validate` would show."""
         loaded = self.load()
-        return loaded.problems or resolve(loaded.manifests, rules).problems
+        return loaded.problems or resolve_desired(loaded.manifests, rules).problems
 
     def documents(self) -> Mapping[str, Document]:
         loaded = self.load()

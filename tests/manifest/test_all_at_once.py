@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from manifest.project import RULES, Project
 
-from reconciler.core.declared.resolve import resolve
+from reconciler.core.desired.resolve import resolve_desired
 from reconciler.errors import Problem
 
 PEOPLE = 6  # entries that mistakes are put into
@@ -206,7 +206,7 @@ def _problems(root: Path, mistakes: list[Mistake]) -> list[Problem]:
     for name, lines in files.items():
         project.write(name, "\n".join(lines) + "\n")
     loaded = project.load()
-    return [*loaded.problems, *resolve(loaded.manifests, RULES).problems]
+    return [*loaded.problems, *resolve_desired(loaded.manifests, RULES).problems]
 
 
 def _unexplained(found: list[Problem], mistakes: list[Mistake]) -> tuple[list[Mistake], list[Problem]]:
@@ -242,7 +242,7 @@ def _told(root: Path, *lines: str, roster: str = "") -> list[str]:
     project.write("manifests/staff.csv", roster)
     project.manifest("\n".join(lines) + "\n")
     loaded = project.load()
-    found = {*loaded.problems, *resolve(loaded.manifests, RULES).problems}
+    found = {*loaded.problems, *resolve_desired(loaded.manifests, RULES).problems}
     return sorted(f"{one.where.removeprefix('manifests/')} {one.what}" for one in found)
 
 
@@ -314,7 +314,10 @@ def test_an_entry_whose_name_is_taken_is_checked_all_the_same(tmp_path: Path) ->
         "contacts:\n  jane: {firstName: Jane}\n  sam: {firstName: Sam}\n  sam: {fristName: Sam}\n", "b.yaml"
     )
     loaded = project.load()
-    told = [str(one).split("\n")[0] for one in (*loaded.problems, *resolve(loaded.manifests, RULES).problems)]
+    told = [
+        str(one).split("\n")[0]
+        for one in (*loaded.problems, *resolve_desired(loaded.manifests, RULES).problems)
+    ]
 
     _says(
         sorted(told),

@@ -3,7 +3,7 @@
 import pytest
 from manifest.project import Project
 
-from reconciler.core.declared.apart import ManifestPart
+from reconciler.core.desired.partition import ManifestPart
 from reconciler.core.text import EDGES, trim_edges
 from reconciler.manifest.cache import CachedPart, decode_part, encode_part
 from reconciler.model.address import Address

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.core.exporting.export import Exported
+from reconciler.core.export import Exported
 from reconciler.manifest.entries import top_level_kinds
 from reconciler.manifest.export import ROSTER_ROWS_MIN, build_export_files
 from reconciler.manifest.fmt import (

@@ -12,7 +12,7 @@ import yaml
 from cli.hands import PLAIN
 from manifest.project import RULES, Project
 
-from reconciler.core.declared.resolve import resolve
+from reconciler.core.desired.resolve import resolve_desired
 from reconciler.errors import SettingsError
 from reconciler.parsing import yaml_reader
 from reconciler.parsing.build import Builder, StopReading
@@ -75,7 +75,7 @@ def test_no_mistake_in_a_manifest_quotes_a_secret(project: Project, position: st
     for written in WRITTEN:
         project.manifest(POSITIONS[position].format(written))
         loaded = project.load()
-        problems = (*loaded.problems, *resolve(loaded.manifests, RULES).problems)
+        problems = (*loaded.problems, *resolve_desired(loaded.manifests, RULES).problems)
         seen += bool(problems)
         assert not leaked(" ".join(map(str, problems))), (written, problems)
     assert seen, "none of them was a mistake, so nothing was looked at"
@@ -129,7 +129,7 @@ def test_no_mistake_in_a_roster_quotes_a_secret(project: Project) -> None:
         project.write("manifests/staff.csv", text)
         project.manifest(_ROSTER)
         loaded = project.load()
-        problems = (*loaded.problems, *resolve(loaded.manifests, RULES).problems)
+        problems = (*loaded.problems, *resolve_desired(loaded.manifests, RULES).problems)
         assert problems, text
         assert not leaked(" ".join(map(str, problems))), (text, problems)
 

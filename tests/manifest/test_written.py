@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.core.exporting.export import Exported
+from reconciler.core.export import Exported
 from reconciler.manifest import export
 from reconciler.manifest.export import append_entries
 from reconciler.manifest.variables import ManifestVariables, substitute_variables

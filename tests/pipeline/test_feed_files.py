@@ -14,7 +14,7 @@ from msgspec import structs
 from pipeline.test_feed import CONTACTS, by_scan, crowd, edit, kept, read_of
 from world import World
 
-from reconciler.core.feed import Remembered
+from reconciler.core.feed import RememberedList
 from reconciler.engine.following import ListRequest
 from reconciler.engine.list_cache import RowCache, _StoredList
 from reconciler.engine.opening import open_run_store
@@ -41,7 +41,7 @@ async def _salt(world: World) -> str:
         return store.salt
 
 
-def recalled(world: World, asked: ListRequest, **changes: Any) -> Remembered | None:
+def recalled(world: World, asked: ListRequest, **changes: Any) -> RememberedList | None:
     """Return what these settings would believe of the file."""
     settings = structs.replace(world.settings, **changes)
     lists = RowCache(settings, world.outside, salt_of(world), world.clock())

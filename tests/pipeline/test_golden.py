@@ -24,7 +24,7 @@ import pytest
 from msgspec import Struct
 
 from reconciler.core.compare.normalize import normalize_fields, observe_entity, redact_for_plan
-from reconciler.core.declared.resolve import Resolved, resolve
+from reconciler.core.desired.resolve import Resolved, resolve_desired
 from reconciler.core.planning.plan import make_plan
 from reconciler.core.planning.scopes import PlanMoment
 from reconciler.core.review.guard import check_plan
@@ -160,7 +160,7 @@ def planned(folder: Path) -> Planned:
     workspaces = frozenset(one.alias for one in WORKSPACES)
     identity = Identity({"contacts": case.identity})
     rules = Rules(STACK, identity, case.mark, adopt=case.adopt, workspaces=workspaces)
-    resolved = resolve(loaded.manifests, rules)
+    resolved = resolve_desired(loaded.manifests, rules)
     if problems := [*loaded.problems, *resolved.problems]:
         raise ManifestError("mistakes", problems=tuple(problems))
     live = _live(read(folder / "live.json", dict[str, dict[str, list[Body]]]), case)

@@ -19,7 +19,7 @@ from reconciler import errors
 from reconciler.cli.commands.explain import explain_codes, is_code
 from reconciler.cli.console import error_text
 from reconciler.cli.main import run
-from reconciler.core.declared.resolve import resolve
+from reconciler.core.desired.resolve import resolve_desired
 from reconciler.errors import UnknownAddress
 from reconciler.model.codes import (
     CODES,
@@ -51,7 +51,7 @@ def found(root: Path, one: Code, text: str) -> set[str]:
         project.write("manifests/staff.csv", text)
     project.manifest(ROSTER_EXAMPLE if one.roster else text)
     loaded = project.load()
-    problems = {*loaded.problems, *resolve(loaded.manifests, PROJECT_RULES).problems}
+    problems = {*loaded.problems, *resolve_desired(loaded.manifests, PROJECT_RULES).problems}
     return {problem.code for problem in problems}
 
 

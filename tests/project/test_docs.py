@@ -21,7 +21,7 @@ from project.test_tidy import committed, nodes, tree
 
 from reconciler import errors
 from reconciler.cli.main import COMMANDS
-from reconciler.core.declared.resolve import resolve
+from reconciler.core.desired.resolve import resolve_desired
 from reconciler.core.rules import Rules
 from reconciler.manifest.load import load_manifests
 from reconciler.model.runs import EXIT_CODE_WORDS
@@ -227,7 +227,7 @@ def test_every_manifest_of_a_page_is_one(block: Block, tmp_path: Path) -> None:
         [_with_its_files(block, tmp_path)], root=tmp_path, environ=variables, variables=["*"]
     )
     rules = Rules(workspaces=frozenset({str(_mapping(block)["workspace"])}))
-    resolved = resolve(loaded.manifests, rules)
+    resolved = resolve_desired(loaded.manifests, rules)
 
     assert (loaded.problems, resolved.problems) == ((), ())
     assert resolved.desired.scopes

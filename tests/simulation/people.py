@@ -1,6 +1,6 @@
 """What the simulation declares: few people, devices and files, whose names and fields meet often.
 
-Values only. Built as `core/declared/resolve.py` would build them, without files, which would take longer than
+Values only. Built as `core/desired/resolve.py` would build them, without files, which would take longer than
 a run.
 """
 

@@ -20,14 +20,13 @@ from reconciler.model.snapshots import Desired, Scope
 from reconciler.report.lines import Line, count, fold, line
 
 if TYPE_CHECKING:
-    from reconciler.core.exporting.export import Exported, Left
-    from reconciler.core.exporting.recognizing import Advice
+    from reconciler.core.export import Exported, IdentityAdvice, Omission
     from reconciler.engine.exporting import ExportRequest, ExportResult
 
 # --- An export: as lines, and as JSON. What was written, what was left out and why, and what to set
 #
 # Addresses, ids and names of fields, and no value of the service. Not here: what is left out
-# (core/exporting/export.py).
+# (core/export.py).
 
 
 class Summary(Struct, frozen=True):
@@ -41,14 +40,14 @@ class Summary(Struct, frozen=True):
 
     folder: str
     entries: "Sequence[Exported]"
-    left: "Sequence[Left]"
+    left: "Sequence[Omission]"
     declared: int
     untold: Sequence[tuple[Scope, int]]
     calls: int
     added: Sequence[str] = ()
     grown: Sequence[str] = ()
     allowed: Sequence[str] = ()
-    advice: "Sequence[Advice]" = ()
+    advice: "Sequence[IdentityAdvice]" = ()
     per_second: float = 0.0
     values_in: Sequence[str] = ()
     secrets: Sequence[str] = ()
@@ -86,7 +85,7 @@ def export_lines(about: Summary, *, full: bool) -> list[Line]:
 
 
 def _left_lines(about: Summary, *, full: bool) -> Iterator[Line]:
-    from reconciler.core.exporting.export import REASONS
+    from reconciler.core.export import REASONS
 
     for reason, (says, next_step) in REASONS.items():
         found = [one for one in about.left if one.reason == reason]
@@ -104,7 +103,7 @@ def _untold_lines(about: Summary) -> Iterator[Line]:
         yield line(f"  next: --devices looks, with a call for each{_lasts(number, about.per_second)}")
 
 
-def _identity_step(advice: "Sequence[Advice]", otherwise: str) -> str:
+def _identity_step(advice: "Sequence[IdentityAdvice]", otherwise: str) -> str:
     """Return the setting that recognizes more entities, where there is one."""
     if not advice:
         return otherwise
@@ -143,12 +142,12 @@ def _mark_lines(about: Summary) -> list[Line]:
 
 
 def _noun(reason: str) -> tuple[str, str]:
-    from reconciler.core.exporting.export import WHOLE
+    from reconciler.core.export import WHOLE
 
     return ("live entity", "live entities") if reason in WHOLE else ("field", "fields")
 
 
-def _reason_lines(found: "Sequence[Left]", says: str, next_step: str, *, full: bool) -> list[Line]:
+def _reason_lines(found: "Sequence[Omission]", says: str, next_step: str, *, full: bool) -> list[Line]:
     listed, rest = fold(found, full=full)
     items = [line(f"    {one.subject}{f': {one.field}' if one.field else ''}") for one in listed]
     return [line(("! ", "warn"), says), *items, *rest, line(f"  next: {next_step}")]
@@ -183,7 +182,7 @@ def _variable_lines(about: Summary, *, full: bool) -> list[Line]:
 
 def export_values(about: Summary) -> dict[str, object]:
     """Return the same for the JSON form, all of it."""
-    from reconciler.core.exporting.export import REASONS
+    from reconciler.core.export import REASONS
 
     readable = set(about.unreadable())
     return {
@@ -294,13 +293,13 @@ def export_command(
     from reconciler import pipeline
     from reconciler.cli.project_files import files_in, secrets_files, write_manifests
     from reconciler.cli.session import settings_of
-    from reconciler.core.declared.values import zones
-    from reconciler.core.exporting.envfile import env_text
-    from reconciler.core.exporting.export import variable_values
+    from reconciler.core.desired import value_forms
+    from reconciler.core.envfile import format_env
+    from reconciler.core.export import variable_values
     from reconciler.engine.exporting import ExportRequest
     from reconciler.report.json import report_json
 
-    if timezone and zones.check(timezone):
+    if timezone and value_forms.check_zone(timezone):
         raise click.UsageError(f"--timezone: {timezone[:60]!a} is not the name of a time zone.")
     settings = settings_of(config, environment, service=True)
     secrets = secrets_files(settings, env_file, secrets_file, given)
@@ -317,7 +316,7 @@ def export_command(
     # Before the manifests that name them: a value that is written nowhere would have to be asked for again.
     written = secrets if values else ()
     for one in written:
-        one.write(env_text(values))
+        one.write(format_env(values))
     if new or grown:
         write_manifests(folder, new, grown, private=True)
     summary = _summary(settings, folder, found, new, grown)

@@ -17,7 +17,7 @@ from reconciler.report.escaping import is_hidden
 from reconciler.report.lines import BLANK, Line, line
 
 if TYPE_CHECKING:
-    from reconciler.core.start import Ci, Start
+    from reconciler.core.project_skeleton import Ci, ProjectStart
 
 # --- What `init` did: which files were written, which were there, and what is next ----------------
 
@@ -101,7 +101,7 @@ def init_command(*, folder: str, workspace_id: str, ci: "Ci | None", as_json: bo
         reconciler init on-call --workspace-id 4C8FE1A2B3D4E5F6 --ci none
     """
     from reconciler.cli.verbs.calling import show
-    from reconciler.core.start import HOOKS, IGNORE, MANIFEST, Start, hooks
+    from reconciler.core.project_skeleton import HOOKS, IGNORE, MANIFEST, ProjectStart, pre_commit_hooks
     from reconciler.service.http.urls import parse_base_url
     from reconciler.settings.layers import flag_variable, variable_of_setting
     from reconciler.settings.reader import working_folder
@@ -111,10 +111,10 @@ def init_command(*, folder: str, workspace_id: str, ci: "Ci | None", as_json: bo
     if address:
         parse_base_url(address)  # raises what every other command would say of it
     place = _place(folder, cwd)
-    files = _files(place, Start(place.resolve().name, address, workspace_id))
+    files = _files(place, ProjectStart(place.resolve().name, address, workspace_id))
     at_root = _is_root(place)
     jobs = _jobs(place, ci) if at_root else {}
-    wanted = {**files, **({HOOKS: hooks()} if at_root else {}), **jobs}
+    wanted = {**files, **({HOOKS: pre_commit_hooks()} if at_root else {}), **jobs}
     _check_ways(place, wanted)
     written = _write(place, wanted)
     kept = tuple(name for name in wanted if name not in written)
@@ -131,12 +131,12 @@ def init_command(*, folder: str, workspace_id: str, ci: "Ci | None", as_json: bo
 
 # --- `reconciler init` at work: finds out about a folder, and writes what is not there yet --------
 #
-# Belongs here: looking and writing. Not here: which files, and their text (core/start.py).
+# Belongs here: looking and writing. Not here: which files, and their text (core/project_skeleton.py).
 
 
 def _place(folder: str, cwd: Path) -> Path:
     """Return the folder, made if need be, and fit to hold settings. Raises InputError, FileError."""
-    from reconciler.core.start import SETTINGS
+    from reconciler.core.project_skeleton import SETTINGS
     from reconciler.files.atomic_files import make_folder, require_writable_place
     from reconciler.settings import trust
 
@@ -156,15 +156,15 @@ def _place(folder: str, cwd: Path) -> Path:
     return place
 
 
-def _files(place: Path, start: "Start") -> dict[str, str]:
+def _files(place: Path, start: "ProjectStart") -> dict[str, str]:
     """Return the files to be, but for a manifest where there are settings or manifests already.
 
     One more manifest would say that a kind is managed in a workspace, and a plan could then delete people:
     not ours to say in a project that has begun.
     """
-    from reconciler.core.start import MANIFEST, SETTINGS, texts
+    from reconciler.core.project_skeleton import MANIFEST, SETTINGS, project_files
 
-    files = texts(start)
+    files = project_files(start)
     manifests = place / Path(MANIFEST).parent
     begun = os.path.lexists(place / SETTINGS) or (manifests.is_dir() and any(manifests.iterdir()))
     if begun and not os.path.lexists(place / MANIFEST):
@@ -173,7 +173,7 @@ def _files(place: Path, start: "Start") -> dict[str, str]:
 
 
 def _beside(place: Path, files: Mapping[str, str]) -> tuple[str, ...]:
-    from reconciler.core.start import MANIFEST
+    from reconciler.core.project_skeleton import MANIFEST
 
     folder = Path(MANIFEST).parent.as_posix()
     return (f"{folder}/",) if MANIFEST not in files and (place / folder).is_dir() else ()
@@ -188,12 +188,12 @@ def _is_root(place: Path) -> bool:
 
 def _jobs(place: Path, ci: "Ci | None") -> dict[str, str]:
     from reconciler.cli.project_files import example
-    from reconciler.core.start import TEMPLATES, ci_of
+    from reconciler.core.project_skeleton import TEMPLATES, detect_ci
     from reconciler.environment.checkout import read_remotes
     from reconciler.files.atomic_files import read_file
 
     there = frozenset(name for name in (".github", ".gitlab-ci.yml") if os.path.lexists(place / name))
-    chosen = ci or ci_of(read_remotes(place), os.environ, there)
+    chosen = ci or detect_ci(read_remotes(place), os.environ, there)
     shipped = example("ci")
     return {
         target: read_file(shipped / source).decode("utf-8") for source, target in TEMPLATES[chosen].items()
@@ -202,7 +202,7 @@ def _jobs(place: Path, ci: "Ci | None") -> dict[str, str]:
 
 def _check_ways(place: Path, wanted: Mapping[str, str]) -> None:
     """Raise InputError where a link, or something that is no folder, stands in the way of a file."""
-    from reconciler.core.start import MANIFEST
+    from reconciler.core.project_skeleton import MANIFEST
 
     for name in (*wanted, MANIFEST):
         for above in (place / name).relative_to(place).parents:
@@ -228,10 +228,10 @@ def _write(place: Path, wanted: dict[str, str]) -> tuple[str, ...]:
 
 
 def _lacking(place: Path) -> tuple[str, ...]:
-    from reconciler.core.start import IGNORE, not_ignored
+    from reconciler.core.project_skeleton import IGNORE, find_missing_ignores
     from reconciler.files.atomic_files import read_file
 
-    return not_ignored(read_file(place / IGNORE).decode("utf-8", errors="replace"))
+    return find_missing_ignores(read_file(place / IGNORE).decode("utf-8", errors="replace"))
 
 
 def _next(folder: str, address: str) -> tuple[str, ...]:

@@ -81,7 +81,7 @@ def _whom(plan: Plan, settings: Settings) -> "DisplayName":
     """
     from reconciler import pipeline
     from reconciler.core.review.display_names import make_display_name, no_name
-    from reconciler.core.rules import rules_of
+    from reconciler.core.rules import make_rules
 
     @cache
     def declared() -> "DisplayName":
@@ -89,7 +89,7 @@ def _whom(plan: Plan, settings: Settings) -> "DisplayName":
             desired = pipeline.validate(settings, {}, all_values=False, asks=False)
         except ReconcilerError:
             return no_name
-        return make_display_name(plan, desired, Live({}), Recorded({}), rules_of(settings))
+        return make_display_name(plan, desired, Live({}), Recorded({}), make_rules(settings))
 
     def who(address: Address) -> str:
         return declared()(address)

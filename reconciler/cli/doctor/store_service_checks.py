@@ -14,9 +14,9 @@ from msgspec import structs
 from reconciler.cli.doctor.check_context import Surroundings, guarded, unchecked
 from reconciler.cli.doctor.machine_checks import OPEN_TO_OTHERS, mode_of
 from reconciler.cli.session import now, open_store
-from reconciler.core.feed import out_of_order
+from reconciler.core.feed import why_not_feed
+from reconciler.core.rules import resolve_workspace
 from reconciler.core.runs.recover import RunStatus
-from reconciler.core.workspaces import meant
 from reconciler.engine.exclusion import choose_unused_lock
 from reconciler.errors import (
     CorruptRecord,
@@ -230,9 +230,9 @@ async def _feed(reader: Reader, known: tuple[Workspace, ...], settings: Settings
     alias, ref = next(iter(settings.workspaces.items()))
     changed = reader.contacts.kind.listing.changed
     try:
-        workspace = "" if alias == "default" else meant(alias, ref, known).id
+        workspace = "" if alias == "default" else resolve_workspace(alias, ref, known).id
         page = await reader.contacts.page(Query(custom=False, sort=f"-{changed}"), workspace=workspace)
-        why = out_of_order([row.body.get(changed) for row in page.rows], page.total)
+        why = why_not_feed([row.body.get(changed) for row in page.rows], page.total)
     except SettingsError:
         return unchecked("feed", "the workspaces")
     except ServiceError as error:
@@ -271,7 +271,7 @@ def _workspaces(known: tuple[Workspace, ...], settings: Settings) -> Iterator[Ch
     good = []
     for alias, ref in named.items():
         try:
-            good.append(meant(alias, ref, known).alias)
+            good.append(resolve_workspace(alias, ref, known).alias)
         except SettingsError as error:
             yield CheckResult("workspaces", "fail", str(error), error.next)
     if len(good) == len(named):

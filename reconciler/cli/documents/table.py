@@ -17,7 +17,7 @@ from reconciler.cli.documents.rows import (
     Variable,
 )
 from reconciler.cli.verbs.service.messages.following import End
-from reconciler.core.exporting.recognizing import Advice
+from reconciler.core.export import IdentityAdvice
 from reconciler.core.review.drift import Drift
 from reconciler.core.views.inventory import Listed, Unread
 from reconciler.errors import Problem
@@ -127,7 +127,7 @@ DOCUMENTS: Mapping[str, Printed] = {
                 "values_in": (tuple[str, ...], "Files that hold the values of variables."),
                 "untold": (tuple[Untold, ...], "What was not looked at."),
                 "calls": (int, "How many calls it took."),
-                "advice": (tuple[Advice, ...], "Identities that would recognize more entities."),
+                "advice": (tuple[IdentityAdvice, ...], "Identities that would recognize more entities."),
             },
         ),
     ),

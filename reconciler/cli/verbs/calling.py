@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from reconciler.cli.console import output
 from reconciler.cli.session import Signals, finish, settings_of
-from reconciler.core.workspaces import meant
+from reconciler.core.rules import resolve_workspace
 from reconciler.errors import InDoubt, SettingsError
 from reconciler.model.settings import Settings
 from reconciler.report.json import report_json
@@ -91,4 +91,4 @@ async def workspace_id(client: Reader, settings: Settings, alias: str) -> str:
             f"the settings have no workspace {alias!r}.",
             next=f"name one of {', '.join(settings.workspaces)}, or add it under `workspaces:`",
         )
-    return meant(alias, settings.workspaces[alias], await client.workspaces.list()).id
+    return resolve_workspace(alias, settings.workspaces[alias], await client.workspaces.list()).id

@@ -15,7 +15,7 @@ from msgspec import Struct
 from reconciler.core.compare.diff import Unchanged, compare_fields, is_ignored_path
 from reconciler.core.compare.match import former_names
 from reconciler.core.compare.normalize import WITHHELD, normalize_fields, redact_value_for_plan
-from reconciler.core.declared.crosscheck import Declared
+from reconciler.core.desired.crosscheck import Declared
 from reconciler.core.planning.plan import find_recorded_address, match_group
 from reconciler.core.planning.scopes import (
     MatchedGroup,

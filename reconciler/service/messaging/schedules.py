@@ -8,7 +8,7 @@ the zone of the user who sends.
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from reconciler.core.declared.values.zones import suggestion
+from reconciler.core.desired.value_forms import suggest_zone
 from reconciler.errors import InputError
 from reconciler.model import geography
 from reconciler.model.messages import Repeat, Schedule
@@ -67,7 +67,7 @@ def _zone(name: str) -> ZoneInfo:
         otherwise = (
             "name the zone of the API user's profile in service.schedule_zone, as Australia/Melbourne."
         )
-        raise InputError(what if name else f"{what} the date.", next=suggestion(name) or otherwise)
+        raise InputError(what if name else f"{what} the date.", next=suggest_zone(name) or otherwise)
     return geography.load_zone(name)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from msgspec import structs
 
 from reconciler.cli.verbs.calling import reading, show
-from reconciler.core.workspaces import alias_of
+from reconciler.core.rules import find_alias
 from reconciler.messaging.reports import workspace_lines
 from reconciler.model.plans import Workspace
 from reconciler.model.settings import Settings
@@ -20,4 +20,4 @@ def list_(*, as_json: bool, **given: Any) -> int:
 
 async def _list(reader: Reader, settings: Settings) -> tuple[Workspace, ...]:
     found = await reader.workspaces.list()
-    return tuple(structs.replace(one, alias=alias_of(one, settings.workspaces)) for one in found)
+    return tuple(structs.replace(one, alias=find_alias(one, settings.workspaces)) for one in found)

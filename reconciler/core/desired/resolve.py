@@ -9,22 +9,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, structs
 
-from reconciler.core.declared.crosscheck import (
+from reconciler.core.desired.check_values import check_values
+from reconciler.core.desired.crosscheck import (
     CHECKS,
     Declared,
     DeclaredEntities,
-    address_of,
-    warn_of_similar,
+    sibling_address,
+    similar_declared_notices,
 )
-from reconciler.core.declared.removed import contradictions, removed
-from reconciler.core.declared.values.check import check_values
 from reconciler.core.rules import Rules
 from reconciler.core.suggest import did_you_mean
 from reconciler.core.text import has_edges, trim_breaks, trim_edges
 from reconciler.errors import Problem
-from reconciler.model.address import Address
+from reconciler.model.address import Address, make_address, parse_address
 from reconciler.model.documents import Document, Fields, InputFile, Manifest, Place
 from reconciler.model.kinds import KINDS
+from reconciler.model.plans import Options
 from reconciler.model.snapshots import Desired, Entity, Scope
 
 
@@ -41,14 +41,14 @@ class Resolved(Struct, frozen=True):
     inputs: tuple[InputFile, ...] = ()
 
 
-def resolve(manifests: Iterable[Manifest], rules: Rules) -> Resolved:
+def resolve_desired(manifests: Iterable[Manifest], rules: Rules) -> Resolved:
     """Return everything that the manifests want, and every mistake they make together.
 
     Entities stand in the order of their addresses; problems are sorted by file and line.
     """
     ordered = sorted(manifests, key=lambda manifest: manifest.file)
-    problems = [*_unknown_workspaces(ordered, rules), *_misplaced(ordered)]
-    every = [one for manifest in ordered for one in _declared(manifest, rules)]
+    problems = [*_unknown_workspaces(ordered, rules), *_misplaced_kinds(ordered)]
+    every = [one for manifest in ordered for one in _declared_entities(manifest, rules)]
     every.sort(key=lambda one: (one.document.place.file, one.document.place.line, one.document.place.column))
     first: dict[Address, Declared] = {}
     for one in every:
@@ -62,14 +62,14 @@ def resolve(manifests: Iterable[Manifest], rules: Rules) -> Resolved:
     )
     for check in CHECKS:
         problems.extend(check(group, rules))
-    leaving = removed(ordered)
-    problems.extend(contradictions(group, leaving))
+    leaving = find_removed(ordered)
+    problems.extend(find_contradictions(group, leaving))
     entities = {address: first[address].entity for address in sorted(first)}
     scopes = frozenset(Scope(kind, manifest.workspace) for manifest in ordered for kind in manifest.kinds)
     answers = tuple(sorted({one for manifest in ordered for one in manifest.answers}))
-    notices = (*values.notices, *warn_of_similar(group, rules))
+    notices = (*values.notices, *similar_declared_notices(group, rules))
     desired = Desired(entities, scopes, notices, leaving, answers)
-    return Resolved(desired, _sorted(problems), first)
+    return Resolved(desired, _sort_problems(problems), first)
 
 
 def _declared_twice(every: Iterable[Declared], first: Mapping[Address, Declared]) -> Iterator[Problem]:
@@ -95,7 +95,7 @@ def _unknown_workspaces(manifests: Sequence[Manifest], rules: Rules) -> Iterator
             yield manifest.workspace_place.problem(what, hint, code="E311")
 
 
-def _misplaced(manifests: Sequence[Manifest]) -> Iterator[Problem]:
+def _misplaced_kinds(manifests: Sequence[Manifest]) -> Iterator[Problem]:
     """Yield the kinds that belong to the account and stand in a manifest of some workspace."""
     for manifest in manifests:
         for kind in sorted(manifest.kinds):
@@ -106,7 +106,7 @@ def _misplaced(manifests: Sequence[Manifest]) -> Iterator[Problem]:
                 yield manifest.workspace_place.problem(what, hint, code="E312")
 
 
-def _declared(manifest: Manifest, rules: Rules) -> Iterator[Declared]:
+def _declared_entities(manifest: Manifest, rules: Rules) -> Iterator[Declared]:
     # What belongs to an entry stands right behind it, and has its tags.
     owner: Declared | None = None
     for document in manifest.documents:
@@ -114,12 +114,12 @@ def _declared(manifest: Manifest, rules: Rules) -> Iterator[Declared]:
         tags = above.entity.controls.tags if above else manifest.tags
         if document.controls.tags:
             tags = {**tags, **document.controls.tags}
-        one = _entity(manifest, document, tags, rules, above)
+        one = _make_declared(manifest, document, tags, rules, above)
         owner = above or one
         yield one
 
 
-def _entity(
+def _make_declared(
     manifest: Manifest,
     document: Document,
     tags: Mapping[str, str],
@@ -128,9 +128,9 @@ def _entity(
 ) -> Declared:
     mark = rules.mark_of(document.kind)
     marked = mark in document.fields or mark in manifest.defaults.get(document.kind, {})
-    fields, edges = _trimmed(document.kind, _fields(manifest, document, rules))
+    fields, edges = _trim_fields(document.kind, _declared_fields(manifest, document, rules))
     entity = Entity(
-        address=address_of(document, manifest.workspace, document.name),
+        address=sibling_address(document, manifest.workspace, document.name),
         fields=fields,
         place=document.place,
         controls=structs.replace(document.controls, tags=tags) if tags else document.controls,
@@ -143,7 +143,7 @@ def _entity(
     return Declared(entity, document, marked, owner, places, manifest.hidden, edges)
 
 
-def _fields(manifest: Manifest, document: Document, rules: Rules) -> Fields:
+def _declared_fields(manifest: Manifest, document: Document, rules: Rules) -> Fields:
     """Return what a document declares, with the defaults of its file and our mark (rule X5)."""
     mark, defaults = rules.mark_of(document.kind), manifest.defaults.get(document.kind)
     if not (mark or defaults):
@@ -151,7 +151,7 @@ def _fields(manifest: Manifest, document: Document, rules: Rules) -> Fields:
     return {**(defaults or {}), **document.fields, **({mark: rules.mark_text(document.name)} if mark else {})}
 
 
-def _trimmed(kind: str, fields: Fields) -> tuple[Fields, Mapping[str, str]]:
+def _trim_fields(kind: str, fields: Fields) -> tuple[Fields, Mapping[str, str]]:
     """Return fields as they are compared and sent, and those that were written with blanks at their edges.
 
     What people choose as a secret may have blanks: it loses line breaks alone, which nobody can type.
@@ -166,5 +166,48 @@ def _trimmed(kind: str, fields: Fields) -> tuple[Fields, Mapping[str, str]]:
     }, edges
 
 
-def _sorted(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+def _sort_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     return tuple(sorted(problems, key=lambda one: (one.file, one.line, one.column, one.what)))
+
+
+# --- Names under `removed:` and of `forget`: the entry leaves, what is live stays (rule X7) --------
+#
+# What a plan does about them: core/planning/deletes.py.
+
+
+_COMMAND_LINE = Place("the command line")
+
+
+def find_removed(manifests: Iterable[Manifest]) -> dict[Address, Place]:
+    """Return the addresses that the manifests name under `removed:`, in their order, each at its first place.
+
+    The same name in several files says the same thing, so that is no mistake.
+    """
+    found: dict[Address, Place] = {}
+    for manifest in manifests:
+        for one in manifest.removed:
+            found.setdefault(
+                make_address(one.kind, manifest.workspace, one.name, parent=one.parent), one.place
+            )
+    return dict(sorted(found.items()))
+
+
+def find_contradictions(group: DeclaredEntities, names: Mapping[Address, Place]) -> Iterator[Problem]:
+    """Yield what is removed and still declared, or still claimed by a new name (rule M6)."""
+    for address in names.keys() & group.first.keys():
+        what = f"{address} is removed here, and still declared at {group.first[address].place()}."
+        yield names[address].problem(what, "take out the entry, or this name", code="E316")
+    for one in group.every:
+        old = one.document.controls.renamed_from
+        before = sibling_address(one.document, one.entity.address.workspace, old) if old else None
+        if before is not None and before in names:
+            what = f"meta.renamedFrom: {before} is removed, {names[before]}."
+            hint = "a renamed entry stays ours: take out one of the two"
+            yield one.problem("", what, hint, code="E316")
+
+
+def add_forgotten(desired: Desired, options: Options) -> Desired:
+    """Return what is desired, with the addresses of `forget` among those that leave."""
+    named = (parse_address(text) for text in options.forget)
+    more = {one: _COMMAND_LINE for one in named if one is not None}
+    return structs.replace(desired, removed={**more, **desired.removed}) if more else desired

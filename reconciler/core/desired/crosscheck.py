@@ -2,7 +2,7 @@
 
 Each takes every declared entity in file order and yields problems; none knows of the others. A new
 rule is one function and one line in CHECKS. One that compares entities of several files needs a line in
-`apart.py` too.
+`partition.py` too.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -87,10 +87,10 @@ class DeclaredEntities(Struct, frozen=True):
         return self.every
 
 
-Check = Callable[[DeclaredEntities, Rules], Iterator[Problem]]
+CrossCheck = Callable[[DeclaredEntities, Rules], Iterator[Problem]]
 
 
-def required(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
+def check_required(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
     """Every field without which the service takes no such entity is there, defaults included.
 
     All but secrets that a read may show: whether one is needed depends on what is live
@@ -110,7 +110,7 @@ def required(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
                 yield one.problem(path, f"{path} is {state}; every {kind.name} needs it.", hint, code="E202")
 
 
-def identified(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
+def check_identified(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
     """Every entity has a field by which it can be found again, whoever edits it meanwhile."""
     keys = {kind: rules.identity.of(kind) for kind in KINDS}
     for one in group.values():
@@ -137,7 +137,7 @@ def identified(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
         yield one.problem("", f"{which} needed to recognize the {kind}.", hint, code="E301")
 
 
-def keys_of(rules: Rules) -> Mapping[str, tuple[Key, ...]]:
+def unique_keys(rules: Rules) -> Mapping[str, tuple[Key, ...]]:
     """Return the fields by which entities are told apart, by kind: each key alone must be one's own."""
     return {
         # The service takes two resources of one name; we do not, whatever the settings call the identity
@@ -149,7 +149,9 @@ def keys_of(rules: Rules) -> Mapping[str, tuple[Key, ...]]:
     }
 
 
-def identities(entity: Entity, keys: Mapping[str, tuple[Key, ...]]) -> Iterator[tuple[Key, tuple[str, ...]]]:
+def list_identities(
+    entity: Entity, keys: Mapping[str, tuple[Key, ...]]
+) -> Iterator[tuple[Key, tuple[str, ...]]]:
     """Yield each key of an entity with what no other may have: kind, workspace, parent, key, values."""
     where = (entity.address.kind, entity.address.workspace, entity.address.parent)
     for key in keys[where[0]]:
@@ -158,7 +160,9 @@ def identities(entity: Entity, keys: Mapping[str, tuple[Key, ...]]) -> Iterator[
             yield key, (*where, *key, *values)
 
 
-def appearances(entity: Entity, keys: Mapping[str, tuple[Key, ...]]) -> Iterator[tuple[Key, tuple[str, ...]]]:
+def list_appearances(
+    entity: Entity, keys: Mapping[str, tuple[Key, ...]]
+) -> Iterator[tuple[Key, tuple[str, ...]]]:
     """Yield each key of an entity with what it looks like: the same for any two that are one, and more."""
     where = (entity.address.kind, entity.address.workspace, entity.address.parent)
     for key in keys[where[0]]:
@@ -167,13 +171,13 @@ def appearances(entity: Entity, keys: Mapping[str, tuple[Key, ...]]) -> Iterator
             yield key, (*where, *key, *values)
 
 
-def unique(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
+def check_unique(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
     """No two entities of a scope have the same identity."""
-    keys = keys_of(rules)
+    keys = unique_keys(rules)
     seen: dict[tuple[str, ...], Declared] = {}
     for one in group.values():
         entity = one.entity
-        for key, same in identities(entity, keys):
+        for key, same in list_identities(entity, keys):
             first = seen.setdefault(same, one)
             if first is one or first.entity.address == entity.address:
                 continue  # said already
@@ -185,16 +189,16 @@ def unique(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
                 yield one.problem(key[0], what, hint, code="E303")
 
 
-def warn_of_similar(group: DeclaredEntities, rules: Rules) -> Iterator[Notice]:
+def similar_declared_notices(group: DeclaredEntities, rules: Rules) -> Iterator[Notice]:
     """Yield a warning for each entity whose identity only looks like that of an earlier one.
 
     No value is shown: what looks like another one tells nothing more in a message.
     """
-    keys = keys_of(rules)
+    keys = unique_keys(rules)
     seen: dict[tuple[str, ...], Declared] = {}
     for one in group.values():
         entity = one.entity
-        for key, appearance in appearances(entity, keys):
+        for key, appearance in list_appearances(entity, keys):
             if not KINDS[entity.address.kind].secret.isdisjoint(key):
                 continue
             first = seen.setdefault(appearance, one)
@@ -205,7 +209,7 @@ def warn_of_similar(group: DeclaredEntities, rules: Rules) -> Iterator[Notice]:
                 yield similarity_notice(entity.address, key, other, one.place(key[0]))
 
 
-def device_limit(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
+def check_device_limit(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
     """No contact has more devices of one app than the service allows."""
     counts: dict[tuple[int, str], int] = {}
     for one in group.values():
@@ -216,11 +220,11 @@ def device_limit(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
         counts[where] = counts.get(where, 0) + 1
         if counts[where] > rules.device_limit:
             what = f"this is device {counts[where]} of one app; a contact may have {rules.device_limit}."
-            hint = "remove one, or raise `device_limit` in the settings if the app does"
+            hint = "remove one, or raise `check_device_limit` in the settings if the app does"
             yield one.problem("", what, hint, code="E305")
 
 
-def push_token(entity: Entity) -> tuple[str, str] | None:
+def push_token_of(entity: Entity) -> tuple[str, str] | None:
     """Return the workspace and the push token of a device that has one."""
     token, address = entity.fields.get("pushToken", ""), entity.address
     if address.kind != DEVICE.name or not token:
@@ -228,11 +232,11 @@ def push_token(entity: Entity) -> tuple[str, str] | None:
     return address.workspace, identity_key("pushToken", token)
 
 
-def push_tokens(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
+def check_push_tokens(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
     """No push token stands under two contacts of a workspace: pushes to either would reach one phone."""
     seen: dict[tuple[str, str], Declared] = {}
     for one in group.values():
-        token, address = push_token(one.entity), one.entity.address
+        token, address = push_token_of(one.entity), one.entity.address
         if token is None:
             continue
         first = seen.setdefault(token, one)
@@ -243,7 +247,7 @@ def push_tokens(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
             yield one.problem("pushToken", what, hint, code="E304")
 
 
-def options(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
+def check_messaging_options(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
     """Messaging options name fields that the contact has."""
     for one in group.values():
         fields = one.entity.fields
@@ -260,7 +264,7 @@ def options(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
                 yield one.problem(path, what, hint, code="E306")
 
 
-def custom(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
+def check_custom_fields(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
     """Custom fields are named without the search's prefix, and the mark is ours alone."""
     for one in group.values():
         if one.marked:
@@ -274,7 +278,7 @@ def custom(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
                 yield one.problem(path, what, f"write {right}", code="E308")
 
 
-def renames(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
+def check_renames(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
     """A former name is not in use any more, and only one entity claims it."""
     claimed: dict[Address, Declared] = {}
     for one in group.values():
@@ -282,7 +286,7 @@ def renames(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
         if not old:
             continue
         now = one.entity.address
-        before = address_of(one.document, now.workspace, old)
+        before = sibling_address(one.document, now.workspace, old)
         first = claimed.setdefault(before, one)
         if before == now:
             hint = "write the earlier name, or remove it"
@@ -296,7 +300,7 @@ def renames(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
             yield one.problem("", what, hint, code="E309")
 
 
-def spellings(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
+def check_spellings(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
     """Values that the service knows by a few words are one of them, also when a cell says them."""
     for one in group.values():
         # Cells of a roster do not pass through the schema, which holds the same words for files.
@@ -309,7 +313,7 @@ def spellings(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
                 yield one.problem(path, f"{path} must be one of {known}.", "correct the value", code="E204")
 
 
-def media_types(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
+def check_media_types(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
     """A private resource has one of the types that the service takes there."""
     for one in group.values():
         fields = one.entity.fields if KINDS[one.document.kind].content else {}
@@ -320,7 +324,7 @@ def media_types(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
             yield one.problem("mimeType", what, hint, code="E313")
 
 
-def lock_names(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
+def check_lock_names(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
     """No resource has a name that belongs to the lock in the service."""
     for one in group.values():
         if KINDS[one.document.kind].tickets and is_ticket_name(one.entity.fields.get("name")):
@@ -328,21 +332,21 @@ def lock_names(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
             yield one.problem("name", what, "give the resource another name", code="E314")
 
 
-CHECKS: tuple[Check, ...] = (
-    required,  # docs/service.md, devices and resources: all of these, or 422
-    identified,  # rule M2: after a lost store it would be made a second time
-    unique,  # rule M2, which would take two of them for one
-    device_limit,  # docs/service.md, devices: 3 of one app by default, 10 at most
-    push_tokens,  # docs/planning.md, S: pushes to either would reach one phone
-    options,  # docs/service.md, contacts: an option names a field
-    custom,  # rule X5; docs/service.md, lists: `custom_<name>` is a query
-    renames,  # rule M6: a record is carried to one name
-    spellings,  # docs/service.md, devices and resources
-    media_types,  # docs/service.md, resources: 422 for another type
-    lock_names,  # core/runs/ticket.py: a run removes tickets that it takes for dead
+CHECKS: tuple[CrossCheck, ...] = (
+    check_required,  # docs/service.md, devices and resources: all of these, or 422
+    check_identified,  # rule M2: after a lost store it would be made a second time
+    check_unique,  # rule M2, which would take two of them for one
+    check_device_limit,  # docs/service.md, devices: 3 of one app by default, 10 at most
+    check_push_tokens,  # docs/planning.md, S: pushes to either would reach one phone
+    check_messaging_options,  # docs/service.md, contacts: an option names a field
+    check_custom_fields,  # rule X5; docs/service.md, lists: `custom_<name>` is a query
+    check_renames,  # rule M6: a record is carried to one name
+    check_spellings,  # docs/service.md, devices and resources
+    check_media_types,  # docs/service.md, resources: 422 for another type
+    check_lock_names,  # core/runs/ticket.py: a run removes tickets that it takes for dead
 )
 
 
-def address_of(document: Document, workspace: str, name: str) -> Address:
+def sibling_address(document: Document, workspace: str, name: str) -> Address:
     """Return the address of `name` beside `document`: same kind, same parent."""
     return address.make_address(document.kind, workspace, name, parent=document.parent)

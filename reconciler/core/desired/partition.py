@@ -1,18 +1,18 @@
 """What each manifest declares by itself, and what all of them declare together. Pure.
 
 A manifest that was resolved without a mistake is a part, which can be kept and joined with others later.
-Joined parts are what `resolve` makes of the same manifests, or None where they may contradict each other:
-then all of them are to be resolved together, which finds the words. So whatever two files can contradict each
-other in is compared here, as exactly as in `crosscheck.py` and `removed.py`, or more strictly.
+Joined parts are what `resolve_desired` makes of the same manifests, or None where they may contradict each
+other: then all of them are to be resolved together, which finds the words. So whatever two files can
+contradict each other in is compared here, as exactly as in `crosscheck.py` and `find_contradictions`, or more
+strictly.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from reconciler.core.declared.crosscheck import address_of, appearances, keys_of, push_token
-from reconciler.core.declared.removed import removed
-from reconciler.core.declared.resolve import Resolved
+from reconciler.core.desired.crosscheck import list_appearances, push_token_of, sibling_address, unique_keys
+from reconciler.core.desired.resolve import Resolved, find_removed
 from reconciler.core.rules import Rules
 from reconciler.model.address import Address
 from reconciler.model.documents import DirectoryAnswer, Manifest, Place
@@ -38,7 +38,7 @@ class ManifestPart(Struct, frozen=True):
     answers: tuple[DirectoryAnswer, ...] = ()
 
 
-def parts_of(
+def split_into_parts(
     manifests: Iterable[Manifest], found: Resolved, rules: Rules, rows: Mapping[str, int]
 ) -> Iterator[ManifestPart]:
     """Yield the part of each manifest, in their order. `found` is what they resolve to, without a mistake.
@@ -48,26 +48,26 @@ def parts_of(
     said: dict[str, list[Notice]] = {}
     for notice in found.desired.notices:
         said.setdefault(notice.subject, []).append(notice)
-    keys = keys_of(rules)
+    keys = unique_keys(rules)
     for manifest in manifests:
         entities: dict[Address, Entity] = {}
         former: set[Address] = set()
         claims: set[str] = set()
         for document in manifest.documents:
-            address = address_of(document, manifest.workspace, document.name)
+            address = sibling_address(document, manifest.workspace, document.name)
             entity = entities[address] = found.desired.entities[address]
             # What only looks the same is a warning, which names both: it takes both to be written.
-            claims.update("\0".join(one) for _, one in appearances(entity, keys))
-            token = push_token(entity)
+            claims.update("\0".join(one) for _, one in list_appearances(entity, keys))
+            token = push_token_of(entity)
             if token is not None:
                 claims.add("\0".join(token))
             if document.controls.renamed_from:
-                former.add(address_of(document, manifest.workspace, document.controls.renamed_from))
+                former.add(sibling_address(document, manifest.workspace, document.controls.renamed_from))
         yield ManifestPart(
             entities,
             frozenset(Scope(kind, manifest.workspace) for kind in manifest.kinds),
             tuple(notice for address in entities for notice in said.get(address, ())),
-            removed([manifest]),
+            find_removed([manifest]),
             frozenset(former),
             frozenset(claims),
             rows.get(manifest.file, 0),
@@ -75,7 +75,7 @@ def parts_of(
         )
 
 
-def joined(parts: Iterable[ManifestPart], *, rows_max: int) -> Desired | None:
+def join_parts(parts: Iterable[ManifestPart], *, rows_max: int) -> Desired | None:
     """Return what parts declare together; they stand in the order of their files. None: nobody knows yet."""
     entities: dict[Address, Entity] = {}
     leaving: dict[Address, Place] = {}
@@ -101,11 +101,11 @@ def joined(parts: Iterable[ManifestPart], *, rows_max: int) -> Desired | None:
     gone = former | leaving.keys()
     if not alone or rows > rows_max or not gone.isdisjoint(entities) or not former.isdisjoint(leaving):
         return None
-    notices.sort(key=lambda notice: _position(entities, notice))
+    notices.sort(key=lambda notice: _notice_position(entities, notice))
     ordered = {address: entities[address] for address in sorted(entities)}
     return Desired(ordered, scopes, tuple(notices), dict(sorted(leaving.items())), tuple(sorted(answers)))
 
 
-def _position(entities: Mapping[Address, Entity], notice: Notice) -> tuple[str, int, int]:
+def _notice_position(entities: Mapping[Address, Entity], notice: Notice) -> tuple[str, int, int]:
     place = entities[Address(notice.subject)].place
     return place.file, place.line, place.column

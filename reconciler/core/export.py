@@ -1,19 +1,17 @@
 """EXPORT: what is live -> entries of manifests whose plan is empty, and everything that could not be said.
 
-Derived from the rows of kinds. Belongs here: which entities and fields are exported, and under which names.
-Not here: reading the service (engine/read_all.py), the text of files and what the manifest language refuses
-(manifest/written/). Nothing is left out without a `Left`.
+Derived from the rows of kinds. Nothing is left out without an `Omission`.
 """
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
 from reconciler.core.compare import normalize
 from reconciler.core.compare.bodies import why_not_secret
-from reconciler.core.compare.identity import identity_key, identity_of
+from reconciler.core.compare.identity import identity_key, identity_of, identity_text
 from reconciler.core.compare.match import IdentityIndex, former_names, match_entities
 from reconciler.core.rules import Key, Rules
 from reconciler.core.text import slugify, trim_edges
@@ -21,7 +19,7 @@ from reconciler.model import address
 from reconciler.model.address import ENTITY_NAME, Address
 from reconciler.model.documents import Fields, Place, Scalar
 from reconciler.model.kind import Kind
-from reconciler.model.kinds import KINDS, child_kinds
+from reconciler.model.kinds import BUILT_IN_KINDS, KINDS, child_kinds
 from reconciler.model.snapshots import Desired, Entity, LiveEntity, Recorded, RecordedEntity, Scope
 
 _SLUG_MAX = 80  # characters; a number may follow, and the limit of names is 100
@@ -47,7 +45,7 @@ class Exported(Struct, frozen=True):
     unmarked: str = ""
 
 
-class Left(Struct, frozen=True, order=True):
+class Omission(Struct, frozen=True, order=True):
     """What the export could not say: `reason` is a key of REASONS, `subject` an address, or an id in a scope.
 
     `field` is the path that it is about, "" for a whole entity. No value of the service stands in it.
@@ -131,7 +129,7 @@ WHOLE = (
 )  # reasons for which an entity is not exported
 
 
-class Wishes(Struct, frozen=True):
+class ExportOptions(Struct, frozen=True):
     """What the user asked for: the name of a time zone ("": none), and the known paths by kind.
 
     `with_secrets`: those that the service shows are declared too, each by a variable.
@@ -146,22 +144,22 @@ class Export(Struct, frozen=True):
     """Entries in the order of their addresses, and what was left out. `declared` were there already."""
 
     entries: tuple[Exported, ...] = ()
-    left: tuple[Left, ...] = ()
+    left: tuple[Omission, ...] = ()
     declared: int = 0
 
 
-def export(
+def export_live(
     live: Mapping[Scope, Sequence[LiveEntity]],
     declared: Desired,
     recorded: Recorded,
     rules: Rules,
-    wishes: Wishes,
+    wishes: ExportOptions,
 ) -> Export:
     """Return everything live as entries, without what is declared already. Same input, same result.
 
     `live` holds each scope with the scopes of what belongs to its entities.
     """
-    work = _Work(declared, recorded, rules, wishes)
+    work = _ExportWork(declared, recorded, rules, wishes)
     for scope in sorted(live):
         if not KINDS[scope.kind].parent:
             work.scope(scope, live)
@@ -169,10 +167,10 @@ def export(
     return Export(tuple(entries), tuple(sorted(set(work.left))), work.declared)
 
 
-class _Work:
+class _ExportWork:
     """One export while it is made."""
 
-    def __init__(self, declared: Desired, recorded: Recorded, rules: Rules, wishes: Wishes) -> None:
+    def __init__(self, declared: Desired, recorded: Recorded, rules: Rules, wishes: ExportOptions) -> None:
         self._rules = rules
         self._wishes = wishes
         self._entities: dict[tuple[Scope, str], list[Entity]] = defaultdict(list)
@@ -186,7 +184,7 @@ class _Work:
         self._there: set[str] = set()
         self._variables: set[str] = set()
         self.entries: list[Exported] = []
-        self.left: list[Left] = []
+        self.left: list[Omission] = []
         self.declared = 0
 
     def scope(self, scope: Scope, live: Mapping[Scope, Sequence[LiveEntity]]) -> None:
@@ -199,7 +197,7 @@ class _Work:
         named = self._named(scope, "", live[scope], inside)
         known = self._there | {row.remote_id for row, _ in named}
         for (_, owner), ones in inside.items():
-            self.left += [Left("above", subject_of(one)) for one in ones if owner not in known]
+            self.left += [Omission("above", describe_live(one)) for one in ones if owner not in known]
         for row, name in named:
             self._entry(row, address.make_address(scope.kind, scope.workspace, name))
             for child in child_kinds(scope.kind):
@@ -209,10 +207,12 @@ class _Work:
         for kind in (KINDS[scope.kind], *child_kinds(scope.kind)):
             if any(one.address.kind == kind.name for one in self.entries[start:]):
                 unseen = (one.name for one in kind.fields if one.write_only and not one.required)
-                self.left += [Left("secret", str(Scope(kind.name, scope.workspace)), path) for path in unseen]
+                self.left += [
+                    Omission("secret", str(Scope(kind.name, scope.workspace)), path) for path in unseen
+                ]
                 theirs = sorted(kind.readable_secrets) if not self._wishes.with_secrets else ()
                 self.left += [
-                    Left("undeclared", str(Scope(kind.name, scope.workspace)), path) for path in theirs
+                    Omission("undeclared", str(Scope(kind.name, scope.workspace)), path) for path in theirs
                 ]
 
     def _named(
@@ -235,7 +235,7 @@ class _Work:
                 above = there[owner]
                 self._undeclared_inside(Scope(kind, scope.workspace), above, places[above], ones)
         fresh = self._recognizable(scope, entities, [row for row in rows if row.remote_id not in there])
-        names = _Names({one.address.name for one in entities})
+        names = _FreeNames({one.address.name for one in entities})
         owners = {record.remote_id: one for one, record in records.items()}
         given = names.given(KINDS[scope.kind], fresh, owners, self._mark(scope.kind))
         return [(row, name) for row, name in given if not self._is_removed(row, name, parent)]
@@ -244,7 +244,7 @@ class _Work:
         """Whether a manifest says that it leaves: an export would bring it back, and contradict that."""
         found = address.make_address(row.kind, row.workspace, name, parent=parent) in self._removed
         if found:
-            self.left.append(Left("removed", subject_of(row)))
+            self.left.append(Omission("removed", describe_live(row)))
         return found
 
     def _undeclared_inside(
@@ -258,7 +258,9 @@ class _Work:
         there = {hit.live.remote_id for hit in matches.found.values()}
         self.declared += len(there)
         of = f", of {above} at {place}"
-        self.left += [Left("inside", subject_of(row) + of) for row in rows if row.remote_id not in there]
+        self.left += [
+            Omission("inside", describe_live(row) + of) for row in rows if row.remote_id not in there
+        ]
 
     def _recognizable(
         self, scope: Scope, entities: Iterable[Entity], rows: Sequence[LiveEntity]
@@ -269,17 +271,17 @@ class _Work:
         keys = tuple(dict.fromkeys((*identities, *((kind.identity_path(path),) for path in kind.unique))))
         times: dict[tuple[object, ...], int] = defaultdict(int)
         for row in rows:
-            for value in _identities(row.fields, keys):
+            for value in _identity_values(row.fields, keys):
                 times[value] += 1
         declared = IdentityIndex(entities, keys)
         fresh = []
         for row in rows:
-            if not any(_identities(row.fields, identities)):
-                self.left.append(Left("identity", subject_of(row)))
-            elif any(times[value] > 1 for value in _identities(row.fields, keys)):
-                self.left.append(Left("twice", subject_of(row)))
+            if not any(_identity_values(row.fields, identities)):
+                self.left.append(Omission("identity", describe_live(row)))
+            elif any(times[value] > 1 for value in _identity_values(row.fields, keys)):
+                self.left.append(Omission("twice", describe_live(row)))
             elif declared.sharing(row.fields):
-                self.left.append(Left("declared", subject_of(row)))
+                self.left.append(Omission("declared", describe_live(row)))
             else:
                 fresh.append(row)
         return fresh
@@ -295,17 +297,17 @@ class _Work:
         for path in sorted(row.fields):
             reason, value = self._field(kind, path, row.fields[path])
             if reason:
-                self.left.append(Left(reason, str(one), path))
+                self.left.append(Omission(reason, str(one), path))
             elif value != "":
                 fields[path] = value if isinstance(value, bool) else trim_edges(value)
                 if fields[path] != value:
-                    self.left.append(Left("blanks", str(one), path))
+                    self.left.append(Omission("blanks", str(one), path))
         hidden = [*(path for path in fields if path in kind.secret), *_required_unseen(kind)]
         variables = {path: self._variable(one, path) for path in hidden}
         unseen = [path for path in hidden if path in kind.write_only]
-        self.left += [Left("withheld", str(one), path) for path in unseen]
+        self.left += [Omission("withheld", str(one), path) for path in unseen]
         if kind.content:
-            self.left.append(Left("content", str(one), kind.content))
+            self.left.append(Omission("content", str(one), kind.content))
         self.entries.append(
             Exported(
                 one,
@@ -344,10 +346,10 @@ class _Work:
     def _variable(self, one: Address, path: str) -> str:
         """Return the name of a variable that no other secret has."""
         text = _NO_VARIABLE.sub("_", f"{one}/{_snake(path)}".upper()).strip("_")[-_VARIABLE_MAX:].lstrip("_")
-        return _free(text, self._variables, "_")
+        return _take_free_name(text, self._variables, "_")
 
 
-class _Names:
+class _FreeNames:
     """Names within one scope, each given once."""
 
     def __init__(self, taken: Iterable[str]) -> None:
@@ -363,16 +365,16 @@ class _Names:
         """Yield every row with its name: by its record, by our mark, else by what it is called."""
         later = []
         for row in sorted(rows, key=lambda row: row.remote_id):
-            name = owners[row.remote_id].name if row.remote_id in owners else _marked(row, mark)
+            name = owners[row.remote_id].name if row.remote_id in owners else _name_in_mark(row, mark)
             if name and name.casefold() not in self._taken:
                 self._taken.add(name.casefold())
                 yield row, name
             else:
-                later.append((_called(kind, row.fields), _identity_text(kind, row.fields), row))
+                later.append((_suggest_name(kind, row.fields), _identity_text(kind, row.fields), row))
         # By identity and not by id: whoever is removed and made again by hand keeps the name.
         later.sort(key=lambda one: (one[0], one[1], one[2].remote_id))
         for called, _, row in later:
-            yield row, _free(called, self._taken, "-")
+            yield row, _take_free_name(called, self._taken, "-")
 
 
 def may_be_variable(kind: Kind) -> bool:
@@ -394,7 +396,7 @@ def _required_unseen(kind: Kind) -> list[str]:
     return [name for name in kind.required if name in kind.write_only and name != kind.content]
 
 
-def _identities(fields: Fields, keys: Iterable[Key]) -> list[tuple[object, ...]]:
+def _identity_values(fields: Fields, keys: Iterable[Key]) -> list[tuple[object, ...]]:
     """Return each identity that an entity has, in the form in which equal means the same."""
     found: list[tuple[object, ...]] = []
     for key in keys:
@@ -404,14 +406,14 @@ def _identities(fields: Fields, keys: Iterable[Key]) -> list[tuple[object, ...]]
     return found
 
 
-def _marked(row: LiveEntity, mark: tuple[str, str]) -> str:
+def _name_in_mark(row: LiveEntity, mark: tuple[str, str]) -> str:
     path, start = mark
     text = str(row.fields.get(path, "")) if path else ""
     name = text.removeprefix(start)
     return name if path and text.startswith(start) and ENTITY_NAME.fullmatch(name) else ""
 
 
-def _called(kind: Kind, fields: Fields) -> str:
+def _suggest_name(kind: Kind, fields: Fields) -> str:
     """Return what an entity is called as a name: its headline, else a part of its identity, else its kind."""
     names = kind.listing.alike or kind.headline[:1]
     texts = [" ".join(str(fields.get(path, "")) for path in names)]
@@ -424,7 +426,7 @@ def _identity_text(kind: Kind, fields: Fields) -> str:
     return "\0".join(identity_key(path, fields.get(path, "")) for path in kind.identity)
 
 
-def _free(name: str, taken: set[str], joint: str) -> str:
+def _take_free_name(name: str, taken: set[str], joint: str) -> str:
     """Return the name, or the name with the first number from 2 that is free; then it is taken."""
     number, found = 1, name
     while found.casefold() in taken:
@@ -434,10 +436,77 @@ def _free(name: str, taken: set[str], joint: str) -> str:
     return found
 
 
-def subject_of(row: LiveEntity) -> str:
+def describe_live(row: LiveEntity) -> str:
     """Return how a live entity is called that has no address."""
     return f"{row.kind} in {row.workspace}, id {row.remote_id}"
 
 
 def _snake(path: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", path)
+
+
+# --- Advice: which further field would tell apart entities that no identity field recognizes ------
+
+
+class IdentityAdvice(Struct, frozen=True, order=True):
+    """`identity: {kind: fields}` in the settings would recognize `number` more, of so many."""
+
+    kind: str
+    fields: tuple[str, ...]
+    number: int
+    of: int
+
+
+def identity_advice(
+    live: Mapping[Scope, Sequence[LiveEntity]], left: Collection[Omission], rules: Rules
+) -> tuple[IdentityAdvice, ...]:
+    """Return one more identity field for each kind that has one, in the order of the kinds.
+
+    `left` is what an export of `live` left out. The field is the one that most of those whom nothing
+    recognizes have. No two entities of a workspace share a value of it, or it would make them ambiguous; but
+    for those that are ambiguous already.
+    """
+    subjects = {
+        reason: frozenset(one.subject for one in left if one.reason == reason)
+        for reason in ("identity", "twice")
+    }
+    found = []
+    for kind in BUILT_IN_KINDS.values():
+        rows = [row for scope, ones in live.items() if scope.kind == kind.name for row in ones]
+        strange = [row for row in rows if describe_live(row) in subjects["identity"]]
+        fields = (
+            [] if kind.together or kind.parent or not strange else _identity_candidates(kind, strange, rules)
+        )
+        for path, number in fields:
+            if not _is_shared(kind.identity_path(path, rules.checks.region), rows, subjects["twice"]):
+                now = rules.identity.of(kind.name)
+                found.append(
+                    IdentityAdvice(kind.plural, (*(one for (one,) in now), path), number, len(strange))
+                )
+                break
+    return tuple(found)
+
+
+def _identity_candidates(kind: Kind, strange: Sequence[LiveEntity], rules: Rules) -> list[tuple[str, int]]:
+    """Return the paths that could be an identity, with how many have them, the most first."""
+    have = Counter(
+        path
+        for row in strange
+        for path, value in row.fields.items()
+        # What reaches one person, or was made to number them. Two people of one name are nothing unusual.
+        if value != "" and kind.type_of(path).recognizes and path != rules.mark_path
+    )
+    return sorted(have.items(), key=lambda one: (-one[1], one[0]))
+
+
+def _is_shared(path: str, rows: Iterable[LiveEntity], twice: Collection[str]) -> bool:
+    seen: dict[tuple[str, str], bool] = {}
+    for row in rows:
+        text = identity_text(path, row.fields)
+        if not text:
+            continue
+        key, is_twice = (row.workspace, text), describe_live(row) in twice
+        if key in seen and not (is_twice and seen[key]):
+            return True
+        seen[key] = is_twice
+    return False

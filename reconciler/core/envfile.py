@@ -19,25 +19,25 @@ _HEAD = """\
 _PLAIN = re.compile(r"[A-Za-z0-9_:./+=@-]+")
 
 
-def env_text(values: Mapping[str, Scalar | None]) -> str:
+def format_env(values: Mapping[str, Scalar | None]) -> str:
     """Return a line for each variable, by name. One whose value nobody can read is a comment to fill in."""
-    return _HEAD + "".join(_line(name, value) for name, value in sorted(values.items()))
+    return _HEAD + "".join(_format_variable(name, value) for name, value in sorted(values.items()))
 
 
-def _line(name: str, value: Scalar | None) -> str:
+def _format_variable(name: str, value: Scalar | None) -> str:
     if value is None:
         return f"# {name}=   (it can never be read back: write its value here)\n"
-    return f"{name}={_quoted(str(value))}\n"
+    return f"{name}={_quote_value(str(value))}\n"
 
 
-def _quoted(value: str) -> str:
+def _quote_value(value: str) -> str:
     if _PLAIN.fullmatch(value):
         return value
     # Nothing is expanded between these quotes; one of them ends, is written, and begins again.
     return "'" + value.replace("'", "'\\''") + "'"
 
 
-class Assignment(Struct, frozen=True):
+class EnvVariable(Struct, frozen=True):
     """A variable, its value, and the line that it begins in, from 1."""
 
     name: str
@@ -48,7 +48,7 @@ class Assignment(Struct, frozen=True):
         return f"{type(self).__name__}(line {self.line})"
 
 
-class BadLine(Struct, frozen=True):
+class BadEnvLine(Struct, frozen=True):
     """A line that gives no variable: why, without its text, and what to do."""
 
     line: int
@@ -63,7 +63,7 @@ _NAME = re.compile(r"[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]{0,254})=")
 _END = re.compile(r"[ \t]*(?:(?<=[ \t])#[^\n]*)?(?:\n|\Z)")
 
 
-def _of_double(text: str) -> str:
+def _unescape_double(text: str) -> str:
     return re.sub(r'\\(?:(["\\$`])|\n)', lambda found: found[1] or "", text)
 
 
@@ -72,13 +72,13 @@ _PIECES: tuple[tuple[re.Pattern[str], Callable[[str], str]], ...] = (
     (re.compile(r"([^\x00-\x20\x7f'\"\\$`&|;<>()~]+)"), str),
     (re.compile(r"'([^'\x00]*)'"), str),
     (re.compile(r"\\([^\n\x00])"), str),
-    (re.compile(r'"((?:[^"\\$`\x00]|\\[^\x00])*)"'), _of_double),
+    (re.compile(r'"((?:[^"\\$`\x00]|\\[^\x00])*)"'), _unescape_double),
 )
 _FORM = "write NAME='value' on a line of its own, as `reconciler export --secrets-file` does"
 
 
-def read_env(text: str) -> Iterator[Assignment | BadLine]:
-    """Yield what each line gives, in order. What `env_text` wrote comes back: every text that has no NUL."""
+def parse_env(text: str) -> Iterator[EnvVariable | BadEnvLine]:
+    """Yield what each line gives, in order. What `format_env` wrote comes back: every text without NUL."""
     at, line, mistakes = 0, 1, 0
     while at < len(text) and mistakes < mistakes_max:
         began, found = at, _NO_LINE.match(text, at)
@@ -90,10 +90,10 @@ def read_env(text: str) -> Iterator[Assignment | BadLine]:
             end = _END.match(text, at) if name else None
             if name and end:
                 at = end.end()
-                yield Assignment(name[1], value, line)
+                yield EnvVariable(name[1], value, line)
             else:
                 mistakes += 1
-                yield BadLine(line, _why_none(text, at, named=bool(name)), _FORM)
+                yield BadEnvLine(line, _why_none(text, at, named=bool(name)), _FORM)
                 at = (text.find("\n", at) + 1) or len(text)
         line += text.count("\n", began, at)
 

@@ -1,7 +1,8 @@
 """The values of every entity against what their fields can hold: mistakes, and what looks like one.
 
-Which field holds what stands in the tables here; what is wrong with one value is found by the modules
-beside this one. A value that stands in `defaults`, or in a roster's template, is judged once.
+Which field holds what stands in the tables here; what is wrong with one value is found in
+value_forms.py and phone_plans.py. A value that stands in `defaults`, or in a roster's template, is judged
+once.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,19 +11,27 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, structs
 
-from reconciler.core.declared.crosscheck import PRIVATE_TYPES, Declared, DeclaredEntities
-from reconciler.core.declared.values import content, countries, spreadsheets, zones
-from reconciler.core.declared.values.blanks import Blanks
-from reconciler.core.declared.values.emails import Emails
-from reconciler.core.declared.values.finding import Finding
+from reconciler.core.desired.crosscheck import PRIVATE_TYPES, Declared, DeclaredEntities
+from reconciler.core.desired.value_forms import (
+    EmailCheck,
+    Finding,
+    check_content,
+    check_country,
+    check_name,
+    check_zone,
+    country_region,
+    find_spreadsheet_damage,
+)
+from reconciler.core.text import describe_edges, has_edges, is_blank
 from reconciler.errors import Problem
+from reconciler.model.documents import Place
 from reconciler.model.field_types import FieldCheck, require_rows
 from reconciler.model.kinds import KINDS, cache_by_kinds
 from reconciler.model.notices import Notice
 from reconciler.model.settings import CheckLevel, Checks
 
 if TYPE_CHECKING:
-    from reconciler.core.declared.values.phones import Plans
+    from reconciler.core.desired.phone_plans import PhonePlans
 
 _SHOWN_MAX = 60  # characters of a value in a message
 
@@ -38,38 +47,38 @@ def _checks_of(kind: str) -> Mapping[str, FieldCheck]:
     return own | {field.area: field.row.check for field in fields if field.area}
 
 
-class Checked(Struct, frozen=True):
+class CheckedValues(Struct, frozen=True):
     """What is wrong with declared values, and what only looks so."""
 
     problems: tuple[Problem, ...]
     notices: tuple[Notice, ...]
 
 
-def check_values(group: DeclaredEntities, checks: Checks) -> Checked:
+def check_values(group: DeclaredEntities, checks: Checks) -> CheckedValues:
     """Return the mistakes and the warnings about every value, in file order."""
-    check = _Check(checks)
+    check = _ValueCheck(checks)
     for one in group.every:
         check.entity(one)
-    return Checked(tuple(check.problems), (*check.notices, *check.blanks.notices))
+    return CheckedValues(tuple(check.problems), (*check.notices, *check.blanks.notices))
 
 
-class _Check:
+class _ValueCheck:
     def __init__(self, checks: Checks) -> None:
         self.problems: list[Problem] = []
         self.notices: list[Notice] = []
-        self.blanks = Blanks()
+        self.blanks = BlankEdges()
         self._checks = checks
-        self.emails = Emails()
+        self.emails = EmailCheck()
         # Kept by text, for many entities have the same: of an unknown one the nearest name is searched once.
-        self.zone, self.country = cache(zones.check), cache(countries.check)
+        self.zone, self.country = cache(check_zone), cache(check_country)
         self._judges = {name: (one.judge, one.level(checks)) for name, one in _JUDGES.items()}
         self._judged: set[tuple[object, ...]] = set()  # values that stand in one place for many entities
 
     @cached_property
-    def _plans(self) -> "Plans":
-        from reconciler.core.declared.values.phones import Plans  # noqa: PLC0415 - 20 ms and 5 MB, where there are numbers
+    def _plans(self) -> "PhonePlans":
+        from reconciler.core.desired.phone_plans import PhonePlans  # noqa: PLC0415 - 20 ms and 5 MB, where there are numbers
 
-        return Plans()
+        return PhonePlans()
 
     def entity(self, one: Declared) -> None:
         if one.edges:
@@ -107,7 +116,7 @@ class _Check:
         for field in KINDS[one.document.kind].countries_of(path):
             text = str(one.entity.fields.get(field, ""))
             if text or one.document.unsure(field):
-                return countries.region(text), field
+                return country_region(text), field
         return self._checks.region, "checks.region" if self._checks.region else ""
 
     def _content(self, one: Declared) -> None:
@@ -117,10 +126,10 @@ class _Check:
         refused = fields.get("scope") == "private" and media not in PRIVATE_TYPES  # said already
         if payload is None or not media or refused:
             return
-        finding = content.check_content(media, payload.data)
+        finding = check_content(media, payload.data)
         if finding is not None:
             self._say(one, "content", f"content {finding.what}", finding, level)
-        named = content.check_name(str(fields.get("name", "")), media)
+        named = check_name(str(fields.get("name", "")), media)
         if named is not None and not one.hides("mimeType") and not one.hides("name"):
             self._say(one, "name", f"{fields['name']} {named.what}", named, level)
 
@@ -154,7 +163,7 @@ class _Check:
 class _Judge(NamedTuple):
     """What judges a value, and the setting that says how strictly."""
 
-    judge: Callable[[_Check, str, str, Declared], Finding | None]
+    judge: Callable[[_ValueCheck, str, str, Declared], Finding | None]
     level: Callable[[Checks], CheckLevel]
 
 
@@ -162,7 +171,7 @@ class _Judge(NamedTuple):
 _JUDGES: Mapping[FieldCheck, _Judge] = require_rows(
     FieldCheck,
     {
-        "phones": _Judge(_Check.phone, lambda checks: checks.phones),
+        "phones": _Judge(_ValueCheck.phone, lambda checks: checks.phones),
         "emails": _Judge(
             lambda check, _path, text, _one: check.emails.check(text), lambda checks: checks.emails
         ),
@@ -171,7 +180,72 @@ _JUDGES: Mapping[FieldCheck, _Judge] = require_rows(
             lambda check, _path, text, _one: check.country(text), lambda checks: checks.countries
         ),
         "spreadsheets": _Judge(
-            lambda _check, _path, text, _one: spreadsheets.damage(text), lambda checks: checks.spreadsheets
+            lambda _check, _path, text, _one: find_spreadsheet_damage(text),
+            lambda checks: checks.spreadsheets,
         ),
     },
 )
+
+
+# --- Notices of blanks at the edges of values, which are not sent (core/desired/resolve.py) -------
+#
+# A column of a roster is one notice, however many of its cells have them.
+
+
+_EDGES_HINT = "take them out where the value is written; paste it anew as plain text"
+_HIDDEN_HINT = "check the secret: a blank at its edge is seldom meant"
+_CLEARS_HINT = 'write "" to clear the field, or leave it out: then it is not ours'
+
+
+class BlankEdges:
+    """Collects what is to be said; `notices` are one for each place, and one for each column of a roster."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[object, ...], tuple[Notice, int, str]] = {}
+
+    def entity(self, one: Declared) -> None:
+        """Take the edges of one entity."""
+        for path, text in one.edges.items():
+            place, shared = one.source(path)
+            key, named = _notice_key(one, path, place, shared=shared)
+            first = self._found.get(key)
+            if first is None:
+                self._found[key] = _blank_notice(one, path, text, place), 1, named
+            elif not shared:
+                self._found[key] = first[0], first[1] + 1, named
+
+    @property
+    def notices(self) -> list[Notice]:
+        """What is to be said, in the order in which it was found."""
+        return [_with_cell_count(*one) for one in self._found.values()]
+
+
+def _notice_key(one: Declared, path: str, place: Place, *, shared: bool) -> tuple[tuple[object, ...], str]:
+    """Return what is one notice, and how it is called where it stands for several cells."""
+    origin, column = one.document.origin, one.column(path)
+    if origin is not None and column and not shared:
+        return (origin.templates.get(path), path), f"{path} (column {column!r})"
+    return (place, path), ""
+
+
+def _blank_notice(one: Declared, path: str, text: str, place: Place) -> Notice:
+    column = one.column(path)
+    named = f"{path} (column {column!r})" if column else path
+    # Which blanks of a secret they are is not said: it is little, and it is of a secret.
+    if path in KINDS[one.document.kind].secret:
+        kept = str(one.entity.fields[path])
+        end = "and is sent so" if has_edges(kept) else "and is sent without them"
+        what, hint = f"{named} has blanks at its edges, {end}.", _HIDDEN_HINT
+    elif is_blank(text):
+        what, hint = f"{named} {describe_edges(text)}, which clears the field.", _CLEARS_HINT
+    else:
+        what, hint = f"{named} {describe_edges(text)}; it is sent without.", _EDGES_HINT
+    return Notice("value", str(one.entity.address), what, hint, str(place))
+
+
+def _with_cell_count(notice: Notice, cells: int, named: str) -> Notice:
+    if cells == 1:
+        return notice
+    rows = f"{cells:,} rows, of which this is the first"
+    what = f"{named} has blanks at the edges in {rows}; they are sent without."
+    return Notice(notice.kind, notice.subject, what, notice.next, notice.place)

@@ -11,8 +11,7 @@ from collections.abc import Iterable
 import phonenumbers
 from phonenumbers import COUNTRY_CODE_TO_REGION_CODE, NumberParseException, PhoneMetadata, PhoneNumber
 
-from reconciler.core.declared.values.finding import Finding
-from reconciler.core.declared.values.spreadsheets import damage
+from reconciler.core.desired.value_forms import Finding, find_spreadsheet_damage
 from reconciler.model.geography import COUNTRY_NAMES
 
 # Ranges that regulators keep free for films and examples and that the numbering plans do not count as
@@ -40,11 +39,11 @@ _FORM = "write it with + and the country code, such as +61491570156"
 SIGN, TRUNK = "E407", "E408"
 
 
-class Plans:
+class PhonePlans:
     """Knows plain numbers (+, country code, digits) that are assigned, without taking them apart.
 
-    Parsing a number costs twenty times as much. `assigned` says yes only where `check` finds nothing; what it
-    does not say yes to is for `check`.
+    Parsing a number costs twenty times as much. `assigned` says yes only where `check_phone` finds nothing;
+    what it does not say yes to is for `check_phone`.
     """
 
     def __init__(self) -> None:
@@ -68,17 +67,17 @@ class Plans:
             return True
         head = text[1:4]
         if head not in self._known:
-            self._known[head] = _plan(head)
+            self._known[head] = _load_plan(head)
         plan = self._known[head]
         return plan is not None and plan[1].fullmatch(text, plan[0]) is not None
 
     def check(self, text: str, *, area: str, region: str, region_from: str) -> Finding | None:
-        """Return what `check` says of a number that is not plainly assigned."""
-        return check(text, area=area, region=region, region_from=region_from)
+        """Return what `check_phone` says of a number that is not plainly assigned."""
+        return check_phone(text, area=area, region=region, region_from=region_from)
 
     def check_area(self, text: str) -> Finding | None:
-        """Return what `check_area` says of an area code."""
-        return check_area(text)
+        """Return what `check_area_code` says of an area code."""
+        return check_area_code(text)
 
 
 def _code_after_zero(region: str) -> str:
@@ -89,7 +88,7 @@ def _code_after_zero(region: str) -> str:
     return f"+{plan.country_code}"
 
 
-def _plan(head: str) -> tuple[int, re.Pattern[str]] | None:
+def _load_plan(head: str) -> tuple[int, re.Pattern[str]] | None:
     """Return where the national number begins, and the pattern of those that the main country assigns."""
     code = next((head[:size] for size in (1, 2, 3) if int(head[:size]) in COUNTRY_CODE_TO_REGION_CODE), "")
     region = COUNTRY_CODE_TO_REGION_CODE[int(code)][0] if code else ""
@@ -99,7 +98,7 @@ def _plan(head: str) -> tuple[int, re.Pattern[str]] | None:
         return None
     kinds = (plan.fixed_line, plan.mobile, plan.toll_free, plan.shared_cost, plan.voip, plan.uan)
     ranges = [
-        f"(?={_lengths(kind.possible_length)}$)(?:{kind.national_number_pattern})"
+        f"(?={_length_pattern(kind.possible_length)}$)(?:{kind.national_number_pattern})"
         for kind in kinds
         if kind is not None and kind.national_number_pattern and kind.possible_length
     ]
@@ -109,19 +108,19 @@ def _plan(head: str) -> tuple[int, re.Pattern[str]] | None:
     return 1 + len(code), re.compile(whole)
 
 
-def _lengths(possible: Iterable[int]) -> str:
+def _length_pattern(possible: Iterable[int]) -> str:
     return f"(?:{'|'.join(f'[0-9]{{{length}}}' for length in possible)})"
 
 
-def check(text: str, *, area: str, region: str, region_from: str) -> Finding | None:
+def check_phone(text: str, *, area: str, region: str, region_from: str) -> Finding | None:
     """Return why a number cannot be dialled, or probably not; None where nothing speaks against it.
 
     `area` is the area code that stands in a field of its own; `region` the two-letter code of the country in
     which a national form is read, "" where nobody says; `region_from` names who says it. A country that is
     named and not understood leaves a national number unjudged.
     """
-    found = damage(text) or _signs(text, area=area, region=region)
-    if found or (area and _signs(area, area="", region="")):  # the area code is told where it stands
+    found = find_spreadsheet_damage(text) or _check_signs(text, area=area, region=region)
+    if found or (area and _check_signs(area, area="", region="")):  # the area code is told where it stands
         return found
     # The second is the full-width plus of East Asian keyboards, which the library takes as well.
     national = not text.startswith(("+", "\uff0b"))
@@ -133,19 +132,19 @@ def check(text: str, *, area: str, region: str, region_from: str) -> Finding | N
     except phonenumbers.NumberParseException as error:
         if national and not region and error.error_type == error.INVALID_COUNTRY_CODE:
             # A country that we could not understand may well have this number.
-            return None if region_from else _of_no_country(whole)
-        return _unreadable(error, national=national)
-    return _dialled(number, whole, national=national, region=region, region_from=region_from)
+            return None if region_from else _without_country(whole)
+        return _explain_unreadable(error, national=national)
+    return _check_number(number, whole, national=national, region=region, region_from=region_from)
 
 
-def _of_no_country(whole: str) -> Finding:
+def _without_country(whole: str) -> Finding:
     try:
         number = phonenumbers.parse(f"+{_DIGITS.sub('', whole)}")
     except phonenumbers.NumberParseException:
         number = None
     # With a 0 in front it is a national number; a country code begins with none.
     if number is not None and phonenumbers.is_valid_number(number) and not whole.startswith("0"):
-        guess = f"it is understood as {_written(number)}"
+        guess = f"it is understood as {_format_number(number)}"
         return Finding("has no + in front of its country code", _FORM, guess=guess, code="E401")
     hint = f"{_FORM}, declare workCountry, or set `checks.region` in the settings"
     return Finding(
@@ -153,7 +152,7 @@ def _of_no_country(whole: str) -> Finding:
     )
 
 
-def _unreadable(error: NumberParseException, *, national: bool) -> Finding:
+def _explain_unreadable(error: NumberParseException, *, national: bool) -> Finding:
     if error.error_type == error.INVALID_COUNTRY_CODE and not national:
         return Finding("begins with no country code that there is", _FORM, impossible=True, code="E401")
     if error.error_type in (error.TOO_SHORT_NSN, error.TOO_SHORT_AFTER_IDD):
@@ -163,15 +162,15 @@ def _unreadable(error: NumberParseException, *, national: bool) -> Finding:
     return Finding("is not a phone number", _FORM, impossible=True, code="E401")
 
 
-def _dialled(
+def _check_number(
     number: PhoneNumber, whole: str, *, national: bool, region: str, region_from: str
 ) -> Finding | None:
     by = f" (from {region_from})" if national and region else ""
-    guess = f"it is understood as {_written(number)}{by}"
-    country = _country(number, region if national else "")
-    if wrong := None if national else _prefix(number, whole, country):
+    guess = f"it is understood as {_format_number(number)}{by}"
+    country = _country_name(number, region if national else "")
+    if wrong := None if national else _check_prefix(number, whole, country):
         return wrong
-    if wrong := _length(number, country, guess):
+    if wrong := _check_length(number, country, guess):
         return wrong
     plain = f"+{number.country_code}{phonenumbers.national_significant_number(number)}"
     # A warning and no mistake: plans grow, and a range that the library does not know yet may ring.
@@ -180,40 +179,40 @@ def _dialled(
             f"is in no range of numbers that {country} uses", "check its digits", guess=guess, code="E401"
         )
     # Vanity numbers: the library turns letters into digits, and nobody knows whether the service does.
-    if form := _form(whole, region if national else ""):
+    if form := _describe_extra(whole, region if national else ""):
         return Finding(f"{form}, {_REFUSED_LATER}", _FORM, guess=guess, code="E401")
-    if national and _lost_zero(number, whole):
+    if national and _has_lost_zero(number, whole):
         what = "lacks the 0 at its start, which spreadsheets take away"
         return Finding(what, "put it back, or " + _FORM, guess=guess, code="E401")
     return None
 
 
-def check_area(text: str) -> Finding | None:
+def check_area_code(text: str) -> Finding | None:
     """Return why a text is no area code: which sign of it none has; None where nothing speaks against it."""
-    return damage(text) or _signs(text, area="", region="")
+    return find_spreadsheet_damage(text) or _check_signs(text, area="", region="")
 
 
-def _signs(text: str, *, area: str, region: str) -> Finding | None:
+def _check_signs(text: str, *, area: str, region: str) -> Finding | None:
     """Return which sign of a text no telephone number has, and the number as it should be written."""
     if _SIGNS.issuperset(text):
-        return _plus(text, region) if "+" in text[1:] else None
+        return _misplaced_plus(text, region) if "+" in text[1:] else None
     # What has no digit is no number, and letters and extensions are told as what they are.
-    if not any(char.isdigit() for char in text) or _form(text, region):
+    if not any(char.isdigit() for char in text) or _describe_extra(text, region):
         return None
     strange = next((char for char in text if char not in _SIGNS and not char.isspace()), "")
     if not strange:
         what = f"holds a blank that is not the plain one, {_REFUSED_LATER}"
-        return Finding(what, _FORM, instead=_corrected(text, area, region), code="E401")
-    what = f"holds {_named(strange)}, which no phone number has"
-    return Finding(what, _FORM, impossible=True, instead=_corrected(text, area, region), code=SIGN)
+        return Finding(what, _FORM, instead=_suggest_number(text, area, region), code="E401")
+    what = f"holds {_describe_sign(strange)}, which no phone number has"
+    return Finding(what, _FORM, impossible=True, instead=_suggest_number(text, area, region), code=SIGN)
 
 
-def _plus(text: str, region: str) -> Finding:
+def _misplaced_plus(text: str, region: str) -> Finding:
     what = "holds a + that does not stand in front"
-    return Finding(what, _FORM, impossible=True, instead=_corrected(text, "", region), code=SIGN)
+    return Finding(what, _FORM, impossible=True, instead=_suggest_number(text, "", region), code=SIGN)
 
 
-def _named(char: str) -> str:
+def _describe_sign(char: str) -> str:
     # Which one it is is a part of the value, and that may be hidden.
     if char.isdigit():
         return "a digit other than 0-9"
@@ -222,26 +221,26 @@ def _named(char: str) -> str:
     return "a sign" if char.isprintable() else "an invisible character"
 
 
-def _corrected(text: str, area: str, region: str) -> str:
+def _suggest_number(text: str, area: str, region: str) -> str:
     """Return how to write the number, where the digits of a text can be dialled; else ""."""
-    folded = "".join(_folded(char) for char in f"{area} {text}")
+    folded = "".join(_fold_digit(char) for char in f"{area} {text}")
     plain = re.sub(r"[^+0-9]", "", folded)
     plain = plain[:1] + plain[1:].replace("+", "")
     try:
         number = phonenumbers.parse(plain, None if plain.startswith("+") else region or None)
     except phonenumbers.NumberParseException:
         return ""
-    return f"write it as {_written(number)}" if phonenumbers.is_valid_number(number) else ""
+    return f"write it as {_format_number(number)}" if phonenumbers.is_valid_number(number) else ""
 
 
-def _folded(char: str) -> str:
+def _fold_digit(char: str) -> str:
     if char == "\uff0b":
         return "+"
     digit = unicodedata.digit(char, None)
     return char if digit is None else str(digit)
 
 
-def _form(whole: str, region: str) -> str:
+def _describe_extra(whole: str, region: str) -> str:
     """Return what a text holds besides one number, where such texts were accepted in silence; else ""."""
     if _URI.match(whole):
         return "is an address and no number"
@@ -251,12 +250,12 @@ def _form(whole: str, region: str) -> str:
     if _EXTENSION.search(whole) and not _LETTERS.search(_EXTENSION.sub("", whole)):
         return "holds an extension"
     parts = [part for part in _BETWEEN.split(whole) if part.strip()]
-    if len(parts) > 1 and all(_SIGNS.issuperset(part) and _dialable(part, region) for part in parts):
+    if len(parts) > 1 and all(_SIGNS.issuperset(part) and _is_dialable(part, region) for part in parts):
         return "holds several numbers"
     return ""
 
 
-def _dialable(text: str, region: str) -> bool:
+def _is_dialable(text: str, region: str) -> bool:
     try:
         number = phonenumbers.parse(text, None if text.strip().startswith("+") else region or None)
     except phonenumbers.NumberParseException:
@@ -264,7 +263,7 @@ def _dialable(text: str, region: str) -> bool:
     return phonenumbers.is_valid_number(number)
 
 
-def _prefix(number: PhoneNumber, whole: str, country: str) -> Finding | None:
+def _check_prefix(number: PhoneNumber, whole: str, country: str) -> Finding | None:
     """Return which digit that is dialled at home alone stands behind the country code.
 
     A zero that belongs to the number is none: Italy, Ivory Coast and Congo have such (`+39 06 ...`).
@@ -278,7 +277,7 @@ def _prefix(number: PhoneNumber, whole: str, country: str) -> Finding | None:
         return None
     prefix = written.removesuffix(national)
     what = f"has the {prefix} of calls within {country} behind the country code"
-    instead = f"write it as {_written(number)}"
+    instead = f"write it as {_format_number(number)}"
     if prefix.startswith("0"):
         return Finding(what, _FORM, impossible=True, instead=instead, code=TRUNK)
     plan = PhoneMetadata.metadata_for_region(phonenumbers.region_code_for_number(number) or "")
@@ -298,7 +297,7 @@ def _without_zero(code: str, written: str) -> tuple[PhoneNumber, str] | None:
     return (number, national) if whole and phonenumbers.is_valid_number(number) else None
 
 
-def _length(number: PhoneNumber, country: str, guess: str) -> Finding | None:
+def _check_length(number: PhoneNumber, country: str, guess: str) -> Finding | None:
     """Return why a number cannot be one of its country, by its digits alone."""
     reasons = phonenumbers.ValidationResult
     reason = phonenumbers.is_possible_number_with_reason(number)
@@ -318,15 +317,15 @@ def _length(number: PhoneNumber, country: str, guess: str) -> Finding | None:
     return None
 
 
-def _lost_zero(number: PhoneNumber, whole: str) -> bool:
+def _has_lost_zero(number: PhoneNumber, whole: str) -> bool:
     written = phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.NATIONAL)
     return _DIGITS.sub("", written) == "0" + _DIGITS.sub("", whole)
 
 
-def _country(number: PhoneNumber, region: str) -> str:
+def _country_name(number: PhoneNumber, region: str) -> str:
     code = region or phonenumbers.region_code_for_country_code(number.country_code or 0)
     return COUNTRY_NAMES.get(code, f"country code +{number.country_code}")
 
 
-def _written(number: PhoneNumber) -> str:
+def _format_number(number: PhoneNumber) -> str:
     return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.INTERNATIONAL)

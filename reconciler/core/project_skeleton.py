@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from reconciler.core.exporting.export import may_be_variable
+from reconciler.core.export import may_be_variable
 from reconciler.model.kinds import BUILT_IN_KINDS, CONTACT
 
 Ci = Literal["github", "gitlab", "none"]
@@ -53,7 +53,7 @@ _HOST = re.compile(r"(?:@|//)([A-Za-z0-9.-]+)[:/]")
 _SERVICES: tuple[Ci, ...] = ("github", "gitlab")
 
 
-class Start(Struct, frozen=True):
+class ProjectStart(Struct, frozen=True):
     """What is known of a project: the name of its folder, the address of the service and a workspace's id."""
 
     folder: str
@@ -61,12 +61,12 @@ class Start(Struct, frozen=True):
     workspace_id: str = ""
 
 
-def texts(start: Start) -> dict[str, str]:
+def project_files(start: ProjectStart) -> dict[str, str]:
     """Return the files that are made for a project, by path: settings, a manifest, and what git ignores."""
-    return {SETTINGS: _settings(start), MANIFEST: _manifest(start), IGNORE: _ignore()}
+    return {SETTINGS: _settings_file(start), MANIFEST: _manifest_file(start), IGNORE: _ignore_file()}
 
 
-def hooks() -> str:
+def pre_commit_hooks() -> str:
     """Return the hooks of https://pre-commit.com, which are looked for at the root of a repository alone.
 
     They start the program that is installed. One that pre-commit installed by itself would have a version of
@@ -92,13 +92,13 @@ repos:
 """
 
 
-def stack_of(folder: str) -> str:
+def suggest_stack(folder: str) -> str:
     """Return a name for the stack from that of a folder; `default` where nothing of it fits."""
     plain = re.sub(r"[^a-z0-9._-]+", "-", folder.lower())
     return plain.strip("._-")[:_stack_max].strip("._-") or "default"
 
 
-def ci_of(remotes: tuple[str, ...], environ: Mapping[str, str], present: frozenset[str]) -> Ci:
+def detect_ci(remotes: tuple[str, ...], environ: Mapping[str, str], present: frozenset[str]) -> Ci:
     """Return whose jobs a project has: as its remotes, its files or the build system say, else GitHub's.
 
     `present` are those of the names `.github` and `.gitlab-ci.yml` that are there.
@@ -112,7 +112,7 @@ def ci_of(remotes: tuple[str, ...], environ: Mapping[str, str], present: frozens
     return "github"
 
 
-def not_ignored(text: str) -> tuple[str, ...]:
+def find_missing_ignores(text: str) -> tuple[str, ...]:
     """Return what a project's own list for git lacks of what should not be committed."""
     lines = {line.strip().lstrip("/") for line in text.splitlines()}
     lines -= {line for line in lines if line.startswith(("#", "!"))}
@@ -121,33 +121,34 @@ def not_ignored(text: str) -> tuple[str, ...]:
     return tuple(one for one, name in bare if not any(fnmatchcase(name, line.rstrip("/")) for line in lines))
 
 
-def _settings(start: Start) -> str:
+def _settings_file(start: ProjectStart) -> str:
     address = start.base_url or SANDBOX
     about = "" if start.base_url else " # edit: a sandbox on this machine, until you name your service"
-    named = f"\n  {ALIAS}: {{id: {_quoted(start.workspace_id)}}}" if start.workspace_id else ""
+    named = f"\n  {ALIAS}: {{id: {_quote_yaml(start.workspace_id)}}}" if start.workspace_id else ""
     return f"""\
 # `reconciler config` shows every setting, its value and where it comes from.
 version: 1
-stack: {_quoted(stack_of(start.folder))} # who we are: what one stack owns, no other touches
+stack: {_quote_yaml(suggest_stack(start.folder))} # who we are: what one stack owns, no other touches
 manifests: [manifests/]
 service:
-  base_url: {_quoted(address)}{about}
+  base_url: {_quote_yaml(address)}{about}
   # Secrets come from the environment, a file or a command; a plain value here is refused.
   auth: {{username: {{env: SVC_USER}}, password: {{env: SVC_PASSWORD}}, api_key: {{env: SVC_API_KEY}}}}
 workspaces:
   default: {{}}{named}
-variables: [{", ".join(_variables())}] # what manifests may read of the environment; `export` names secrets so
+variables: [{", ".join(_variable_patterns())}] # what manifests may read of the environment; `export` names
+secrets so
 """
 
 
-def _variables() -> tuple[str, ...]:
+def _variable_patterns() -> tuple[str, ...]:
     """Return the names of the variables that an export writes in place of secrets."""
     return tuple(
         sorted(f"{kind.name.upper()}_*" for kind in BUILT_IN_KINDS.values() if may_be_variable(kind))
     )
 
 
-def _manifest(start: Start) -> str:
+def _manifest_file(start: ProjectStart) -> str:
     example = "".join(f"#     {name}: {value}\n" for name, value in CONTACT.example.items())
     return f"""\
 # Who should be in this workspace. Whoever stands here is created, or adopted where they are there already,
@@ -163,12 +164,12 @@ workspace: {ALIAS if start.workspace_id else "default"}
 """
 
 
-def _ignore() -> str:
+def _ignore_file() -> str:
     about = "# What reconciler writes on this machine: store, plans, reports. They hold people's data.\n"
     kept = f"# An encrypted file of secrets is committed: `secrets.files` of the settings.\n!{COMMITTED}\n"
     return about + "".join(f"{one}\n" for one in IGNORED) + kept
 
 
-def _quoted(text: str) -> str:
+def _quote_yaml(text: str) -> str:
     """Return a text as YAML reads it back, also where it would be a number or a word without quotes."""
     return json.dumps(text)

@@ -1,1 +1,0 @@
-"""What the manifests say: documents become entities, and mistakes are found."""

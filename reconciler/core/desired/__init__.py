@@ -1,0 +1,1 @@
+"""What the manifests declare: documents become entities, and mistakes are found."""

@@ -1,1 +1,0 @@
-"""What is live as entries of manifests, and what tells people apart."""
