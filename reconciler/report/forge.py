@@ -12,8 +12,8 @@ from reconciler.model.documents import openable_file
 from reconciler.report.escaping import escape_ci_commands, escape_ci_commands_in_json, escape_control
 from reconciler.report.json import json_text
 from reconciler.report.lines import count
-from reconciler.report.remarks import Level, Remark, remarks
-from reconciler.report.review_document import Review
+from reconciler.report.remarks import Level, Remark, remarks, remarks_of_check
+from reconciler.report.review_document import Review, Validated
 
 # GitHub shows ten errors, ten warnings and ten notices of a step, and drops the others in silence.
 _annotations_max = 10
@@ -93,3 +93,13 @@ def _issue(found: Remark) -> dict[str, object]:
             "lines": {"begin": max(found.line, 1)},
         },
     }
+
+
+def gitlab_of_checks(result: Validated) -> str:
+    """Return the mistakes and warnings as Code Quality."""
+    return code_quality(remarks_of_check(result.problems, result.notices))
+
+
+def github_of_checks(result: Validated) -> str:
+    """Return the mistakes and warnings as annotations."""
+    return annotate_remarks(remarks_of_check(result.problems, result.notices))

@@ -22,7 +22,7 @@ from reconciler.model.plans import Plan, Verdict
 from reconciler.model.runs import EXIT_CODE_WORDS, REPORT_VERSION, Run
 from reconciler.report.escaping import escape_ci_commands_in_json, is_hidden
 from reconciler.report.phrases import lookalike_values
-from reconciler.report.review_document import Review
+from reconciler.report.review_document import Review, Validated
 from reconciler.report.runs.runs import standing_json
 
 
@@ -186,3 +186,9 @@ def review_json_pieces(review: Review) -> Iterator[str]:
     else:
         pieces = plan_pieces(review.plan, review.verdict, review.exit_code)
     return map(escape_ci_commands_in_json, pieces)  # an order stands within one line
+
+
+def json_of_checks(result: Validated) -> str:
+    """Return what `validate --format json` prints of good manifests; of others with their problems."""
+    text = problems_json(result.problems, notices=result.notices)
+    return escape_ci_commands_in_json(text).rstrip("\n") + "\n"

@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from reconciler.model.plans import action_of
 from reconciler.report.escaping import escape_ci_commands, escape_control
-from reconciler.report.remarks import OF_CHANGES, Remark, remarks
-from reconciler.report.review_document import Review
+from reconciler.report.remarks import OF_CHANGES, Remark, remarks, remarks_of_check
+from reconciler.report.review_document import Review, Validated
 
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;"})
 
@@ -148,3 +148,9 @@ def _text(text: str) -> str:
 
 def _quoted(text: str) -> str:
     return f'"{_text(text)}"'
+
+
+def junit_of_checks(result: Validated) -> str:
+    """Return a suite a file and a test a mistake; one test that passes where there is none."""
+    tests = [of_place(one) for one in remarks_of_check(result.problems, result.notices)]
+    return junit_suites("reconciler validate", tests or [Test("manifests", "no mistakes")])

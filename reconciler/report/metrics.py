@@ -15,7 +15,7 @@ from reconciler.model.plans import ACTION_WORDS, SkipReason, action_of
 from reconciler.model.runs import Result
 from reconciler.model.snapshots import Scope
 from reconciler.report.escaping import escape_control
-from reconciler.report.review_document import Review
+from reconciler.report.review_document import Review, Validated
 
 Labels = Mapping[str, str]
 Series = tuple[Labels, float]
@@ -165,3 +165,18 @@ def _labels(labels: Labels) -> str:
 
 def _number(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(value)
+
+
+def validation_metrics(validated: Validated) -> tuple[Metric, ...]:
+    """Return the number of mistakes and that of warnings."""
+    labels = {"command": "validate"}
+    mistakes, warnings = len(validated.problems), len(validated.notices)
+    return (
+        Metric("mistakes", "Mistakes in manifests and rosters.", ((labels, mistakes),)),
+        Metric("warnings", "Warnings about what manifests and rosters say.", ((labels, warnings),)),
+    )
+
+
+def prometheus_of_checks(result: Validated) -> str:
+    """Return the number of mistakes and that of warnings as a textfile of Prometheus."""
+    return prometheus_text(validation_metrics(result))

@@ -6,35 +6,33 @@ left alone, and the sentence that matters most. They are text: each form escapes
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple, assert_never
 
 from msgspec import Struct
 
 from reconciler.core.feed import parse_seconds, read_limit
 from reconciler.core.review.display_names import find_lookalikes
-from reconciler.core.review.drift import Drift, count_not_applied, find_drift, summarize_drift
+from reconciler.core.review.drift import Drift
 from reconciler.core.review.guard import Agreement
 from reconciler.model.address import Address
 from reconciler.model.documents import DirectoryAnswer, InputDifference
 from reconciler.model.kinds import KINDS, child_kinds
 from reconciler.model.notices import Notice
 from reconciler.model.plans import (
-    SECRET_NEEDED,
-    UNCERTAIN,
+    Adoption,
     Change,
     Create,
     Delete,
     Plan,
+    RecordChange,
     Skip,
     SkipReason,
     Update,
-    action_of,
 )
-from reconciler.model.runs import Outcome, Result, Run
-from reconciler.model.snapshots import Read
+from reconciler.model.runs import Outcome, Result
+from reconciler.model.snapshots import UNKNOWN, Read
 from reconciler.parsing.display import show_value
 from reconciler.report.lines import Line, count, line
-from reconciler.report.review_document import Review
 
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))  # seconds, and how they are written
 
@@ -96,7 +94,7 @@ def answer_words(answer: DirectoryAnswer) -> str:
     return f"{told} ({answer.before:,} at the last apply)" if answer.before not in (0, answer.rows) else told
 
 
-# --- What a person agreed to with a plan (core/review/guard.py): the first thing in every review -
+# --- What a person agreed to with a plan (core/review/consents.py): the first thing in every review -
 
 
 AGREED_TITLE = "Agreed to, for this plan alone"
@@ -133,7 +131,7 @@ def difference_words(differences: Sequence[InputDifference]) -> str:
 
 # --- The hint that a delete and a create of a plan may be one entity under a new name -------------
 #
-# Hints decide nothing. Which entities look alike is core/review/display_names.py.
+# Hints decide nothing. Which entities look alike is core/review/lookalikes.py.
 
 
 _WITH_META = (".yaml", ".yml", ".json")  # an entry in one of these may have a `meta:`; a row of a roster not
@@ -147,7 +145,7 @@ class RenameHint(NamedTuple):
 
 
 def rename_hint(alike: Mapping[Address, Address], change: Change) -> RenameHint | None:
-    """Return the hint about a change, where `alike`, the `find_lookalikes` of its plan, has one."""
+    """Return the hint about a change, where `alike`, the `lookalikes` of its plan, has one."""
     other = alike.get(change.address)
     if other is None:
         return None
@@ -205,46 +203,6 @@ _NOTICED = {
 TROUBLE: tuple[Result, ...] = ("in doubt", "failed", "conflict", "skipped", "not attempted")
 
 
-def review_headline(review: Review) -> str:
-    """Return the sentence that matters first: what is lost, then what it costs, then all else."""
-    if review.run is not None:
-        return _run_headline(review.run)
-    if review.command == "drift":
-        limits = "" if find_drift(review.plan) else as_far_as_read(review.plan.reads)
-        return " ".join(filter(None, [summarize_drift(review.plan), limits]))
-    if not review.verdict.safe:
-        return f"Refused, and nothing is carried out: {_joined(_parts(review.plan, 'would be'))}."
-    if review.command == "resume":  # without a run nothing was compared either
-        return "Nothing to resume: every run of this stack has finished."
-    return _plan_headline(review.plan)
-
-
-def _plan_headline(plan: Plan) -> str:
-    ambiguous = sum(1 for skip in plan.skips if skip.reason in UNCERTAIN)
-    said = [*_parts(plan, "will be"), *([f"{ambiguous:,} ambiguous and left alone"] if ambiguous else [])]
-    waiting = sum(1 for skip in plan.skips if skip.reason in SECRET_NEEDED)
-    said += [f"{waiting:,} {'waits' if waiting == 1 else 'wait'} for a secret"] if waiting else []
-    if plan.to_keep:
-        said.append(f"{count(plan.to_keep, 'record')} to keep")
-    if said:
-        return f"{_joined(said)}."
-    return "Nothing to undo." if plan.options.undo_of else _all(_MATCHES, plan.reads)
-
-
-def _parts(plan: Plan, verb: str) -> list[str]:
-    deletes = [one for one in plan.changes if isinstance(one, Delete)]
-    revived = [one for one in plan.changes if is_revived(one)]
-    updates = [one for one in plan.changes if isinstance(one, Update) and not is_revived(one)]
-    creates = [one for one in plan.changes if isinstance(one, Create)]
-    parts = []
-    if deletes:
-        parts.append(f"{by_kind(deletes)} {verb} deleted{with_below(deletes)}")
-    if revived:
-        parts.append(f"{by_kind(revived)} {verb} reactivated, and charged again")
-    parts += [f"{by_kind(updates)} {verb} updated"] if updates else []
-    return [*parts, *([f"{by_kind(creates)} {verb} created"] if creates else [])]
-
-
 def with_below(deletes: Iterable[Delete]) -> str:
     """Return `, with 2 devices`, for what goes with entities that are deleted; "" for nothing."""
     kinds = Counter[str]()
@@ -264,31 +222,6 @@ def by_kind(changes: Iterable[Change | Outcome | Drift]) -> str:
     kinds = Counter(change.address.kind for change in changes)
     parts = [count(kinds[name], name, kind.plural) for name, kind in KINDS.items() if kinds[name]]
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
-
-
-def _joined(parts: Iterable[str]) -> str:
-    return "; ".join(parts) or "it changes nothing"
-
-
-_MATCHES = "Nothing to do: the service matches the manifests"
-
-
-def _all(sentence: str, reads: Iterable[Read]) -> str:
-    """Return a sentence about all that is live, and what of it was read."""
-    told = tuple(reads)
-    return " ".join(filter(None, [f"{limited(sentence, told)}.", as_far_as_read(told)]))
-
-
-def _run_headline(run: Run) -> str:
-    trouble = [f"{run.count(result):,} {result}" for result in TROUBLE if run.count(result)]
-    done = [one for one in run.outcomes if one.result == "applied"]
-    for word in ("delete", "update", "create"):
-        ended = [one for one in done if one.action == word]
-        trouble += [f"{by_kind(ended)} {word}d"] if ended else []
-    trouble += [f"{count(run.records, 'record')} kept"] if run.records else []
-    said = "; ".join(trouble) or ("nothing had to be written" if run.outcome == "done" else "nothing written")
-    head = "" if trouble and trouble[0].endswith(run.outcome) else f"{run.outcome.capitalize()}: "
-    return f"{head}{said}."
 
 
 def below(kind: str, number: int) -> str:
@@ -314,182 +247,43 @@ def drift_said(drift: Drift, *, values: bool) -> str:
     return drift.what if values or drift.cause != "duplicate" else _NOTICED["duplicate"]
 
 
-# --- What a reader has to know first: what goes away and what costs, then what else happens ---------
+# --- What a delete and a record are about ------------------------------------------------------------
+
+_paths_max = 3  # paths of fields in one line about a record
 
 
-Tone = Literal["delete", "warn", ""]
-
-# Worst first: what a person has to look at stands on top.
-WORST_FIRST: tuple[Result, ...] = ("in doubt", "failed", "conflict", "skipped", "not attempted", "applied")
-
-_TENSES = {"will": ("will be", "will be"), "would": ("would be", "would be"), "did": ("was", "were")}
-
-
-class Clause(Struct, frozen=True):
-    """A part of a sentence, and whether it is a warning."""
-
-    text: str
-    tone: Tone = ""
+def describe_origin(change: Delete) -> str:
+    """Return whether what is deleted existed before it was ours, as far as anybody wrote that down."""
+    if change.adopted == UNKNOWN:
+        return "whether it existed before us is not known"
+    return f"existed before us, adopted on {change.adopted[:10]}"
 
 
-class Sentences(Struct, frozen=True):
-    """`first` are the clauses of the headline, `grave` what makes deletes worse, `more` the rest."""
-
-    first: tuple[Clause, ...]
-    grave: tuple[str, ...] = ()
-    more: tuple[str, ...] = ()
-
-
-def sentences(review: Review) -> Sentences:
-    """Return what matters of a review, most important first."""
-    if review.run is not None:
-        return _of_run(review.plan, review.run)
-    if review.command == "drift":
-        return _of_drift(review.plan)
-    return _of_plan(review)
-
-
-def headline(parts: Sentences) -> str:
-    """Return the headline as one text."""
-    return listed([clause.text for clause in parts.first]) + "."
-
-
-def listed(words: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
-
-
-def _of_plan(review: Review) -> Sentences:
-    plan = review.plan
-    tense = "will" if review.verdict.safe else "would"
-    grave, other = _grave(plan.changes, tense), _other(plan.changes, tense)
-    first = grave or other or [Clause(_nothing(plan))]
-    more = [f"{listed([clause.text for clause in other])}."] if grave and other else []
-    deletes = [change for change in plan.changes if isinstance(change, Delete)]
-    return Sentences(tuple(first), _of_deletes(deletes, tense), (*more, *_beside(plan)))
-
-
-def _nothing(plan: Plan) -> str:
-    ambiguous = sum(1 for skip in plan.skips if skip.reason in UNCERTAIN)
-    if ambiguous:
-        return f"Nothing can be written: {count(ambiguous, 'entity is', 'entities are')} ambiguous"
-    waiting = sum(1 for skip in plan.skips if skip.reason in SECRET_NEEDED)
-    if waiting:
-        return f"Nothing can be written: {count(waiting, 'entity waits', 'entities wait')} for a secret"
-    if plan.to_keep:
-        return f"{count(plan.to_keep, 'record')} to keep; nothing changes at the service"
+def list_record_changes(plan: Plan) -> list[tuple[Address, str]]:
+    """Return what changes in our records and nowhere else: the address, and what of it."""
+    state = "as it is; adopted" if plan.options.adopt else "is there as declared; adopted"
+    about = [(one.address, _describe_adoption(one, state)) for one in plan.adoptions]
+    about += [(new, f"renamed from {old}") for old, new in sorted(plan.renames.items())]
+    about += [(one.address, _describe_record(one)) for one in plan.records]
+    forgotten = "gone and no longer declared; forgotten"
     if plan.options.undo_of:
-        return "Nothing to undo"
-    return limited("Nothing to do: the service matches the manifests", plan.reads)
+        forgotten = "adopted by that run; ours no longer"
+    return [*about, *((address, forgotten) for address in plan.gone)]
 
 
-def _beside(plan: Plan) -> list[str]:
-    """Return what a plan says besides its changes."""
-    postponed = [count(number, word) for word, number in plan.postponed.items() if number]
-    unread = sum(1 for read in plan.reads if not read.complete)
-    unchanged, strangers = sum(plan.unchanged.values()), sum(plan.unmanaged.values())
-    facts = [
-        f"{count(plan.to_keep, 'record')} to keep" if plan.to_keep and plan.changes else "",
-        f"{listed(postponed)} left for an apply" if postponed else "",
-        f"{count(len(plan.skips), 'entity', 'entities')} left alone" if plan.skips else "",
-        count(len(plan.notices), "notice") if plan.notices else "",
-        f"{unchanged:,} unchanged" if unchanged else "",
-        f"{strangers:,} not ours" if strangers else "",
-    ]
-    told = [fact for fact in facts if fact]
-    lists = count(unread, "list was", "lists were")
-    answers = [f"{answer_words(one).capitalize()}." for one in plan.answers]
-    unread_too = [f"{lists} not read completely."] if unread else []
-    limits = as_far_as_read(plan.reads)
-    known = [limits] if limits and not plan.changes else []
-    return ([f"{listed(told)}."] if told else []) + unread_too + known + answers
+def _describe_record(change: RecordChange) -> str:
+    match change.what:
+        case "protected":
+            return "protected from now on"
+        case "no longer protected":
+            return "no longer protected"
+        case "fields":
+            more = f" and {len(change.fields) - _paths_max} more" if len(change.fields) > _paths_max else ""
+            return f"recorded anew: {', '.join(change.fields[:_paths_max])}{more}"
+        case "forgotten":
+            return "removed from the manifests; ours no longer, and what is live stays"
+    assert_never(change.what)
 
 
-def _of_drift(plan: Plan) -> Sentences:
-    found = {drift.address: drift for drift in find_drift(plan)}
-    if plan.unapplied or not found:
-        said, limits = summarize_drift(plan).removesuffix("."), as_far_as_read(plan.reads)
-        more = (limits,) if limits and not plan.unapplied else ()
-        return Sentences((Clause(said, "warn" if plan.unapplied else ""),), more=more)
-    number = count_not_applied(plan)
-    return Sentences(
-        (Clause(f"{by_kind(found.values())} changed since the last apply", "warn"),),
-        more=("Nothing was written.", *([f"{number:,} not yet applied."] if number else [])),
-    )
-
-
-def _of_run(plan: Plan, run: Run) -> Sentences:
-    done = {(one.address, one.action) for one in run.outcomes if one.result == "applied"}
-    applied = [change for change in plan.changes if (change.address, action_of(change)) in done]
-    told = [*_grave(applied, "did"), *_other(applied, "did")]
-    past = listed([clause.text for clause in told])
-    kept = [f"{count(run.records, 'record')} kept."] if run.records else []
-    if run.outcomes and run.count("applied") == len(run.outcomes):
-        everything = Clause(f"{count(len(run.outcomes), 'change')} applied: the service now matches the plan")
-        return Sentences((everything,), more=(*([f"{past}."] if past else []), *kept))
-    if not run.outcomes:
-        return Sentences((Clause(_nothing_written(run)),), more=tuple(kept))
-    return Sentences(_troubles(run), more=(*([f"{past}."] if past else []), *kept))
-
-
-def _nothing_written(run: Run) -> str:
-    return "Nothing had to be written" if run.outcome == "done" else "Nothing was written"
-
-
-def _troubles(run: Run) -> tuple[Clause, ...]:
-    """Return what did not go as planned, the gravest words alone where there are some, and how far it got."""
-    bad: list[Result] = [one for one in ("in doubt", "failed", "conflict") if run.count(one)]
-    told: list[Result] = bad or [one for one in ("skipped", "not attempted") if run.count(one)]
-    clauses = [
-        Clause(f"{run.count(one):,} {one}", "warn" if one not in ("in doubt", "failed") else "delete")
-        for one in told
-    ]
-    total = Clause(f"{run.count('applied'):,} of {count(len(run.outcomes), 'change')} applied")
-    return (*clauses, total)
-
-
-def _grave(changes: Sequence[Change], tense: str) -> list[Clause]:
-    """Return what goes away, and what costs money from now on."""
-    deletes = [change for change in changes if isinstance(change, Delete)]
-    revived = [change.address for change in changes if is_revived(change)]
-    clauses = [Clause(_deleted(deletes, tense), "delete")] if deletes else []
-    for name in KINDS:
-        number = sum(1 for address in revived if address.kind == name)
-        if number:
-            what = count(number, f"disabled {name}", f"disabled {KINDS[name].plural}")
-            clauses.append(Clause(f"{what} {_be(tense, number)} enabled again and charged", "warn"))
-    return clauses
-
-
-def _deleted(deletes: Sequence[Delete], tense: str) -> str:
-    return f"{by_kind(deletes)} {_be(tense, len(deletes))} deleted"
-
-
-def _of_deletes(deletes: Sequence[Delete], tense: str) -> tuple[str, ...]:
-    """Return what makes deletes worse than their number: who was there before us, and what goes with them."""
-    before = sum(1 for change in deletes if change.adopted)
-    taken = Counter[str]()
-    for change in deletes:
-        taken[change.address.kind] += len(change.cascades)
-    parts = listed([below(name, taken[name]) for name in KINDS if taken[name]])
-    told = (
-        f"{before:,} of the {len(deletes):,} deleted existed before us." if before else "",
-        f"{parts} {_be(tense, taken.total())} deleted with {'it' if len(deletes) == 1 else 'them'}."
-        if parts
-        else "",
-    )
-    return tuple(filter(None, told))
-
-
-def _other(changes: Sequence[Change], tense: str) -> list[Clause]:
-    clauses = []
-    for made, word in ((Update, "updated"), (Create, "created")):
-        chosen = [change for change in changes if isinstance(change, made) and not is_revived(change)]
-        if chosen:
-            clauses.append(Clause(f"{by_kind(chosen)} {_be(tense, len(chosen))} {word}"))
-    return clauses
-
-
-def _be(tense: str, number: int) -> str:
-    one, many = _TENSES[tense]
-    return one if number == 1 else many
+def _describe_adoption(adoption: Adoption, state: str) -> str:
+    return f"{state} by {adoption.by}" if adoption.by else state

@@ -4,7 +4,6 @@ Belongs here: which they are, and how grave. Not here: how a format shows them.
 """
 
 import hashlib
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
@@ -29,7 +28,7 @@ from reconciler.report.phrases import (
     skip_said,
     with_below,
 )
-from reconciler.report.review_document import Review
+from reconciler.report.review_document import Review, split_place
 
 Level = Literal["error", "warning", "note"]
 
@@ -64,8 +63,6 @@ _RESULTS: Mapping[Result, str] = {
 
 # What is said of a change of the plan; all else is about something beside the changes.
 OF_CHANGES = frozenset({"delete", "reactivate", *_RESULTS.values()})
-
-_PLACE = re.compile(r"(?P<file>.+?)(?::(?P<line>\d{1,9}))?(?::(?P<column>\d{1,9}))?", re.DOTALL)
 
 
 class Remark(Struct, frozen=True):
@@ -151,14 +148,6 @@ def _in_files(found: Remark) -> Remark:
     return structs.replace(found, subject=subject, file="", line=0, column=0)
 
 
-def at(place: str) -> tuple[str, int, int]:
-    """Return file, line and column of `manifests/ops.yaml:14:7`; 0 for what it does not say."""
-    found = _PLACE.fullmatch(place)
-    if found is None:
-        return "", 0, 0
-    return found["file"], int(found["line"] or 0), int(found["column"] or 0)
-
-
 def _of_plan(review: Review) -> Iterator[Remark]:
     plan, values = review.plan, review.show_values
     places = _places(plan)
@@ -172,18 +161,20 @@ def _of_plan(review: Review) -> Iterator[Remark]:
             yield Remark("delete", change.address, f"{why}; deleted{with_below([change])}.")
         elif is_revived(change):
             what = "is enabled again, and its pushes are charged."
-            yield Remark("reactivate", change.address, what, "", *at(change.place))
+            yield Remark("reactivate", change.address, what, "", *split_place(change.place))
     for skip in plan.skips:
         rule = "ambiguous" if skip.reason in UNCERTAIN else "left-alone"
         what = skip_said(skip, values=values)
-        yield Remark(rule, skip.address, what, skip.next, *at(places.get(skip.address, "")))
+        yield Remark(rule, skip.address, what, skip.next, *split_place(places.get(skip.address, "")))
 
 
 def _of_run(run: Run, places: Mapping[Address, str]) -> Iterator[Remark]:
     for one in run.outcomes:
         if one.result in _RESULTS:
             what = f"{one.action}, {one.result}" + (f": {one.what}" if one.what else ".")
-            yield Remark(_RESULTS[one.result], one.address, what, one.next, *at(places.get(one.address, "")))
+            yield Remark(
+                _RESULTS[one.result], one.address, what, one.next, *split_place(places.get(one.address, ""))
+            )
     if run.stopped:
         yield Remark("stopped", "", run.stopped)
 
@@ -194,14 +185,14 @@ def _of_drift(review: Review) -> Iterator[Remark]:
         fields = ", ".join(field.path for field in one.fields)
         said = [drift_said(one, values=review.show_values), f"changed: {fields}" if fields else ""]
         what = "; ".join(filter(None, [one.cause, *said]))
-        yield Remark("drift", one.address, what, "", *at(places.get(one.address, "")))
+        yield Remark("drift", one.address, what, "", *split_place(places.get(one.address, "")))
 
 
 def _of_notices(notices: Sequence[Notice], *, values: bool) -> Iterator[Remark]:
     for one in notices:
         what, step = notice_said(one, values=values)
         rule = "not-compared" if one.kind == "unapplied" else "notice"
-        yield Remark(rule, one.subject, what, step, *at(one.place))
+        yield Remark(rule, one.subject, what, step, *split_place(one.place))
 
 
 def _places(plan: Plan) -> Mapping[Address, str]:

@@ -1,49 +1,60 @@
-"""Which formats `--report FORMAT=FILE` knows. The only place that lists them.
+"""Which formats `--report FORMAT=FILE` knows, and where each is written: the only list of them.
 
-Not here: how any of them looks, and writing files (cli/files/reports.py).
+A new format is a module beside this one, and a row. A module is loaded when a report of its format is asked
+for: HTML brings Jinja2, and a command without reports needs none of them. Files are written by
+cli/files/reports.py.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from typing import Any
 
-from reconciler.report import validation
-from reconciler.report.forge import github, gitlab
-from reconciler.report.html import html, html_of_checks, html_pieces
-from reconciler.report.json import review_json, review_json_pieces
-from reconciler.report.junit import junit
-from reconciler.report.markdown import markdown
-from reconciler.report.metrics import prometheus
-from reconciler.report.review_document import Review
-from reconciler.report.sarif import sarif
-from reconciler.report.text import text
-from reconciler.report.validation import Validated
+from msgspec import Struct
+
+from reconciler.report.review_document import Review, Validated
+
+
+class ReportFormat(Struct, frozen=True):
+    """A module below reconciler.report, and its functions of a Review and of what `validate` found.
+
+    `pieces` is the function that yields the text of a review in pieces, where it may be long. A `shared`
+    format names nobody and is for services of the machine: it is written with what the umask leaves.
+    """
+
+    module: str
+    review: str
+    validation: str
+    pieces: str = ""
+    shared: bool = False
+
+
+REPORT_FORMATS: Mapping[str, ReportFormat] = {
+    "markdown": ReportFormat("markdown", "markdown", "markdown_of_checks"),
+    "json": ReportFormat("json", "review_json", "json_of_checks", "review_json_pieces"),
+    "text": ReportFormat("text", "text", "text_of_checks"),
+    "junit": ReportFormat("junit", "junit", "junit_of_checks"),
+    "sarif": ReportFormat("sarif", "sarif", "sarif_of_checks"),
+    "github": ReportFormat("forge", "github", "github_of_checks"),
+    "gitlab": ReportFormat("forge", "gitlab", "gitlab_of_checks"),
+    "html": ReportFormat("html", "html", "html_of_checks", "html_pieces"),
+    "prometheus": ReportFormat("metrics", "prometheus", "prometheus_of_checks", shared=True),
+}
+
+
+def _load_later(module: str, function: str) -> Callable[[Any], Any]:
+    def render(source: Any) -> Any:
+        return getattr(import_module(f"reconciler.report.{module}"), function)(source)
+
+    return render
+
 
 FORMATS: Mapping[str, Callable[[Review], str]] = {
-    "markdown": markdown,
-    "json": review_json,
-    "text": text,
-    "junit": junit,
-    "sarif": sarif,
-    "github": github,
-    "gitlab": gitlab,
-    "html": html,
-    "prometheus": prometheus,
+    name: _load_later(one.module, one.review) for name, one in REPORT_FORMATS.items()
 }
-
-# Those that hold every change with its fields: the same text in pieces, so that nobody has to hold all of it.
-IN_PIECES: Mapping[str, Callable[[Review], Iterator[str]]] = {"json": review_json_pieces, "html": html_pieces}
-
-# Those of `validate`, which has mistakes and no plan.
+IN_PIECES: Mapping[str, Callable[[Review], Iterator[str]]] = {
+    name: _load_later(one.module, one.pieces) for name, one in REPORT_FORMATS.items() if one.pieces
+}
 CHECKS: Mapping[str, Callable[[Validated], str]] = {
-    "markdown": validation.markdown,
-    "json": validation.json,
-    "text": validation.text,
-    "junit": validation.junit,
-    "sarif": validation.sarif,
-    "github": validation.github,
-    "gitlab": validation.gitlab,
-    "html": html_of_checks,
-    "prometheus": validation.prometheus,
+    name: _load_later(one.module, one.validation) for name, one in REPORT_FORMATS.items()
 }
-
-# Those that name nobody, for services of the machine: written with the rights that the umask leaves.
-SHARED = frozenset({"prometheus"})
+SHARED = frozenset(name for name, one in REPORT_FORMATS.items() if one.shared)

@@ -13,8 +13,8 @@ from reconciler.report.codes import code_lines
 from reconciler.report.escaping import escape_ci_commands_in_json, escape_control
 from reconciler.report.json import json_text
 from reconciler.report.lines import plain
-from reconciler.report.remarks import RULES, Remark, remarks
-from reconciler.report.review_document import Review
+from reconciler.report.remarks import RULES, Remark, remarks, remarks_of_check
+from reconciler.report.review_document import Review, Validated
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _ROOT = "%SRCROOT%"  # what a service takes for the root of the repository
@@ -95,3 +95,8 @@ def _locations(found: Remark) -> list[Mapping[str, object]]:
 def _artifact(file: str) -> Mapping[str, str]:
     path = quote(escape_control(file.replace("\\", "/")), safe="/")
     return {"uri": f"file://{path}"} if path.startswith("/") else {"uri": path, "uriBaseId": _ROOT}
+
+
+def sarif_of_checks(result: Validated) -> str:
+    """Return the mistakes and warnings as a SARIF log."""
+    return sarif_log(remarks_of_check(result.problems, result.notices))

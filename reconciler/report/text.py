@@ -6,7 +6,6 @@ Counts first, deletes on top, and for every field why it changes. Returned are l
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import assert_never
 
 from msgspec import Struct, structs
 
@@ -22,17 +21,15 @@ from reconciler.model.notices import Notice
 from reconciler.model.plans import (
     SECRET_NEEDED,
     UNCERTAIN,
-    Adoption,
     Create,
     Delete,
     FieldChange,
     Plan,
-    RecordChange,
     Skip,
     Update,
     Verdict,
 )
-from reconciler.model.snapshots import UNKNOWN, Read
+from reconciler.model.snapshots import Read
 from reconciler.report.escaping import escape_ci_commands, escape_control
 from reconciler.report.lines import (
     BLANK,
@@ -57,11 +54,13 @@ from reconciler.report.phrases import (
     agreement_words,
     answer_words,
     as_far_as_read,
+    describe_origin,
     limited,
+    list_record_changes,
     read_words,
     rename_hint_lines,
 )
-from reconciler.report.review_document import Review
+from reconciler.report.review_document import Review, Validated
 from reconciler.report.runs.runs import run_lines
 from reconciler.report.values import Shown, pair, short_digest, short_fingerprint, shown, size, value_max
 
@@ -274,7 +273,6 @@ __all__ = ["Line", "Span", "Style", "drift_lines", "plain", "plan_lines", "probl
 
 _head_columns = 50  # where the calls stand in the head line
 _address_min, _address_max = 40, 64  # columns of an address in a headline; longer ones push their own line
-_paths_max = 3  # paths of fields in one line about a record
 _screen_lines = 40  # a plan longer than this repeats its counts at the end, where the reader stands
 
 
@@ -404,19 +402,12 @@ def _deletes(plan: Plan, alike: Mapping[Address, Address], *, full: bool) -> lis
         why = f"moves to {moves[change.address]}" if change.address in moves else why
         lines.append(_headline("-", "delete", change.address, why, at))
         lines += [line("    ", change.keeps, " stays")] if change.keeps else []
-        lines += [line("    ", (origin(change), "delete"))] if change.adopted else []
+        lines += [line("    ", (describe_origin(change), "delete"))] if change.adopted else []
         below = " or ".join(child.name for child in child_kinds(change.address.kind))
         lines += [line(f"    and its {below} ", (name, "delete")) for name in change.cascades]
         lines += delete_lines(change.before, change.address.kind, full=full)
         lines += rename_hint_lines(alike, change)
     return [*lines, *rest]
-
-
-def origin(change: Delete) -> str:
-    """Return whether what is deleted existed before it was ours, as far as anybody wrote that down."""
-    if change.adopted == UNKNOWN:
-        return "whether it existed before us is not known"
-    return f"existed before us, adopted on {change.adopted[:10]}"
 
 
 def _updates(plan: Plan, whom: DisplayName, *, full: bool) -> list[Line]:
@@ -465,40 +456,10 @@ def _creates(
 
 
 def _bookkeeping(plan: Plan, whom: DisplayName, *, full: bool) -> list[Line]:
-    listed, rest = fold(bookkeeping(plan), full=full)
+    listed, rest = fold(list_record_changes(plan), full=full)
     at = _address_columns([address for address, _ in listed])
     texts = [(one, ", ".join(filter(None, [whom(one), text]))) for one, text in listed]
     return [*(_headline("=", "dim", address, text, at) for address, text in texts), *rest]
-
-
-def bookkeeping(plan: Plan) -> list[tuple[Address, str]]:
-    """Return what changes in our records and nowhere else: the address, and what of it."""
-    state = "as it is; adopted" if plan.options.adopt else "is there as declared; adopted"
-    about = [(one.address, _adopted(one, state)) for one in plan.adoptions]
-    about += [(new, f"renamed from {old}") for old, new in sorted(plan.renames.items())]
-    about += [(one.address, _kept(one)) for one in plan.records]
-    forgotten = "gone and no longer declared; forgotten"
-    if plan.options.undo_of:
-        forgotten = "adopted by that run; ours no longer"
-    return [*about, *((address, forgotten) for address in plan.gone)]
-
-
-def _kept(change: RecordChange) -> str:
-    match change.what:
-        case "protected":
-            return "protected from now on"
-        case "no longer protected":
-            return "no longer protected"
-        case "fields":
-            more = f" and {len(change.fields) - _paths_max} more" if len(change.fields) > _paths_max else ""
-            return f"recorded anew: {', '.join(change.fields[:_paths_max])}{more}"
-        case "forgotten":
-            return "removed from the manifests; ours no longer, and what is live stays"
-    assert_never(change.what)
-
-
-def _adopted(adoption: Adoption, state: str) -> str:
-    return f"{state} by {adoption.by}" if adoption.by else state
 
 
 def _left(word: str, number: int) -> str:
@@ -595,3 +556,10 @@ def text(review: Review) -> str:
     if review.run is not None:  # the last line speaks of what comes next, and that is over
         lines = (*lines[:-1], BLANK, *run_lines(review.run, full=True))
     return escape_ci_commands(plain(lines))
+
+
+def text_of_checks(result: Validated) -> str:
+    """Return the mistakes, the warnings and their number as plain text."""
+    lines = [*problem_lines(result.problems), *notice_lines(result.notices, full=True)]
+    mistakes = count(len(result.problems), "mistake") if result.problems else "No mistakes"
+    return escape_ci_commands(plain(lines)) + f"{mistakes}, {count(len(result.notices), 'warning')}.\n"

@@ -10,7 +10,7 @@ from world import World
 from reconciler.core.review.drift import add_missing_baseline, drift_exit_code, summarize_drift
 from reconciler.model.plans import Options, Plan, Verdict
 from reconciler.model.settings import WorkspaceRef
-from reconciler.report.html.page import html
+from reconciler.report.html import html
 from reconciler.report.json import drift_json
 from reconciler.report.junit import junit
 from reconciler.report.markdown import markdown

@@ -12,7 +12,7 @@ from world import PHONE, World, actions
 from reconciler.model.address import contact_address
 from reconciler.model.plans import Consent, Move, Verdict
 from reconciler.model.settings import WorkspaceRef
-from reconciler.report.html.page import html
+from reconciler.report.html import html
 from reconciler.report.json import plan_json
 from reconciler.report.junit import junit
 from reconciler.report.markdown import markdown

@@ -70,13 +70,14 @@ def test_the_sentence_that_matters_stands_first_and_deletes_come_next() -> None:
     """Who reads two lines has read what cannot be taken back."""
     lines = [line for line in markdown(REVIEWS["plan"]).splitlines() if line]
 
-    assert lines[1].startswith("**1 contact will be deleted, with 1 device;")
-    assert lines[2] == "### Deletes (1)"
+    assert lines[1] == "**1 contact will be deleted.**"
+    assert "1 device will be deleted with it." in lines[2]
+    assert lines[3] == "### Deletes (1)"
 
 
 def test_every_change_is_in_it_once() -> None:
     """A report that hides a change would be approved for what it does not say."""
-    changes = markdown(REVIEWS["plan"]).partition("### Only recorded")[0]
+    changes = markdown(REVIEWS["plan"]).partition("### Records")[0]
 
     assert [changes.count(f"\n- `{change.address}`") for change in cases.MIXED.changes] == [1] * 7
 
@@ -117,9 +118,11 @@ def test_the_outcome_of_every_change_of_a_run_is_told() -> None:
     """Whoever reads the comment decides whether to resume."""
     text = markdown(REVIEWS["run"])
 
-    assert text.index("### Deletes (1)") < text.index("### In doubt (1)") < text.index("### Applied (1)")
+    assert (
+        text.index("### Deletes (1)") < text.index("### Not as planned (6)") < text.index("### Updates (3)")
+    )
     assert all(f"`{one.address}`" in text for one in cases.PARTIAL.outcomes)
-    assert "**1 in doubt; 2 failed; 1 conflict;" in text
+    assert "**1 in doubt, 2 failed, 1 conflict and 1 of 7 changes applied.**" in text
 
 
 def test_values_are_there_where_they_are_asked_for() -> None:

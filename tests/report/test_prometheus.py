@@ -16,10 +16,10 @@ from report.strategies import calm
 from reconciler.errors import Problem
 from reconciler.model.plans import SkipReason
 from reconciler.model.runs import Result
-from reconciler.report import validation
 from reconciler.report.escaping import escape_control
 from reconciler.report.metrics import prometheus
-from reconciler.report.review_document import Review
+from reconciler.report.report_formats import CHECKS
+from reconciler.report.review_document import Review, Validated
 
 LABEL = r'[a-z_]+="(?:[^"\\\n]|\\[\\"n])*"'
 SAMPLE = re.compile(
@@ -114,11 +114,9 @@ def test_the_numbers_are_those_of_the_plan_and_of_the_run() -> None:
 
 
 def test_of_manifests_mistakes_and_warnings_are_counted() -> None:
-    found = validation.Validated(
-        (Problem("manifests/ops.yaml", 3, 1, "fristName is not a field.", code="E208"),)
-    )
+    found = Validated((Problem("manifests/ops.yaml", 3, 1, "fristName is not a field.", code="E208"),))
 
-    assert [(one.name, one.value) for one in samples(validation.prometheus(found))] == [
+    assert [(one.name, one.value) for one in samples(CHECKS["prometheus"](found))] == [
         ("reconciler_mistakes", 1),
         ("reconciler_warnings", 0),
     ]

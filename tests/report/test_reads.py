@@ -9,9 +9,10 @@ from msgspec import structs
 
 from reconciler.model.plans import Plan, Verdict
 from reconciler.model.snapshots import Read, Scope
+from reconciler.report.html import html
 from reconciler.report.json import drift_json, plan_json
-from reconciler.report.phrases import as_far_as_read, review_headline, sentences
-from reconciler.report.phrases import headline as html_headline
+from reconciler.report.markdown import markdown
+from reconciler.report.phrases import as_far_as_read
 from reconciler.report.review_document import Review
 from reconciler.report.text import drift_lines, plan_lines
 
@@ -30,12 +31,11 @@ def said(command: str, plan: Plan) -> dict[str, str]:
     """What every form says, by its name."""
     verdict = Verdict(())
     review = Review(command, plan, verdict, 0)
-    found = sentences(review)
     lines = plan_lines(plan, verdict) if command == "plan" else drift_lines(plan)
     return {
         "text": "\n".join("".join(span.text for span in one) for one in lines),
-        "markdown": review_headline(review),
-        "html": " ".join((html_headline(found), *found.more)),
+        "markdown": markdown(review).partition("### ")[0].replace("`", ""),
+        "html": html(review),
     }
 
 

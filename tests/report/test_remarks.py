@@ -23,15 +23,13 @@ from reconciler.model.documents import openable_file, sheet_file_name
 from reconciler.model.notices import Notice
 from reconciler.model.plans import GuardReason, Verdict
 from reconciler.model.runs import Outcome
-from reconciler.report import validation
 from reconciler.report.escaping import escape_control
 from reconciler.report.forge import github, gitlab
 from reconciler.report.junit import junit
-from reconciler.report.remarks import RULES, at, remarks
+from reconciler.report.remarks import RULES, remarks
 from reconciler.report.report_formats import CHECKS, FORMATS
-from reconciler.report.review_document import Review
+from reconciler.report.review_document import Review, Validated, split_place
 from reconciler.report.sarif import sarif
-from reconciler.report.validation import Validated
 
 HOSTILE = pytest.mark.parametrize("review", [made(text) for text in ACTING for made in (acting, acting_run)])
 
@@ -281,7 +279,7 @@ def test_a_finding_keeps_its_fingerprint_where_lines_move() -> None:
     ],
 )
 def test_a_place_is_taken_apart(place: str, expected: tuple[str, int, int]) -> None:
-    assert at(place) == expected
+    assert split_place(place) == expected
 
 
 @pytest.mark.parametrize("name", ["github", "gitlab", "sarif"])
@@ -310,16 +308,16 @@ def test_mistakes_that_quote_hostile_text_change_no_structure(text: str) -> None
     )
     checked = Validated(problems, (Notice("value", text, text, text, "c.yaml:4"),))
 
-    assert_sarif(validation.sarif(checked))
-    assert_junit(validation.junit(checked))
-    assert_inert(validation.markdown(checked))
+    assert_sarif(CHECKS["sarif"](checked))
+    assert_junit(CHECKS["junit"](checked))
+    assert_inert(CHECKS["markdown"](checked))
     assert " ".join(escape_control(text).split()) in assert_closed(CHECKS["html"](checked)).text
-    issues = json.loads(validation.gitlab(checked))
+    issues = json.loads(CHECKS["gitlab"](checked))
     assert [set(one) for one in issues] == [
         {"description", "check_name", "fingerprint", "severity", "location"}
     ] * 3
     assert [one["location"]["lines"]["begin"] for one in issues] == [3, 1, 4]
-    assert all(re.match(r"::(error|warning) \w+=", line) for line in validation.github(checked).splitlines())
+    assert all(re.match(r"::(error|warning) \w+=", line) for line in CHECKS["github"](checked).splitlines())
     made = [render(checked) for render in CHECKS.values()]
     assert all(char == "\n" or char.isprintable() for each in made for char in each)
 
@@ -330,7 +328,7 @@ def test_code_scanning_groups_mistakes_by_their_code_and_explains_it() -> None:
     problems = tuple(Problem("ops.yaml", line, 5, slip, code="E201") for line in (3, 9))
     checked = Validated((*problems, Problem("b.yaml", 0, 0, "another thing.", code="E100")), ())
 
-    run = assert_sarif(validation.sarif(checked))["runs"][0]
+    run = assert_sarif(CHECKS["sarif"](checked))["runs"][0]
     rules = run["tool"]["driver"]["rules"]
 
     assert sorted(one["ruleId"] for one in run["results"]) == ["E100", "E201", "E201"]

@@ -19,7 +19,7 @@ from reconciler.cli.console import output
 from reconciler.model.settings import Auth, Secret
 from reconciler.report import forge, junit, sarif
 from reconciler.report.escaping import escape_ci_commands, escape_control
-from reconciler.report.html.markup import text
+from reconciler.report.html import escape_text
 from reconciler.report.lines import line, plain, wrapped
 from reconciler.service.http import auth
 from reconciler.service.http.auth import Credentials, concealed_anywhere_min, hidden
@@ -53,7 +53,7 @@ SPELLINGS: Mapping[str, Spell] = {
     "base64, in the middle": _in_base64(base64.b64encode, "user:", "\n"),
     "base64 of addresses": _in_base64(base64.urlsafe_b64encode, "", "?"),
     "base64 of addresses, inside": _in_base64(base64.urlsafe_b64encode, "us", "??"),
-    "HTML": text,
+    "HTML": escape_text,
     "XML": lambda secret: escape(secret, {'"': "&quot;", "'": "&apos;"}),
     "JUnit": junit._text,
     "SARIF": lambda secret: json.dumps(sarif._message(secret), ensure_ascii=False)[1:-1],

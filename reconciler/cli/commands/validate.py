@@ -15,10 +15,11 @@ from reconciler.model.address import Address
 from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Desired
 from reconciler.report.lines import count, notice_lines
+from reconciler.report.review_document import Validated
 
 if TYPE_CHECKING:
     from reconciler.cli.review_files import Reports
-    from reconciler.report.validation import Validated
+    from reconciler.report.review_document import Validated
 
 
 @click.command()
@@ -67,7 +68,7 @@ def validate_command(
     from reconciler.cli.session import settings_of
     from reconciler.report.json import problems_json
     from reconciler.report.report_formats import CHECKS
-    from reconciler.report.validation import Validated
+    from reconciler.report.review_document import Validated
 
     asked = Reports[Validated].asked(reports, CHECKS)
     try:
@@ -94,7 +95,7 @@ _warnings_shown_max = 1000  # as many as mistakes
 
 def _write(asked: "Reports[Validated]", found: "Validated") -> bool:
     from reconciler.cli.telemetry.recording import telemetry
-    from reconciler.report.validation import validation_metrics
+    from reconciler.report.metrics import validation_metrics
 
     telemetry().measured(validation_metrics(found))
     return asked.write(found)

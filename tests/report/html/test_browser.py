@@ -20,8 +20,7 @@ from report.reviews import ACTING, REVIEWS, SAFE, acting, acting_run
 from reconciler.errors import Problem
 from reconciler.model.plans import FieldChange
 from reconciler.report.html import html, html_of_checks
-from reconciler.report.review_document import Review
-from reconciler.report.validation import Validated
+from reconciler.report.review_document import Review, Validated
 
 # Of the page's own thread, on a machine that does other things too. What is claimed for an idle one is half
 # of the first and a third of the second: 1.5 s and 100 ms.
