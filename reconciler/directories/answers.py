@@ -111,7 +111,7 @@ def read_until_unchanged(read: Callable[[], AnswerRows]) -> AnswerRows:
 # A reader is loaded where a manifest takes from a directory of its kind: few need it, and one is an extra.
 
 _READER_NAMES: Mapping[type[Directory], str] = {
-    SqlDirectory: "sql.reading.read_sql",
+    SqlDirectory: "sql_query.read_sql",
     LdapDirectory: "ldap_search.read_ldap",
     ScimDirectory: "scim_users.read_scim",
 }

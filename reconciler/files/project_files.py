@@ -21,7 +21,7 @@ from reconciler.model.runs import EXIT_CODE_WORDS
 from reconciler.parsing.display import UNFIT_IN_LINE, describe_character, show_value
 from reconciler.parsing.standins import describe_link, extract_lone_path
 
-# --- Secret detection: private by its content, whatever its name ------------------------------------
+# --- Secret detection: private by its content, whatever its name ----------------------------------
 #
 # The whole file is looked through: the keys of a plan are sorted, so those that tell it from other JSON stand
 # behind its changes, as far behind as there are changes. Each pattern begins with fixed text and repeats
@@ -68,7 +68,7 @@ def detect_private_content(data: bytes) -> str:
     return ""
 
 
-# --- Which files were read, to be compared with the commit that a run names -------------------------
+# --- Which files were read, to be compared with the commit that a run names -----------------------
 #
 # What counts are the bytes that were read. A second read of the same file could be of other ones.
 

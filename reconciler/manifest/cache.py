@@ -54,7 +54,7 @@ from reconciler.private_cache import make_private_folder, read_cache_key
 from reconciler.schema.shipped import read_schema_text
 from reconciler.version import __version__
 
-# --- One entry as bytes, and back -------------------------------------------------------------------
+# --- One entry as bytes, and back -----------------------------------------------------------------
 #
 #     magic, the HMAC-SHA256 of what it was made for and of all that follows,
 #     sections, each behind its length in 8 bytes: the manifest without entities, then 10,000 entities in each

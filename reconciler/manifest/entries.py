@@ -78,7 +78,7 @@ def name_entry(root: dict[str, Any], path: Sequence[str | int]) -> tuple[str, in
     return "/".join((kind.name, known, *map(str, path[1:steps:2]))) + ": ", steps
 
 
-# --- Pruning: a tree without its mistakes -----------------------------------------------------------
+# --- Pruning: a tree without its mistakes ---------------------------------------------------------
 #
 # Every later stage runs on the rest, so one mistake hides no other. What was taken away is remembered by
 # its path, so that no stage calls missing what only could not be read.

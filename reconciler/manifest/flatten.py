@@ -32,7 +32,7 @@ from reconciler.parsing.display import show_value
 from reconciler.parsing.tree import Tree
 from reconciler.schema.shipped import ExtraFields, definition_name, read_schema
 
-# --- Places of fields, one integer each -------------------------------------------------------------
+# --- Places of fields, one integer each -----------------------------------------------------------
 #
 # A hundred thousand entries have a million fields; a Place for each would cost more than the fields.
 
@@ -80,7 +80,7 @@ class FieldPlaces(Mapping[str, Place]):
         return len(self._paths)
 
 
-# --- Entries ----------------------------------------------------------------------------------------
+# --- Entries --------------------------------------------------------------------------------------
 
 _NOTHING: frozenset[str] = frozenset()
 _NO_CONTROLS = Controls()
@@ -240,7 +240,7 @@ def read_controls(meta: dict[str, Any]) -> Controls:
     )
 
 
-# --- Fields that `meta.ignore` names ----------------------------------------------------------------
+# --- Fields that `meta.ignore` names --------------------------------------------------------------
 #
 # They must exist: a misspelt one would quietly ignore nothing. A field that exists but is not declared may be
 # named; it is only not ours then.

@@ -17,7 +17,7 @@ from reconciler.model.field_types import SchemaPart, require_rows
 from reconciler.model.kind import Field, Kind
 from reconciler.model.kinds import BUILT_IN_KINDS, KINDS, child_kinds
 
-# --- Bundling: a schema that is whole without any other file ----------------------------------------
+# --- Bundling: a schema that is whole without any other file --------------------------------------
 #
 # Only schemas of what this program writes are published so: a program that reads a document needs one file.
 # What is taken in has no `$id`, because two schemas of one address are none to a validator that knows both.
@@ -119,7 +119,7 @@ def _rewrite_refs(node: Any, change: Callable[[str], str]) -> Any:
     }
 
 
-# --- The parts of schemas that follow from the table of kinds ---------------------------------------
+# --- The parts of schemas that follow from the table of kinds -------------------------------------
 #
 # What is the same for every kind is written by hand in `schemas/`; `script/generate_schemas.py` writes the
 # rest there, and a test holds that the files say what the rows say. Pure: a schema in, a schema out.

@@ -12,7 +12,7 @@ import msgspec
 
 from reconciler import database_urls
 from reconciler.core.calls import is_loopback
-from reconciler.directories.sql import statements
+from reconciler.directories import sql_values
 from reconciler.errors import Problem
 from reconciler.model.settings import (
     Directories,
@@ -80,19 +80,19 @@ _Objections = Iterator[tuple[str, str]]  # sentences and hints
 
 def _sql_problems(described: Mapping[str, Any]) -> _Objections:
     url = described["url"]
-    why = statements.why_no_query(described["statement"])
+    why = sql_values.why_not_query(described["statement"])
     if why:
-        yield why, statements.READ_ONLY
+        yield why, sql_values.READ_ONLY
     if not isinstance(url, str):
         return
     if described.get("tls") == "driver" and url.startswith(("sqlite:", database_urls.POSTGRESQL)):
         yield "it has tls, and how this database is reached is not for its driver.", "remove tls"
-    if statements.holds_password(url):
+    if sql_values.holds_password(url):
         yield (
             "its url holds a password: this file is kept in git, and what was once committed stays readable.",
             f"{_BY_REFERENCE}; change the password if it was committed",
         )
-    elif why := statements.why_no_url(url):
+    elif why := sql_values.why_not_url(url):
         yield why, "write it like postgresql://reader@db.example.com/hr, or sqlite:///PATH"
     elif url.startswith("sqlite:") and database_urls.sqlite_path(url) is None:
         yield "its url names no file.", "write sqlite:///PATH, without options"
@@ -214,5 +214,5 @@ def _url_reader(
 
 def report_password(url: str, revealed: Revealed) -> None:
     """Tell the password in a URL, where it has one, as it stands there and as it is meant."""
-    for one in statements.passwords_of(url):
+    for one in sql_values.find_passwords(url):
         revealed(one)

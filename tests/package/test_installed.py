@@ -75,7 +75,7 @@ ASKING: dict[str, list[tuple[tuple[str, ...], dict[str, str], dict[str, str]]]] 
 # What may be imported where its extra is installed, and by nothing else: module -> extra.
 GATED = {
     "reconciler.directories.ldap_requests": "ldap",
-    "reconciler.directories.sql.postgresql": "postgres",
+    "reconciler.directories.sql_postgresql": "postgres",
     "reconciler.cli.telemetry.otlp": "otel",
     "reconciler.cli.verbs.service.callbacks.listening": "sandbox",
     "reconciler.cli.verbs.service.sandbox": "sandbox",
@@ -83,8 +83,7 @@ GATED = {
     "reconciler.sandbox.app": "sandbox",
     "reconciler.sandbox.server": "sandbox",
     "reconciler.asgi_server": "sandbox",
-    "reconciler.directories.sql.dialects": "sql",
-    "reconciler.directories.sql.encryption": "sql",
+    "reconciler.directories.sql_dialects": "sql",
     "reconciler.store.engines.postgres": "postgres",
 }
 IMPORT_ALL = """

@@ -11,8 +11,8 @@ from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.engine import URL, make_url
 
 from reconciler.directories.answers import DirectoryFailed
-from reconciler.directories.sql.encryption import require_tls
-from reconciler.directories.sql.reading import read_sql
+from reconciler.directories.sql_dialects import require_tls
+from reconciler.directories.sql_query import read_sql
 
 NEW = (1, 2)
 MYSQL = make_url("mysql+pymysql://reader:canary@db.example.com/hr")

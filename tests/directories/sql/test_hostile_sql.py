@@ -13,7 +13,7 @@ from directories.sql.sources import AT, database, people, sql, takes_from
 from manifest.project import Project
 
 from reconciler.directories.answers import DirectoryFailed, read_directory
-from reconciler.directories.sql.reading import read_sql
+from reconciler.directories.sql_query import read_sql
 
 WRITES = "does more than read"
 NO_QUERY = "is no query"

@@ -12,7 +12,7 @@ from directories.sql.sources import sql
 from sqlalchemy.dialects import registry
 
 from reconciler.directories.answers import DirectoryFailed
-from reconciler.directories.sql.reading import read_sql
+from reconciler.directories.sql_query import read_sql
 
 MADE = """
 CREATE TABLE staff (id integer PRIMARY KEY, name text, mail text, secret text);

@@ -18,8 +18,8 @@ from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 
 from reconciler import pipeline
 from reconciler.directories.answers import AnswerRows, DirectoryFailed, ReadOnce
-from reconciler.directories.sql.cells import NotText, answer_of
-from reconciler.directories.sql.reading import read_sql
+from reconciler.directories.sql_query import read_sql
+from reconciler.directories.sql_values import NotText, build_sql_answer
 from reconciler.errors import DirectoryError, ManifestError
 from reconciler.manifest.rosters.tables import build_answer_table, summarize_answer
 from reconciler.model.settings import DirectorySetting
@@ -104,7 +104,7 @@ NO_TEXTS = {
 def test_a_value_is_written_as_the_table_says(name: str) -> None:
     value, text = VALUES[name]
 
-    answer = answer_of(("x",), [[(value,)]], rows_max=1)
+    answer = build_sql_answer(("x",), [[(value,)]], rows_max=1)
 
     assert (answer.rows, answer.unusable) == (([text],), {})
 
@@ -112,7 +112,7 @@ def test_a_value_is_written_as_the_table_says(name: str) -> None:
 @pytest.mark.parametrize("name", NO_TEXTS)
 def test_what_is_no_text_is_told_by_what_it_is(name: str) -> None:
     """Whoever takes from such a cell makes a mistake; a column that nobody takes from is none."""
-    answer = answer_of(("x", "y"), [[("a", NO_TEXTS[name])]], rows_max=1)
+    answer = build_sql_answer(("x", "y"), [[("a", NO_TEXTS[name])]], rows_max=1)
 
     assert answer.rows == (["a", "?"],)
     assert list(answer.unusable[0]) == [1]

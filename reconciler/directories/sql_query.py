@@ -1,6 +1,6 @@
-"""A query of an SQLite file that cannot write: opened read-only, and allowed nothing but to read.
+"""What one statement of a directory answers, whole: asked of the database that its URL names.
 
-Not here: what the cells become (cells.py).
+SQLite is here; other databases load a driver, and have modules of their own.
 """
 
 import sqlite3
@@ -11,10 +11,55 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from reconciler.directories.answers import DirectoryFailed
-from reconciler.directories.sql.cells import NotText
-from reconciler.directories.sql.statements import READ_ONLY
+from reconciler import database_urls
+from reconciler.directories.answers import AnswerRows, DirectoryFailed
+from reconciler.directories.sql_values import (
+    READ_ONLY,
+    NotText,
+    build_sql_answer,
+    parse_dialect,
+    why_not_query,
+    why_not_url,
+)
+from reconciler.extras import require_extra
+from reconciler.model.settings import SqlDirectory
 from reconciler.parsing.display import show_value
+
+
+def read_sql(_name: str, directory: SqlDirectory, *, rows_max: int) -> AnswerRows:
+    """Return what the statement of a directory answers.
+
+    Raises DirectoryFailed, SettingsError, MissingExtra.
+    """
+    url, statement = directory.url.reveal(), directory.statement
+    if why := why_not_query(statement):
+        raise DirectoryFailed(why, READ_ONLY)
+    with _query_database(url, statement, directory) as (titles, batches):
+        return build_sql_answer(titles, batches, rows_max=rows_max)
+
+
+def _query_database(url: str, statement: str, directory: SqlDirectory) -> Any:
+    """Return the context in which the database is asked. Each driver is loaded where it is needed."""
+    if why := why_not_url(url):
+        raise DirectoryFailed(why, "write it like postgresql://reader@db.example.com/hr, or sqlite:///PATH")
+    dialect, timeout_s = parse_dialect(url), directory.timeout_s
+    if dialect == "sqlite":
+        path = database_urls.sqlite_path(url)
+        if path is None:
+            raise DirectoryFailed("its url names no file.", "write sqlite:///PATH, without options")
+        return query_sqlite(path, statement, timeout_s)
+    if dialect == "postgresql":
+        require_extra("postgres")
+        from reconciler.directories import sql_postgresql  # noqa: PLC0415 - loads the driver, which few need
+
+        return sql_postgresql.query_postgresql(url, statement, timeout_s)
+    require_extra("sql")
+    from reconciler.directories import sql_dialects  # noqa: PLC0415 - loads SQLAlchemy
+
+    return sql_dialects.query_dialect(url, statement, timeout_s, leave_tls=directory.tls == "driver")
+
+
+# --- SQLite: opened read-only, and allowed nothing but to read ------------------------------------
 
 _busy_s = 5.0  # while another process writes; a commit takes milliseconds
 _steps = 10_000  # of SQLite's machine between two looks at the clock: less than a millisecond
@@ -68,53 +113,53 @@ Asked = tuple[Sequence[str], Iterator[Sequence[Sequence[Any]]]]  # titles, and r
 
 
 @contextmanager
-def asked(path: str, statement: str, timeout_s: float) -> Iterator[Asked]:
+def query_sqlite(path: str, statement: str, timeout_s: float) -> Iterator[Asked]:
     """Give the columns of the answer, and its rows in batches. Raises DirectoryFailed, in the block too."""
     ends_at = time.monotonic() + timeout_s
     try:
-        connection = _connected(path, min(timeout_s, _busy_s))
+        connection = _connect_read_only(path, min(timeout_s, _busy_s))
         try:
             connection.set_progress_handler(lambda: time.monotonic() > ends_at, _steps)
-            yield _asked(connection, statement)
+            yield _run_statement(connection, statement)
         finally:
             connection.close()
     except (sqlite3.Error, sqlite3.Warning) as error:
-        raise _meant(error) from error
+        raise _explain_sqlite_error(error) from error
 
 
-def _connected(path: str, busy_s: float) -> sqlite3.Connection:
+def _connect_read_only(path: str, busy_s: float) -> sqlite3.Connection:
     if not Path(path).is_file():
         raise DirectoryFailed(f"{show_value(path)} is no file.", "check the path in its url")
     place = f"file:{quote(path)}?mode=ro"
     connection = sqlite3.connect(place, uri=True, timeout=busy_s, isolation_level=None)
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _value_max)
-    connection.text_factory = _decoded  # SQLite promises no UTF-8
+    connection.text_factory = _decode_text  # SQLite promises no UTF-8
     connection.execute("PRAGMA query_only = ON")
     connection.execute("PRAGMA trusted_schema = OFF")  # a view of that file calls no function with effects
-    connection.set_authorizer(_allows)
+    connection.set_authorizer(_authorize_action)
     return connection
 
 
-def _allows(action: int, *_: object) -> int:
+def _authorize_action(action: int, *_: object) -> int:
     # Read-only is not enough: ATTACH would open, and make, another file.
     return sqlite3.SQLITE_OK if action in _READS else sqlite3.SQLITE_DENY
 
 
-def _asked(connection: sqlite3.Connection, statement: str) -> Asked:
+def _run_statement(connection: sqlite3.Connection, statement: str) -> Asked:
     """Return columns and rows. One statement only: SQLite's own interface refuses a second."""
     cursor = connection.execute(statement)
     titles = [column[0] for column in cursor.description or ()]
     return titles, iter(lambda: cursor.fetchmany(_at_once), [])
 
 
-def _decoded(data: bytes) -> "str | NotText":
+def _decode_text(data: bytes) -> "str | NotText":
     try:
         return data.decode()
     except UnicodeDecodeError:
         return NotText()
 
 
-def _meant(error: Exception) -> DirectoryFailed:
+def _explain_sqlite_error(error: Exception) -> DirectoryFailed:
     """Return what an error of SQLite means. Its words are quoted only where they are about the statement."""
     name, said = getattr(error, "sqlite_errorname", "") or "", str(error)
     if not name and "one statement" in said:

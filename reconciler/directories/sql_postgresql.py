@@ -1,7 +1,6 @@
 """A query of a PostgreSQL database that cannot write: a read-only transaction, and one cursor over one query.
 
-The way there, and how the server proves itself, are those of the store (store/engines/). Not here: what the
-cells become (cells.py). Loads the driver.
+The way there, and how the server proves itself, are those of the store (store/engines/). Loads the driver.
 """
 
 import os
@@ -15,7 +14,7 @@ from psycopg import IsolationLevel
 
 from reconciler.database_urls import ServerUrl, UnusableUrl, parse_server_url
 from reconciler.directories.answers import DirectoryFailed
-from reconciler.directories.sql.statements import READ_ONLY
+from reconciler.directories.sql_values import READ_ONLY
 from reconciler.parsing.display import show_value
 from reconciler.store.engines import postgres
 from reconciler.store.engines.proof import proof, surroundings
@@ -66,40 +65,40 @@ Asked = tuple[Sequence[str], Iterator[Sequence[Sequence[Any]]]]  # titles, and r
 
 
 @contextmanager
-def asked(url: str, statement: str, timeout_s: float) -> Iterator[Asked]:
+def query_postgresql(url: str, statement: str, timeout_s: float) -> Iterator[Asked]:
     """Give the columns of the answer, and its rows in batches. Raises DirectoryFailed, in the block too."""
     ends_at = time.monotonic() + timeout_s
     try:
-        with _connected(parse_server_url(url), timeout_s) as connection:
+        with _connect_read_only(parse_server_url(url), timeout_s) as connection:
             # A cursor of the server takes one query and nothing else, sent by the protocol that takes one
             # statement: a second one after a semicolon could end the transaction and begin one that writes.
             with connection.cursor(name="reconciler") as cursor:
                 cursor.execute(statement.encode())
                 titles = [column.name for column in cursor.description or ()]
-                yield titles, _batches(cursor, ends_at)
+                yield titles, _fetch_batches(cursor, ends_at)
             connection.rollback()
     except UnusableUrl as error:
         raise DirectoryFailed(str(error), error.next) from None
     except psycopg.Error as error:
-        raise _meant(error) from error
+        raise _explain_postgresql_error(error) from error
 
 
-def _batches(cursor: Any, ends_at: float) -> Iterator[Sequence[Sequence[Any]]]:
+def _fetch_batches(cursor: Any, ends_at: float) -> Iterator[Sequence[Sequence[Any]]]:
     while batch := cursor.fetchmany(_at_once):
         yield batch
         if time.monotonic() > ends_at:  # the server's limit is that of one batch
             raise psycopg.errors.QueryCanceled
 
 
-def _connected(url: ServerUrl, timeout_s: float) -> "psycopg.Connection[Any]":
-    connection = postgres.connect(_arguments(url, timeout_s))
+def _connect_read_only(url: ServerUrl, timeout_s: float) -> "psycopg.Connection[Any]":
+    connection = postgres.connect(_build_arguments(url, timeout_s))
     connection.answer_max_s = timeout_s + _beyond_s
     connection.read_only = True
     connection.isolation_level = IsolationLevel.REPEATABLE_READ  # one moment, for all of its batches
     return connection
 
 
-def _arguments(url: ServerUrl, timeout_s: float) -> Mapping[str, Any]:
+def _build_arguments(url: ServerUrl, timeout_s: float) -> Mapping[str, Any]:
     session = {
         "default_transaction_read_only": "on",
         "statement_timeout": f"{timeout_s * 1000:.0f}ms",
@@ -121,7 +120,7 @@ def _arguments(url: ServerUrl, timeout_s: float) -> Mapping[str, Any]:
     return {**said, **url.options, **proof(url, surroundings(os.environ))}
 
 
-def _meant(error: psycopg.Error) -> DirectoryFailed:
+def _explain_postgresql_error(error: psycopg.Error) -> DirectoryFailed:
     """Return what an error means. The server's words are quoted only where they are about the statement."""
     state = error.sqlstate or ""
     said = str(error.diag.message_primary or error)

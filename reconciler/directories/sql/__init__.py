@@ -1,1 +1,0 @@
-"""Databases: what one statement answers that can only read."""
