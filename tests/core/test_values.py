@@ -411,11 +411,11 @@ def test_the_libraries_are_loaded_only_where_they_are_needed() -> None:
     """`reconciler --version` must not wait for numbering plans, and nobody asks a name server."""
     code = (
         "import sys; import reconciler.pipeline;"
-        "from reconciler.core.desired.values import emails, check;"
+        "from reconciler.core.desired import check_values, value_forms;"
         "assert not {'phonenumbers', 'email_validator'} & set(sys.modules);"
-        "from reconciler.core.desired.values import phones;"
-        "assert emails.Emails().check('jane@example.com') is None;"
-        "assert phones.Plans().assigned('+61491570156');"
+        "from reconciler.core.desired import phone_plans;"
+        "assert value_forms.EmailCheck().check('jane@example.com') is None;"
+        "assert phone_plans.PhonePlans().assigned('+61491570156');"
         "assert not any(name.split('.')[0] == 'dns' for name in sys.modules)"
     )
 
