@@ -25,7 +25,7 @@ import sys
 from pathlib import Path
 from world import World
 
-from reconciler.core.compare.readback import same
+from reconciler.core.compare.readback import reads_back_as
 from reconciler.errors import ManifestError
 
 for form in ("json", "xml"):
@@ -44,8 +44,8 @@ for form in ("json", "xml"):
         assert "is no tag of a language" in str(error.problems), error.problems
     else:
         raise AssertionError("a mistake was planned")
-assert same("contact", "language", "en-AU", "en_au")
-assert not same("contact", "language", "en-AU", "en-GB")
+assert reads_back_as("contact", "language", "en-AU", "en_au")
+assert not reads_back_as("contact", "language", "en-AU", "en-GB")
 """
 # The cells that choose among names, by the `Literal` that lists them.
 CELLS = {
