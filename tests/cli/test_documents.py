@@ -20,7 +20,7 @@ from hypothesis import given
 from report.strategies import calm, plans, verdicts
 
 from reconciler import errors
-from reconciler.cli.commands.history import history_json
+from reconciler.cli.commands.history import history_result
 from reconciler.cli.commands.lock import HolderShown, UnlockResult, lock_result, tickets_result
 from reconciler.cli.console import error_text
 from reconciler.cli.documents.table import DOCUMENTS, SHARED, schema_of
@@ -316,7 +316,9 @@ MADE: Mapping[str, tuple[str, Callable[[], str]]] = {
     ),
     "a history with a run that lasts": (
         "output/history",
-        lambda: history_json((AuditEntry(1, "x", "began", "0d9e5b3c"),), None, RUNNING, {}),
+        lambda: document_text(
+            history_result((AuditEntry(1, "x", "began", "0d9e5b3c"),), None, "ops", running=RUNNING)
+        ),
     ),
     "stopped at the start": ("output/error", STOPPED_JSON.decode),
 }

@@ -8,7 +8,7 @@ from cli.hands import Project, Service
 from cli.keeping import rewrite, seal_again, store_file, store_of, told
 from words import says
 
-from reconciler.cli.commands.history import history_lines, verification_lines
+from reconciler.cli.commands.history import history_result, verification_result
 from reconciler.core.runs.audit import Verification
 from reconciler.model.runs import AuditEntry, Head
 from reconciler.report.lines import plain
@@ -241,7 +241,7 @@ def test_entries_written_by_another_hand_cannot_act_on_the_terminal() -> None:
     """The store may be shared: what stands in it is a stranger's text."""
     wild = AuditEntry(1, "2026-03-01\x1b[2J", "unlocked", "run\n1", who="\u202eeve", hash="a" * 64)
 
-    shown = plain(history_lines((wild,), Head(1, "a" * 64), "ops"))
+    shown = plain(history_result((wild,), Head(1, "a" * 64), "ops").lines())
 
     assert all(char == "\n" or char.isprintable() for char in shown)
     assert "\\u202eeve" in shown
@@ -251,7 +251,7 @@ def test_a_commit_is_cut_and_its_mark_is_not() -> None:
     """Ten digits name a commit; that it was not all of it says the rest."""
     entry = AuditEntry(1, "2026-03-01T10:00:00+00:00", "began", "r", commit=f"{'0123456789' * 4}+dirty")
 
-    assert "commit 0123456789+dirty" in plain(history_lines((entry,), None, "ops"))
+    assert "commit 0123456789+dirty" in plain(history_result((entry,), None, "ops").lines())
 
 
 def test_long_runs_are_folded_and_shown_whole_where_asked() -> None:
@@ -262,8 +262,8 @@ def test_long_runs_are_folded_and_shown_whole_where_asked() -> None:
         for n in range(1, 101)
     )
 
-    folded = plain(history_lines(entries, None, "ops"))
-    whole = plain(history_lines(entries, None, "ops", full=True))
+    folded = plain(history_result(entries, None, "ops").lines())
+    whole = plain(history_result(entries, None, "ops", full=True).lines())
 
     assert (folded.count("  + contact"), whole.count("  + contact")) == (10, 100)
     assert "90 more" in folded
@@ -273,7 +273,7 @@ def test_a_check_tells_where_the_chain_breaks() -> None:
     """The last sound entry is not given as a head to keep: it would prove the cut."""
     broken = Verification(3, Head(3, "a" * 64), 4, "entry 4 does not hold: it is not as it was written.")
 
-    shown = plain(verification_lines(broken, None))
+    shown = plain(verification_result(broken, None).lines())
 
     assert "entry 4 does not hold" in shown
     assert "a" * 64 not in shown

@@ -3,14 +3,13 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import click
-from msgspec import structs
 
 from reconciler.cli import options
-from reconciler.cli.console import output
 from reconciler.cli.dispatch import prints_result
+from reconciler.cli.results import Doc, Result
 from reconciler.model.notices import CheckResult, CheckState
 from reconciler.report.escaping import escape_control
 from reconciler.report.lines import BLANK, Line, Style, count, line, pad, width
@@ -30,14 +29,25 @@ _STATES: Mapping[CheckState, tuple[str, Style]] = {
 _state_columns = 4
 
 
-def doctor_lines(findings: Sequence[CheckResult]) -> tuple[Line, ...]:
-    """Return a line for each finding, what to do below it, and the counts at the end."""
-    return (*_rows(findings), BLANK, _summary(findings))
+class DoctorResult(Result, frozen=True):
+    """What was checked. The exit code is 1 where anything failed; a warning is no failure."""
 
+    title: ClassVar[str] = "What was checked"
+    exit_codes: ClassVar[tuple[int, ...]] = (0, 1)
+    checks: Annotated[tuple[CheckResult, ...], Doc("In the order in which one rests on the other.")]
 
-def failed_lines(findings: Sequence[CheckResult]) -> tuple[Line, ...]:
-    """Return the lines of what failed: for a log that does not hold the table."""
-    return tuple(_rows([one for one in findings if one.state == "fail"]))
+    @property
+    def exit_code(self) -> int:
+        """1 where anything failed, else 0."""
+        return 1 if any(one.state == "fail" for one in self.checks) else 0
+
+    def lines(self) -> Sequence[Line]:
+        """Return a line for each check, what to do below it, and the counts at the end."""
+        return (*_rows(self.checks), BLANK, _summary(self.checks))
+
+    def failure_lines(self) -> Sequence[Line]:
+        """Return the lines of what failed: for a log that does not hold the table."""
+        return tuple(_rows([one for one in self.checks if one.state == "fail"]))
 
 
 def _rows(findings: Sequence[CheckResult]) -> list[Line]:
@@ -49,18 +59,6 @@ def _rows(findings: Sequence[CheckResult]) -> list[Line]:
         if one.next:
             lines.append(line(" " * (_state_columns + wide + 4), ("next: ", "bold"), one.next))
     return lines
-
-
-def doctor_json(findings: Sequence[CheckResult]) -> str:
-    """Return the findings for programs; exit code 1 where one of them failed."""
-    from reconciler.report.json import report_json
-
-    return report_json({"checks": tuple(map(structs.asdict, findings))}, exit_code(findings))
-
-
-def exit_code(findings: Sequence[CheckResult]) -> int:
-    """Return 1 where anything failed, else 0: a warning is no failure."""
-    return 1 if any(one.state == "fail" for one in findings) else 0
 
 
 def _summary(findings: Sequence[CheckResult]) -> Line:
@@ -89,7 +87,7 @@ def _summary(findings: Sequence[CheckResult]) -> Line:
 )
 @options.format_option
 @prints_result
-def doctor_command(*, offline: bool, timeout_s: float, as_json: bool, **given: Any) -> int:
+def doctor_command(*, offline: bool, timeout_s: float, **given: Any) -> DoctorResult:
     """Check everything that a run needs, each part on its own, and say how to fix what is wrong.
 
     Checks settings, secrets (never shown), manifests, the store with its lock, unfinished runs, history
@@ -108,13 +106,7 @@ def doctor_command(*, offline: bool, timeout_s: float, as_json: bool, **given: A
     """
     if timeout_s != timeout_s:  # noqa: PLR0124 - not a number, which no range keeps out
         raise click.UsageError("--timeout takes seconds.")
-    found = _found(given["config"], given["environment"], timeout_s, offline=offline)
-    if as_json:
-        output.json(doctor_json(found))
-    else:
-        output.lines(doctor_lines(found))
-    output.explain_failure(failed_lines(found))
-    return exit_code(found)
+    return DoctorResult(checks=_found(given["config"], given["environment"], timeout_s, offline=offline))
 
 
 # --- `reconciler doctor` at work: every look, in the order of the table. Writes nothing -----------

@@ -3,16 +3,63 @@
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import click
+from msgspec import Struct
 
 from reconciler.cli import options
 from reconciler.cli.console import output
 from reconciler.cli.dispatch import Completes, prints_result
+from reconciler.cli.results import Doc, Result
 from reconciler.errors import UnknownAddress
 from reconciler.model.codes import CODES, Code, find_codes_near
-from reconciler.report.lines import BLANK
+from reconciler.model.plans import Explanation
+from reconciler.report.lines import BLANK, Line
+
+
+class CodeShown(Struct):
+    """A code, what it means, and its examples; empty where there is none."""
+
+    code: str
+    title: str
+    means: str
+    beside: str
+    wrong: str
+    right: str
+
+
+class ExplainResult(Result, frozen=True):
+    """What is known of addresses."""
+
+    title: ClassVar[str] = "What is known of addresses, or what codes mean"
+    explanations: Annotated[tuple[Explanation, ...], Doc("One for each address, in the order asked for.")]
+
+    def document(self) -> dict[str, object]:
+        """Return the document, in which null is what an entity has not."""
+        from reconciler.report.explain import explain_values
+
+        return explain_values(self.explanations)
+
+    def lines(self) -> Sequence[Line]:
+        """Return each address with its fields, their sources, and why they change."""
+        from reconciler.report.explain import explain_lines
+
+        return explain_lines(self.explanations)
+
+
+class CodesResult(Result, frozen=True):
+    """What codes mean. `found` are the codes themselves."""
+
+    codes: Annotated[tuple[CodeShown, ...], Doc("One for each code, in the order asked for.")]
+    found: tuple[Code, ...]
+
+    def lines(self) -> Sequence[Line]:
+        """Return each code with its examples."""
+        from reconciler.report.codes import code_lines
+
+        shown = [(*((BLANK,) if number else ()), *code_lines(one)) for number, one in enumerate(self.found)]
+        return tuple(line for lines in shown for line in lines)
 
 
 @click.command()
@@ -24,7 +71,7 @@ from reconciler.report.lines import BLANK
 @options.selection_options
 @options.format_option
 @prints_result
-def explain_command(*, arguments: Sequence[str], as_json: bool, **given: Any) -> int:
+def explain_command(*, arguments: Sequence[str], **given: Any) -> ExplainResult | CodesResult:
     """Explain addresses: every field, where it comes from, and why a plan changes it or leaves it alone.
 
     For each field: what the manifest declares, with the file and line, the default, the cell of a roster
@@ -53,7 +100,7 @@ def explain_command(*, arguments: Sequence[str], as_json: bool, **given: Any) ->
     if len(topics) > 1:
         raise click.UsageError(f"give {' or '.join(topics)}, not both at once.")
     (topic,) = topics.values()
-    return topic.explain(arguments, as_json=as_json, given=given)
+    return topic.explain(arguments, given)
 
 
 # --- `reconciler explain CODE` at work: what a code means. Reads no file and asks nobody ----------
@@ -67,18 +114,12 @@ def is_code(text: str) -> bool:
     return _CODE.fullmatch(text.strip()) is not None
 
 
-def explain_codes(texts: Sequence[str], *, as_json: bool, given: Mapping[str, Any]) -> int:  # noqa: ARG001 - of no other option
-    """Show what codes mean, with examples. Raises UnknownAddress for one that there is not."""
-    from reconciler.report.codes import code_lines, code_value
-    from reconciler.report.json import report_json
+def explain_codes(texts: Sequence[str]) -> CodesResult:
+    """Return what codes mean. Raises UnknownAddress for one that there is not."""
+    from reconciler.report.codes import code_value
 
-    found = [_found(text) for text in texts]
-    if as_json:
-        output.json(report_json({"codes": [code_value(one) for one in found]}))
-        return 0
-    for number, one in enumerate(found):
-        output.lines((*((BLANK,) if number else ()), *code_lines(one)))
-    return 0
+    found = tuple(map(_found, texts))
+    return CodesResult(codes=tuple(CodeShown(**code_value(one)) for one in found), found=found)
 
 
 def _found(text: str) -> Code:
@@ -96,12 +137,12 @@ def _found(text: str) -> Code:
 class Topic(NamedTuple):
     """What arguments may name: what they are called, which arguments these are, and what explains them.
 
-    `explain` gets the arguments, `as_json`, and the other options by name; it returns the exit code.
+    `explain` gets the arguments, and the other options by name.
     """
 
     plural: str
     fits: Callable[[str], bool]
-    explain: Callable[..., int]
+    explain: Callable[[Sequence[str], Mapping[str, Any]], ExplainResult | CodesResult]
 
 
 def _topic(argument: str) -> Topic:
@@ -109,13 +150,11 @@ def _topic(argument: str) -> Topic:
     return next(topic for topic in TOPICS if topic.fits(argument))
 
 
-def _addresses(texts: Sequence[str], *, as_json: bool, given: Mapping[str, Any]) -> int:
+def _explain_addresses(texts: Sequence[str], given: Mapping[str, Any]) -> ExplainResult:
     """Explain addresses; what is no address is told by who knows the addresses that there are."""
     from reconciler import pipeline
     from reconciler.cli.session import finish, outside, settings_of
-    from reconciler.cli.verbs.calling import show
     from reconciler.core.planning.select import Selection
-    from reconciler.report.explain import explain_lines, explain_values
 
     offline: bool = given["offline"]
     selection = Selection(given["only"], given["excluded"])
@@ -128,11 +167,11 @@ def _addresses(texts: Sequence[str], *, as_json: bool, given: Mapping[str, Any])
                 settings, declared, outside(settings), addresses=texts, selection=selection, offline=offline
             )
         )
-    return show(explain_values(found), explain_lines(found), as_json=as_json)
+    return ExplainResult(explanations=tuple(found))
 
 
 # In order: an argument is of the first topic that it fits. An address has a slash, and nothing else has one.
 TOPICS: tuple[Topic, ...] = (
-    Topic("codes", is_code, explain_codes),
-    Topic("addresses", lambda _text: True, _addresses),
+    Topic("codes", is_code, lambda texts, _given: explain_codes(texts)),
+    Topic("addresses", lambda _text: True, _explain_addresses),
 )

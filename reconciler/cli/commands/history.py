@@ -4,14 +4,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import click
 from msgspec import structs
 
 from reconciler.cli import options
-from reconciler.cli.console import output
 from reconciler.cli.dispatch import prints_result
+from reconciler.cli.results import Doc, Result
 from reconciler.errors import UnknownAddress
 from reconciler.model.address import Address, parse_address
 from reconciler.model.runs import AuditEntry, Head, Running
@@ -36,7 +36,7 @@ _commit_digits = 10  # what `git log --oneline` shows in large repositories
 
 def history_lines(
     entries: Sequence[AuditEntry],
-    head: Head | None,
+    head: str,
     stack: str,
     *,
     full: bool = False,
@@ -60,25 +60,71 @@ def history_lines(
     ]
     for told in runs.values():
         shown += [*_run(told, running, addresses, full=full), BLANK]
-    return *shown, *_kept(head)
+    return *shown, *([line(("head ", "dim"), (head, "dim"))] if head else [])
 
 
-def history_json(
-    entries: Sequence[AuditEntry],
-    head: Head | None,
-    running: Running | None,
-    addresses: Mapping[str, Address],
-) -> str:
-    """Return the entries as they are stored, the newest last, and the run that has not ended, or null.
+class HistoryResult(Result, frozen=True):
+    """Runs with their changes, as they are stored. `stack` and `full` are for the text."""
 
-    `addresses` stands beside the entries, so that their hashes can be computed from what is shown: by
-    `entity` the address, of those entries whose entity the store still knows.
-    """
-    from reconciler.report.json import report_json
+    title: ClassVar[str] = "The history, or whether it is whole"
+    exit_codes: ClassVar[tuple[int, ...]] = (0, 1)
+    entries: Annotated[tuple[AuditEntry, ...], Doc("As they are stored, the newest last.")]
+    head: Annotated[str, Doc("Number and hash of the last entry; empty where there is none.")]
+    running: Annotated[Running | None, Doc("The run that has not ended.")]
+    # Beside the entries, so that their hashes can be computed from what is shown.
+    addresses: Annotated[Mapping[str, Address], Doc("By the hash of an entity, its address if it is known.")]
+    stack: str = ""
+    full: bool = False
 
-    told = tuple(map(structs.asdict, entries))
-    known = {one.entity: str(addresses[one.entity]) for one in entries if one.entity in addresses}
-    return report_json({"entries": told, "head": str(head or ""), "running": running, "addresses": known})
+    def document(self) -> dict[str, object]:
+        """Return the document, in which an entry has every key, also where its value is the default."""
+        return {**Result.document(self), "entries": tuple(map(structs.asdict, self.entries))}
+
+    def lines(self) -> Sequence[Line]:
+        """Return runs with their changes, the newest last, and the head of the chain at the end."""
+        return history_lines(
+            self.entries,
+            self.head,
+            self.stack,
+            full=self.full,
+            running=self.running,
+            addresses=self.addresses,
+        )
+
+
+class VerificationResult(Result, frozen=True):
+    """Whether the chain of entries is unbroken."""
+
+    entries: Annotated[int, Doc("How many were checked.")]
+    head: Annotated[str, Doc("Number and hash of the last one.")]
+    anchor: Annotated[str, Doc("The head that they were held against; empty for none.")]
+    broken_at: Annotated[int, Doc("The number of the first entry that does not fit; 0: none.")]
+    what: Annotated[str, Doc("What is wrong there; empty where nothing is.")]
+
+    @property
+    def exit_code(self) -> int:
+        """1 where the chain is broken, else 0."""
+        return 1 if self.broken_at else 0
+
+    def lines(self) -> Sequence[Line]:
+        """Say whether the chain is sound, and what to keep or to do."""
+        if self.broken_at:
+            return tuple(sentence("", f"the history is broken: {self.what}", _BROKEN))
+        if not self.head:
+            return (line("nothing is recorded yet."),)
+        end = " Nothing was cut off since the anchor." if self.anchor else ""
+        lines = [
+            line(f"{count(self.entries, 'entry', 'entries')}, unbroken.{end}"),
+            line("head ", (self.head, "bold")),
+        ]
+        if not self.anchor:
+            lines.append(line("  an end that was cut off shows only against a head that is kept elsewhere."))
+        step = f"keep it, and later: reconciler history --verify --anchor {self.head}"
+        return *lines, line(("  next: ", "bold"), step)
+
+    def failure_lines(self) -> Sequence[Line]:
+        """Say the same, where it failed."""
+        return self.lines() if self.broken_at else ()
 
 
 def _run(
@@ -170,48 +216,42 @@ def _line(entry: AuditEntry, addresses: Mapping[str, Address]) -> Line:
             return BLANK
 
 
-def _kept(head: Head | None) -> list[Line]:
-    return [line(("head ", "dim"), (str(head), "dim"))] if head else []
-
-
-def verification_lines(found: "Verification", anchor: Head | None) -> tuple[Line, ...]:
-    """Say whether the chain is sound, and what to keep or to do."""
-    if found.broken_at:
-        what = f"the history is broken: {found.what}"
-        return tuple(sentence("", what, _BROKEN))
-    if found.head is None:
-        return (line("nothing is recorded yet."),)
-    end = " Nothing was cut off since the anchor." if anchor else ""
-    lines = [
-        line(f"{count(found.entries, 'entry', 'entries')}, unbroken.{end}"),
-        line("head ", (str(found.head), "bold")),
-    ]
-    if not anchor:
-        lines.append(line("  an end that was cut off shows only against a head that is kept elsewhere."))
-    lines.append(
-        line(("  next: ", "bold"), f"keep it, and later: reconciler history --verify --anchor {found.head}")
-    )
-    return tuple(lines)
-
-
 _BROKEN = (
     "the entries after it prove nothing; compare them with a copy of the store, "
     "and with the heads that runs reported"
 )
 
 
-def verification_json(found: "Verification", anchor: Head | None) -> str:
-    """Return the same for programs; exit code 1 where the chain is broken."""
-    from reconciler.report.json import report_json
+def history_result(
+    entries: Sequence[AuditEntry],
+    head: Head | None,
+    stack: str,
+    *,
+    full: bool = False,
+    running: Running | None = None,
+    addresses: Mapping[str, Address] = MappingProxyType({}),
+) -> HistoryResult:
+    """Return the entries, with the addresses of those entities that the store still knows."""
+    known = {one.entity: addresses[one.entity] for one in entries if one.entity in addresses}
+    return HistoryResult(
+        entries=tuple(entries),
+        head=str(head or ""),
+        running=running,
+        addresses=known,
+        stack=stack,
+        full=full,
+    )
 
-    about = {
-        "entries": found.entries,
-        "head": str(found.head or ""),
-        "anchor": str(anchor or ""),
-        "broken_at": found.broken_at,
-        "what": found.what,
-    }
-    return report_json(about, 1 if found.broken_at else 0)
+
+def verification_result(found: "Verification", anchor: Head | None) -> VerificationResult:
+    """Return what a check of the chain found."""
+    return VerificationResult(
+        entries=found.entries,
+        head=str(found.head or ""),
+        anchor=str(anchor or ""),
+        broken_at=found.broken_at,
+        what=found.what,
+    )
 
 
 @click.command()
@@ -235,7 +275,9 @@ def verification_json(found: "Verification", anchor: Head | None) -> str:
 @options.full_option
 @options.format_option
 @prints_result
-def history_command(*, verify: bool, anchor: str | None, full: bool, as_json: bool, **given: Any) -> int:
+def history_command(
+    *, verify: bool, anchor: str | None, full: bool, **given: Any
+) -> HistoryResult | VerificationResult:
     """Show runs and what they changed, the newest last.
 
     The store holds one entry for the start and the end of each run and for each change, chained by
@@ -261,8 +303,8 @@ def history_command(*, verify: bool, anchor: str | None, full: bool, as_json: bo
     if anchor is not None and not verify:
         raise click.UsageError("--anchor belongs to --verify.")
     if verify:
-        return _verify(given, _head(anchor), as_json=as_json)
-    return _show(given, full=full, as_json=as_json)
+        return _verify(given, _head(anchor))
+    return _show(given, full=full)
 
 
 # --- `reconciler history` at work: who applied what, when; and whether the record is whole --------
@@ -273,7 +315,7 @@ _read_first = 1_000  # entries; the last few runs are among them, mostly
 _read_max = 10_000_000  # entries; ten years of a thousand changes a day have under four million
 
 
-def _verify(given: Mapping[str, Any], anchor: Head | None, *, as_json: bool) -> int:
+def _verify(given: Mapping[str, Any], anchor: Head | None) -> VerificationResult:
     from reconciler.cli.session import opened
 
     if given["run"] or given["address"]:
@@ -281,16 +323,10 @@ def _verify(given: Mapping[str, Any], anchor: Head | None, *, as_json: bool) -> 
     with opened(given) as (store, _):
         store.check_whole()
         found = store.verify(anchor)
-    if as_json:
-        output.json(verification_json(found, anchor))
-    else:
-        output.lines(verification_lines(found, anchor))
-    if found.broken_at:
-        output.explain_failure(verification_lines(found, anchor))
-    return 1 if found.broken_at else 0
+    return verification_result(found, anchor)
 
 
-def _show(given: Mapping[str, Any], *, full: bool, as_json: bool) -> int:
+def _show(given: Mapping[str, Any], *, full: bool) -> HistoryResult:
     from reconciler.cli.session import opened
 
     address = None if given["address"] is None else _address(given["address"])
@@ -299,13 +335,8 @@ def _show(given: Mapping[str, Any], *, full: bool, as_json: bool) -> int:
         entries = _entries(store, given["run"] or "", entity, given["limit"])
         head = store.head()
         running, addresses = store.standing().running, store.addresses()
-    if as_json:
-        output.json(history_json(entries, head, running, addresses))
-    else:
-        whole = full or given["run"] is not None
-        shown = history_lines(entries, head, settings.stack, full=whole, running=running, addresses=addresses)
-        output.lines(shown)
-    return 0
+    whole = full or given["run"] is not None
+    return history_result(entries, head, settings.stack, full=whole, running=running, addresses=addresses)
 
 
 def _entries(store: "Store", run: str, entity: str, runs: int) -> tuple[AuditEntry, ...]:

@@ -3,15 +3,15 @@
 import os
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import click
-from msgspec import Struct, structs
 
 from reconciler.cli import options
 from reconciler.cli.dispatch import Completes, prints_result
+from reconciler.cli.results import Doc, Result
 from reconciler.errors import InputError, SettingsError
 from reconciler.report.escaping import is_hidden
 from reconciler.report.lines import BLANK, Line, line
@@ -19,43 +19,35 @@ from reconciler.report.lines import BLANK, Line, line
 if TYPE_CHECKING:
     from reconciler.core.project_skeleton import Ci, ProjectStart
 
-# --- What `init` did: which files were written, which were there, and what is next ----------------
 
+class InitResult(Result, frozen=True):
+    """Files written and files kept, by path in the project.
 
-class Begun(Struct, frozen=True):
-    """Files written and files kept, by path in the project; `next` are commands.
-
-    `lacking` are lines that a kept .gitignore has not; `edit` the files with something to edit; `elsewhere`
-    says that jobs were not written, because the folder is not the root of its repository.
+    `elsewhere`: jobs were not written, because the folder is not the root of its repository.
     """
 
-    written: tuple[str, ...]
-    kept: tuple[str, ...]
-    lacking: tuple[str, ...] = ()
-    edit: tuple[str, ...] = ()
-    elsewhere: bool = False
-    next: tuple[str, ...] = ()
+    title: ClassVar[str] = "What a project begins with"
+    written: Annotated[tuple[str, ...], Doc("Files that were written.")]
+    kept: Annotated[tuple[str, ...], Doc("Files that were there.")]
+    lacking: Annotated[tuple[str, ...], Doc("Lines that a .gitignore of your own lacks.")]
+    edit: Annotated[tuple[str, ...], Doc("Files with something to edit.")]
+    elsewhere: Annotated[bool, Doc("Whether jobs were left out, because this is no root of a repository.")]
+    next: Annotated[tuple[str, ...], Doc("The next commands.")]
 
-
-def begun_lines(begun: Begun) -> tuple[Line, ...]:
-    """Return a line for each file, what is to be done by hand, and the next commands."""
-    lines: list[Line] = [line(("written  ", "create"), name) for name in begun.written]
-    lines += [line(("kept     ", "dim"), name) for name in begun.kept]
-    if begun.lacking:
-        lines.append(line(("! ", "warn"), f".gitignore has no line for {', '.join(begun.lacking)}"))
-    for name in begun.edit:
-        lines.append(line(("! ", "warn"), f"{name}: edit the lines marked `edit` before it runs"))
-    if begun.elsewhere:
-        what = "no CI jobs and no hooks were written: this is not the root of its repository (see docs/ci.md)"
-        lines.append(line(("! ", "warn"), what))
-    if begun.next:
-        lines += [BLANK, line("next:"), *(line("  ", command) for command in begun.next)]
-    return tuple(lines)
-
-
-def begun_values(begun: Begun) -> dict[str, object]:
-    """Return the same for the JSON form."""
-    return structs.asdict(begun)
+    def lines(self) -> Sequence[Line]:
+        """Return a line for each file, what is to be done by hand, and the next commands."""
+        lines: list[Line] = [line(("written  ", "create"), name) for name in self.written]
+        lines += [line(("kept     ", "dim"), name) for name in self.kept]
+        if self.lacking:
+            lines.append(line(("! ", "warn"), f".gitignore has no line for {', '.join(self.lacking)}"))
+        for name in self.edit:
+            lines.append(line(("! ", "warn"), f"{name}: edit the lines marked `edit` before it runs"))
+        if self.elsewhere:
+            why = "this is not the root of its repository (see docs/ci.md)"
+            lines.append(line(("! ", "warn"), f"no CI jobs and no hooks were written: {why}"))
+        if self.next:
+            lines += [BLANK, line("next:"), *(line("  ", command) for command in self.next)]
+        return tuple(lines)
 
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")  # as in schemas/settings.schema.json
@@ -83,7 +75,7 @@ def _id(_ctx: click.Context, _parameter: click.Parameter, given: str) -> str:
 )
 @options.format_option
 @prints_result
-def init_command(*, folder: str, workspace_id: str, ci: "Ci | None", as_json: bool) -> int:
+def init_command(*, folder: str, workspace_id: str, ci: "Ci | None") -> InitResult:
     """Start a project in FOLDER: settings, a manifest, .gitignore, hooks and a CI job that check it.
 
     FOLDER is here by default, and made if it is not there. Nothing is asked, and no file is written over:
@@ -100,7 +92,6 @@ def init_command(*, folder: str, workspace_id: str, ci: "Ci | None", as_json: bo
         reconciler init
         reconciler init on-call --workspace-id 4C8FE1A2B3D4E5F6 --ci none
     """
-    from reconciler.cli.verbs.calling import show
     from reconciler.core.project_skeleton import HOOKS, IGNORE, MANIFEST, ProjectStart, pre_commit_hooks
     from reconciler.service.http.urls import parse_base_url
     from reconciler.settings.layers import flag_variable, variable_of_setting
@@ -118,7 +109,7 @@ def init_command(*, folder: str, workspace_id: str, ci: "Ci | None", as_json: bo
     _check_ways(place, wanted)
     written = _write(place, wanted)
     kept = tuple(name for name in wanted if name not in written)
-    begun = Begun(
+    return InitResult(
         written=written,
         kept=(*kept, *(() if MANIFEST in wanted else _beside(place, files))),
         lacking=_lacking(place) if IGNORE in kept else (),
@@ -126,12 +117,9 @@ def init_command(*, folder: str, workspace_id: str, ci: "Ci | None", as_json: bo
         edit=tuple(name for name in written if "# edit" in jobs.get(name, "")),
         next=_next(folder, address) if written else (),
     )
-    return show(begun_values(begun), begun_lines(begun), as_json=as_json)
 
 
-# --- `reconciler init` at work: finds out about a folder, and writes what is not there yet --------
-#
-# Belongs here: looking and writing. Not here: which files, and their text (core/project_skeleton.py).
+# --- Looking at the folder, and writing. Which files, and their text: core/project_skeleton.py ---
 
 
 def _place(folder: str, cwd: Path) -> Path:

@@ -1,16 +1,53 @@
 """`reconciler list`: every entity, whose it is, and where it is declared. Sends nothing but GET."""
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar
 
 import click
 
 from reconciler.cli import options
 from reconciler.cli.console import output
 from reconciler.cli.dispatch import prints_result
+from reconciler.cli.results import Doc, Result
+from reconciler.core.views.inventory import Inventory, Listed, Unread
+from reconciler.model.notices import Notice
+from reconciler.report.lines import Line
 
-if TYPE_CHECKING:
-    from reconciler.core.views.inventory import Inventory, Listed
+
+class ListResult(Result, frozen=True):
+    """Every entity that was asked for, and what is not known. `found` is all that was read."""
+
+    title: ClassVar[str] = "Entities and whose they are"
+    entities: Annotated[tuple[Listed, ...], Doc("By kind, workspace, address and id.")]
+    unread: Annotated[tuple[Unread, ...], Doc("What no manifest speaks of, and was not read.")]
+    incomplete: Annotated[tuple[str, ...], Doc("Scopes of which somebody may be missing.")]
+    notices: Annotated[tuple[Notice, ...], Doc("What a person should know beside that.")]
+    found: Inventory
+
+    def document(self) -> dict[str, object]:
+        """Return the document, in which null is what an entity has not."""
+        from reconciler.report.listing import listing_values
+
+        return listing_values(self.found, self.entities)
+
+    def lines(self) -> Sequence[Line]:
+        """Return a table, how many there are of each state, what was not read, and notices."""
+        from reconciler.report.listing import listing_lines
+
+        return listing_lines(self.found, self.entities)
+
+    def csv(self) -> str:
+        """Return the rows as CSV."""
+        from reconciler.report.listing import listing_csv
+
+        return listing_csv(self.entities)
+
+    def csv_notes(self) -> Sequence[Line]:
+        """Return what was not read."""
+        from reconciler.report.listing import unread_lines
+
+        return unread_lines(self.found)
 
 
 @click.command()
@@ -22,7 +59,7 @@ if TYPE_CHECKING:
 @options.selection_options
 @options.table_format_option
 @prints_result
-def list_command(*, owned: bool, unmanaged: bool, drifted: bool, form: str, **given: Any) -> int:
+def list_command(*, owned: bool, unmanaged: bool, drifted: bool, **given: Any) -> ListResult:
     """List the entities of all kinds and workspaces that manifests declare.
 
     Each with its state, address, id at the service, place in the manifests, what an apply would do, and the
@@ -57,13 +94,19 @@ def list_command(*, owned: bool, unmanaged: bool, drifted: bool, form: str, **gi
         or (unmanaged and one.state == "unmanaged")
         or (drifted and one.state == "drifted")
     ]
-    return _show(found, shown, form)
+    return ListResult(
+        entities=tuple(shown),
+        unread=tuple(found.unread),
+        incomplete=tuple(found.incomplete),
+        notices=tuple(found.notices),
+        found=found,
+    )
 
 
 # --- `reconciler list` at work: plans, and shows every entity with whose it is --------------------
 
 
-def _found(given: dict[str, Any], *, everyone: bool) -> "Inventory":
+def _found(given: dict[str, Any], *, everyone: bool) -> Inventory:
     from reconciler import pipeline
     from reconciler.cli.session import finish, outside, settings_of
     from reconciler.core.planning.select import Selection
@@ -78,14 +121,3 @@ def _found(given: dict[str, Any], *, everyone: bool) -> "Inventory":
                 settings, desired, outside(settings), selection=selection, everyone=everyone
             )
         )
-
-
-def _show(found: "Inventory", shown: "list[Listed]", form: str) -> int:
-    from reconciler.cli.verbs.calling import show
-    from reconciler.report.listing import listing_csv, listing_lines, listing_values, unread_lines
-
-    if form == "csv":
-        output.document(listing_csv(shown))
-        output.note_lines(unread_lines(found))
-        return 0
-    return show(listing_values(found, shown), listing_lines(found, shown), as_json=form == "json")

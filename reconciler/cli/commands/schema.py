@@ -2,13 +2,28 @@
 
 import json
 import os
+from collections.abc import Sequence
+from typing import Annotated, ClassVar
 
 import click
 
 from reconciler.cli import options
 from reconciler.cli.console import output
 from reconciler.cli.dispatch import Completes, prints_result
+from reconciler.cli.results import Doc, Result
 from reconciler.errors import InputError
+from reconciler.report.lines import Line, line
+
+
+class SchemaResult(Result, frozen=True):
+    """The shipped schemas by name."""
+
+    title: ClassVar[str] = "The shipped schemas"
+    schemas: Annotated[tuple[str, ...], Doc("Their names, sorted.")]
+
+    def lines(self) -> Sequence[Line]:
+        """Return a line for each."""
+        return tuple(map(line, self.schemas))
 
 
 @click.command()
@@ -16,7 +31,7 @@ from reconciler.errors import InputError
 @click.option("--config", metavar="FILE", help="Include the kinds that the profile of these settings brings.")
 @options.format_option
 @prints_result
-def schema_command(*, name: str | None, config: str | None, as_json: bool) -> int:
+def schema_command(*, name: str | None, config: str | None) -> SchemaResult | int:
     """List the shipped JSON Schemas, or print the one called NAME.
 
     Editors show descriptions and mistakes while you type if a file begins with
@@ -31,7 +46,6 @@ def schema_command(*, name: str | None, config: str | None, as_json: bool) -> in
         reconciler schema manifest > manifest.schema.json
         reconciler schema manifest --config reconciler.yaml > ours.schema.json
     """
-    from reconciler.report.json import report_json
     from reconciler.schema import shipped
 
     names = shipped.list_schema_names()
@@ -39,11 +53,8 @@ def schema_command(*, name: str | None, config: str | None, as_json: bool) -> in
         if name not in names:
             raise InputError(f"there is no schema {name!r}.", next=f"name one of {', '.join(names)}")
         output.document(shipped.read_schema_text(name) if config is None else _of_project(name, config))
-    elif as_json:
-        output.json(report_json({"schemas": names}))
-    else:
-        output.data("\n".join(names))
-    return 0
+        return 0
+    return SchemaResult(schemas=names)
 
 
 # --- `reconciler schema` at work: the shipped JSON Schemas ----------------------------------------

@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple
 
 from reconciler.cli.documents.rows import (
     CallbackShown,
-    CodeShown,
     ContactShown,
     ExportedEntry,
     LeftOut,
@@ -19,9 +18,7 @@ from reconciler.cli.documents.rows import (
 from reconciler.cli.verbs.service.messages.following import End
 from reconciler.core.export import IdentityAdvice
 from reconciler.core.review.drift import Drift
-from reconciler.core.views.inventory import Listed, Unread
 from reconciler.errors import Problem
-from reconciler.model.address import Address
 from reconciler.model.messages import (
     CallbackCall,
     Delivery,
@@ -33,9 +30,8 @@ from reconciler.model.messages import (
     Sent,
     StatusCount,
 )
-from reconciler.model.notices import CheckResult, Notice
-from reconciler.model.plans import Explanation, Target, Workspace
-from reconciler.model.runs import AuditEntry, Running
+from reconciler.model.notices import Notice
+from reconciler.model.plans import Target, Workspace
 from reconciler.model.snapshots import ReadLimit
 from reconciler.service.messaging.callbacks import CallStatus
 
@@ -130,65 +126,6 @@ DOCUMENTS: Mapping[str, Printed] = {
                 "advice": (tuple[IdentityAdvice, ...], "Identities that would recognize more entities."),
             },
         ),
-    ),
-    "output/list": Printed(
-        "Entities and whose they are",
-        (
-            {
-                "entities": (tuple[Listed, ...], "By kind, workspace, address and id."),
-                "unread": (tuple[Unread, ...], "What no manifest speaks of, and was not read."),
-                "incomplete": (tuple[str, ...], "Scopes of which somebody may be missing."),
-                **_NOTICES,
-            },
-        ),
-    ),
-    "output/explain": Printed(
-        "What is known of addresses, or what codes mean",
-        (
-            {"explanations": (tuple[Explanation, ...], "One for each address, in the order asked for.")},
-            {"codes": (tuple[CodeShown, ...], "One for each code, in the order asked for.")},
-        ),
-    ),
-    "output/init": Printed(
-        "What a project begins with",
-        (
-            {
-                "written": (tuple[str, ...], "Files that were written."),
-                "kept": (tuple[str, ...], "Files that were there."),
-                "lacking": (tuple[str, ...], "Lines that a .gitignore of your own lacks."),
-                "edit": (tuple[str, ...], "Files with something to edit."),
-                "elsewhere": (bool, "Whether jobs were left out, because this is no root of a repository."),
-                "next": (tuple[str, ...], "The next commands."),
-            },
-        ),
-    ),
-    "output/schema": Printed(
-        "The shipped schemas",
-        ({"schemas": (tuple[str, ...], "Their names, sorted.")},),
-    ),
-    "output/doctor": Printed(
-        "What was checked",
-        ({"checks": (tuple[CheckResult, ...], "In the order in which one rests on the other.")},),
-        (0, 1),
-    ),
-    "output/history": Printed(
-        "The history, or whether it is whole",
-        (
-            {
-                "entries": (tuple[AuditEntry, ...], "As they are stored, the newest last."),
-                "head": (str, "Number and hash of the last entry; empty where there is none."),
-                "running": (Running | None, "The run that has not ended."),
-                "addresses": (Mapping[str, Address], "By the hash of an entity, its address if it is known."),
-            },
-            {
-                "entries": (int, "How many were checked."),
-                "head": (str, "Number and hash of the last one."),
-                "anchor": (str, "The head that they were held against; empty for none."),
-                "broken_at": (int, "The number of the first entry that does not fit; 0: none."),
-                "what": (str, "What is wrong there; empty where nothing is."),
-            },
-        ),
-        (0, 1),
     ),
     "output/workspaces-list": Printed(
         "The workspaces of the account",
