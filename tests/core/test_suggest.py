@@ -161,12 +161,12 @@ def test_every_suggestion_says_of_what_it_speaks() -> None:
         (file, node)
         for file, node in _calls()
         if isinstance(node.func, ast.Name)
-        and node.func.id in ("did_you_mean", "nearest")
-        and not file.endswith(("text/suggest.py", "settings/layers.py", "cli/entry.py"))
+        and node.func.id in ("did_you_mean", "find_nearest")
+        and not file.endswith(("core/suggest.py", "settings/layers.py", "cli/entry.py"))
     ]
     topics = {node.args[0].value for _, node in ours if isinstance(node.args[0], ast.Constant)}
 
     assert len(ours) > 20
     assert topics <= TOPICS.keys()
     others = [file for file, node in _calls() if getattr(node.func, "id", "") == "get_close_matches"]
-    assert [file.rpartition("/")[2] for file in others] == ["difference.py"], "it looks for secrets to hide"
+    assert [file.rpartition("/")[2] for file in others] == ["fmt.py"], "it looks for secrets to hide"
