@@ -44,7 +44,7 @@ def read_words(read: Read, at: str) -> str:
     told = ", ".join(filter(None, parts))
     if read.completed:
         return f"{told}; complete {ago(read.completed, at)}"
-    return f"{told}; not a feed: {read.why}" if read.why else told
+    return f"{told}; full read: {read.why}" if read.why else told
 
 
 def as_far_as_read(reads: Iterable[Read]) -> str:

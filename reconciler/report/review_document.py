@@ -638,7 +638,7 @@ def _other_facts(plan: Plan) -> list[str]:
         f"{count(len(plan.skips), 'entity', 'entities')} left alone" if plan.skips else "",
         count(len(plan.notices), "notice") if plan.notices else "",
         f"{unchanged:,} unchanged" if unchanged else "",
-        f"{strangers:,} not ours" if strangers else "",
+        f"{strangers:,} unmanaged" if strangers else "",
     ]
     told = [fact for fact in facts if fact]
     lists = count(unread, "list was", "lists were")

@@ -372,7 +372,7 @@ def _counts(plan: Plan) -> list[Line]:
         (skipped.pop("protected", 0), "protected", ""),
         *((number, reason, "warn") for reason, number in sorted(skipped.items())),
         (len(plan.notices), "notice" if len(plan.notices) == 1 else "notices", "warn"),
-        (sum(plan.unmanaged.values()), "not ours", "dim"),
+        (sum(plan.unmanaged.values()), "unmanaged", "dim"),
     ]
     parts: list[tuple[str, Style]] = [] if plan.changes else [("no changes", "")]
     for number, word, style in numbers:
@@ -511,13 +511,13 @@ def failure_lines(plan: Plan, verdict: Verdict) -> tuple[Line, ...]:
     told = [notice for notice in plan.notices if notice.kind == "ambiguous"]
     lines = [*_refusals(verdict), *_skips(uncertain, no_name, full=False), *notice_lines(told, full=False)]
     if not verdict.safe:
-        lines.append(line("Nothing was written, and this plan will not be."))
+        lines.append(line("Refused; nothing was written."))
     return tuple(lines)
 
 
 def _last(plan: Plan, verdict: Verdict, next_step: str) -> Line:
     if not verdict.safe:
-        said = "Nothing was written, and this plan will not be."
+        said = "Refused; nothing was written."
     elif plan.changes:
         said = f"Nothing was written.  next: {next_step}"
     elif any(skip.reason in UNCERTAIN for skip in plan.skips):
