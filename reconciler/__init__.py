@@ -11,7 +11,7 @@ The data path, and where each step lives::
                           +------------- recorded --------------------+
 
 Files are read in `manifest/`, the service in `service/` and `live/`, the store in `store/`; `core/` resolves,
-normalizes, plans and guards, `applying/` carries out, `report/` renders; docs/architecture.md has the map.
+normalizes, plans and guards, `engine/` carries out, `report/` renders; docs/architecture.md has the map.
 
 Read `pipeline.py` first: one short function a verb.
 

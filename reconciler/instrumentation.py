@@ -143,7 +143,7 @@ def use_recorder(recorder: Recorder) -> Iterator[None]:
 
 STEPS = "reconciler.steps"  # what a command does, a sentence each
 CALLS = "reconciler.calls"  # each try of a call to the service (service/http/told.py)
-READING = "reconciler.reading"  # how far a list is read (engine/progress.py)
+READING = "reconciler.reading"  # how far a list is read (engine/reading.py)
 
 step_log = logging.getLogger(STEPS)
 call_log = logging.getLogger(CALLS)

@@ -7,7 +7,7 @@ service --read_live---------------------> LIVE ------+            |
 store ----recorded----------------------> RECORDED --+          apply -> run
       ----unfinished-> settled by looking -> what is left of the old plan -^ (resume)
 
-What several verbs do alike is in work/.
+What several verbs do alike is in engine/.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -28,18 +28,21 @@ from reconciler.core.runs.undo import BY_MANIFEST, is_undo_proved, undo_as_desir
 from reconciler.core.views.inventory import Inventory, make_inventory, narrow_desired
 from reconciler.directories.answers import ReadOnce
 from reconciler.engine.collecting import pause_collector
-from reconciler.engine.context import Dependencies
+from reconciler.engine.context import Dependencies, StopFlag
 from reconciler.engine.execute import Execution, KeepUndo, execute_plan
 from reconciler.engine.explaining import explain_addresses
 from reconciler.engine.exporting import ExportRequest, ExportResult, export_scopes
-from reconciler.engine.locking import acquire_service_lock
-from reconciler.engine.opening import open_run_store
-from reconciler.engine.plan_cache import open_plan_cache
-from reconciler.engine.planning import PlanResult, find_cached_plan, judge_plan, make_fresh_plan
-from reconciler.engine.resources import RunObserver, open_for_reading, open_for_writing
-from reconciler.engine.settling import settle_earlier_runs
-from reconciler.engine.stop import StopFlag
-from reconciler.engine.undoing import make_undo
+from reconciler.engine.planning import (
+    PlanResult,
+    find_cached_plan,
+    judge_plan,
+    make_fresh_plan,
+    make_undo,
+    open_plan_cache,
+)
+from reconciler.engine.recover import settle_earlier_runs
+from reconciler.engine.resources import RunObserver, open_for_reading, open_for_writing, open_run_store
+from reconciler.engine.service_lock import acquire_service_lock
 from reconciler.errors import DirectoryError, ManifestError, Problem, StalePlan
 from reconciler.instrumentation import record_span, start_stopwatch, step_log
 from reconciler.manifest.cache import Declaration, ManifestCache, load_project

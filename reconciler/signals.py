@@ -6,7 +6,7 @@ read by a thread of their own: a main thread that hangs in a disk, a database or
 nothing. A signal that is ignored when the process begins stays ignored. Standard library only, and as
 little of it as possible: every import is a moment without a handler.
 
-Not here: what an apply does when it is asked to stop (applying/stop.py).
+Not here: what an apply does when it is asked to stop (engine/context.py).
 """
 
 # The C part of `signal`: `signal` itself imports `enum`, which takes longer than everything here.

@@ -20,8 +20,7 @@ from reconciler import signals
 from reconciler.cli.console import output
 from reconciler.cli.options import CACHES
 from reconciler.database_urls import hide_url_password as shown_store
-from reconciler.engine.context import token_bytes
-from reconciler.engine.stop import StopFlag
+from reconciler.engine.context import StopFlag, token_bytes
 from reconciler.environment.checkout import Checkout, collect_inputs, read_checkout
 from reconciler.environment.run_context import read_context
 from reconciler.errors import Interrupted, SettingsError, unwrap_exception_group

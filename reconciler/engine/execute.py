@@ -1,6 +1,10 @@
-"""The end of every verb that writes: its plan is shown, judged, agreed to, carried out, and reported.
+"""A plan is shown, judged, agreed to, carried out wave by wave, and reported.
 
-Which steps lead there, and in which order, is said in pipeline.py. Not here: one change (applying/step.py).
+    execute_plan -> guard, agreement -> run begins in the store -> execute_changes -> finish_run
+    execute_changes: waves -> workers -> write_change (one change) -> outcome
+        at the end: settle (what is in doubt) -> not attempted (what never began) -> Run
+
+What leads there, and in which order, is said in pipeline.py; one change is in write.py.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -12,23 +16,169 @@ from typing import Literal
 
 from msgspec import structs
 
+from reconciler.core.calls import summarize_gaps
+from reconciler.core.compare.bodies import find_shared_secrets
 from reconciler.core.planning.deletes import add_unmarked, forgotten_at_once
+from reconciler.core.planning.order import waves
 from reconciler.core.planning.records import refresh_records
 from reconciler.core.runs.recover import InterruptedRun
 from reconciler.core.runs.undo import make_undo_plan
-from reconciler.engine import waves
-from reconciler.engine.context import RunContext, format_utc
-from reconciler.engine.exit_codes import INTERRUPTED, add_settled, report_cut_short
-from reconciler.engine.finish import finish_run
-from reconciler.engine.planning import PlanResult, check_plan_safe, make_moment
-from reconciler.engine.rehoming import take_over_records
+from reconciler.engine.context import RunContext, StopReason, format_utc
+from reconciler.engine.first_create_gate import FirstCreateGate
+from reconciler.engine.outcomes import INTERRUPTED, add_settled, finish_run, report_cut_short, run_exit_code
+from reconciler.engine.planning import PlanResult, check_plan_safe, make_moment, take_over_records
 from reconciler.engine.resources import RunObserver
+from reconciler.engine.session import Session, collect_known_ids, run_workers, share_queue
+from reconciler.engine.settle import settle_doubts
+from reconciler.engine.write import note_outcome, write_change
 from reconciler.errors import StalePlan, StoreError
-from reconciler.instrumentation import step_log
-from reconciler.model.plans import Consent, Plan, Workspace
+from reconciler.instrumentation import SpanNotes, record_span, start_stopwatch, step_log
+from reconciler.model.address import Address
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import Change, Consent, Plan, Update, Workspace, action_of
 from reconciler.model.runs import EXIT_CODE_WORDS, Context, Outcome, Run
-from reconciler.model.snapshots import RecordedEntity
+from reconciler.model.snapshots import Desired, LiveEntity, Recorded, RecordedEntity
 from reconciler.store.database import Store
+
+# --- The changes, wave by wave --------------------------------------------------------------------
+#
+# Every change of the plan ends in exactly one outcome, whatever happens (planning rule A7).
+
+
+async def execute_changes(
+    context: RunContext,
+    plan: Plan,
+    desired: Desired,
+    recorded: Recorded,
+    *,
+    on_outcome: Callable[[Outcome], None],
+    live: Iterable[LiveEntity] = (),
+) -> tuple[Run, dict[Address, LiveEntity]]:
+    """Return how the run ended, with one outcome for every change of `plan`, in the plan's order.
+
+    Beside it, by address, what the service showed of what was written, right after it.
+
+    `desired` and `recorded` are what the plan was made from; what it adopts, renames and forgets is
+    recorded already. The lock is held by the caller. `on_outcome` hears of each change once, when it
+    has ended for good. `live` is what the plan saw, ours or not: what is made has none of their ids.
+    Raises nothing that a user can meet: what ends the run stands in `stopped`.
+    Cancelled from outside, it ends at once, records what is done, and raises CancelledError.
+    """
+    started_at = format_utc(context.now())
+    # The store knows them by their new names already (rule M6): a kill from here on must find them so.
+    records = {plan.renames.get(address, address): record for address, record in recorded.entities.items()}
+    rows = list(live)
+    known, alike = (
+        collect_known_ids(plan, records, rows),
+        find_shared_secrets(rows) if _may_carry_secrets(plan) else frozenset(),
+    )
+    run = Session(context, plan, desired, records, known, alike)
+    carrying = _ChangeExecutor(run, on_outcome)
+    try:
+        # A wave begins when all of the one before has ended: a device needs the id of its contact.
+        for number, wave in enumerate(waves(plan.changes), 1):
+            step_log.info("wave %d begins; changes: %d", number, len(wave))
+            took = start_stopwatch(context.timing.monotonic)
+            shared = share_queue(run, wave, lambda: run.over() is None)
+            with record_span("wave", number=number, changes=len(wave)):
+                await run_workers(run, [carrying.work(queue) for queue in shared])
+            step_log.info("wave %d ended, %.1f s", number, took())
+        for outcome in await settle_doubts(run):
+            carrying.ended(outcome)
+        carrying.end_what_never_began()
+    finally:
+        # Before the end of the run is reported: whatever is reported is on disk.
+        await run.ledger.close()
+    return _report_run(run, started_at), run.shown
+
+
+def _may_carry_secrets(plan: Plan) -> bool:
+    """Whether anything is written that may have a secret which nobody declares."""
+    return any(isinstance(one, Update) and KINDS[one.address.kind].readable_secrets for one in plan.changes)
+
+
+class _ChangeExecutor:
+    """The changes of one run on their way, and the outcomes as they come in."""
+
+    def __init__(self, run: Session, on_outcome: Callable[[Outcome], None]) -> None:
+        self.run = run
+        self.on_outcome = on_outcome
+        self.firsts = FirstCreateGate(run)
+
+    async def work(self, queue: Iterator[Change]) -> None:
+        """Carry out one change of the queue after the other, until it has no more."""
+        for change in queue:
+            async with self.firsts.turn(change) as may_begin:
+                if may_begin:
+                    took = start_stopwatch(self.run.context.timing.monotonic)
+                    with record_span("change", **_note_change(change)) as notes:
+                        outcome = await write_change(self.run, change)
+                        notes.update(_note_outcome(outcome))
+                    step_log.info(
+                        "%s %s: %s, %.2f s", outcome.action, outcome.address, outcome.result, took()
+                    )
+                    self._stepped(outcome)
+
+    def _stepped(self, outcome: Outcome) -> None:
+        if outcome.result == "in doubt":
+            self.run.outcomes[outcome.address] = outcome  # for its devices; how it ends is not known yet
+        else:
+            self.ended(outcome)
+        if self.run.context.fail_fast and outcome.result in {"failed", "conflict", "in doubt"}:
+            what = f"{outcome.address} ended as {outcome.result}, and --fail-fast was asked for."
+            self.run.halt(StopReason("fail-fast", what, outcome.next or "plan again"))
+
+    def ended(self, outcome: Outcome) -> None:
+        """Record how a change has ended, and report it."""
+        self.run.outcomes[outcome.address] = outcome
+        self.on_outcome(outcome)
+
+    def end_what_never_began(self) -> None:
+        """Every change of the plan has its one outcome afterwards."""
+        run = self.run
+        left = [change for change in run.plan.changes if change.address not in run.outcomes]
+        halt = run.over() if left else None
+        what, hint = (halt.what, halt.next) if halt else ("", "")
+        for change in left:
+            outcome = Outcome(change.address, action_of(change), "not attempted", what, hint)
+            self.ended(note_outcome(run, outcome))
+
+
+def _note_change(change: Change) -> SpanNotes:
+    """Return what a span says of a change: not whom it is about."""
+    return {"action": action_of(change), "kind": change.address.kind, "workspace": change.address.workspace}
+
+
+def _note_outcome(outcome: Outcome) -> SpanNotes:
+    good = outcome.result in {"applied", "skipped"}
+    return {"result": outcome.result, **({} if good else {"error": outcome.result})}
+
+
+def _report_run(run: Session, started_at: str) -> Run:
+    """Return how the run ended, as a value."""
+    context, broken = run.context, run.ledger.broken
+    if broken is not None:
+        run.halt(StopReason("store", str(broken), broken.next))
+    outcomes = tuple(run.outcomes[change.address] for change in run.plan.changes)
+    halt = run.halted
+    # A signal during the last answer kept nothing from being done: that run is as good as any.
+    if halt and halt.reason in {"interrupted", "deadline"} and run_exit_code(outcomes, None) == 0:
+        halt = None
+    code = run_exit_code(outcomes, halt.reason if halt else None)
+    return Run(
+        run=context.run,
+        fingerprint=run.plan.fingerprint,
+        started_at=started_at,
+        ended_at=format_utc(context.now()),
+        outcome=EXIT_CODE_WORDS[code],
+        exit_code=code,
+        outcomes=outcomes,
+        adopted=len(run.plan.adoptions),
+        calls=dict(context.client.calls),
+        stopped=halt.what if halt else "",
+        gap=summarize_gaps(context.client.gaps.seconds, context.client.gaps.again),
+    )
+
 
 KeepUndo = Callable[[Plan], None]
 # Of one transaction: some 0.3 s, where a store that is silent for 12 s is given up.
@@ -80,7 +230,7 @@ async def execute_plan(context: RunContext, task: Execution, observer: RunObserv
 
     live = chain.from_iterable(planned.live.entities.values())
     try:
-        run, shown = await waves.execute_changes(
+        run, shown = await execute_changes(
             context, plan, add_unmarked(plan, planned.desired), planned.recorded, on_outcome=ended, live=live
         )
     except BaseException:

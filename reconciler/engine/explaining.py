@@ -18,9 +18,8 @@ from reconciler.core.rules import Rules, make_rules
 from reconciler.core.suggest import did_you_mean
 from reconciler.core.views.explain import ExplainRequest, PlanView, make_explanations, sources_of
 from reconciler.engine.context import Dependencies, ReadContext
-from reconciler.engine.opening import open_run_store
 from reconciler.engine.planning import make_fresh_plan
-from reconciler.engine.resources import open_for_reading
+from reconciler.engine.resources import open_for_reading, open_run_store
 from reconciler.errors import UnknownAddress
 from reconciler.model.address import Address, parse_address
 from reconciler.model.plans import Consent, Explanation, Options

@@ -18,9 +18,9 @@ from contextlib import asynccontextmanager
 from msgspec import structs
 
 from reconciler.engine import look
+from reconciler.engine.context import StopReason
 from reconciler.engine.look import ContactGone
 from reconciler.engine.session import NotDone, Session
-from reconciler.engine.stop import StopReason
 from reconciler.errors import ReconcilerError, Unauthorized
 from reconciler.instrumentation import step_log
 from reconciler.model.address import Address

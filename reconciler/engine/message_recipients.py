@@ -8,9 +8,9 @@ from msgspec import Struct, structs
 from reconciler.core.compare.match import Matches, Recognized, former_names, match_entities
 from reconciler.core.compare.normalize import observe_entity
 from reconciler.engine.context import Dependencies, ReadContext
-from reconciler.engine.opening import open_run_store
-from reconciler.engine.reading import read_live
-from reconciler.engine.targets import resolve_target
+from reconciler.engine.live import read_live
+from reconciler.engine.planning import resolve_target
+from reconciler.engine.resources import open_run_store
 from reconciler.errors import InputError, NotFound
 from reconciler.messaging.recipients import keys, unreached
 from reconciler.model.address import Address

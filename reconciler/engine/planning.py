@@ -1,42 +1,226 @@
-"""A plan made afresh: what is live and what is recorded for these manifests, and whether it is safe.
+"""A plan: for which service and workspaces, from what is live and recorded, and whether it is safe.
 
-Belongs here: what an apply plans with the run's own client, and what `plan` does with one that cannot write.
-Not here: what the plan says (core/planning/plan.py), how little is read (live/).
+In this order: the target; records of a former address; a plan found again where nothing has changed; a plan
+made afresh; a saved undo. An apply plans with the run's own client, `plan` with one that cannot write.
+What the plan says is decided in core/planning/plan.py.
 """
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
-from msgspec import structs
+import msgspec
+from msgspec import Struct, structs
 
 from reconciler.core.compare import password_digests
 from reconciler.core.desired.resolve import add_forgotten
 from reconciler.core.desired.value_forms import is_placeholder
+from reconciler.core.feed import NewestRows
 from reconciler.core.planning import select
+from reconciler.core.planning.baseline import SAME_SERVICE, choose_origin
 from reconciler.core.planning.fingerprint import repeat_noop_plan
 from reconciler.core.planning.notices import restored_notices
 from reconciler.core.planning.plan import make_plan
 from reconciler.core.planning.scopes import PlanMoment
+from reconciler.core.planning.standstill import says_nothing
 from reconciler.core.review.display_names import DisplayName, make_display_name, no_name
 from reconciler.core.review.guard import check_plan
+from reconciler.core.rules import check_one_alias, resolve_workspace
 from reconciler.core.runs.recover import InterruptedRun, doubtful_store_notice
-from reconciler.engine.context import Dependencies, ReadContext, format_utc
-from reconciler.engine.list_cache import open_row_cache
-from reconciler.engine.plan_cache import PlanCache
-from reconciler.engine.reading import read_live
-from reconciler.engine.rehoming import merge_former_records
-from reconciler.engine.targets import resolve_target
-from reconciler.errors import UnsafePlan
+from reconciler.core.runs.undo import BY_MANIFEST, desired_of, fitting
+from reconciler.engine.context import Dependencies, ReadContext, RunContext, format_utc
+from reconciler.engine.list_cache import ListRequest, RowCache, is_list_unchanged, open_row_cache
+from reconciler.engine.live import read_live
+from reconciler.errors import Refused, StalePlan, UnsafePlan
 from reconciler.instrumentation import record_span, start_stopwatch, step_log
-from reconciler.model.plans import ACTION_WORDS, Consent, Options, Plan, Target, Verdict
+from reconciler.model.address import Address
+from reconciler.model.encoding import decode_json, encode_json
+from reconciler.model.plans import ACTION_WORDS, Consent, Options, Plan, Target, Verdict, Workspace
 from reconciler.model.runs import ROWS_OF, Outcome, Running
-from reconciler.model.snapshots import DeletedEntity, Desired, Live, Recorded
+from reconciler.model.snapshots import DeletedEntity, Desired, Live, Read, Recorded
+from reconciler.service.http.urls import origin
 from reconciler.store.database import Store
+
+
+async def resolve_target(context: ReadContext, desired: Desired) -> Target:
+    """Return the service, the stack, and the workspaces that these entities are in (planning rule S4)."""
+    settings = context.settings
+    # What leaves may be all that is said of a workspace: its records are looked at, and nothing live.
+    leaving = {one.workspace for one in desired.removed} & {*settings.workspaces, "default"}
+    aliases = sorted({scope.workspace for scope in desired.scopes} | leaving)
+    named = [alias for alias in aliases if alias != "default"]
+    live = await context.client.workspaces.list() if named else ()
+    found = [Workspace("default", "")] if "default" in aliases else []
+    found += [resolve_workspace(alias, settings.workspaces[alias], live) for alias in named]
+    check_one_alias(found, settings.workspaces)
+    return Target(origin(settings.service.base_url), settings.stack, tuple(sorted(found)))
+
+
+# --- `--same-service`: records of a former address of the service become ours here ----------------
+#
+# Which address is meant is decided in core/planning/baseline.py; store/rehoming.py moves the rows. A plan
+# moves nothing: it compares with both.
+
+
+async def merge_former_records(context: ReadContext, target: Target, recorded: Recorded) -> Recorded:
+    """Return what would be recorded once the records of the other address are taken over; nothing is written.
+
+    Raises InputError where several addresses may be meant, Refused where the service is known to be another.
+    """
+    origin = choose_origin(recorded, stack=target.stack)
+    if not origin:
+        return recorded
+    await _check_same_company(context, target, origin)
+    theirs = await context.ask(lambda store: store.recorded(target.workspaces, at=origin))
+    return structs.replace(
+        recorded,
+        entities={**theirs.entities, **recorded.entities},
+        doubts={**theirs.doubts, **recorded.doubts},
+        unapplied=recorded.unapplied & theirs.unapplied,
+        elsewhere=tuple(one for one in recorded.elsewhere if one.origin != origin),
+    )
+
+
+async def take_over_records(context: RunContext, target: Target) -> None:
+    """Move the records in one transaction; both histories say so. Nothing is done where none is left.
+
+    Raises LockHeld where a run writes under the other address, InputError and Refused as above.
+    """
+    recorded = await context.ask(lambda store: store.recorded(target.workspaces))
+    origin = choose_origin(recorded, stack=target.stack)
+    if not origin:
+        return  # it was done by a run that did not come further
+    company = await _check_same_company(context, target, origin)
+    moved = await context.ask(lambda store: store.take_over(origin, target.workspaces, company=company))
+    step_log.info("records taken over: %d", moved)
+
+
+async def _check_same_company(context: ReadContext, target: Target, origin: str) -> str:
+    """Return the company's id where the service tells it. Raises Refused where it was another one."""
+    company = await context.client.company_id()
+    before = await context.ask(lambda store: store.company(origin))
+    if company and before and company != before:
+        raise Refused(
+            f"{SAME_SERVICE}: {target.origin} is not the service of {origin}: GET / names another company.",
+            next="check service.base_url and the credentials; nothing was moved and nothing was sent",
+        )
+    return company
+
+
+# --- The plan cache: a no-op plan is reused while its inputs are unchanged ------------------------
+#
+#     what the manifests were made of, the target, the seals of the records, each list as it is remembered
+#         the same ──▶ one page of each list in order of change ──▶ it is as it was ──▶ the same plan
+#
+# So a plan with nothing to do neither loads its records nor decodes its lists. Anything else, or any doubt,
+# and it is made as every other. What is kept lies beside the lists and is sealed as they are. Which plan is
+# such is decided in core/planning/; what proves that a list is as it was, in core/feed.py.
+
+
+_plan_cache_form = "2"  # 1 saw no blanks at the edges of live values, and knew another form of identities
+
+
+class _CachedList(Struct, frozen=True, array_like=True):
+    """One list: what it was asked for, its state (engine/list_cache.py), and its newest rows."""
+
+    asked: ListRequest
+    state: tuple[str, ...]
+    newest: NewestRows
+
+
+class _CachedPlan(Struct, frozen=True, array_like=True):
+    """What a plan followed from, and the plan in JSON."""
+
+    followed_from: tuple[str, ...]
+    lists: tuple[_CachedList, ...]
+    plan: bytes
+
+
+async def open_plan_cache(context: ReadContext, options: Options, made_of: str) -> "PlanCache | None":
+    """Return the plan of these manifests that said nothing, if there may be one.
+
+    `made_of` tells what is declared from all else that might be; "" where that is not known.
+    """
+    lists = await open_row_cache(context) if made_of and options == Options() else None
+    state = await context.ask(Store.state) if lists else ""
+    if lists is None or not state:
+        return None
+    return PlanCache(context, lists, await resolve_target(context, context.desired), made_of, state)
+
+
+class PlanCache:
+    """The plan of these manifests, target and records that said nothing, if there is one."""
+
+    def __init__(
+        self, context: ReadContext, lists: RowCache, target: Target, made_of: str, state: str
+    ) -> None:
+        self.target = target
+        self.lists = lists
+        self._context = context
+        self._state = state
+        self._name = f"{target.origin}\n{target.stack}\nstandstill"
+        self._followed_from = (_plan_cache_form, encode_json(target).decode(), made_of, state)
+
+    async def again(self) -> Plan | None:
+        """Return that plan where nothing has changed since, by one call for each list; None: make it.
+
+        Errors: whatever the service's client raises.
+        """
+        kept, plan = await self._context.outside.offload(self._read)
+        for one in kept:
+            if not await is_list_unchanged(self._context.client, one.asked, one.newest):
+                step_log.info("%s: not as it was when a plan said nothing", one.asked.scope)
+                return None
+        if plan is not None:
+            step_log.info("nothing has changed since a plan said nothing; lists: %d", len(kept))
+        return plan
+
+    async def keep(self, plan: Plan) -> None:
+        """Keep a plan that says nothing and that was made of lists alone, each by what had changed in it."""
+        if says_nothing(plan) and (lists := self._followed(plan)):
+            # Who wrote records meanwhile may have done so before they were loaded, or after.
+            if await self._context.ask(Store.state) != self._state:
+                return
+            data = msgspec.msgpack.encode(_CachedPlan(self._followed_from, lists, encode_json(plan)))
+            await self._context.outside.offload(partial(self.lists.files.write, self._name, data))
+
+    def _read(self) -> tuple[tuple[_CachedList, ...], Plan | None]:
+        """Return the lists and the plan that were kept, where all but the service is as it was then."""
+        data = self.lists.files.read(self._name)
+        try:
+            kept = msgspec.msgpack.decode(data, type=_CachedPlan) if data else None
+            if kept is None or kept.followed_from != self._followed_from:
+                return (), None
+            plan = decode_json(kept.plan, Plan)
+        except msgspec.MsgspecError:  # of a version that did not say so
+            return (), None
+        as_then = (one.state == self.lists.state(one.asked, now=True) for one in kept.lists)
+        due = any(self.lists.why_whole(one.newest) for one in kept.lists)
+        return (kept.lists, plan) if all(as_then) and not due else ((), None)
+
+    def _followed(self, plan: Plan) -> tuple[_CachedList, ...]:
+        """Return the lists that a plan was made of; none where anything else was read for it."""
+        found = []
+        for read in plan.reads:
+            asked, newest, calls = self.lists.newest.get(read.scope, (None, None, 0))
+            state = self.lists.state(asked, now=False) if asked else ()
+            if asked is None or newest is None or not state or not _is_read_from_list_alone(read, calls):
+                return ()
+            found.append(_CachedList(asked, state, newest))
+        return tuple(found)
+
+
+def _is_read_from_list_alone(read: Read, calls: int) -> bool:
+    """Whether a scope was read by what had changed in its list, in so many calls, and nothing besides."""
+    return read.how == "feed" and read.complete and read.calls == calls
+
+
+# --- A plan made afresh ---------------------------------------------------------------------------
+
 
 # Of one core and 8 MiB each; the event loop needs little meanwhile, and what is computed depends on no order.
 _threads = min(8, os.cpu_count() or 1)
@@ -239,3 +423,25 @@ def check_plan_safe(verdict: Verdict) -> None:
             reasons=tuple(reason.what for reason in verdict.reasons),
             next=verdict.reasons[0].next,
         )
+
+
+# --- A saved undo, and what of it may be carried out now ------------------------------------------
+
+
+async def make_undo(
+    context: RunContext, saved: Plan, consent: Consent, done: Collection[Address] = ()
+) -> PlanResult:
+    """Return what of a saved undo may be carried out now; `done` was, by a run that did not finish.
+
+    Raises StalePlan for one that is meant for another place.
+    """
+    target = await resolve_target(context, desired_of(saved, Recorded({})))
+    if target != saved.target:
+        raise StalePlan("the undo belongs to another service, stack or workspace.", next=BY_MANIFEST)
+    recorded = await context.ask(lambda store: store.recorded(target.workspaces))
+    fit = fitting(saved, recorded, done)
+    verdict, desired = judge_plan(context, fit.plan, consent), desired_of(fit.plan, recorded)
+    calls = sum(context.client.calls.values())
+    live = Live({})
+    who = whom(fit.plan, desired, live, recorded, context.rules)
+    return PlanResult(fit.plan, verdict, desired, live, recorded, calls, conflicts=fit.conflicts, whom=who)

@@ -19,8 +19,7 @@ from reconciler.core.compare.normalize import flatten_body, observe_entity, pars
 from reconciler.core.compare.readback import FieldReadings, MadeAs, is_older_than_request, judge_created
 from reconciler.core.planning.records import keep_proven, make_record
 from reconciler.engine import look
-from reconciler.engine.attempt import Attempt
-from reconciler.engine.session import Session
+from reconciler.engine.session import Attempt, Session
 from reconciler.errors import InDoubt, ServiceError
 from reconciler.model.documents import Fields
 from reconciler.model.kinds import KINDS

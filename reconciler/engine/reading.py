@@ -1,78 +1,148 @@
-"""SERVICE IN: what exists -> Live, for the kinds and workspaces in question, read completely and cheaply.
+"""What has to be known of one scope before it is planned, how reading is reported, and what list rows show.
 
-The service allows a few requests a second, so the number of calls is the time. Each scope is read
-by whichever takes fewer: a scan of the whole list, which may be known but for what has changed
-(following.py), or a look at each entity that is declared or recorded. A scan suggests, it never
-decides: what it did not show is looked up by its id before it counts as gone. Both ways show a second
-live entity for one of ours, but for brief list rows, which tell no more than names
-(docs/planning.md, T1).
+Reading itself: all scopes together in live.py, one of them in scopes.py.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
-from msgspec import structs
+from msgspec import Struct
 
+from reconciler.core.compare.diff import paths_to_read
+from reconciler.core.compare.identity import fields_beside
 from reconciler.core.rules import Rules
-from reconciler.engine.following import Lists
-from reconciler.engine.read_request import ReadRequest
-from reconciler.engine.scopes import ScopeReader
-from reconciler.model.kinds import child_kinds
-from reconciler.model.snapshots import DeletedEntity, Desired, Live, LiveEntity, Recorded, Scope
-from reconciler.service.client import Reader
+from reconciler.errors import Malformed
+from reconciler.instrumentation import reading_log
+from reconciler.model.address import Address
+from reconciler.model.field_types import FieldShape, require_rows
+from reconciler.model.kind import Kind
+from reconciler.model.kinds import KINDS, child_kinds
+from reconciler.model.snapshots import DeletedEntity, Entity, RecordedEntity, Scope
+from reconciler.service.found import Found, Page, remote_id
 
 
-async def read_live(
-    reader: Reader,
-    desired: Desired,
-    recorded: Recorded,
-    *,
-    workspaces: Mapping[str, str],
-    rules: Rules,
-    concurrency: int = 8,
-    everyone: bool = False,
-    lists: Lists | None = None,
-    deleted: Iterable[DeletedEntity] = (),
-) -> Live:
-    """Return everything live that the plan has to know, with what belongs to it where that is in scope.
+class ReadRequest(Struct, frozen=True):
+    """What has to be known of one scope: what is declared, what is recorded, and under which rules.
 
-    `workspaces` maps aliases to the service's ids ("" for the default workspace). Scopes are read side
-    by side. With `everyone` the rest of each list is read too (`others`); what a plan has to know is read
-    in the same way. `deleted` is what we deleted: `again` has what of it is shown. `lists` are
-    what earlier reads showed; None: every list is read.
-    Errors: whatever the service's client raises; nothing unreadable becomes an empty list.
+    With `everyone` also who else is there.
     """
-    wanted = [
-        _make_read_request(scope, desired, recorded, workspaces, rules) for scope in sorted(desired.scopes)
-    ]
-    gone: dict[Scope, list[DeletedEntity]] = {}
-    for known in deleted:
-        gone.setdefault(Scope.of(known.address), []).append(known)
-    wanted = [
-        structs.replace(one, everyone=everyone, deleted=tuple(gone.get(one.scope, ())), salt=recorded.salt)
-        for one in wanted
-    ]
-    readers = [ScopeReader(reader, one, concurrency, lists) for one in wanted]
+
+    scope: Scope
+    workspace: str  # the service's id; empty: the default workspace
+    entities: Mapping[Address, Entity]
+    records: Mapping[Address, RecordedEntity]
+    rules: Rules
+    everyone: bool = False
+    deleted: tuple[DeletedEntity, ...] = ()  # what we deleted: whether its list shows it is told
+    salt: str = ""  # of the store: keys the digests of what was deleted
+
+    @property
+    def unrecorded(self) -> list[Entity]:
+        """Declared entities that no record points at: found by identity, or not there yet."""
+        return [entity for address, entity in self.entities.items() if address not in self.records]
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """Every path that a match or a comparison may look at."""
+        keys = self.rules.keys(self.scope.kind)
+        identities = {path for key in keys for path in (*key, *fields_beside(key))}
+        records = {str(address): record for address, record in self.records.items()}
+        return paths_to_read(self.entities.values(), records) | identities | self._shown
+
+    @property
+    def _shown(self) -> frozenset[str]:
+        """What a list of everybody shows of each, where a row may show it."""
+        return frozenset(KINDS[self.scope.kind].presented) if self.everyone else frozenset()
+
+
+# --- Progress: how far a list is read (cli/console/progress.py shows it) --------------------------
+
+
+class ReadProgress(Struct, frozen=True):
+    """So many rows of a scope's list have been read, of so many (None: the service does not say)."""
+
+    scope: Scope
+    rows: int
+    total: int | None
+
+
+def report_progress(scope: Scope, rows: int, total: int | None) -> None:
+    """Tell how far a list is read, if anybody listens."""
+    reading_log.debug("%s", ReadProgress(scope, rows, total))
+
+
+# --- What list rows show, and reading several things at once --------------------------------------
+#
+# Which fields show that a row is whole or brief: model/kinds.py.
+
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+async def gather_limited(items: Sequence[T], work: Callable[[T], Awaitable[R]], limit: int) -> list[R]:
+    """Return the results in the order of the items, with at most `limit` of them under way."""
+    results: dict[int, R] = {}
+    queue = iter(enumerate(items))
+
+    async def worker() -> None:
+        for index, item in queue:
+            results[index] = await work(item)
+
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(one.read()) for one in readers]
-    results = [task.result() for task in tasks]
-    entities: dict[Scope, tuple[LiveEntity, ...]] = {}
-    for one, found in zip(wanted, results, strict=True):
-        for kind in (one.scope.kind, *(child.name for child in child_kinds(one.scope.kind))):
-            entities[Scope(kind, one.scope.workspace)] = tuple(row for row in found.rows if row.kind == kind)
-    each = {one.scope: found for one, found in zip(wanted, results, strict=True)}
-    return Live(
-        entities,
-        tuple(found.read for found in results),
-        {scope: tuple(found.others) for scope, found in each.items() if found.others},
-        {scope: found.contradictions for scope, found in each.items() if found.contradictions},
-        {one.wanted.scope: one.again for one in readers if one.again},
-    )
+        for _ in range(min(limit, len(items))):
+            group.create_task(worker())
+    return [results[index] for index in range(len(items))]
 
 
-def _make_read_request(
-    scope: Scope, desired: Desired, recorded: Recorded, workspaces: Mapping[str, str], rules: Rules
-) -> ReadRequest:
-    entities = {address: one for address, one in desired.entities.items() if Scope.of(address) == scope}
-    records = {address: one for address, one in recorded.entities.items() if Scope.of(address) == scope}
-    return ReadRequest(scope, workspaces[scope.workspace], entities, records, rules)
+def iterate_children(kind: Kind, whole: Found) -> Iterator[tuple[Kind, Found]]:
+    """Yield the entities in a whole body that belong to it. Raises Malformed for one without an id."""
+    for child in child_kinds(kind.name):
+        rows = whole.body.get(child.rows_key)
+        for body in (row for row in rows if isinstance(row, dict)) if isinstance(rows, list) else ():
+            found = Found(remote_id(body, child.segment), body, whole.date)
+            if not found.remote_id:
+                what = f"the service shows a {child.name} without an id."
+                raise Malformed(f"{kind.name} {whole.remote_id}: {what}")
+            yield child, found
+
+
+def choose_list_fields(kind: Kind, wanted: frozenset[str]) -> tuple[str, ...]:
+    """Return the fields to ask a list of brief rows for: what will be compared, and the witness."""
+    heads = {path.partition(".")[0] for path in wanted} - kind.write_only
+    # Custom fields are asked for by a parameter of their own (service/queries.py).
+    names = {kind.wire.get(head, head) for head in heads - {kind.custom}}
+    return tuple(sorted(names | {kind.listing.witness} - {""}))
+
+
+def find_shown_paths(
+    kind: Kind, rows: Sequence[Found], asked: tuple[str, ...], wanted: frozenset[str]
+) -> frozenset[str] | None:
+    """Return the paths that such list rows show, of those wanted, or None where they show everything.
+
+    `asked` are the fields that they were asked for.
+    """
+    listing = kind.listing
+    if not kind.brief or any(listing.whole & row.body.keys() for row in rows):
+        return None
+    if not any(listing.witness in row.body for row in rows):
+        return listing.always
+    shown = listing.always | {kind.ours.get(name, name) for name in asked}
+    for head, shape in kind.structured.items():
+        key = kind.wire.get(head, head)
+        if any(row.body.get(key) or (key in row.body and _EMPTY_TELLS[shape]) for row in rows):
+            shown |= {path for path in wanted if path.startswith(f"{head}.")}
+    return shown
+
+
+# Whether an empty value of a brief row says that the entity has none, by the shape of its field.
+# Every brief row has `messagingoptions: []`, which says nothing; one row that has some tells.
+_EMPTY_TELLS: Mapping[FieldShape, bool] = require_rows(
+    FieldShape, {"scalar": True, "content": True, "custom": True, "channels": False, "group": True}
+)
+
+
+def count_page_rows(page: Page) -> int:
+    """Return how many rows its first page shows that a list has on each."""
+    return len(page.rows) or 1

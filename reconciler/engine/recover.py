@@ -19,16 +19,18 @@ from reconciler.core.runs.undo import undo_as_desired
 from reconciler.engine import settle
 from reconciler.engine.context import RunContext
 from reconciler.engine.look import ContactGone, SeveralMatches
-from reconciler.engine.session import RESUME, NotDone, Session
-from reconciler.engine.settle import SentWrite
-from reconciler.engine.unclaimed import Listings
-from reconciler.engine.workers import run_workers, share_queue
-from reconciler.errors import LockHeld, ReconcilerError, StoreError, Unauthorized
+from reconciler.engine.planning import resolve_target
+from reconciler.engine.resources import RunObserver
+from reconciler.engine.session import RESUME, NotDone, Session, run_workers, share_queue
+from reconciler.engine.settle import Listings, SentWrite
+from reconciler.errors import Interrupted, LockHeld, ReconcilerError, StoreError, Unauthorized
+from reconciler.instrumentation import record_span
 from reconciler.model.address import Address
 from reconciler.model.documents import Controls, Place
 from reconciler.model.plans import Change, Consent, Create, Delete, Options, Plan, Target, Update, action_of
 from reconciler.model.runs import Intent, Outcome
 from reconciler.model.snapshots import Desired, Entity, Recorded, RecordedEntity
+from reconciler.store.database import Store
 from reconciler.store.recorded import Batch
 
 # Stands for the runs that a doubtful store may have forgotten: nothing is known of them.
@@ -195,3 +197,37 @@ def _restore_sent_entities(plan: Plan, desired: Desired, records: dict[Address, 
             fields = {**(before.sent if before else {}), **after}
             entities[change.address] = Entity(change.address, fields, Place("", 0), controls)
     return structs.replace(desired, entities=entities)
+
+
+# --- Before anything is planned -------------------------------------------------------------------
+
+
+async def settle_earlier_runs(
+    context: RunContext,
+    unfinished: tuple[Unfinished, ...],
+    observer: RunObserver,
+    *,
+    released: Collection[str] = (),
+) -> tuple[Outcome, ...]:
+    """Return what became of what earlier runs left in doubt. Raises Interrupted where there was no time.
+
+    `released` are addresses whose creates in doubt a person wants to be sent again. A store that may lack
+    such runs is waited for in the same way, and accepted as it is afterwards.
+    """
+    doubtful = context.store.doubtful
+    if not unfinished and not doubtful:
+        return ()
+    if doubtful:
+        observer.doubtful(doubtful)
+    if unfinished:
+        observer.unfinished(unfinished)
+    # The service is asked for its workspaces only where a plan cannot be read: all others name theirs.
+    unread = any(one.plan is None for one in unfinished)
+    target = await resolve_target(context, context.desired if unread else Desired({}, frozenset()))
+    with record_span("settle") as notes:
+        outcomes = await settle_unfinished(unfinished, context, target, released=released)
+        notes["in_doubt"] = len(outcomes)
+    if context.stop.asked:
+        raise Interrupted("stopped before anything was written.", next="reconciler resume")
+    await context.ask(Store.accept)
+    return outcomes

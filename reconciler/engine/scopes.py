@@ -19,15 +19,15 @@ from reconciler.core.compare.match import IdentityIndex
 from reconciler.core.compare.normalize import observe_entity
 from reconciler.core.rules import Key
 from reconciler.core.runs import ticket
-from reconciler.engine.following import ListFollower, ListRequest, Lists
-from reconciler.engine.progress import report_progress
-from reconciler.engine.read_request import ReadRequest
-from reconciler.engine.rows import (
+from reconciler.engine.list_cache import ListFollower, ListRequest, Lists
+from reconciler.engine.reading import (
+    ReadRequest,
     choose_list_fields,
     count_page_rows,
     find_shown_paths,
     gather_limited,
     iterate_children,
+    report_progress,
 )
 from reconciler.errors import NotFound, ServiceError
 from reconciler.instrumentation import record_span, start_stopwatch, step_log

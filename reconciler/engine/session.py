@@ -1,14 +1,16 @@
-"""What the changes of one plan share: the run they belong to, known ids, what is in doubt, whether to go on.
+"""What the changes of one plan share: attempts, known ids, doubts, whether to go on, and the workers.
 
-No call is made here.
+No call to the service is made here.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
-from itertools import chain
+from itertools import chain, takewhile
 from sys import intern
+from typing import Any, Literal, TypeVar
 
 from msgspec import Struct, structs
 
@@ -20,18 +22,60 @@ from reconciler.core.planning.moves import add_carried_fields
 from reconciler.core.planning.notices import count_set_back
 from reconciler.core.planning.records import trace_origin
 from reconciler.core.rules import Rules
-from reconciler.engine.attempt import Attempt
-from reconciler.engine.context import RunContext, format_utc
+from reconciler.engine.context import RunContext, StopReason, format_utc
 from reconciler.engine.ledger import Ledger
-from reconciler.engine.stop import StopReason
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
 from reconciler.model.plans import Change, Create, Delete, FieldChange, Plan, Update, action_of
-from reconciler.model.runs import Intent, Outcome, Result
+from reconciler.model.runs import FieldResult, Intent, Outcome, Result
 from reconciler.model.snapshots import Desired, LiveEntity, RecordedEntity, Scope
-from reconciler.service.client import Collection
+from reconciler.service.client import Collection, Found
 from reconciler.store.lock import lease_s
 from reconciler.store.recorded import Batch
+
+
+@dataclass(slots=True)
+class Attempt:
+    """How far a change has come: nothing sent; sent, and not answered; answered, and not seen; done.
+
+    `at` is its intent's time.
+
+    `unsure` are the words with which the service put it off, for as long as nobody has looked whether it
+    was done all the same.
+    """
+
+    change: Change
+    # Only ever forward, but for a write that was put off: what a cancelled step leaves behind depends on it.
+    stage: Literal["looking", "sending", "answered", "done"] = "looking"
+    parent_id: str = ""
+    at: datetime | None = None
+    began: float = 0.0  # the same on the monotonic clock
+    remote_id: str = ""
+    unsure: str = ""
+    named: str = ""  # the id that the answer to a create named
+    unseen: bool = False  # a look after a delete did not find it, and its list did not say the same
+    before: Found | None = None  # what an update changes, as the look right before showed it
+    ending: Outcome | None = None  # on its way into the store, together with what it did
+
+    def done(self, remote_id: str) -> None:
+        """The service has done it, and shows it."""
+        self.stage, self.remote_id, self.unsure = "done", remote_id, ""
+
+    def outcome(
+        self,
+        result: Result,
+        what: str = "",
+        next: str = "",  # noqa: A002 - the word that users read
+        *,
+        fields: tuple[FieldResult, ...] = (),
+    ) -> Outcome:
+        """How this change ended."""
+        change = self.change
+        return Outcome(change.address, action_of(change), result, what, next, self.remote_id, fields)
+
+
+# --- The session of a plan ------------------------------------------------------------------------
+
 
 RESUME = "reconciler resume"
 _tick_s = 0.01  # a sleep may end a little early, and then the deadline is not over yet
@@ -319,3 +363,54 @@ def _group_devices(records: Iterable[Address]) -> dict[Address, tuple[Address, .
         if address.above is not None:
             devices[address.above] = (*devices.get(address.above, ()), address)
     return devices
+
+
+# --- Workers that share a queue, and that can be cut short ----------------------------------------
+
+
+T = TypeVar("T")
+
+# How long what is under way may take once the run was asked to stop. Seconds: build systems kill
+# after 10, and a call that ends in time is better than one in doubt.
+grace_s = 8.0
+
+
+def share_queue(run: Session, items: Sequence[T], goes_on: Callable[[], bool]) -> list[Iterator[T]]:
+    """Return a queue for each worker: one that they share, and that ends as soon as nothing may begin."""
+    # No lock: nothing awaits between one item and the next.
+    shared = takewhile(lambda _: goes_on(), items)
+    return [shared] * min(run.context.limits.concurrency, len(items))
+
+
+async def run_workers(run: Session, workers: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """Return when these workers have ended, or the run has to end.
+
+    What is under way is cancelled when the run has to stop at once, or when its time of grace is over, and
+    has to end in good order by itself.
+    """
+    tasks = [asyncio.create_task(worker) for worker in workers]
+    hurry = asyncio.create_task(_cancel_on_stop(run, tasks))
+    # All of them end before anything is raised: what one has sent must not go on unwatched.
+    try:
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+    finally:
+        hurry.cancel()
+        watched = await asyncio.gather(hurry, return_exceptions=True)
+    for error in (*ended, *watched):
+        if isinstance(error, Exception):
+            raise error
+
+
+async def _cancel_on_stop(run: Session, tasks: Sequence["asyncio.Task[None]"]) -> None:
+    """Cancel the workers when the run has to end at once."""
+    stop = run.context.stop
+    await stop.wait_asked()
+    now = asyncio.ensure_future(stop.wait_now())
+    grace = asyncio.ensure_future(run.context.timing.sleep(grace_s))
+    try:
+        await asyncio.wait({now, grace}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        now.cancel()
+        grace.cancel()
+    for task in tasks:
+        task.cancel()

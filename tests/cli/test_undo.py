@@ -16,7 +16,7 @@ from waiting import patience_s, until
 from world import Agreeing, World
 
 from reconciler import pipeline
-from reconciler.engine.stop import StopFlag
+from reconciler.engine.context import StopFlag
 from reconciler.errors import StalePlan, UnsafePlan
 from reconciler.files.plan_file import read_plan
 from reconciler.model.plans import Consent

@@ -19,11 +19,10 @@ from reconciler.core.planning.plan import make_plan
 from reconciler.core.planning.records import refresh_records
 from reconciler.core.planning.scopes import PlanMoment
 from reconciler.core.rules import Rules
-from reconciler.engine.context import Dependencies, RunContext, ServiceLock
-from reconciler.engine.reading import read_live
+from reconciler.engine.context import Dependencies, RunContext, ServiceLock, StopFlag
+from reconciler.engine.execute import execute_changes
+from reconciler.engine.live import read_live
 from reconciler.engine.recover import settle_unfinished
-from reconciler.engine.stop import StopFlag
-from reconciler.engine.waves import execute_changes
 from reconciler.model.address import Address, contact_address, device_address, resource_address
 from reconciler.model.documents import Content, Controls, Fields, Place
 from reconciler.model.plans import Consent, Options, Plan, Target, Workspace

@@ -10,7 +10,7 @@ import pytest
 from wire import Wire
 from world import BASE, World
 
-from reconciler.engine.exclusion import choose_unused_lock
+from reconciler.engine.resources import choose_unused_lock
 from reconciler.model.settings import LockSettings, Settings
 
 InService = Literal["auto", "always", "never"]

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.engine.exit_codes import run_exit_code
-from reconciler.engine.stop import StopCause
+from reconciler.engine.context import StopCause
+from reconciler.engine.outcomes import run_exit_code
 from reconciler.model.address import contact_address
 from reconciler.model.runs import EXIT_CODE_WORDS, Outcome, Result
 

@@ -8,8 +8,8 @@ from engine.bench import JANE, ORIGIN, SAM, TARGET, Bench, desire, only, person,
 from store.support import seal_again
 from wire import Rule, answered, lost_after, lost_before
 
+from reconciler.engine.context import StopFlag
 from reconciler.engine.recover import settle_unfinished
-from reconciler.engine.stop import StopFlag
 from reconciler.model.address import contact_address, device_address
 from reconciler.model.runs import Outcome
 from reconciler.store.database import Store, Workspaces

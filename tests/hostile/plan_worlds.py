@@ -11,7 +11,7 @@ from msgspec import structs
 from world import ALLOWED, Agreeing, World
 
 from reconciler import pipeline
-from reconciler.engine.stop import StopFlag
+from reconciler.engine.context import StopFlag
 from reconciler.model.plans import Plan
 from reconciler.model.runs import Run
 from reconciler.model.settings import Identity

@@ -9,8 +9,8 @@ from core.build import RULES, contact, desired, planned, record, recorded
 from laws.feeds import LIES, PAGE, Crowd, InMemory, text
 
 from reconciler.core.planning.fingerprint import fingerprint
-from reconciler.engine.following import is_list_unchanged
-from reconciler.engine.reading import read_live
+from reconciler.engine.list_cache import is_list_unchanged
+from reconciler.engine.live import read_live
 from reconciler.model.snapshots import Desired, Read, Recorded
 
 HISTORIES = effort.count(small=120, full=2_000)

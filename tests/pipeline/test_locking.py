@@ -9,7 +9,7 @@ import pytest
 from simulation.virtualloop import in_no_time, pause
 
 from reconciler.engine.context import RunContext, ServiceLock
-from reconciler.engine.locking import PendingServiceLock, acquire_service_lock
+from reconciler.engine.service_lock import PendingServiceLock, acquire_service_lock
 from reconciler.errors import LockHeld
 from reconciler.service.http.limiter import Timing
 

@@ -10,7 +10,7 @@ from store.support import file_of
 from world import ALLOWED, Agreeing, World
 
 from reconciler import pipeline
-from reconciler.engine.stop import StopFlag
+from reconciler.engine.context import StopFlag
 from reconciler.errors import StalePlan, StoreError, UnsafePlan
 from reconciler.model.plans import Consent, Options
 from reconciler.model.runs import Run

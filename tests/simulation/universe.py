@@ -28,7 +28,7 @@ from simulation.somebody import Somebody
 from simulation.virtualloop import HERE, Killed, Process, VirtualLoop
 
 from reconciler import pipeline
-from reconciler.engine.stop import StopFlag
+from reconciler.engine.context import StopFlag
 from reconciler.errors import ReconcilerError
 from reconciler.model.plans import Change, Consent, Options, Plan, action_of
 from reconciler.model.runs import Outcome, Run

@@ -9,7 +9,7 @@ from store.dated import LABORATORY, copied_to_server, dated_plan, dated_world
 from wire import Rule, lost_before
 from world import World
 
-from reconciler.engine.opening import open_run_store
+from reconciler.engine.resources import open_run_store
 from reconciler.model.address import contact_address
 from reconciler.store.database import Store
 

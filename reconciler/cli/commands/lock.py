@@ -1,7 +1,7 @@
 """`reconciler lock` and `unlock`: who may write now, and taking that right from a run that is gone.
 
 Both for the lock of the store, and with --in-service for the tickets in the service. How runs take them:
-store/lock.py, applying/service_lock.py.
+store/lock.py, engine/service_lock.py.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -329,7 +329,7 @@ def _ask_tickets(
 ) -> "tuple[Settings, T]":
     """Return the settings, and the answer about the tickets of their stack in the service."""
     from reconciler.cli.session import finish, outside, settings_of
-    from reconciler.engine.exclusion import open_service_lock
+    from reconciler.engine.resources import open_service_lock
 
     settings = settings_of(config, environment, service=True)
     around = outside(settings)

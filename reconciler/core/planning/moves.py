@@ -3,7 +3,7 @@
     Create + Delete with the same identity --find_moves--> Move: which live fields nobody declared
     meta.carryOver: true of the new entry  --carry_over_fields--> the create sends these fields too
 
-The delete waits for the create, and is left out where that did not succeed (applying/session.py). Decisions
+The delete waits for the create, and is left out where that did not succeed (engine/session.py). Decisions
 over a plan's changes; whether a loss is allowed is decided by the guard (G8).
 """
 

@@ -4,7 +4,7 @@
                                  | never sent
     old plan, fresh plan --find_remaining--> what of the old plan is still to be done, just as it says
 
-Decisions only. Reading the journal is store/journal.py, looking at the service is applying/.
+Decisions only. Reading the journal is store/journal.py, looking at the service is engine/.
 """
 
 from collections.abc import Iterable

@@ -1,6 +1,6 @@
 """A finished run as lines: the counts, everything that did not end well with what to do, then the rest.
 
-Not here: deciding outcomes or exit codes (applying/, docs/planning.md).
+Not here: deciding outcomes or exit codes (engine/, docs/planning.md).
 """
 
 from collections.abc import Sequence

@@ -10,7 +10,7 @@ from typing import Literal
 
 from reconciler.cli.console import output
 from reconciler.core.text import fold_case
-from reconciler.engine.stop import StopFlag
+from reconciler.engine.context import StopFlag
 from reconciler.errors import ServiceError
 from reconciler.messaging.reports import heard_lines, progress_lines
 from reconciler.model.messages import Response
