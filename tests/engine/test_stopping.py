@@ -235,7 +235,7 @@ def test_a_mistake_of_ours_ends_the_run_and_names_its_place(tmp_path: Path) -> N
     run = bench.apply(wrong, person(), phone())
 
     assert counted(run) == {"failed": 1, "not attempted": 2}
-    assert "AssertionError in merge.py:" in run.outcomes[0].what
+    assert "AssertionError in bodies.py:" in run.outcomes[0].what
     assert "a mistake in this program" in run.stopped
     assert run.exit_code == 1
     assert bench.wire.writes() == []
