@@ -7,48 +7,30 @@ progress can be followed with `logging` (reconciler/instrumentation.py). The ste
 import asyncio
 import os
 import secrets
-from collections.abc import Callable
-from collections.abc import Coroutine
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
-from typing import TypeVar
-from msgspec import Struct
-from msgspec import structs
+from typing import Any, TypeVar
+
+from msgspec import Struct, structs
+
 from reconciler import pipeline
 from reconciler.core.planning.deletes import uncertain_notices
-from reconciler.core.review.drift import Drift
-from reconciler.core.review.drift import count_not_applied
-from reconciler.core.review.drift import find_drift
+from reconciler.core.review.drift import Drift, count_not_applied, find_drift
 from reconciler.core.review.guard import plan_exit_code
-from reconciler.core.runs.recover import InterruptedRun
-from reconciler.core.runs.recover import RunStatus
-from reconciler.environment.checkout import collect_inputs
-from reconciler.environment.checkout import read_checkout
+from reconciler.core.runs.recover import InterruptedRun, RunStatus
+from reconciler.engine.context import StopFlag
+from reconciler.environment.checkout import collect_inputs, read_checkout
 from reconciler.environment.run_context import read_context
-from reconciler.errors import InputError
-from reconciler.errors import Refused
-from reconciler.errors import unwrap_exception_group
+from reconciler.errors import InputError, Refused, unwrap_exception_group
 from reconciler.manifest.cache import Declaration
-from reconciler.model.plans import Change
-from reconciler.model.plans import Consent
-from reconciler.model.plans import Options
-from reconciler.model.plans import Plan
-from reconciler.model.plans import Verdict
-from reconciler.model.runs import Outcome
-from reconciler.model.runs import Run
+from reconciler.model.plans import Change, Consent, Options, Plan, Verdict
+from reconciler.model.runs import Outcome, Run
 from reconciler.model.settings import Settings
-from reconciler.pipeline import Dependencies
-from reconciler.pipeline import PlanResult
+from reconciler.pipeline import Dependencies, PlanResult
 from reconciler.private_cache import find_state_folder
 from reconciler.report.json import plan_json
 from reconciler.settings.reader import read_settings
-from reconciler.engine.context import StopFlag
-
-
-
-
 
 T = TypeVar("T")
 

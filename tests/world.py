@@ -7,46 +7,26 @@ that could miscount.
 import itertools
 import json
 from collections import Counter
-from collections.abc import Callable
-from collections.abc import Coroutine
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
-from dataclasses import replace
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
-from typing import TypeVar
+from typing import Any, TypeVar
+
 import httpx2
 from clock import Clock
 from msgspec import structs
-from wire import Fault
-from wire import Rule
-from wire import Wire
+from wire import Fault, Rule, Wire
+
 from reconciler import pipeline
 from reconciler.core.runs.recover import InterruptedRun
-from reconciler.model.plans import Change
-from reconciler.model.plans import Consent
-from reconciler.model.plans import Options
-from reconciler.model.plans import Plan
-from reconciler.model.runs import Outcome
-from reconciler.model.runs import Run
-from reconciler.model.settings import Auth
-from reconciler.model.settings import Limits
-from reconciler.model.settings import Secret
-from reconciler.model.settings import Service
-from reconciler.model.settings import Settings
-from reconciler.model.settings import WorkspaceRef
-from reconciler.sandbox.app import SandboxConfig
-from reconciler.sandbox.app import create_app
+from reconciler.engine.context import StopFlag
+from reconciler.model.plans import Change, Consent, Options, Plan
+from reconciler.model.runs import Outcome, Run
+from reconciler.model.settings import Auth, Limits, Secret, Service, Settings, WorkspaceRef
+from reconciler.sandbox.app import SandboxConfig, create_app
 from reconciler.sandbox.collections import Collection
 from reconciler.service.client import open_client
 from reconciler.service.http.limiter import Timing
-from reconciler.engine.context import StopFlag
-
-
-
-
 
 T = TypeVar("T")
 BASE = "http://127.0.0.1:8480"

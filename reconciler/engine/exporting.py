@@ -37,8 +37,7 @@ from reconciler.model.kind import Kind
 from reconciler.model.kinds import KINDS, child_kinds
 from reconciler.model.snapshots import Desired, LiveEntity, Scope
 from reconciler.service.client import ReadCollection, Reader
-from reconciler.service.found import Found, Page
-from reconciler.service.queries import Query
+from reconciler.service.paging import Found, Page, Query
 
 # --- A whole scope, whoever is in it --------------------------------------------------------------
 #
@@ -107,7 +106,7 @@ class _WholeScopeReader:
         custom = self._kind.wire.get(self._kind.custom, self._kind.custom)
         bare = told == self._kind.listing.always or (custom and not any(custom in r.body for r in page.rows))
         for row in page.rows:
-            if self._kind.tickets and ticket.reserved(row.body.get("name")):
+            if self._kind.tickets and ticket.is_ticket_name(row.body.get("name")):
                 continue
             if told is None:
                 self._found[row.remote_id] = tuple(self._entities(row))

@@ -39,11 +39,10 @@ from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Scope
 from reconciler.private_cache import ListCache
 from reconciler.service.client import ReadCollection, Reader
-from reconciler.service.found import Found, Page
 from reconciler.service.http import urls
 from reconciler.service.http.auth import credential_hash
+from reconciler.service.paging import Found, Page, Query
 from reconciler.service.profile import load_profile
-from reconciler.service.queries import Query
 from reconciler.store.database import Store
 from reconciler.version import __version__
 

@@ -7,7 +7,7 @@ from functools import partial
 from msgspec import UNSET, structs
 
 from reconciler.core.compare.password_digests import declares_passwords, prove_digests
-from reconciler.core.planning.duplicates import ambiguous, seen
+from reconciler.core.planning.deletes import count_uncertain, uncertain_notices
 from reconciler.engine.context import RunContext, StopCause
 from reconciler.engine.planning import PlanResult
 from reconciler.errors import StoreError
@@ -71,11 +71,11 @@ def add_settled(run: Run, settled: Iterable[Outcome]) -> Run:
     )
 
 
-def add_run_notices(run: Run, notices: tuple[Notice, ...], ambiguous: tuple[Notice, ...]) -> Run:
+def add_run_notices(run: Run, notices: tuple[Notice, ...], uncertain: tuple[Notice, ...]) -> Run:
     """Return the run with its notices; exit code 5 where somebody is ambiguous and all else went well."""
     # Not 6: there is nothing that another apply could go on with. A person has to look at the service.
-    run = structs.replace(run, notices=(*ambiguous, *notices))
-    names = {notice.subject for notice in ambiguous}
+    run = structs.replace(run, notices=(*uncertain, *notices))
+    names = {notice.subject for notice in uncertain}
     others = (outcome for outcome in run.outcomes if outcome.address not in names)
     well = not run.stopped and run.exit_code in {DONE, PARTIAL} and run_exit_code(others, None) == DONE
     return structs.replace(run, exit_code=STALE, outcome=EXIT_CODE_WORDS[STALE]) if names and well else run
@@ -106,8 +106,10 @@ def report_cut_short(plan: Plan, heard: Iterable[Outcome], *, run: str, at: str)
 async def finish_run(context: RunContext, planned: PlanResult, run: Run) -> Run:
     """Return the report of a run that has ended, with what its plan noticed; the store has it too."""
     plan, desired = planned.plan, planned.desired
-    run = structs.replace(run, records=plan.to_keep, seen=seen(plan, desired) | _count_directory_rows(plan))
-    run = add_run_notices(run, plan.notices, ambiguous(plan, desired))
+    run = structs.replace(
+        run, records=plan.to_keep, seen=count_uncertain(plan, desired) | _count_directory_rows(plan)
+    )
+    run = add_run_notices(run, plan.notices, uncertain_notices(plan, desired))
     with suppress(StoreError):  # what was done is recorded; that it ended must not hide how it ended
         head = await context.ask(partial(_record_end, run, _whole_workspaces(plan)))
         run = structs.replace(run, audit_head=str(head or ""))

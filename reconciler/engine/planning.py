@@ -7,43 +7,80 @@ What the plan says is decided in core/planning/plan.py.
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Collection, Iterable
+from collections.abc import AsyncIterator
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
+from datetime import timedelta
 from functools import partial
-
 import msgspec
-from msgspec import Struct, structs
-
+from msgspec import Struct
+from msgspec import structs
 from reconciler.core.compare import password_digests
 from reconciler.core.desired.resolve import add_forgotten
 from reconciler.core.desired.value_forms import is_placeholder
 from reconciler.core.feed import NewestRows
 from reconciler.core.planning import select
-from reconciler.core.planning.baseline import SAME_SERVICE, choose_origin
 from reconciler.core.planning.fingerprint import repeat_noop_plan
 from reconciler.core.planning.notices import restored_notices
 from reconciler.core.planning.plan import make_plan
 from reconciler.core.planning.scopes import PlanMoment
-from reconciler.core.planning.standstill import says_nothing
-from reconciler.core.review.display_names import DisplayName, make_display_name, no_name
+from reconciler.core.review.display_names import DisplayName
+from reconciler.core.review.display_names import make_display_name
+from reconciler.core.review.display_names import no_name
 from reconciler.core.review.guard import check_plan
-from reconciler.core.rules import check_one_alias, resolve_workspace
-from reconciler.core.runs.recover import InterruptedRun, doubtful_store_notice
-from reconciler.core.runs.undo import BY_MANIFEST, desired_of, fitting
-from reconciler.engine.context import Dependencies, ReadContext, RunContext, format_utc
-from reconciler.engine.list_cache import ListRequest, RowCache, is_list_unchanged, open_row_cache
+from reconciler.core.rules import check_one_alias
+from reconciler.core.rules import resolve_workspace
+from reconciler.core.runs.recover import InterruptedRun
+from reconciler.core.runs.recover import doubtful_store_notice
+from reconciler.core.runs.undo import BY_MANIFEST
+from reconciler.engine.context import Dependencies
+from reconciler.engine.context import ReadContext
+from reconciler.engine.context import RunContext
+from reconciler.engine.context import format_utc
+from reconciler.engine.list_cache import ListRequest
+from reconciler.engine.list_cache import RowCache
+from reconciler.engine.list_cache import is_list_unchanged
+from reconciler.engine.list_cache import open_row_cache
 from reconciler.engine.live import read_live
-from reconciler.errors import Refused, StalePlan, UnsafePlan
-from reconciler.instrumentation import record_span, start_stopwatch, step_log
+from reconciler.errors import Refused
+from reconciler.errors import StalePlan
+from reconciler.errors import UnsafePlan
+from reconciler.instrumentation import record_span
+from reconciler.instrumentation import start_stopwatch
+from reconciler.instrumentation import step_log
 from reconciler.model.address import Address
-from reconciler.model.encoding import decode_json, encode_json
-from reconciler.model.plans import ACTION_WORDS, Consent, Options, Plan, Target, Verdict, Workspace
-from reconciler.model.runs import ROWS_OF, Outcome, Running
-from reconciler.model.snapshots import DeletedEntity, Desired, Live, Read, Recorded
-from reconciler.service.http.urls import origin
+from reconciler.model.encoding import decode_json
+from reconciler.model.encoding import encode_json
+from reconciler.model.plans import ACTION_WORDS
+from reconciler.model.plans import Consent
+from reconciler.model.plans import Options
+from reconciler.model.plans import Plan
+from reconciler.model.plans import Target
+from reconciler.model.plans import Verdict
+from reconciler.model.plans import Workspace
+from reconciler.model.runs import ROWS_OF
+from reconciler.model.runs import Outcome
+from reconciler.model.runs import Running
+from reconciler.model.snapshots import DeletedEntity
+from reconciler.model.snapshots import Desired
+from reconciler.model.snapshots import Live
+from reconciler.model.snapshots import Read
+from reconciler.model.snapshots import Recorded
 from reconciler.store.database import Store
+from reconciler.core.planning.fingerprint import is_noop_plan
+from reconciler.core.planning.records import SAME_SERVICE
+from reconciler.core.planning.records import choose_origin
+from reconciler.core.runs.undo import narrow_undo
+from reconciler.core.runs.undo import undo_as_desired
+from reconciler.service.http.urls import origin_of
+
+
+
+
 
 
 async def resolve_target(context: ReadContext, desired: Desired) -> Target:
@@ -57,7 +94,7 @@ async def resolve_target(context: ReadContext, desired: Desired) -> Target:
     found = [Workspace("default", "")] if "default" in aliases else []
     found += [resolve_workspace(alias, settings.workspaces[alias], live) for alias in named]
     check_one_alias(found, settings.workspaces)
-    return Target(origin(settings.service.base_url), settings.stack, tuple(sorted(found)))
+    return Target(origin_of(settings.service.base_url), settings.stack, tuple(sorted(found)))
 
 
 # --- `--same-service`: records of a former address of the service become ours here ----------------
@@ -71,17 +108,17 @@ async def merge_former_records(context: ReadContext, target: Target, recorded: R
 
     Raises InputError where several addresses may be meant, Refused where the service is known to be another.
     """
-    origin = choose_origin(recorded, stack=target.stack)
-    if not origin:
+    former = choose_origin(recorded, stack=target.stack)
+    if not former:
         return recorded
-    await _check_same_company(context, target, origin)
-    theirs = await context.ask(lambda store: store.recorded(target.workspaces, at=origin))
+    await _check_same_company(context, target, former)
+    theirs = await context.ask(lambda store: store.recorded(target.workspaces, at=former))
     return structs.replace(
         recorded,
         entities={**theirs.entities, **recorded.entities},
         doubts={**theirs.doubts, **recorded.doubts},
         unapplied=recorded.unapplied & theirs.unapplied,
-        elsewhere=tuple(one for one in recorded.elsewhere if one.origin != origin),
+        elsewhere=tuple(one for one in recorded.elsewhere if one.origin != former),
     )
 
 
@@ -91,21 +128,21 @@ async def take_over_records(context: RunContext, target: Target) -> None:
     Raises LockHeld where a run writes under the other address, InputError and Refused as above.
     """
     recorded = await context.ask(lambda store: store.recorded(target.workspaces))
-    origin = choose_origin(recorded, stack=target.stack)
-    if not origin:
+    former = choose_origin(recorded, stack=target.stack)
+    if not former:
         return  # it was done by a run that did not come further
-    company = await _check_same_company(context, target, origin)
-    moved = await context.ask(lambda store: store.take_over(origin, target.workspaces, company=company))
+    company = await _check_same_company(context, target, former)
+    moved = await context.ask(lambda store: store.take_over(former, target.workspaces, company=company))
     step_log.info("records taken over: %d", moved)
 
 
-async def _check_same_company(context: ReadContext, target: Target, origin: str) -> str:
+async def _check_same_company(context: ReadContext, target: Target, former: str) -> str:
     """Return the company's id where the service tells it. Raises Refused where it was another one."""
     company = await context.client.company_id()
-    before = await context.ask(lambda store: store.company(origin))
+    before = await context.ask(lambda store: store.company(former))
     if company and before and company != before:
         raise Refused(
-            f"{SAME_SERVICE}: {target.origin} is not the service of {origin}: GET / names another company.",
+            f"{SAME_SERVICE}: {target.origin} is not the service of {former}: GET / names another company.",
             next="check service.base_url and the credentials; nothing was moved and nothing was sent",
         )
     return company
@@ -181,7 +218,7 @@ class PlanCache:
 
     async def keep(self, plan: Plan) -> None:
         """Keep a plan that says nothing and that was made of lists alone, each by what had changed in it."""
-        if says_nothing(plan) and (lists := self._followed(plan)):
+        if is_noop_plan(plan) and (lists := self._followed(plan)):
             # Who wrote records meanwhile may have done so before they were loaded, or after.
             if await self._context.ask(Store.state) != self._state:
                 return
@@ -435,13 +472,13 @@ async def make_undo(
 
     Raises StalePlan for one that is meant for another place.
     """
-    target = await resolve_target(context, desired_of(saved, Recorded({})))
+    target = await resolve_target(context, undo_as_desired(saved, Recorded({})))
     if target != saved.target:
         raise StalePlan("the undo belongs to another service, stack or workspace.", next=BY_MANIFEST)
     recorded = await context.ask(lambda store: store.recorded(target.workspaces))
-    fit = fitting(saved, recorded, done)
-    verdict, desired = judge_plan(context, fit.plan, consent), desired_of(fit.plan, recorded)
+    fit = narrow_undo(saved, recorded, done)
+    verdict, desired = judge_plan(context, fit.plan, consent), undo_as_desired(fit.plan, recorded)
     calls = sum(context.client.calls.values())
     live = Live({})
-    who = whom(fit.plan, desired, live, recorded, context.rules)
+    who = make_display_name(fit.plan, desired, live, recorded, context.rules)
     return PlanResult(fit.plan, verdict, desired, live, recorded, calls, conflicts=fit.conflicts, whom=who)

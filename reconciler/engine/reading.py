@@ -19,7 +19,7 @@ from reconciler.model.field_types import FieldShape, require_rows
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import KINDS, child_kinds
 from reconciler.model.snapshots import DeletedEntity, Entity, RecordedEntity, Scope
-from reconciler.service.found import Found, Page, remote_id
+from reconciler.service.paging import Found, Page, remote_id
 
 
 class ReadRequest(Struct, frozen=True):

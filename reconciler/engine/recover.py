@@ -204,7 +204,7 @@ def _restore_sent_entities(plan: Plan, desired: Desired, records: dict[Address, 
 
 async def settle_earlier_runs(
     context: RunContext,
-    unfinished: tuple[Unfinished, ...],
+    unfinished: tuple[InterruptedRun, ...],
     observer: RunObserver,
     *,
     released: Collection[str] = (),

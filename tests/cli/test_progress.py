@@ -1,23 +1,17 @@
 """Progress: counted by listening, said in one line, and never in the way of the data."""
 
 import logging
+
 import pytest
 from waiting import until
+
 from reconciler.cli.console.output import Bars
-from reconciler.cli.console.progress import Watch
-from reconciler.cli.console.progress import watching
-from reconciler.model.snapshots import Scope
-from reconciler.report.progress import ProgressLine
-from reconciler.report.progress import progress_more
-from reconciler.report.progress import progress_text
-from reconciler.service.answers import Answer
-from reconciler.service.answers import Call
-from reconciler.service.http.exchange import log_try
+from reconciler.cli.console.progress import Watch, watching
 from reconciler.engine.reading import report_progress
-
-
-
-
+from reconciler.model.snapshots import Scope
+from reconciler.report.progress import ProgressLine, progress_more, progress_text
+from reconciler.service.answers import Answer, Call
+from reconciler.service.http.exchange import log_try
 
 OPS = Scope("contact", "ops")
 

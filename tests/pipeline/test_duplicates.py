@@ -4,34 +4,19 @@ import json
 from functools import partial
 from pathlib import Path
 from typing import Any
+
 import httpx2
 import pytest
-from pipeline.test_live import crowd
-from pipeline.test_live import declared
-from wire import Fault
-from wire import Send
-from wire import edited_list
-from wire import lost_before
-from wire import nobody
-from wire import without_parameter
-from world import PHONE
-from world import World
+from pipeline.test_live import crowd, declared
+from wire import Fault, Send, edited_list, lost_before, nobody, without_parameter
+from world import PHONE, World
+
 from reconciler.cli.planning import exit_code
 from reconciler.core.review.drift import find_drift
-from reconciler.model.plans import Delete
-from reconciler.model.plans import Options
-from reconciler.report.json import drift_json
-from reconciler.report.json import plan_json
-from reconciler.report.json import run_json
-from reconciler.report.text import drift_lines
-from reconciler.report.text import plain
-from reconciler.report.text import plan_lines
-from reconciler.report.text import run_lines
 from reconciler.engine.resources import open_run_store
-
-
-
-
+from reconciler.model.plans import Delete, Options
+from reconciler.report.json import drift_json, plan_json, run_json
+from reconciler.report.text import drift_lines, plain, plan_lines, run_lines
 
 JANE = {"firstName": "Jane", "lastName": "Doe", "workEmailAddress1": "jane.doe@example.com"}
 TIM = {"firstName": "Tim", "workEmailAddress1": "tim.hart@example.com"}

@@ -2,31 +2,22 @@
 
 from pathlib import Path
 from typing import Any
+
 import pytest
 import tally
 from engine.liars import yes
-from pipeline.test_resume import PHONE
-from pipeline.test_resume import gone_on
-from pipeline.test_resume import person
+from pipeline.test_resume import PHONE, gone_on, person
 from world import World
+
 from reconciler.cli.planning import exit_code
 from reconciler.cli.verbs.service.sandbox_rows import rows_of
 from reconciler.core.review.drift import find_drift
-from reconciler.errors import ManifestError
-from reconciler.errors import StalePlan
-from reconciler.model.kinds import KINDS
-from reconciler.model.plans import Consent
-from reconciler.model.plans import Delete
-from reconciler.model.plans import Options
-from reconciler.model.plans import Update
-from reconciler.report.text import plain
-from reconciler.report.text import plan_lines
-from reconciler.service.profile import load_profile
 from reconciler.engine.resources import open_run_store
-
-
-
-
+from reconciler.errors import ManifestError, StalePlan
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import Consent, Delete, Options, Update
+from reconciler.report.text import plain, plan_lines
+from reconciler.service.profile import load_profile
 
 OWN = Path(__file__).parents[2] / "examples" / "own-kinds" / "profile.yaml"
 MARK = {"mark": "managedBy"}

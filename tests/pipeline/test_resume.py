@@ -2,45 +2,29 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Callable
-from collections.abc import Iterator
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
-from typing import TypeVar
+from typing import Any, TypeVar
+
 import effort
 import httpx2
 import pytest
 import tally
 from msgspec import structs
-from store.support import file_of
-from store.support import seal_file_again
-from wire import Send
-from wire import Wire
-from wire import answered
-from world import ALLOWED
-from world import Agreeing
-from world import World
+from store.support import file_of, seal_file_again
+from wire import Send, Wire, answered
+from world import ALLOWED, Agreeing, World
+
 from reconciler import pipeline
-from reconciler.core.runs.recover import InterruptedRun
-from reconciler.core.runs.recover import sort_out_run
-from reconciler.errors import Interrupted
-from reconciler.errors import StalePlan
-from reconciler.errors import StoreError
-from reconciler.errors import Unauthorized
-from reconciler.errors import UnsafePlan
-from reconciler.model.plans import Consent
-from reconciler.model.plans import Options
+from reconciler.core.runs.recover import InterruptedRun, sort_out_run
+from reconciler.engine.context import StopFlag
+from reconciler.errors import Interrupted, StalePlan, StoreError, Unauthorized, UnsafePlan
+from reconciler.model.plans import Consent, Options
 from reconciler.model.runs import Run
 from reconciler.service.paging import Query
 from reconciler.store.database import Store
-from reconciler.engine.context import StopFlag
-
-
-
-
 
 T = TypeVar("T")
 

@@ -1,34 +1,25 @@
 """A run that is alive: whoever looks meanwhile hears who writes, since when and how far, not of a crash."""
 
-from collections.abc import Awaitable
-from collections.abc import Callable
-from collections.abc import Iterator
-from datetime import datetime
-from datetime import timedelta
+from collections.abc import Awaitable, Callable, Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+
 import httpx2
 import pytest
 from clock import Clock
 from msgspec import structs
 from wire import Send
-from world import ALLOWED
-from world import Agreeing
-from world import World
+from world import ALLOWED, Agreeing, World
+
 from reconciler import pipeline
 from reconciler.core.runs.recover import RunStatus
+from reconciler.engine.context import StopFlag
 from reconciler.errors import LockHeld
-from reconciler.model.plans import Consent
-from reconciler.model.plans import Options
-from reconciler.model.runs import Run
-from reconciler.model.runs import Running
+from reconciler.model.plans import Consent, Options
+from reconciler.model.runs import Run, Running
 from reconciler.store.database import Store
 from reconciler.store.lock import lease_s
-from reconciler.engine.context import StopFlag
-
-
-
-
 
 PEOPLE = ("ada", "bo", "cy", "di")
 RUN = "00000000-0000-4000-8000-000000000001"

@@ -5,43 +5,28 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+
 import pytest
 from msgspec import structs
-from store.dated import LABORATORY
-from store.dated import OPERATIONS
-from store.dated import WORKSPACES
-from store.dated import copied_to_server
-from store.dated import dated_world
-from store.support import named_rows
-from store.support import seal_again
-from world import World
-from world import actions
+from store.dated import LABORATORY, OPERATIONS, WORKSPACES, copied_to_server, dated_world
+from store.support import named_rows, seal_again
+from world import World, actions
+
 from reconciler import pipeline
 from reconciler.core.planning.select import Selection
 from reconciler.core.review import drift
 from reconciler.core.views.inventory import Inventory
-from reconciler.errors import InputError
-from reconciler.errors import LockHeld
-from reconciler.errors import Refused
-from reconciler.errors import SettingsError
-from reconciler.model.address import contact_address
-from reconciler.model.address import device_address
+from reconciler.engine.resources import open_run_store
+from reconciler.errors import InputError, LockHeld, Refused, SettingsError
+from reconciler.model.address import contact_address, device_address
 from reconciler.model.plans import Options
 from reconciler.model.settings import WorkspaceRef
 from reconciler.report.json import report_json
 from reconciler.report.lines import plain
-from reconciler.report.listing import listing_lines
-from reconciler.report.listing import listing_values
-from reconciler.report.listing import unread_lines
+from reconciler.report.listing import listing_lines, listing_values, unread_lines
 from reconciler.store.database import Store
-from reconciler.store.engines.schema import ENTITIES
-from reconciler.store.engines.schema import known_table
+from reconciler.store.engines.schema import ENTITIES, known_table
 from reconciler.store.engines.sqlite import FileConnection
-from reconciler.engine.resources import open_run_store
-
-
-
-
 
 SAM = contact_address("ops", "sam-lee")
 SAME = Options(same_service=True)

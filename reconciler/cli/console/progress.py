@@ -7,21 +7,15 @@ job sees that it lives; a command that takes less says nothing. Not here: the wo
 import logging
 import threading
 import time
-from collections.abc import Callable
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
 from reconciler import instrumentation
 from reconciler.cli.console.output import Bars
+from reconciler.engine.reading import ReadProgress
 from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Scope
-from reconciler.report.progress import ProgressLine
-from reconciler.report.progress import progress_more
-from reconciler.report.progress import progress_text
-from reconciler.engine.reading import ReadProgress
-
-
-
+from reconciler.report.progress import ProgressLine, progress_more, progress_text
 
 every_s = 30.0  # between two lines where no terminal is
 _refresh_s = 0.2  # between two looks of a bar; a faster one only flickers
