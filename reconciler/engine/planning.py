@@ -269,7 +269,7 @@ class PlanResult:
 
     `unfinished` are runs that did not end and that nobody carries out; `running` is one that is alive.
     `conflicts` are changes of an undo that a later run has overtaken: nothing is planned for them.
-    `make_display_name` says who an entity is; it costs nothing until it is asked.
+    `whom` says who an entity is; it costs nothing until it is asked.
     """
 
     plan: Plan
