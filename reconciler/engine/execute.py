@@ -7,73 +7,38 @@
 What leads there, and in which order, is said in pipeline.py; one change is in write.py.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
-from itertools import chain
-from itertools import islice
+from itertools import chain, islice
 from typing import Literal
+
 from msgspec import structs
+
 from reconciler.core.calls import summarize_gaps
 from reconciler.core.compare.bodies import find_shared_secrets
-from reconciler.core.planning.deletes import add_unmarked
-from reconciler.core.planning.deletes import forgotten_at_once
+from reconciler.core.planning.deletes import add_unmarked, forgotten_at_once
 from reconciler.core.planning.records import refresh_records
+from reconciler.core.planning.scopes import split_into_waves
 from reconciler.core.runs.recover import InterruptedRun
 from reconciler.core.runs.undo import make_undo_plan
-from reconciler.engine.context import RunContext
-from reconciler.engine.context import StopReason
-from reconciler.engine.context import format_utc
+from reconciler.engine.context import RunContext, StopReason, format_utc
 from reconciler.engine.first_create_gate import FirstCreateGate
-from reconciler.engine.outcomes import INTERRUPTED
-from reconciler.engine.outcomes import add_settled
-from reconciler.engine.outcomes import finish_run
-from reconciler.engine.outcomes import report_cut_short
-from reconciler.engine.outcomes import run_exit_code
-from reconciler.engine.planning import PlanResult
-from reconciler.engine.planning import check_plan_safe
-from reconciler.engine.planning import make_moment
-from reconciler.engine.planning import take_over_records
+from reconciler.engine.outcomes import INTERRUPTED, add_settled, finish_run, report_cut_short, run_exit_code
+from reconciler.engine.planning import PlanResult, check_plan_safe, make_moment, take_over_records
 from reconciler.engine.resources import RunObserver
-from reconciler.engine.session import Session
-from reconciler.engine.session import collect_known_ids
-from reconciler.engine.session import run_workers
-from reconciler.engine.session import share_queue
+from reconciler.engine.session import Session, collect_known_ids, run_workers, share_queue
 from reconciler.engine.settle import settle_doubts
-from reconciler.engine.write import note_outcome
-from reconciler.engine.write import write_change
-from reconciler.errors import StalePlan
-from reconciler.errors import StoreError
-from reconciler.instrumentation import SpanNotes
-from reconciler.instrumentation import record_span
-from reconciler.instrumentation import start_stopwatch
-from reconciler.instrumentation import step_log
+from reconciler.engine.write import note_outcome, write_change
+from reconciler.errors import StalePlan, StoreError
+from reconciler.instrumentation import SpanNotes, record_span, start_stopwatch, step_log
 from reconciler.model.address import Address
 from reconciler.model.kinds import KINDS
-from reconciler.model.plans import Change
-from reconciler.model.plans import Consent
-from reconciler.model.plans import Plan
-from reconciler.model.plans import Update
-from reconciler.model.plans import Workspace
-from reconciler.model.plans import action_of
-from reconciler.model.runs import EXIT_CODE_WORDS
-from reconciler.model.runs import Context
-from reconciler.model.runs import Outcome
-from reconciler.model.runs import Run
-from reconciler.model.snapshots import Desired
-from reconciler.model.snapshots import LiveEntity
-from reconciler.model.snapshots import Recorded
-from reconciler.model.snapshots import RecordedEntity
+from reconciler.model.plans import Change, Consent, Plan, Update, Workspace, action_of
+from reconciler.model.runs import EXIT_CODE_WORDS, Context, Outcome, Run
+from reconciler.model.snapshots import Desired, LiveEntity, Recorded, RecordedEntity
 from reconciler.store.database import Store
-from reconciler.core.planning.scopes import split_into_waves
-
-
-
-
 
 # --- The changes, wave by wave --------------------------------------------------------------------
 #

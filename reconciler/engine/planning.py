@@ -7,80 +7,42 @@ What the plan says is decided in core/planning/plan.py.
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
-from collections.abc import Callable
-from collections.abc import Collection
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
+
 import msgspec
-from msgspec import Struct
-from msgspec import structs
+from msgspec import Struct, structs
+
 from reconciler.core.compare import password_digests
 from reconciler.core.desired.resolve import add_forgotten
 from reconciler.core.desired.value_forms import is_placeholder
 from reconciler.core.feed import NewestRows
 from reconciler.core.planning import select
-from reconciler.core.planning.fingerprint import repeat_noop_plan
+from reconciler.core.planning.fingerprint import is_noop_plan, repeat_noop_plan
 from reconciler.core.planning.notices import restored_notices
 from reconciler.core.planning.plan import make_plan
+from reconciler.core.planning.records import SAME_SERVICE, choose_origin
 from reconciler.core.planning.scopes import PlanMoment
-from reconciler.core.review.display_names import DisplayName
-from reconciler.core.review.display_names import make_display_name
-from reconciler.core.review.display_names import no_name
+from reconciler.core.review.display_names import DisplayName, make_display_name, no_name
 from reconciler.core.review.guard import check_plan
-from reconciler.core.rules import check_one_alias
-from reconciler.core.rules import resolve_workspace
-from reconciler.core.runs.recover import InterruptedRun
-from reconciler.core.runs.recover import doubtful_store_notice
-from reconciler.core.runs.undo import BY_MANIFEST
-from reconciler.engine.context import Dependencies
-from reconciler.engine.context import ReadContext
-from reconciler.engine.context import RunContext
-from reconciler.engine.context import format_utc
-from reconciler.engine.list_cache import ListRequest
-from reconciler.engine.list_cache import RowCache
-from reconciler.engine.list_cache import is_list_unchanged
-from reconciler.engine.list_cache import open_row_cache
+from reconciler.core.rules import check_one_alias, resolve_workspace
+from reconciler.core.runs.recover import InterruptedRun, doubtful_store_notice
+from reconciler.core.runs.undo import BY_MANIFEST, narrow_undo, undo_as_desired
+from reconciler.engine.context import Dependencies, ReadContext, RunContext, format_utc
+from reconciler.engine.list_cache import ListRequest, RowCache, is_list_unchanged, open_row_cache
 from reconciler.engine.live import read_live
-from reconciler.errors import Refused
-from reconciler.errors import StalePlan
-from reconciler.errors import UnsafePlan
-from reconciler.instrumentation import record_span
-from reconciler.instrumentation import start_stopwatch
-from reconciler.instrumentation import step_log
+from reconciler.errors import Refused, StalePlan, UnsafePlan
+from reconciler.instrumentation import record_span, start_stopwatch, step_log
 from reconciler.model.address import Address
-from reconciler.model.encoding import decode_json
-from reconciler.model.encoding import encode_json
-from reconciler.model.plans import ACTION_WORDS
-from reconciler.model.plans import Consent
-from reconciler.model.plans import Options
-from reconciler.model.plans import Plan
-from reconciler.model.plans import Target
-from reconciler.model.plans import Verdict
-from reconciler.model.plans import Workspace
-from reconciler.model.runs import ROWS_OF
-from reconciler.model.runs import Outcome
-from reconciler.model.runs import Running
-from reconciler.model.snapshots import DeletedEntity
-from reconciler.model.snapshots import Desired
-from reconciler.model.snapshots import Live
-from reconciler.model.snapshots import Read
-from reconciler.model.snapshots import Recorded
-from reconciler.store.database import Store
-from reconciler.core.planning.fingerprint import is_noop_plan
-from reconciler.core.planning.records import SAME_SERVICE
-from reconciler.core.planning.records import choose_origin
-from reconciler.core.runs.undo import narrow_undo
-from reconciler.core.runs.undo import undo_as_desired
+from reconciler.model.encoding import decode_json, encode_json
+from reconciler.model.plans import ACTION_WORDS, Consent, Options, Plan, Target, Verdict, Workspace
+from reconciler.model.runs import ROWS_OF, Outcome, Running
+from reconciler.model.snapshots import DeletedEntity, Desired, Live, Read, Recorded
 from reconciler.service.http.urls import origin_of
-
-
-
-
+from reconciler.store.database import Store
 
 
 async def resolve_target(context: ReadContext, desired: Desired) -> Target:

@@ -5,32 +5,20 @@ of the order of change is what `lie` says.
 """
 
 from collections.abc import AsyncGenerator
-from datetime import UTC
-from datetime import datetime
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from random import Random
-from typing import Any
-from typing import cast
+from typing import Any, cast
+
 import msgspec
-from reconciler.core.feed import NewestRows
-from reconciler.core.feed import RememberedList
-from reconciler.core.feed import why_full_read_due
+
+from reconciler.core.feed import NewestRows, RememberedList, why_full_read_due
+from reconciler.engine.list_cache import CachedRows, ListRequest
 from reconciler.errors import NotFound
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import KINDS
 from reconciler.service import paging
-from reconciler.service.client import ReadCollection
-from reconciler.service.client import Reader
-from reconciler.service.paging import EVERYTHING
-from reconciler.service.paging import Found
-from reconciler.service.paging import Page
-from reconciler.service.paging import Query
-from reconciler.engine.list_cache import CachedRows
-from reconciler.engine.list_cache import ListRequest
-
-
-
-
+from reconciler.service.client import ReadCollection, Reader
+from reconciler.service.paging import EVERYTHING, Found, Page, Query
 
 BEGIN = datetime(2026, 3, 1, 9, tzinfo=UTC)
 PAGE = 4  # rows of one page

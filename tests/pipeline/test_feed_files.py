@@ -6,28 +6,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
+
 import msgspec
 import pytest
 import tally
 from msgspec import structs
-from pipeline.test_feed import CONTACTS
-from pipeline.test_feed import by_scan
-from pipeline.test_feed import crowd
-from pipeline.test_feed import edit
-from pipeline.test_feed import kept
-from pipeline.test_feed import read_of
+from pipeline.test_feed import CONTACTS, by_scan, crowd, edit, kept, read_of
 from world import World
+
 from reconciler.core.feed import RememberedList
-from reconciler.engine.list_cache import RowCache
-from reconciler.engine.list_cache import _StoredList
+from reconciler.engine.list_cache import ListRequest, RowCache, _StoredList
+from reconciler.engine.resources import open_run_store
 from reconciler.model.settings import Secret
 from reconciler.private_cache import ListCache
-from reconciler.engine.list_cache import ListRequest
-from reconciler.engine.resources import open_run_store
-
-
-
-
 
 _SEAL = 32  # octets before what was kept
 

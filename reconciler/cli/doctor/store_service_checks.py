@@ -5,41 +5,36 @@ Belongs here: asking them, each question guarded, with nothing but reads. Not he
 
 import asyncio
 import sys
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+
 from msgspec import structs
-from reconciler.cli.doctor.check_context import Surroundings
-from reconciler.cli.doctor.check_context import guarded
-from reconciler.cli.doctor.check_context import unchecked
-from reconciler.cli.doctor.machine_checks import OPEN_TO_OTHERS
-from reconciler.cli.doctor.machine_checks import mode_of
-from reconciler.cli.session import now
-from reconciler.cli.session import open_store
+
+from reconciler.cli.doctor.check_context import Surroundings, guarded, unchecked
+from reconciler.cli.doctor.machine_checks import OPEN_TO_OTHERS, mode_of
+from reconciler.cli.session import now, open_store
 from reconciler.core.feed import why_not_feed
 from reconciler.core.rules import resolve_workspace
 from reconciler.core.runs.recover import RunStatus
-from reconciler.errors import CorruptRecord
-from reconciler.errors import NotFound
-from reconciler.errors import ReconcilerError
-from reconciler.errors import ServiceError
-from reconciler.errors import SettingsError
-from reconciler.errors import StoreError
-from reconciler.errors import Throttled
-from reconciler.errors import Unauthorized
-from reconciler.model.notices import CheckResult
-from reconciler.model.notices import CheckState
+from reconciler.engine.resources import choose_unused_lock
+from reconciler.errors import (
+    CorruptRecord,
+    NotFound,
+    ReconcilerError,
+    ServiceError,
+    SettingsError,
+    StoreError,
+    Throttled,
+    Unauthorized,
+)
+from reconciler.model.notices import CheckResult, CheckState
 from reconciler.model.plans import Workspace
 from reconciler.model.settings import Settings
 from reconciler.report.lines import count
-from reconciler.service.client import Reader
-from reconciler.service.client import open_reader
+from reconciler.service.client import Reader, open_reader
 from reconciler.service.http import urls
-from reconciler.service.http.connections import DatedConnections
-from reconciler.service.http.connections import next_hop
-from reconciler.service.http.connections import open_connections
-from reconciler.service.http.connections import probe_connection
+from reconciler.service.http.connections import DatedConnections, next_hop, open_connections, probe_connection
 from reconciler.service.http.limiter import Timing
 from reconciler.service.paging import Query
 from reconciler.service.profile import load_profile
@@ -47,11 +42,6 @@ from reconciler.settings.network import read_network
 from reconciler.settings.reader import ReadSettings
 from reconciler.store.database import Store
 from reconciler.store.lock import gone
-from reconciler.engine.resources import choose_unused_lock
-
-
-
-
 
 _OF_THE_STORE = ("lock", "service lock", "last run", "duplicates", "history")
 _OF_THE_SERVICE = ("credentials", "workspaces", "feed", "clock")
