@@ -17,7 +17,7 @@ from reconciler.files.encryption import check_recipients, read_recipients, requi
 from reconciler.model.address import Address
 from reconciler.model.plans import Consent, Options
 from reconciler.pipeline import PlanResult
-from reconciler.report.phrases import difference_words
+from reconciler.report.phrases import describe_input_differences
 
 # What of a command line leads to the same plan, and so belongs to the command that carries it out.
 _REPEATED = {
@@ -79,7 +79,9 @@ def planned_for(given: Mapping[str, Any]) -> PlanResult:
             )
         )
     if checkout.dirty:
-        output.note(f"not as in commit {checkout.commit}: {difference_words(checkout.differences)}.")
+        output.note(
+            f"not as in commit {checkout.commit}: {describe_input_differences(checkout.differences)}."
+        )
     if checkout.unreadable:
         output.note(f"compared with no commit: the repository cannot be read: {checkout.reason}.")
     return planned

@@ -24,7 +24,7 @@ from reconciler.model.plans import (
 from reconciler.model.snapshots import UNKNOWN
 from reconciler.report.escaping import escape_control
 from reconciler.report.lines import BLANK, Line, Style, line, pad, sentence, width
-from reconciler.report.values import Shown, pair, shown
+from reconciler.report.values import DisplayedValue, display_change, display_value
 
 _label = 10  # columns of the words before a place, an id or a value
 # Null in JSON where an entity has none.
@@ -188,7 +188,7 @@ def _becomes(kind: str, field: ExplainedField) -> str:
     if field.live is None and field.read and field.path not in KINDS[kind].write_only:
         return _text(kind, field.path, field.after)
     cause: Any = field.reason
-    before, after = pair(kind, FieldChange(field.path, field.live, field.after, cause), limit=0)
+    before, after = display_change(kind, FieldChange(field.path, field.live, field.after, cause), limit=0)
     return f"{before.text}  →  {after.text}"
 
 
@@ -216,7 +216,7 @@ def _shown_then(kind: str, field: ExplainedField) -> str:
 
 
 def _text(kind: str, path: str, value: Scalar | None) -> str:
-    found: Shown = shown(kind, path, value, limit=0)
+    found: DisplayedValue = display_value(kind, path, value, limit=0)
     return found.text
 
 

@@ -32,7 +32,7 @@ from reconciler.report.review_document import (
     build_review,
     build_validation,
 )
-from reconciler.report.values import Shown
+from reconciler.report.values import DisplayedValue
 
 _TITLES: Mapping[str, str] = {
     "delete": "Delete",
@@ -202,7 +202,7 @@ def compare_words(before: str, after: str) -> list[ValuePart]:
     return found
 
 
-def _cut_shown(tag: Tag, value: Shown) -> ValuePart:
+def _cut_shown(tag: Tag, value: DisplayedValue) -> ValuePart:
     if value.placeholder:
         return ValuePart(tag, value.text, placeholder=True)
     return _cut_part(tag, value.text)

@@ -37,17 +37,17 @@ from reconciler.report.lines import Line, count, line
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))  # seconds, and how they are written
 
 
-def read_words(read: Read, at: str) -> str:
+def describe_read(read: Read, at: str) -> str:
     """Return `feed, 2 calls, 4,998 avoided; complete 3 h ago`. `at` is when the plan was made (ISO 8601)."""
     parts = ["read"] if not read.how else [read.how, count(read.calls, "call")]
     parts.append(f"{read.avoided:,} avoided" if read.avoided else "")
     told = ", ".join(filter(None, parts))
     if read.completed:
-        return f"{told}; complete {ago(read.completed, at)}"
+        return f"{told}; complete {describe_age(read.completed, at)}"
     return f"{told}; full read: {read.why}" if read.why else told
 
 
-def as_far_as_read(reads: Iterable[Read]) -> str:
+def describe_read_limit(reads: Iterable[Read]) -> str:
     """Return what was read of lists that were followed, and as of when the rest is known; "" where all was.
 
     A change that moves no time of change is not seen before the next complete read: whoever says that
@@ -65,12 +65,12 @@ def as_far_as_read(reads: Iterable[Read]) -> str:
     )
 
 
-def limited(sentence: str, reads: Iterable[Read]) -> str:
+def limit_claim(sentence: str, reads: Iterable[Read]) -> str:
     """Return a sentence about all that is live, without its full stop, limited to what was read."""
-    return f"{sentence}, as far as was read" if as_far_as_read(reads) else sentence
+    return f"{sentence}, as far as was read" if describe_read_limit(reads) else sentence
 
 
-def ago(moment: str, at: str) -> str:
+def describe_age(moment: str, at: str) -> str:
     """Return how long before `at` a moment was (both ISO 8601): `3 h ago`, rounded down."""
     then, present = parse_seconds(moment), parse_seconds(at)
     if then is None or present is None:
@@ -86,7 +86,7 @@ def ago(moment: str, at: str) -> str:
 _answer_digits = 12  # hexadecimal digits: enough to tell two answers apart by eye
 
 
-def answer_words(answer: DirectoryAnswer) -> str:
+def describe_answer(answer: DirectoryAnswer) -> str:
     """Return `from directory staff: 1,234 rows, sha256 ab12cd34ef56`, and the rows before."""
     told = (
         f"from directory {answer.name}: {count(answer.rows, 'row')}, sha256 {answer.digest[:_answer_digits]}"
@@ -101,7 +101,7 @@ AGREED_TITLE = "Agreed to, for this plan alone"
 _subjects_max = 20  # subjects of one word; the plan itself shows them all
 
 
-def agreement_words(one: Agreement) -> str:
+def describe_agreement(one: Agreement) -> str:
     """Return what was agreed to, how it was said, and what of the plan it concerns."""
     number = f" {one.at_most}" if one.at_most else ""
     allows = f"up to {one.at_most:,} {one.allows}" if one.at_most else one.allows
@@ -122,7 +122,7 @@ def _name_subjects(subjects: Sequence[str]) -> str:
 _files_max = 10  # files that a sentence names
 
 
-def difference_words(differences: Sequence[InputDifference]) -> str:
+def describe_input_differences(differences: Sequence[InputDifference]) -> str:
     """Return the files and why each of them differs, as a part of a sentence; of many the first ones."""
     named = [f"{show_value(one.path, most=400)} {one.why}" for one in differences[:_files_max]]
     more = len(differences) - len(named)
@@ -203,12 +203,12 @@ _NOTICED = {
 TROUBLE: tuple[Result, ...] = ("in doubt", "failed", "conflict", "skipped", "not attempted")
 
 
-def with_below(deletes: Iterable[Delete]) -> str:
+def describe_cascades(deletes: Iterable[Delete]) -> str:
     """Return `, with 2 devices`, for what goes with entities that are deleted; "" for nothing."""
     kinds = Counter[str]()
     for one in deletes:
         kinds[one.address.kind] += len(one.cascades)
-    parts = [below(name, number) for name, number in sorted(kinds.items()) if number]
+    parts = [count_below(name, number) for name, number in sorted(kinds.items()) if number]
     return f", with {' and '.join(parts)}" if parts else ""
 
 
@@ -217,32 +217,32 @@ def is_revived(change: Change) -> bool:
     return isinstance(change, Update) and any(field.cause == "reactivated" for field in change.fields)
 
 
-def by_kind(changes: Iterable[Change | Outcome | Drift]) -> str:
+def count_by_kind(changes: Iterable[Change | Outcome | Drift]) -> str:
     """Return `3 contacts and 1 device`, in the order of the table of kinds."""
     kinds = Counter(change.address.kind for change in changes)
     parts = [count(kinds[name], name, kind.plural) for name, kind in KINDS.items() if kinds[name]]
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-def below(kind: str, number: int) -> str:
+def count_below(kind: str, number: int) -> str:
     """Return `2 devices`, for so many entities that belong to one of this kind."""
     found = child_kinds(kind)
     return count(number, found[0].name, found[0].plural) if len(found) == 1 else f"{number:,} below it"
 
 
-def skip_said(skip: Skip, *, values: bool) -> str:
+def explain_skip(skip: Skip, *, values: bool) -> str:
     """Return why something is left alone; without values where the sentence would quote one."""
     return skip.what if values else _MARKED.get(skip.reason, skip.what)
 
 
-def notice_said(notice: Notice, *, values: bool) -> tuple[str, str]:
+def explain_notice(notice: Notice, *, values: bool) -> tuple[str, str]:
     """Return what a person should know and what to do; without values where either would quote one."""
     if values or notice.kind not in _NOTICED:
         return notice.what, notice.next
     return _NOTICED[notice.kind], ""
 
 
-def drift_said(drift: Drift, *, values: bool) -> str:
+def explain_drift(drift: Drift, *, values: bool) -> str:
     """Return the sentence about a drift, without values where it would quote one."""
     return drift.what if values or drift.cause != "duplicate" else _NOTICED["duplicate"]
 

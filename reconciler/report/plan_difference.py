@@ -15,7 +15,7 @@ from reconciler.model.address import Address
 from reconciler.model.plans import Delete, Plan
 from reconciler.report.escaping import escape_control
 from reconciler.report.lines import ACTIONS, BLANK, Line, count, fold, line, pad, width
-from reconciler.report.values import short_fingerprint, shown, value_max
+from reconciler.report.values import display_value, short_fingerprint, value_max
 
 _address_max = 64  # columns
 _path_max = 40  # columns
@@ -134,7 +134,7 @@ def _said(kind: str, keys: Sequence[str | int], before: object, after: object, *
     if isinstance(before, Mapping):
         return "not written any more"
     if isinstance(after, Mapping):
-        ends = [shown(kind, field, after.get(end), limit=limit).text for end in ("before", "after")]
+        ends = [display_value(kind, field, after.get(end), limit=limit).text for end in ("before", "after")]
         return "written now: " + " → ".join(ends)
     ends = [_scalar(kind, field, value, limit) for value in (before, after)]
     return "another secret" if ends == ["(secret)", "(secret)"] else " → ".join(ends)
@@ -142,5 +142,5 @@ def _said(kind: str, keys: Sequence[str | int], before: object, after: object, *
 
 def _scalar(kind: str, field: str, value: object, limit: int) -> str:
     if value is None or isinstance(value, str | bool):
-        return shown(kind, field, value, limit=limit).text
+        return display_value(kind, field, value, limit=limit).text
     return "(not planned)"  # DeepDiff's stand-in for what is not there

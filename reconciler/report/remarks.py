@@ -21,12 +21,12 @@ from reconciler.model.plans import UNCERTAIN, Delete, Plan
 from reconciler.model.runs import Result, Run
 from reconciler.report.phrases import (
     AGREED_TITLE,
-    agreement_words,
-    drift_said,
+    describe_agreement,
+    describe_cascades,
+    explain_drift,
+    explain_notice,
+    explain_skip,
     is_revived,
-    notice_said,
-    skip_said,
-    with_below,
 )
 from reconciler.report.review_document import Review, split_place
 
@@ -110,10 +110,10 @@ def remarks(review: Review) -> tuple[Remark, ...]:
     else:
         found = _of_plan(review)
     agreed = (
-        Remark("agreed", "", f"{AGREED_TITLE}: {agreement_words(one)}.")
+        Remark("agreed", "", f"{AGREED_TITLE}: {describe_agreement(one)}.")
         for one in list_agreements(review.plan)
     )
-    return ordered([*agreed, *found, *_of_notices(notices, values=review.show_values)])
+    return sort_remarks([*agreed, *found, *_of_notices(notices, values=review.show_values)])
 
 
 def remarks_of_check(problems: Sequence[Problem], notices: Sequence[Notice]) -> tuple[Remark, ...]:
@@ -131,10 +131,10 @@ def remarks_of_check(problems: Sequence[Problem], notices: Sequence[Notice]) -> 
         )
         for one in problems
     ]
-    return ordered([*mistakes, *_of_notices(notices, values=True)])
+    return sort_remarks([*mistakes, *_of_notices(notices, values=True)])
 
 
-def ordered(found: Iterable[Remark]) -> tuple[Remark, ...]:
+def sort_remarks(found: Iterable[Remark]) -> tuple[Remark, ...]:
     """Return remarks in the order of the rules."""
     places = {rule: position for position, rule in enumerate(RULES)}
     return tuple(sorted(map(_in_files, found), key=lambda one: places[one.rule]))
@@ -158,13 +158,13 @@ def _of_plan(review: Review) -> Iterator[Remark]:
     for change in plan.changes:
         if isinstance(change, Delete):
             why = f"moves to {moves[change.address]}" if change.address in moves else change.cause
-            yield Remark("delete", change.address, f"{why}; deleted{with_below([change])}.")
+            yield Remark("delete", change.address, f"{why}; deleted{describe_cascades([change])}.")
         elif is_revived(change):
             what = "is enabled again, and its pushes are charged."
             yield Remark("reactivate", change.address, what, "", *split_place(change.place))
     for skip in plan.skips:
         rule = "ambiguous" if skip.reason in UNCERTAIN else "left-alone"
-        what = skip_said(skip, values=values)
+        what = explain_skip(skip, values=values)
         yield Remark(rule, skip.address, what, skip.next, *split_place(places.get(skip.address, "")))
 
 
@@ -183,14 +183,14 @@ def _of_drift(review: Review) -> Iterator[Remark]:
     places = _places(review.plan)
     for one in find_drift(review.plan):
         fields = ", ".join(field.path for field in one.fields)
-        said = [drift_said(one, values=review.show_values), f"changed: {fields}" if fields else ""]
+        said = [explain_drift(one, values=review.show_values), f"changed: {fields}" if fields else ""]
         what = "; ".join(filter(None, [one.cause, *said]))
         yield Remark("drift", one.address, what, "", *split_place(places.get(one.address, "")))
 
 
 def _of_notices(notices: Sequence[Notice], *, values: bool) -> Iterator[Remark]:
     for one in notices:
-        what, step = notice_said(one, values=values)
+        what, step = explain_notice(one, values=values)
         rule = "not-compared" if one.kind == "unapplied" else "notice"
         yield Remark(rule, one.subject, what, step, *split_place(one.place))
 

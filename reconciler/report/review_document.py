@@ -40,22 +40,22 @@ from reconciler.model.plans import (
 from reconciler.model.runs import Outcome, Result, Run
 from reconciler.report.lines import count
 from reconciler.report.phrases import (
-    agreement_words,
-    answer_words,
-    as_far_as_read,
-    below,
-    by_kind,
+    count_below,
+    count_by_kind,
+    describe_agreement,
+    describe_answer,
     describe_origin,
-    drift_said,
+    describe_read,
+    describe_read_limit,
+    explain_drift,
+    explain_notice,
+    explain_skip,
     is_revived,
-    limited,
+    limit_claim,
     list_record_changes,
-    notice_said,
-    read_words,
     rename_hint,
-    skip_said,
 )
-from reconciler.report.values import Shown, pair, short_fingerprint, shown
+from reconciler.report.values import DisplayedValue, display_change, display_value, short_fingerprint
 
 # --- What a report is about ---------------------------------------------------------------------------
 
@@ -110,26 +110,28 @@ class FieldRow(Struct, frozen=True, gc=False):
     after: Scalar | None
     cause: str = ""
 
-    def texts(self, limit: int) -> tuple[Shown, ...]:
+    def texts(self, limit: int) -> tuple[DisplayedValue, ...]:
         """Return the value, or both, as inert text of at most `limit` characters (0: any length)."""
         match self.form:
             case "name":
                 return ()
             case "value":
-                return (shown(self.kind, self.path, self.after, limit=limit),)
+                return (display_value(self.kind, self.path, self.after, limit=limit),)
             case "readback":
                 return (self._read_back(self.before, limit), self._read_back(self.after, limit))
             case "change" | "drift":
                 cause: Any = self.cause
-                both = pair(self.kind, FieldChange(self.path, self.before, self.after, cause), limit=limit)
+                both = display_change(
+                    self.kind, FieldChange(self.path, self.before, self.after, cause), limit=limit
+                )
                 unknown = self.form == "drift" and self.cause == "both"
-                return (Shown("(not known)", placeholder=True), both[1]) if unknown else both
+                return (DisplayedValue("(not known)", placeholder=True), both[1]) if unknown else both
         assert_never(self.form)
 
-    def _read_back(self, value: Scalar | None, limit: int) -> Shown:
+    def _read_back(self, value: Scalar | None, limit: int) -> DisplayedValue:
         if value is None:
-            return Shown("nothing", placeholder=True)
-        return shown(self.kind, self.path, value, limit=limit)
+            return DisplayedValue("nothing", placeholder=True)
+        return display_value(self.kind, self.path, value, limit=limit)
 
 
 class Note(Struct, frozen=True, gc=False):
@@ -269,7 +271,7 @@ def build_review(review: Review) -> ReviewDocument:
         command=review.command,
         subject=plan.target.stack,
         target=plan.target.origin,
-        agreements=tuple(agreement_words(one) for one in list_agreements(plan)),
+        agreements=tuple(describe_agreement(one) for one in list_agreements(plan)),
         headline=parts.first,
         grave=parts.grave,
         details=parts.more,
@@ -376,7 +378,7 @@ def _reading(plan: Plan) -> Iterator[Entry]:
     for read in plan.reads:
         if read.how or not read.complete:
             incomplete = "" if read.complete else ", not complete"
-            yield Entry(str(read.scope), what=f"{read_words(read, plan.created_at)}{incomplete}")
+            yield Entry(str(read.scope), what=f"{describe_read(read, plan.created_at)}{incomplete}")
     for scope, number in plan.outside.items():
         yield Entry(str(scope), what=f"{number:,} recorded, and no manifest declares them; left unchanged")
 
@@ -389,8 +391,8 @@ def _review_facts(review: Review) -> Iterator[Fact]:
     yield Fact("Selected by", " ".join([*chosen, *(f"--except {one}" for one in plan.options.excluded)]))
     yield Fact("Undoes run", plan.options.undo_of)
     yield Fact("Commit", plan.commit or "")
-    yield Fact("Planned at", moment(plan.created_at))
-    yield Fact("Expires at", moment(plan.expires_at))
+    yield Fact("Planned at", format_moment(plan.created_at))
+    yield Fact("Expires at", format_moment(plan.expires_at))
     yield Fact("Fingerprint", short_fingerprint(plan.fingerprint))
     calls, avoided = (sum(getattr(read, name) for read in plan.reads) for name in ("calls", "avoided"))
     yield Fact(
@@ -428,7 +430,7 @@ def _run_facts(run: Run) -> Iterator[Fact]:
 
 
 def _run_time(run: Run) -> str:
-    span = " to ".join(filter(None, [moment(run.started_at), moment(run.ended_at)]))
+    span = " to ".join(filter(None, [format_moment(run.started_at), format_moment(run.ended_at)]))
     try:
         took = datetime.fromisoformat(run.ended_at) - datetime.fromisoformat(run.started_at)
     except (ValueError, TypeError):  # an imported report may lack a time, or its zone
@@ -436,7 +438,7 @@ def _run_time(run: Run) -> str:
     return f"{took.total_seconds():,.1f} s ({span})"
 
 
-def moment(at: str) -> str:
+def format_moment(at: str) -> str:
     """`2026-03-02 09:30:00 UTC`, of a time as plans and runs have it."""
     if at.endswith(("Z", "+00:00")):
         bare = at.removesuffix("Z").removesuffix("+00:00").partition(".")[0]
@@ -512,14 +514,14 @@ class _EntryMaker(Struct, frozen=True):
         if change.cascades:
             # By device name, where it is not recorded: that is a value.
             named = f": {', '.join(change.cascades)}" if self.show_values else ""
-            yield Note(f"with {below(change.address.kind, len(change.cascades))}{named}", "warning")
+            yield Note(f"with {count_below(change.address.kind, len(change.cascades))}{named}", "warning")
 
     def _presented(self, kind: str, fields: Fields) -> str:
         """What tells a person who or what this is: names and the strongest identity, no secret."""
         if not self.show_values:
             return ""
         paths = [path for path in KINDS[kind].presented if fields.get(path)]
-        return " · ".join(shown(kind, path, fields[path]).text for path in paths)
+        return " · ".join(display_value(kind, path, fields[path]).text for path in paths)
 
     def _row(self, row: FieldRow) -> FieldRow:
         """A document for many readers holds no value, so no form of it can show one."""
@@ -543,12 +545,12 @@ class _EntryMaker(Struct, frozen=True):
 
     def skip(self, skip: Skip) -> Entry:
         """Something that is left alone: why, and what can be done."""
-        what = skip_said(skip, values=self.show_values)
+        what = explain_skip(skip, values=self.show_values)
         return Entry(skip.address, self.whom(skip.address), (*_cause(skip.reason),), what, skip.next)
 
     def notice(self, notice: Notice) -> Entry:
         """What a person should know beside the changes."""
-        what, step = notice_said(notice, values=self.show_values)
+        what, step = explain_notice(notice, values=self.show_values)
         return Entry(notice.subject, "", (*_cause(notice.kind), *_place(notice.place)), what, step)
 
     def drift(self, drift: Drift) -> Entry:
@@ -558,7 +560,7 @@ class _EntryMaker(Struct, frozen=True):
             self._row(FieldRow(kind, one.path, "drift", one.before, one.after, one.cause))
             for one in drift.fields
         )
-        what = drift_said(drift, values=self.show_values)
+        what = explain_drift(drift, values=self.show_values)
         return Entry(address, self.whom(address), (*_cause(drift.cause),), what, "", rows)
 
     def outcome(self, outcome: Outcome) -> Entry:
@@ -624,7 +626,7 @@ def _say_nothing_changes(plan: Plan) -> str:
         return f"{count(plan.to_keep, 'record')} to keep; nothing changes at the service"
     if plan.options.undo_of:
         return "Nothing to undo"
-    return limited("Nothing to do: the service matches the manifests", plan.reads)
+    return limit_claim("Nothing to do: the service matches the manifests", plan.reads)
 
 
 def _other_facts(plan: Plan) -> list[str]:
@@ -642,9 +644,9 @@ def _other_facts(plan: Plan) -> list[str]:
     ]
     told = [fact for fact in facts if fact]
     lists = count(unread, "list was", "lists were")
-    answers = [f"{answer_words(one).capitalize()}." for one in plan.answers]
+    answers = [f"{describe_answer(one).capitalize()}." for one in plan.answers]
     unread_too = [f"{lists} not read completely."] if unread else []
-    limits = as_far_as_read(plan.reads)
+    limits = describe_read_limit(plan.reads)
     known = [limits] if limits and not plan.changes else []
     return ([f"{enumerate_words(told)}."] if told else []) + unread_too + known + answers
 
@@ -652,12 +654,12 @@ def _other_facts(plan: Plan) -> list[str]:
 def _summarize_drift(plan: Plan) -> Summary:
     found = {drift.address: drift for drift in find_drift(plan)}
     if plan.unapplied or not found:
-        said, limits = summarize_drift(plan).removesuffix("."), as_far_as_read(plan.reads)
+        said, limits = summarize_drift(plan).removesuffix("."), describe_read_limit(plan.reads)
         more = (limits,) if limits and not plan.unapplied else ()
         return Summary((Clause(said, "warn" if plan.unapplied else ""),), more=more)
     number = count_not_applied(plan)
     return Summary(
-        (Clause(f"{by_kind(found.values())} changed since the last apply", "warn"),),
+        (Clause(f"{count_by_kind(found.values())} changed since the last apply", "warn"),),
         more=("Nothing was written.", *([f"{number:,} not yet applied."] if number else [])),
     )
 
@@ -706,7 +708,7 @@ def _grave(changes: Sequence[Change], tense: str) -> list[Clause]:
 
 
 def _say_deleted(deletes: Sequence[Delete], tense: str) -> str:
-    return f"{by_kind(deletes)} {_verb(tense, len(deletes))} deleted"
+    return f"{count_by_kind(deletes)} {_verb(tense, len(deletes))} deleted"
 
 
 def _worsens(deletes: Sequence[Delete], tense: str) -> tuple[str, ...]:
@@ -715,7 +717,7 @@ def _worsens(deletes: Sequence[Delete], tense: str) -> tuple[str, ...]:
     taken = Counter[str]()
     for change in deletes:
         taken[change.address.kind] += len(change.cascades)
-    parts = enumerate_words([below(name, taken[name]) for name in KINDS if taken[name]])
+    parts = enumerate_words([count_below(name, taken[name]) for name in KINDS if taken[name]])
     told = (
         f"{before:,} of the {len(deletes):,} deleted existed before us." if before else "",
         f"{parts} {_verb(tense, taken.total())} deleted with {'it' if len(deletes) == 1 else 'them'}."
@@ -730,7 +732,7 @@ def _milder(changes: Sequence[Change], tense: str) -> list[Clause]:
     for made, word in ((Update, "updated"), (Create, "created")):
         chosen = [change for change in changes if isinstance(change, made) and not is_revived(change)]
         if chosen:
-            clauses.append(Clause(f"{by_kind(chosen)} {_verb(tense, len(chosen))} {word}"))
+            clauses.append(Clause(f"{count_by_kind(chosen)} {_verb(tense, len(chosen))} {word}"))
     return clauses
 
 

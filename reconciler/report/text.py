@@ -51,18 +51,26 @@ from reconciler.report.lines import (
 )
 from reconciler.report.phrases import (
     AGREED_TITLE,
-    agreement_words,
-    answer_words,
-    as_far_as_read,
+    describe_agreement,
+    describe_answer,
     describe_origin,
-    limited,
+    describe_read,
+    describe_read_limit,
+    limit_claim,
     list_record_changes,
-    read_words,
     rename_hint_lines,
 )
 from reconciler.report.review_document import Review, Validated
 from reconciler.report.runs.runs import run_lines
-from reconciler.report.values import Shown, pair, short_digest, short_fingerprint, shown, size, value_max
+from reconciler.report.values import (
+    DisplayedValue,
+    display_change,
+    display_value,
+    format_size,
+    short_digest,
+    short_fingerprint,
+    value_max,
+)
 
 # --- Fields of changes as aligned lines: `path  before  →  after   cause`, or `path  value` -------
 #
@@ -81,8 +89,8 @@ class ShownField(Struct, frozen=True, gc=False):
     """One field of a change, before and after as they are shown."""
 
     path: str
-    before: Shown
-    after: Shown
+    before: DisplayedValue
+    after: DisplayedValue
     cause: str
 
 
@@ -99,16 +107,16 @@ class Columns(Struct, frozen=True, gc=False):
     screen: int
 
 
-def rows(kind: str, fields: Iterable[FieldChange], *, full: bool) -> list[ShownField]:
-    """Return the fields of one update, ready for `columns` and `row_lines`."""
+def make_field_rows(kind: str, fields: Iterable[FieldChange], *, full: bool) -> list[ShownField]:
+    """Return the fields of one update, ready for `fit_columns` and `row_lines`."""
     limit = 0 if full else value_max
     return [
-        ShownField(escape_control(field.path), *pair(kind, field, limit=limit), field.cause)
+        ShownField(escape_control(field.path), *display_change(kind, field, limit=limit), field.cause)
         for field in fields
     ]
 
 
-def columns(all_rows: Sequence[ShownField], *, full: bool) -> Columns:
+def fit_columns(all_rows: Sequence[ShownField], *, full: bool) -> Columns:
     """Return widths with which ordinary rows fit a screen; rows that cannot are broken at the arrow."""
     path = min(max((width(row.path) for row in all_rows), default=0), _path_max)
     cause = max((len(row.cause) for row in all_rows), default=0)
@@ -142,7 +150,7 @@ def row_lines(row: ShownField, at: Columns) -> list[Line]:
     ]
 
 
-def _styled(value: Shown, columns: int = 0, *, cut_at: int = 0) -> tuple[str, Style]:
+def _styled(value: DisplayedValue, columns: int = 0, *, cut_at: int = 0) -> tuple[str, Style]:
     text = cut(value.text, cut_at) if cut_at else value.text
     return pad(text, columns), "dim" if value.placeholder else ""
 
@@ -161,7 +169,9 @@ def create_lines(
     for path in sorted(paths) if full else paths:
         value = _content(change, sizes, contents) if path == KINDS[kind].content else ""
         about = (
-            Shown(value) if value else shown(kind, path, change.fields[path], limit=0 if full else value_max)
+            DisplayedValue(value)
+            if value
+            else display_value(kind, path, change.fields[path], limit=0 if full else value_max)
         )
         lines.append(line(" " * _indent, pad(path, columns), "  ", _styled(about)))
     left = (
@@ -189,7 +199,7 @@ def _content(change: Create, sizes: Mapping[Address, int], contents: Mapping[Add
     """Return `manifests/sites.csv, 12.4 KiB, text/csv`; the digest where the size is not known."""
     octets = sizes.get(change.address)
     digest = str(change.fields[KINDS[change.address.kind].content])
-    first = short_digest(digest) if octets is None else size(octets)
+    first = short_digest(digest) if octets is None else format_size(octets)
     return ", ".join(
         filter(
             None,
@@ -204,7 +214,12 @@ def delete_lines(before: Fields, kind: str, *, full: bool) -> list[Line]:
     columns = min(max((width(escape_control(path)) for path in paths), default=0), _path_max)
     limit = 0 if full else value_max
     lines = [
-        line(" " * _indent, pad(path, columns), "  ", _styled(shown(kind, path, before[path], limit=limit)))
+        line(
+            " " * _indent,
+            pad(path, columns),
+            "  ",
+            _styled(display_value(kind, path, before[path], limit=limit)),
+        )
         for path in paths
     ]
     return [*lines, _more(len(before) - len(paths))] if len(before) > len(paths) else lines
@@ -215,7 +230,7 @@ _who_max = 60  # columns of a name and an identity
 _TOLD_AS_DRIFT = frozenset({"duplicate", "ambiguous"})  # kinds of notices, and causes of drift
 
 
-def called(whom: DisplayName, *, full: bool) -> DisplayName:
+def shorten_names(whom: DisplayName, *, full: bool) -> DisplayName:
     """Return what says the same in a line: nothing of it acts, and without `full` a long one is cut."""
     return lambda address: (
         escape_control(whom(address)) if full else cut(escape_control(whom(address)), _who_max)
@@ -229,14 +244,14 @@ def drift_lines(plan: Plan, *, full: bool = False, whom: DisplayName = no_name) 
     others_told = [BLANK, *told] if told else []
     style: Style = "warn" if plan.unapplied else "bold"
     if not found:
-        limits = as_far_as_read(plan.reads)
+        limits = describe_read_limit(plan.reads)
         more = [line((limits, "dim"))] if limits else []
         return line((summarize_drift(plan), style)), *more, *others_told
     listed, rest = fold(found, full=full)
     tables = [_drift_rows(drift, full=full) for drift in listed]
-    shared = columns([row for table in tables for row in table], full=full)
+    shared = fit_columns([row for table in tables for row in table], full=full)
     at = min(max(width(drift.address) for drift in listed), _drift_address_max)
-    who = called(whom, full=full)
+    who = shorten_names(whom, full=full)
     lines: list[Line] = [
         line((summarize_drift(plan).removesuffix("."), style), "   applied → live now"),
         BLANK,
@@ -257,10 +272,10 @@ def _besides(plan: Plan, found: Iterable[Drift]) -> list[Notice]:
 
 
 def _drift_rows(drift: Drift, *, full: bool) -> list[ShownField]:
-    table = rows(drift.address.kind, drift.fields, full=full)
+    table = make_field_rows(drift.address.kind, drift.fields, full=full)
     if drift.cause != "both":
         return table
-    return [structs.replace(row, before=Shown("(not known)", placeholder=True)) for row in table]
+    return [structs.replace(row, before=DisplayedValue("(not known)", placeholder=True)) for row in table]
 
 
 # --- A plan as lines for a terminal: counts first, deletes on top, and for every field why it changes
@@ -293,7 +308,7 @@ def plan_lines(
     `whom` says who the entities are of which the plan holds no fields; it is asked of what is shown.
     """
     counts, alike = _counts(plan), find_lookalikes(plan)
-    who = called(whom, full=full)
+    who = shorten_names(whom, full=full)
     ambiguous = [skip for skip in plan.skips if skip.reason in UNCERTAIN]
     others = [skip for skip in plan.skips if skip.reason not in UNCERTAIN]
     blocks = [
@@ -313,7 +328,7 @@ def plan_lines(
     body += [] if full else _cut_values(body)
     if len(body) > _screen_lines:
         body += [*counts, BLANK]
-    if not plan.changes and (limits := as_far_as_read(plan.reads)):
+    if not plan.changes and (limits := describe_read_limit(plan.reads)):
         body += [line((limits, "dim")), BLANK]
     return *body, _last(plan, verdict, next_step)
 
@@ -321,7 +336,7 @@ def plan_lines(
 def _agreed(plan: Plan) -> list[Line]:
     """Say what a person has agreed to, before anything else."""
     agreements = list_agreements(plan)
-    lines = [line("  ", (agreement_words(one), "warn")) for one in agreements]
+    lines = [line("  ", (describe_agreement(one), "warn")) for one in agreements]
     return [line((f"{AGREED_TITLE}:", "bold")), *lines, BLANK] if lines else []
 
 
@@ -350,7 +365,7 @@ def _selection(plan: Plan) -> list[Line]:
     lines = [line(("selected by " + " ".join(chosen), "dim"))] if chosen else []
     if plan.options.undo_of:
         lines.append(line((f"undoes run {plan.options.undo_of}", "bold")))
-    lines += [line((answer_words(one), "dim")) for one in plan.answers]
+    lines += [line((describe_answer(one), "dim")) for one in plan.answers]
     if plan.commit:
         lines.append(line((f"commit {plan.commit}", "dim" if "+" not in plan.commit else "warn")))
     return lines
@@ -413,8 +428,8 @@ def _deletes(plan: Plan, alike: Mapping[Address, Address], *, full: bool) -> lis
 def _updates(plan: Plan, whom: DisplayName, *, full: bool) -> list[Line]:
     changes = [change for change in plan.changes if isinstance(change, Update)]
     listed, rest = fold(changes, full=full)
-    tables = [rows(change.address.kind, change.fields, full=full) for change in listed]
-    shared = columns([row for table in tables for row in table], full=full)
+    tables = [make_field_rows(change.address.kind, change.fields, full=full) for change in listed]
+    shared = fit_columns([row for table in tables for row in table], full=full)
     at = _address_columns([change.address for change in listed])
     lines: list[Line] = []
     for change, table in zip(listed, tables, strict=True):
@@ -486,7 +501,7 @@ def _reads(plan: Plan, *, full: bool) -> list[Line]:
 
 def _read(read: Read, at: str) -> Line:
     unread = "" if read.complete else ", not complete"
-    return line((f"{read.scope}: {read_words(read, at)}", "dim"), (unread, "warn"))
+    return line((f"{read.scope}: {describe_read(read, at)}", "dim"), (unread, "warn"))
 
 
 def _refusals(verdict: Verdict) -> list[Line]:
@@ -530,7 +545,7 @@ def _last(plan: Plan, verdict: Verdict, next_step: str) -> Line:
         said = (
             "Nothing to undo."
             if plan.options.undo_of
-            else f"{limited('Nothing to do: the service matches the manifests', plan.reads)}."
+            else f"{limit_claim('Nothing to do: the service matches the manifests', plan.reads)}."
         )
     code = short_fingerprint(plan.fingerprint)
     return line((said, "bold"), ("   fingerprint " + code if code else "", "dim"))

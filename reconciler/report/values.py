@@ -21,42 +21,44 @@ _lead = 12  # characters shown before the first difference of two long values
 _kib = 1024
 
 
-class Shown(Struct, frozen=True, gc=False):
+class DisplayedValue(Struct, frozen=True, gc=False):
     """A value as text. `placeholder` is true where the text stands for something, like `(secret)`."""
 
     text: str
     placeholder: bool = False
 
 
-def shown(kind: str, path: str, value: Scalar | None, *, limit: int = value_max) -> Shown:
+def display_value(kind: str, path: str, value: Scalar | None, *, limit: int = value_max) -> DisplayedValue:
     """Return the value of a kind's field as inert text of at most `limit` characters (0: any length)."""
     if value is None:
-        return Shown("(none)", placeholder=True)
+        return DisplayedValue("(none)", placeholder=True)
     if isinstance(value, bool):
-        return Shown("true" if value else "false")
+        return DisplayedValue("true" if value else "false")
     if value == "":
-        return Shown("(cleared)", placeholder=True)
+        return DisplayedValue("(cleared)", placeholder=True)
     if value.startswith(MASK) or path in KINDS[kind].secret:
-        return Shown("(secret)", placeholder=True)
+        return DisplayedValue("(secret)", placeholder=True)
     if is_digest(value) and path in KINDS[kind].write_only:
-        return Shown(short_digest(value))
+        return DisplayedValue(short_digest(value))
     if has_edges(value):
-        return Shown(
+        return DisplayedValue(
             escape_control(f'"{value}"', limit=limit)
         )  # without quotes the difference would not show
-    return Shown(escape_control(value, limit=limit))
+    return DisplayedValue(escape_control(value, limit=limit))
 
 
-def pair(kind: str, field: FieldChange, *, limit: int = value_max) -> tuple[Shown, Shown]:
+def display_change(
+    kind: str, field: FieldChange, *, limit: int = value_max
+) -> tuple[DisplayedValue, DisplayedValue]:
     """Return a field before and after, long values cut so that their first difference is in sight."""
     before, after = field.before, field.after
     if before is None and field.path in KINDS[kind].write_only:
         word = "(unknown)" if field.cause == "unknown" else "(not readable)"
-        return Shown(word, placeholder=True), shown(kind, field.path, after, limit=limit)
+        return DisplayedValue(word, placeholder=True), display_value(kind, field.path, after, limit=limit)
     skip = _common(before, after, limit) if isinstance(before, str) and isinstance(after, str) else 0
     return (
-        shown(kind, field.path, _from(before, skip), limit=limit),
-        shown(kind, field.path, _from(after, skip), limit=limit),
+        display_value(kind, field.path, _from(before, skip), limit=limit),
+        display_value(kind, field.path, _from(after, skip), limit=limit),
     )
 
 
@@ -92,7 +94,7 @@ def short_fingerprint(text: str) -> str:
     return f"{digits[:4]} {digits[4:]}".strip()
 
 
-def size(octets: int) -> str:
+def format_size(octets: int) -> str:
     """`512 bytes`, `12.4 KiB`, `3.1 MiB`."""
     if octets < _kib:
         return f"{octets:,} bytes" if octets != 1 else "1 byte"

@@ -7,7 +7,7 @@ from report.strategies import calm
 
 from reconciler.report.escaping import escape_control
 from reconciler.report.lines import count, cut, flow, fold, line, pad, plain, screen_columns, width
-from reconciler.report.values import is_digest, short_digest, short_fingerprint, size
+from reconciler.report.values import format_size, is_digest, short_digest, short_fingerprint
 
 inert_texts = st.text(max_size=40).map(escape_control)
 
@@ -63,7 +63,7 @@ def test_a_line_takes_nothing_that_acts() -> None:
     [(0, "0 bytes"), (1, "1 byte"), (1023, "1,023 bytes"), (12_698, "12.4 KiB"), (3_250_586, "3.1 MiB")],
 )
 def test_sizes_read_as_people_know_them(octets: int, text: str) -> None:
-    assert size(octets) == text
+    assert format_size(octets) == text
 
 
 def test_numbers_and_digests_are_short() -> None:

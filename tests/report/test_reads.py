@@ -12,7 +12,7 @@ from reconciler.model.snapshots import Read, Scope
 from reconciler.report.html import html
 from reconciler.report.json import drift_json, plan_json
 from reconciler.report.markdown import markdown
-from reconciler.report.phrases import as_far_as_read
+from reconciler.report.phrases import describe_read_limit
 from reconciler.report.review_document import Review
 from reconciler.report.text import drift_lines, plan_lines
 
@@ -58,7 +58,7 @@ def test_after_a_complete_read_nothing_is_limited(command: str) -> None:
 def test_of_several_lists_the_oldest_complete_read_counts() -> None:
     other = structs.replace(FOLLOWED, scope=Scope("contact", "eu"), completed="2026-11-24T09:00:00+00:00")
 
-    told = as_far_as_read([FOLLOWED, SCANNED, other])
+    told = describe_read_limit([FOLLOWED, SCANNED, other])
 
     assert "contacts in eu, contacts in ops 6 pages" in told
     assert "2026-11-24 09:00 UTC" in told
@@ -83,7 +83,7 @@ def test_json_tells_the_same_of_what_was_read(read: Read, command: str) -> None:
         "pages": read.calls,
         "complete_at": "2026-11-25T14:02:09+00:00",
     }
-    assert f"{limit['pages']} page" in as_far_as_read(plan.reads)
+    assert f"{limit['pages']} page" in describe_read_limit(plan.reads)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -172,12 +172,12 @@ def _job(file: str | None, undo_file: str | None, given: Mapping[str, Any]) -> "
 def _check_commit(checkout: "Checkout", environ: Mapping[str, str]) -> None:
     """Raise NotCommitted where a build system would apply what is not known to be in the recorded commit."""
     from reconciler.environment.run_context import is_in_ci
-    from reconciler.report.phrases import difference_words
+    from reconciler.report.phrases import describe_input_differences
 
     if is_in_ci(environ) and checkout.dirty:
         raise NotCommitted(
             "this is CI (the variable CI is set), and what would be applied is not in commit "
-            f"{checkout.commit}: {difference_words(checkout.differences)}. Nothing was sent.",
+            f"{checkout.commit}: {describe_input_differences(checkout.differences)}. Nothing was sent.",
             next="commit it, or remove what an earlier job left; name what a step of this job makes under "
             "commit.generated of the settings; to apply it anyway: --allow-dirty",
         )

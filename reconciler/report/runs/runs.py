@@ -10,7 +10,7 @@ from reconciler.core.runs.recover import InterruptedRun, RunStatus, sort_out_run
 from reconciler.model.plans import Change, action_of
 from reconciler.model.runs import FieldResult, Gap, Outcome, Result, Run, Running
 from reconciler.report.lines import ACTIONS, BLANK, Line, Style, count, flow, fold, line, pad, sentence, width
-from reconciler.report.values import short_fingerprint, shown
+from reconciler.report.values import display_value, short_fingerprint
 
 # Worst first: what a person has to look at stands on top.
 _RESULTS: tuple[tuple[Result, str, Style], ...] = (
@@ -149,8 +149,8 @@ def _outcome(outcome: Outcome, at: int, sign: str, style: Style, *, alike: int =
 
 def _field(kind: str, field: FieldResult) -> Line:
     """Say what was sent and what the service shows instead."""
-    sent = "nothing" if field.sent is None else shown(kind, field.path, field.sent).text
-    now = "nothing" if field.shown is None else shown(kind, field.path, field.shown).text
+    sent = "nothing" if field.sent is None else display_value(kind, field.path, field.sent).text
+    now = "nothing" if field.shown is None else display_value(kind, field.path, field.shown).text
     if field.taken:
         return line("      ", (f"{field.path}: ", "dim"), f"the service writes {sent} as {now}")
     return line("      ", (f"{field.path}: ", "warn"), f"sent {sent}, the service shows {now}")
