@@ -125,6 +125,7 @@ def _settings_file(start: ProjectStart) -> str:
     address = start.base_url or SANDBOX
     about = "" if start.base_url else " # edit: a sandbox on this machine, until you name your service"
     named = f"\n  {ALIAS}: {{id: {_quote_yaml(start.workspace_id)}}}" if start.workspace_id else ""
+    patterns = ", ".join(_variable_patterns())
     return f"""\
 # `reconciler config` shows every setting, its value and where it comes from.
 version: 1
@@ -136,8 +137,7 @@ service:
   auth: {{username: {{env: SVC_USER}}, password: {{env: SVC_PASSWORD}}, api_key: {{env: SVC_API_KEY}}}}
 workspaces:
   default: {{}}{named}
-variables: [{", ".join(_variable_patterns())}] # what manifests may read of the environment; `export` names
-secrets so
+variables: [{patterns}] # what manifests may read of the environment; `export` names secrets so
 """
 
 

@@ -18,8 +18,8 @@ from reconciler.sandbox.state import DataFileError
 
 SERVE = """
 import sys
-from reconciler.sandbox.app import SandboxConfig, serve
-serve(SandboxConfig(data=sys.argv[1]), port=0, on_ready=lambda address: print(address, flush=True))
+from reconciler.sandbox.app import SandboxConfig, serve_sandbox
+serve_sandbox(SandboxConfig(data=sys.argv[1]), port=0, on_ready=lambda address: print(address, flush=True))
 print("stopped", flush=True)
 """
 
