@@ -113,14 +113,14 @@ def has_edges(text: str) -> bool:
 
 
 def is_blank(text: str) -> bool:
-    """Whether `text` holds nothing but blanks, or nothing at all."""
+    """Whether `text` contains only whitespace, or nothing at all."""
     return not trim_edges(text)
 
 
 def describe_edges(text: str) -> str:
     """Return which blanks stand where: `begins with a blank and ends with a no-break space (U+00A0)`."""
     if is_blank(text):
-        return "holds nothing but blanks"
+        return "contains only whitespace"
     start = f"begins with {_name_blank(text[0])}" if text[0] in EDGES else ""
     end = f"ends with {_name_blank(text[-1])}" if text[-1] in EDGES else ""
     return " and ".join(filter(None, (start, end)))

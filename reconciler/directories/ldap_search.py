@@ -75,7 +75,7 @@ class EntryColumns:
         for index, name in enumerate(self.header):
             if not _ATTRIBUTE.fullmatch(name):
                 raise DirectoryFailed(
-                    f"{show_value(name)!r} in `attributes` is no name of an attribute.", _HINT
+                    f"{show_value(name)!r} in `attributes` is not the name of an attribute.", _HINT
                 )
             if self._columns.setdefault(_normalize_attribute(name)[0], index) != index:
                 raise DirectoryFailed(f"{name} is in `attributes` twice, or is the column `dn`.", _HINT)
@@ -212,7 +212,7 @@ def _prepare_bind(directory: LdapDirectory, requests: "LdapRequests") -> Callabl
     password = directory.password.reveal() if directory.password is not None else ""
     # A DN without a password is an anonymous bind that succeeds (RFC 4513, 5.1.2), and then shows less.
     if bool(dn) != bool(password):
-        raise DirectoryFailed("of `dn` and `password`, one is missing.", "set both, or neither")
+        raise DirectoryFailed("one of `dn` and `password` is missing.", "set both, or neither")
     if not dn:
         return None
     bind = partial(requests.bind, dn=dn, password=password)

@@ -104,7 +104,7 @@ _AT_ONCE = 64 * 1024  # bytes that are read at once
 _PORTS = {"ldap": 389, "ldaps": 636}
 
 _URL = "check `url` in the settings, and the network"
-STRANGE = ("what answers does not speak LDAP as it should.", "check `url`: its port, and ldap:// or ldaps://")
+STRANGE = ("the server does not answer as LDAP requires.", "check `url`: its port, and ldap:// or ldaps://")
 _CLOSED = (
     "the server closed the connection before its answer was complete.",
     "run it again later; where it never answers, check the port in `url`, and ldap:// or ldaps://",
@@ -258,13 +258,15 @@ def _parse_address(directory: LdapDirectory) -> tuple[str, str, int]:
         parts = urlsplit(require_plain_url(directory.url))
         port = parts.port or _PORTS[parts.scheme]
     except (ValueError, KeyError):
-        raise DirectoryFailed("its `url` is no address of an LDAP server.", hint) from None
+        raise DirectoryFailed("its `url` is not the address of an LDAP server.", hint) from None
     if not parts.hostname or "@" in parts.netloc or parts.path.strip("/") or parts.query or parts.fragment:
         raise DirectoryFailed("its `url` holds more, or less, than scheme, host and port.", hint)
     if parts.scheme == "ldaps" and directory.start_tls:
         raise DirectoryFailed("ldaps:// is encrypted from the start, so `start_tls` asks for nothing.", hint)
     if parts.scheme == "ldap" and not directory.start_tls and not is_loopback(parts.hostname):
-        raise DirectoryFailed("everybody on the way could read what is sent to this `url`.", hint)
+        raise DirectoryFailed(
+            "this `url` is not encrypted: anyone on the network could read what is sent.", hint
+        )
     return parts.scheme, parts.hostname, port
 
 
@@ -308,15 +310,15 @@ LDAP_RESULTS: dict[int, tuple[str, str]] = {
     3: ("the server's limit in time is over; what it found until then is not taken.", _NARROW),
     4: ("the server's limit of entries is reached; what it found until then is not taken.", _NARROW),
     7: ("the server takes no user with a password.", _ASK),
-    8: ("the server wants a stronger proof of who asks.", "use ldaps:// or `start_tls`; or " + _ASK),
+    8: ("the server requires stronger authentication.", "use ldaps:// or `start_tls`; or " + _ASK),
     10: ELSEWHERE,
     11: ("an administrative limit is reached; what was found until then is not taken.", _NARROW),
     12: (
         "the server cannot read in pages (RFC 2696).",
         f"{_ASK} to allow the control 1.2.840.113556.1.4.319",
     ),
-    13: ("the server wants encryption.", "use ldaps:// or `start_tls`"),
-    14: ("the server wants a way of proving oneself that is not known here.", _ASK),
+    13: ("the server requires encryption.", "use ldaps:// or `start_tls`"),
+    14: ("the server requires an authentication method that is not supported.", _ASK),
     16: ("the server does not know one of the attributes.", "check `attributes` and `filter`"),
     17: ("the server does not know one of the attributes.", "check `attributes` and `filter`"),
     18: ("an attribute of the filter cannot be compared like that.", "check `filter`"),
@@ -324,7 +326,7 @@ LDAP_RESULTS: dict[int, tuple[str, str]] = {
     21: ("a value of the filter is none that its attribute can have.", "check `filter`"),
     32: ("there is no such `base`, or this user may not see it.", _BASE),
     33: ("an alias leads nowhere.", _ASK),
-    34: ("a DN of the settings is none.", "check `base` and `dn`"),
+    34: ("a DN of the settings is invalid.", "check `base` and `dn`"),
     36: ("an alias could not be followed.", _ASK),
     48: ("the server does not let this user in with a password.", _LOGIN),
     49: ("the server does not accept the DN and password.", _LOGIN),
@@ -332,7 +334,7 @@ LDAP_RESULTS: dict[int, tuple[str, str]] = {
     51: ("the server is busy.", _LATER),
     52: ("the server is not available.", _LATER),
     53: ("the server refuses to do it.", _ASK),
-    54: ("the server went around in a circle.", _ASK),
+    54: ("the server detected a loop.", _ASK),
     71: ("the answer would come from several servers.", _ASK),
     80: ("the server failed.", _LATER),
 }

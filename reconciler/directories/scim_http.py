@@ -71,7 +71,7 @@ SCIM_REFUSALS = (
     ScimRefusal(400, 400, "", "it refuses the request.", "check `filter`, `attributes`, `paging` and `page`"),
     ScimRefusal(401, 401, "", "it does not accept the token.", "check `token`: it may have expired"),
     ScimRefusal(403, 403, "", "this token may not read users.", f"check `token`, or {_ASK}"),
-    ScimRefusal(404, 404, "", "there is nothing at its address.", "check `url`: /Users is below it"),
+    ScimRefusal(404, 404, "", "nothing was found at its address.", "check `url`: /Users is below it"),
     ScimRefusal(408, 408, "", "it waited too long for the request.", _LATER, "again"),
     ScimRefusal(413, 414, "", "the request is too long.", "shorten `filter` or `attributes`"),
     ScimRefusal(425, 425, "", "it is not ready.", _LATER, "again"),
@@ -170,7 +170,7 @@ class ScimCalls:
 
     async def _body(self, response: httpx2.Response) -> bytes:
         if response.headers.get("content-encoding", "identity").strip().lower() != "identity":
-            raise DirectoryFailed("it packs its answer, which nobody asked for.", _ASK)
+            raise DirectoryFailed("it sent a compressed answer, which was not requested.", _ASK)
         most = min(BODY_MAX, self._left)
         body = await _read_body(response, most)
         self._left -= len(body)
@@ -251,12 +251,14 @@ def _require_base_url(url: str) -> str:
         parts = urlsplit(require_plain_url(url))
         host, _ = parts.hostname, parts.port
     except ValueError:
-        raise DirectoryFailed("its `url` is no address.", hint) from None
+        raise DirectoryFailed("its `url` is not an address.", hint) from None
     more = "@" in parts.netloc or parts.query or parts.fragment
     if parts.scheme not in ("http", "https") or not host or more:
-        raise DirectoryFailed("its `url` is no address of a SCIM service.", hint)
+        raise DirectoryFailed("its `url` is not the address of a SCIM service.", hint)
     if parts.scheme == "http" and not is_loopback(host):
-        raise DirectoryFailed("everybody on the way could read what is sent to this `url`.", hint)
+        raise DirectoryFailed(
+            "this `url` is not encrypted: anyone on the network could read what is sent.", hint
+        )
     return url.rstrip("/")
 
 

@@ -63,7 +63,7 @@ class ResourceColumns:
         self._ids[identity] = None
         schemas = resource.get("schemas")
         if schemas is not None and not _is_user(schemas):
-            raise DirectoryFailed("what it sends are no users.", _USERS_HINT)
+            raise DirectoryFailed("it sends resources that are not users.", _USERS_HINT)
         try:
             self.rows.append(self._cells(resource))
         except ValueError as error:
@@ -182,20 +182,20 @@ class ListPage:
 def parse_list_page(document: Any, count: int) -> ListPage:
     """Return what the answer to a request for `count` users says. Raises DirectoryFailed where it is none."""
     if not isinstance(document, dict):
-        raise DirectoryFailed("its answer is no object.", _STRANGE)
+        raise DirectoryFailed("its answer is not an object.", _STRANGE)
     # Names of attributes have no letter case in SCIM (RFC 7643, 2.1).
     found = {key.lower(): value for key, value in document.items()}
     if len(found) < len(document):
-        raise DirectoryFailed("its answer says something twice.", _PAGES_HINT)
+        raise DirectoryFailed("its answer has an attribute twice.", _PAGES_HINT)
     if not _names_schema(found.get("schemas"), _LIST_SCHEMA):
-        raise DirectoryFailed("its answer is no ListResponse.", _STRANGE)
+        raise DirectoryFailed("its answer is not a ListResponse.", _STRANGE)
     total, resources = _read_count(found, "totalResults"), found.get("resources")
     if resources is None:
         if total != 0:
-            raise DirectoryFailed("its answer says how many users there are, and holds none.", _PAGES_HINT)
+            raise DirectoryFailed("its answer gives a number of users, but no users.", _PAGES_HINT)
         resources = []
     if not isinstance(resources, list) or not all(isinstance(one, dict) for one in resources):
-        raise DirectoryFailed("its `Resources` is no list of objects.", _PAGES_HINT)
+        raise DirectoryFailed("its `Resources` is not a list of objects.", _PAGES_HINT)
     if len(resources) > count:
         raise DirectoryFailed(f"it sends {len(resources)} users, asked for {count} at most.", _PAGES_HINT)
     # Many services repeat here how many were asked for, as the example of RFC 7644, 3.4.2.4 does. The total
@@ -219,14 +219,14 @@ def _read_count(found: dict[str, Any], name: str) -> int | None:
     # Some services write it in quotes: "7" is the number 7, and nothing else.
     digits = isinstance(value, str) and value.isascii() and value.isdecimal()
     if not digits or len(value) > _DIGITS_MAX:
-        raise DirectoryFailed(f"its `{name}` is no whole number.", _PAGES_HINT)
+        raise DirectoryFailed(f"its `{name}` is not a whole number.", _PAGES_HINT)
     return int(value)
 
 
 def _read_cursor(value: Any) -> str | None:
     # Left out on the last page, and only there (RFC 9865, 2): what else it may mean, nobody knows.
     if value is not None and (type(value) is not str or not 0 < len(value) <= _CURSOR_MAX):
-        raise DirectoryFailed("its `nextCursor` is no cursor.", _PAGES_HINT)
+        raise DirectoryFailed("its `nextCursor` is not a cursor.", _PAGES_HINT)
     return value
 
 

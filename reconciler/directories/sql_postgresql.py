@@ -29,15 +29,15 @@ _MEANINGS = (
     ("25006", "its statement does more than read.", READ_ONLY),
     ("0A000", "its statement does more than read, or what no query can do.", READ_ONLY),
     ("57014", "its statement took longer than timeout_s allows.", "make it quicker, or allow more"),
-    ("55P03", "somebody holds on to a table for too long.", "run it again later"),
+    ("55P03", "a table is locked for too long.", "run it again later"),
     ("42501", "this role may not read what the statement names.", "GRANT SELECT on it"),
     ("28", "the login is refused.", "check its role and password"),
     ("3D", "there is no such database.", "check the name in its url"),
     ("53", "the server has no room left for it.", "run it again later"),
-    ("57P", "the server is just starting or stopping.", "run it again later"),
+    ("57P", "the server is starting or stopping.", "run it again later"),
     ("08P01", "its statement asks for a parameter.", "write the value into the statement"),
     ("08", "the connection was lost.", "run it again later"),
-    ("22", "it holds a value that its statement cannot take.", "try it in a client of that database"),
+    ("22", "its statement fails on a value that it holds.", "try it in a client of that database"),
 )
 _ABOUT_STATEMENT = "42"  # the class whose messages name what the statement names, and no data
 # Before a login nothing but a sentence arrives.
@@ -53,8 +53,8 @@ _SENTENCES = (
     ("ssl", "no safe connection can be made.", "let the server offer TLS with a certificate"),
     ('database "', "there is no such database.", "check the name in its url"),
     ('role "', "the login is refused.", "check its role and password"),
-    ("resolve host", "no such host is known.", "check the host in its url"),
-    ("translate host", "no such host is known.", "check the host in its url"),
+    ("resolve host", "the host is unknown.", "check the host in its url"),
+    ("translate host", "the host is unknown.", "check the host in its url"),
     ("unreachable", "it cannot be reached.", "check that it runs, and that it can be reached from here"),
     ("refused", "it cannot be reached.", "check that it runs, and that it can be reached from here"),
     ("no such file", "it cannot be reached.", "check that it runs, and that it can be reached from here"),
@@ -125,7 +125,7 @@ def _explain_postgresql_error(error: psycopg.Error) -> DirectoryFailed:
     state = error.sqlstate or ""
     said = str(error.diag.message_primary or error)
     if "multiple commands" in said:
-        return DirectoryFailed("its statement is more than one.", READ_ONLY)
+        return DirectoryFailed("it has more than one statement.", READ_ONLY)
     for start, what, hint in _MEANINGS:
         if state.startswith(start):
             return DirectoryFailed(what, hint)

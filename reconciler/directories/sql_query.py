@@ -80,19 +80,19 @@ _MEANINGS = (
     ),
     (
         "SQLITE_BUSY",
-        "another process holds on to the file.",
+        "another process has locked the file.",
         "wait until that process ends, then run it again",
     ),
     (
         "SQLITE_LOCKED",
-        "another process holds on to the file.",
+        "another process has locked the file.",
         "wait until that process ends, then run it again",
     ),
-    ("SQLITE_NOTADB", "the file is no SQLite database.", "name the file of the database"),
+    ("SQLITE_NOTADB", "the file is not an SQLite database.", "name the file of the database"),
     ("SQLITE_CORRUPT", "the file is damaged.", "put back a copy that is whole"),
     ("SQLITE_CANTOPEN", "the file cannot be opened.", "check its path, and that this user may read it"),
     ("SQLITE_PERM", "the file may not be opened.", "give this user the right to read it"),
-    ("SQLITE_IOERR", "the disk does not do what it should.", "check that disk"),
+    ("SQLITE_IOERR", "the disk failed.", "check that disk"),
     ("SQLITE_TOOBIG", "it answers a value that is too long.", "leave that column out of the statement"),
     ("SQLITE_NOMEM", "there is not enough memory for its answer.", "let its statement answer less"),
 )
@@ -163,7 +163,7 @@ def _explain_sqlite_error(error: Exception) -> DirectoryFailed:
     """Return what an error of SQLite means. Its words are quoted only where they are about the statement."""
     name, said = getattr(error, "sqlite_errorname", "") or "", str(error)
     if not name and "one statement" in said:
-        return DirectoryFailed("its statement is more than one.", READ_ONLY)
+        return DirectoryFailed("it has more than one statement.", READ_ONLY)
     if said.startswith(
         "not authorized"
     ):  # within a function that is a table, the error has no name of its own

@@ -37,7 +37,9 @@ def why_not_query(statement: str) -> str:
     if word is None:
         return "the statement is empty." if not statement.strip() else "the statement begins with no word."
     first = word[0].upper()
-    return "" if first in QUERIES else f"the statement begins with {first[:_SHOWN_MAX]}, and is no query."
+    return (
+        "" if first in QUERIES else f"the statement begins with {first[:_SHOWN_MAX]}, which is not a query."
+    )
 
 
 def why_not_url(url: str) -> str:
@@ -45,7 +47,7 @@ def why_not_url(url: str) -> str:
     dialect = parse_dialect(url)
     kind, _, driver = dialect.partition("+")
     if not dialect:
-        return "its url is none of a database."
+        return "its url is not that of a database."
     # By another driver the file would be opened to write, or the server would not have to prove itself.
     own = kind == "sqlite" or kind.startswith("postgres")
     return f"its url names the driver {driver}, and {kind} needs none." if own and driver else ""
@@ -114,7 +116,7 @@ def build_sql_answer(
                 raise DirectoryFailed(f"it answers more than {CHARACTERS_MAX:,} characters.", _FEWER)
         if len(rows) > rows_max:
             what = f"it answers more than {rows_max:,} rows, which is the limit."
-            raise DirectoryFailed(what, "let its statement leave out who needs no contact")
+            raise DirectoryFailed(what, "let its statement return fewer rows")
         if len(rows) * len(header) > CELLS_MAX:
             raise DirectoryFailed(f"it answers more than {CELLS_MAX:,} cells, which is the limit.", _FEWER)
     return AnswerRows(header, tuple(rows), unusable=unusable)

@@ -573,8 +573,8 @@ def _find_difference(before: Tree, after: Tree) -> Problem | None:
     if path is None:
         return None
     place = before.place(path)
-    what = f"this cannot be formatted without a change of what it says; {_LEFT}."
-    hint = "write what stands here in another form, or leave the file out; and report this"
+    what = f"formatting would change the meaning of this; {_LEFT}."
+    hint = "rewrite this in another form, or exclude the file; and report a bug"
     return place.problem(what, hint, code="E100")
 
 
@@ -600,8 +600,8 @@ def _find_lost_comment(file: str, comments: list[str], made: str) -> Problem | N
     """Return what says that a comment would not be kept; None where all are there, and no more."""
     if Counter(comments) == Counter(parse_layout(made).comments):
         return None
-    what = f"this cannot be formatted with all its comments; {_LEFT}."
-    hint = "put comments on lines of their own; and report this"
+    what = f"formatting would lose a comment; {_LEFT}."
+    hint = "put comments on lines of their own; and report a bug"
     return Problem(file, 1, 1, what, hint, code="E100")
 
 

@@ -126,7 +126,7 @@ def _walk_manifests(
                 wanted = name.lower().endswith(MANIFEST_SUFFIXES) or inside.is_dir()
                 if wanted and not name.startswith(".") and (why := why_not_text(name)):
                     what = f"the name {why}."
-                    hint = "rename it; nothing that lies there can be named in a message or a plan"
+                    hint = "rename it; files there cannot be named in messages and plans"
                     problems.append(Problem(display_path(inside, root), 0, 0, what, hint, code="E123"))
                 elif wanted and not name.startswith("."):
                     yield from _walk_manifests(inside, root, problems, depth + 1)
@@ -134,7 +134,7 @@ def _walk_manifests(
         what, code = f"this {describe_os_error(error)}.", os_error_code(error)
         problems.append(Problem(display_path(path, root), 0, 0, what, os_error_hint(error), code=code))
     except (RuntimeError, ValueError):  # a loop of links (3.11, 3.12); NUL in a path
-        what = "this is no path that leads anywhere."
+        what = "this is not a valid path."
         problems.append(Problem(display_path(path, root), 0, 0, what, "check it", code="E100"))
 
 

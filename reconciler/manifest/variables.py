@@ -101,7 +101,7 @@ class ManifestVariables:
             hint = did_you_mean("variable", name, (), f"set it in the environment of this command{there}")
             return BadReference(f"the variable {show_value(name)} is not set.", hint, code="E113", unset=name)
         if is_blank(value):
-            held = "holds nothing but blanks" if value else "is empty"
+            held = "contains only whitespace" if value else "is empty"
             what = f"the variable {show_value(name)} {held}, which would clear the field."
             return BadReference(what, "give it a value", code="E115")
         found = UNFIT_IN_LINE.search(value)

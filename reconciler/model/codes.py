@@ -521,7 +521,7 @@ contacts:
     ),
     Code(
         code="E118",
-        title="A merge conflict that nobody resolved",
+        title="An unresolved merge conflict",
         means=(
             "The markers <<<<<<<, ======= and >>>>>>> stand at the beginning of lines, in this order. "
             "Both sides are in the file, and nobody has said which is meant."
@@ -1301,7 +1301,7 @@ ID,Name,Mail
     ),
     Code(
         code="E515",
-        title="A directory that answers nobody, or that the settings do not describe",
+        title="A directory that returns no rows, or that the settings do not describe",
         means=(
             "An empty answer is mostly a filter or a right that is missing. To declare nobody by a "
             "directory, take it out of the manifest."

@@ -31,7 +31,7 @@ PROBLEMS_MAX = 1000  # as many as one run shows of all files together
 _SHARED_MAX = 40  # characters; longer text seldom occurs twice
 
 _KEY_HINT = "write a key before the colon"
-NULL_HINT = 'write "" to clear it, or leave the key out: then it is not ours'
+NULL_HINT = 'write "" to clear the field, or remove the key to leave it unmanaged'
 
 # Stands for each unfit character that `read_tree` has reported, one for one, so that reading can go on and
 # positions stay right. A noncharacter that every YAML parser accepts.

@@ -133,7 +133,7 @@ class _Scanner:
 #
 # For rosters in JSON and the resources of a SCIM directory: keys are joined by dots, digits are kept.
 
-TOO_DEEP = f"objects stand in objects here more than {DEPTH_MAX} deep."
+TOO_DEEP = f"objects are nested here more than {DEPTH_MAX} deep."
 
 
 class Digits(str):
@@ -150,7 +150,7 @@ def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse_constant(_: str) -> NoReturn:
-    raise ValueError("NaN and Infinity are no JSON.")
+    raise ValueError("NaN and Infinity are not JSON.")
 
 
 # Raises ValueError, whose text is a sentence unless it is a JSONDecodeError, and RecursionError.

@@ -125,7 +125,7 @@ def _find_conflict(data: bytes) -> StandIn | None:
             if wanted == b">":
                 first, last = (data.count(b"\n", 0, place) + 1 for place in (begin, found.start()))
                 return StandIn(
-                    f"holds a merge conflict that nobody resolved, from line {first} to line {last}",
+                    f"holds an unresolved merge conflict, from line {first} to line {last}",
                     "resolve it: keep what is meant, and delete the lines with <<<<<<<, ======= and >>>>>>>",
                     first,
                     CONFLICT,

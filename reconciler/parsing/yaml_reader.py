@@ -60,10 +60,10 @@ def find_refused_directive(text: str) -> Breach | None:
     if found is None:
         return None
     if found[0] == "%TAG":  # the parser compares each of these with all others
-        hint = "take the line away; every scalar is text here"
+        hint = "remove the line; every scalar is text here"
         return Breach(found.start(), "the directive %TAG is refused.", hint, "E102")
     what = "this is not YAML: the directive %YAML does not name a version that is read."
-    return Breach(found.start(), what, "take the line away, or write %YAML 1.2", "E101")
+    return Breach(found.start(), what, "remove the line, or write %YAML 1.2", "E101")
 
 
 # --- Lines that continue too far left -------------------------------------------------------------
@@ -87,9 +87,7 @@ def find_line_too_far_left(text: str, span: Span, indent: int, *, quoted: bool) 
         if depth > indent or silent or start >= span[1]:
             continue
         tab = line[depth] == "\t"
-        what = (
-            "a tab stands in the indentation of it" if tab else "it goes on to the left of what it belongs to"
-        )
+        what = "its indentation contains a tab" if tab else "a line is indented less than its parent"
         kind = "a quoted text" if quoted else "what is in brackets"
         return Breach(
             start + depth, f"this is not YAML: {kind} has several lines, and {what}.", _LEFT, "E120"
@@ -111,7 +109,7 @@ def find_deep_blank_lines(text: str, start: int, value: str) -> Breach | None:
         depth = len(line) - len(line.lstrip(" "))
         if line.strip():
             what = "this is not YAML: a block text begins less indented than the blank lines above it."
-            hint = "take the spaces of the blank lines away"
+            hint = "remove the spaces of the blank lines"
             return Breach(at + depth, what, hint, "E120") if 0 < depth < deepest else None
         deepest, at = max(deepest, depth), at + len(line) + 1
     return None
@@ -142,8 +140,8 @@ def find_stray_sign(text: str, parse: Parse) -> Breach | None:
         end = _BREAK.search(text, at)
         hidden.append((at, end.start() if end else len(text)))
         if at and text[at - 1] not in _BLANK:
-            what = "this is not YAML: a comment needs a blank before its #."
-            hint = "write a blank before the #, or put the text that it belongs to in quotes"
+            what = "this is not YAML: a comment needs a space before its #."
+            hint = "write a space before the #, or quote the text that it belongs to"
             hashes.append(Breach(at, what, hint, "E121"))
     begins = [start for start, _ in hidden]
     for at in questions:

@@ -60,7 +60,7 @@ REFUSED = {
         "sql: {url: 'sqlite:///hr.db', statement: DELETE FROM staff}",
         "begins with DELETE",
     ),
-    "no database": ("sql: {url: hr.db, statement: SELECT 1}", "its url is none of a database"),
+    "no database": ("sql: {url: hr.db, statement: SELECT 1}", "its url is not that of a database"),
     "a database in memory": ("sql: {url: 'sqlite://', statement: SELECT 1}", "its url names no file"),
     "an option that is ours": (
         "sql: {url: 'postgresql://localhost/hr?options=-c', statement: SELECT 1}",
@@ -284,10 +284,7 @@ def test_a_directory_that_does_not_answer_ends_a_command_with_1(run: Run, asked:
     ended = run("validate", env={"HR_URL": "sqlite:////nowhere/canary.db"})
 
     assert ended.returncode == 1
-    assert (
-        "manifests/ops.yaml:4:5: the directory staff (reconciler.yaml:13) cannot be taken from:"
-        in ended.stderr
-    )
+    assert "manifests/ops.yaml:4:5: the directory staff (reconciler.yaml:13) cannot be read:" in ended.stderr
     assert "[E514]" in ended.stderr
     assert "[E032]" in ended.stderr
     assert "next: check the path in its url" in ended.stderr

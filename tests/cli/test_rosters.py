@@ -109,7 +109,7 @@ def test_a_file_that_is_no_snapshot_of_it_stays(run: Run, folder: Path, held: st
 def test_what_cannot_be_a_snapshot_leaves_the_file_alone(run: Run, folder: Path) -> None:
     run("rosters", "snapshot", "staff")
     rows = {
-        "DELETE FROM staff": (3, "answers nobody"),
+        "DELETE FROM staff": (3, "returned no rows"),
         "INSERT INTO staff VALUES (1, 'x' || char(0), 'x')": (3, "the character NUL"),
         "DROP TABLE staff": (1, "no such table"),
     }

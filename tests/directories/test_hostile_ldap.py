@@ -54,7 +54,10 @@ def refused(liar: Liar, **changed: Any) -> str:
     return said
 
 
-STRANGE, CLOSED = "does not speak LDAP as it should", "closed the connection before its answer was complete"
+STRANGE, CLOSED = (
+    "does not answer as LDAP requires",
+    "closed the connection before its answer was complete",
+)
 TWICE, ELSEWHERE = "sends an entry twice. It was read 2 times", "a part of the tree is on another server"
 
 # What a server sends for a search -> what is said. Entries that came before are nobody's.
@@ -164,8 +167,8 @@ def test_every_result_is_told_with_what_to_do(code: int) -> None:
 # What a server says to a bind -> what is said. The search is not sent.
 BINDS: dict[str, tuple[Sequence[Said], str]] = {
     "no": ([bound(49)], "does not accept the DN and password"),
-    "another way": ([bound(14)], "a way of proving oneself that is not known here"),
-    "encrypt": ([bound(13)], "wants encryption"),
+    "another way": ([bound(14)], "an authentication method that is not supported"),
+    "encrypt": ([bound(13)], "requires encryption"),
     "a search": ([done()], STRANGE),
     "an entry": ([JANE, bound()], STRANGE),
     "nothing": ([], CLOSED),
@@ -267,7 +270,7 @@ def test_nothing_is_sent_in_the_clear_to_an_address_that_is_not_of_this_machine(
     """0.0.0.0 leads here, and says so nowhere."""
     with Liar([[JANE, done()]]) as liar:
         url = liar.url.replace("127.0.0.1", "0.0.0.0")  # noqa: S104 - nobody listens there
-        assert "everybody on the way" in refused(liar, url=url, **LOGIN)
+        assert "anyone on the network" in refused(liar, url=url, **LOGIN)
     assert liar.asked == []
 
 
@@ -338,20 +341,20 @@ def test_the_place_of_an_entry_is_its_name_with_nothing_that_acts(
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"dn": Secret("cn=canary")}, "of `dn` and `password`, one is missing"),
-        ({"password": Secret("canary-password")}, "of `dn` and `password`, one is missing"),
-        ({"dn": Secret("cn=canary"), "password": Secret("")}, "of `dn` and `password`, one is missing"),
+        ({"dn": Secret("cn=canary")}, "one of `dn` and `password` is missing"),
+        ({"password": Secret("canary-password")}, "one of `dn` and `password` is missing"),
+        ({"dn": Secret("cn=canary"), "password": Secret("")}, "one of `dn` and `password` is missing"),
         ({"dn": Secret("cn=canary"), "password": Secret("canary\x07")}, "cannot be sent (RFC 4013)"),
         ({"attributes": ("mail", "Mail")}, "Mail is in `attributes` twice"),
         ({"attributes": ("cn;b;a", "cn;a;b")}, "cn;a;b is in `attributes` twice"),
         ({"attributes": ("DN",)}, "DN is in `attributes` twice, or is the column `dn`"),
         *(
-            ({"attributes": (name,)}, "is no name of an attribute")
+            ({"attributes": (name,)}, "is not the name of an attribute")
             for name in ("*", "+", "", "1.1", "a b", "é")
         ),
-        ({"url": "ldap://ldap.example.com"}, "everybody on the way could read"),
-        ({"url": "ldap://192.0.2.1"}, "everybody on the way could read"),
-        ({"url": "ldap://127.0.0.1.example.com"}, "everybody on the way could read"),
+        ({"url": "ldap://ldap.example.com"}, "anyone on the network could read"),
+        ({"url": "ldap://192.0.2.1"}, "anyone on the network could read"),
+        ({"url": "ldap://127.0.0.1.example.com"}, "anyone on the network could read"),
         ({"url": "ldaps://127.0.0.1", "start_tls": True}, "`start_tls` asks for nothing"),
         *(
             ({"url": url}, "`url`")

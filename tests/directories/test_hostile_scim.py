@@ -82,7 +82,7 @@ def one(**changed: Any) -> Bend:
     return of_users(change)
 
 
-NO_LIST, NOT_JSON = "its answer is no ListResponse", "its answer is not JSON, or was cut off"
+NO_LIST, NOT_JSON = "its answer is not a ListResponse", "its answer is not JSON, or was cut off"
 TWICE = "It was read 2 times"
 FEWER, MORE = f"fewer users than it says there are. {TWICE}", f"more users than it says there are. {TWICE}"
 DEEP = "[" * 100_000
@@ -93,46 +93,49 @@ LIES: dict[str, tuple[Bend, str]] = {
     "a page of HTML": (body("<html>canary</html>"), NOT_JSON),
     "half an answer": (body('{"schemas": ["'), NOT_JSON),
     "two answers": (body("{}{}"), NOT_JSON),
-    "a list": (instead([]), "its answer is no object"),
-    "a text": (body('"canary"'), "its answer is no object"),
-    "null": (body("null"), "its answer is no object"),
+    "a list": (instead([]), "its answer is not an object"),
+    "a text": (body('"canary"'), "its answer is not an object"),
+    "null": (body("null"), "its answer is not an object"),
     "an empty object": (instead({}), NO_LIST),
     "an error with a status of success": (with_(schemas=[ERROR]), NO_LIST),
     "a user": (instead(user(1)), NO_LIST),
     "no schemas": (with_(schemas=None), NO_LIST),
     "schemas that are a text": (with_(schemas=LIST), NO_LIST),
     "schemas that are numbers": (with_(schemas=[1]), NO_LIST),
-    "NaN": (body('{"totalResults": NaN}'), "NaN and Infinity are no JSON"),
+    "NaN": (body('{"totalResults": NaN}'), "NaN and Infinity are not JSON"),
     "a key twice": (body('{"totalResults": 1, "totalResults": 2}'), "a key occurs twice"),
-    "a key twice in other letters": (with_(TOTALRESULTS=7), "says something twice"),
+    "a key twice in other letters": (with_(TOTALRESULTS=7), "has an attribute twice"),
     "not UTF-8": (body(b'{"a": "\xff"}'), "its answer is not UTF-8"),
     "UTF-16": (body("{}".encode("utf-16")), "its answer is not UTF-8"),
     "a hundred thousand lists": (body(DEEP), "its answer is nested too deeply"),
     "a million lists": (body("[" + "[]," * 1_000_000 + "[]]"), "has more than 1,000,000 values"),
     "an answer without a limit": (body(b" " * (BODY_MAX + 1)), "more than is read of a directory"),
-    "a packed answer": (body(gzip.compress(b"{}"), Content_Encoding="gzip"), "it packs its answer"),
-    "a packed bomb": (body(gzip.compress(bytes(BODY_MAX * 2)), Content_Encoding="gzip"), "packs its answer"),
-    "packed as nobody knows": (body(b"{}", Content_Encoding="br"), "it packs its answer"),
+    "a packed answer": (body(gzip.compress(b"{}"), Content_Encoding="gzip"), "it sent a compressed answer"),
+    "a packed bomb": (
+        body(gzip.compress(bytes(BODY_MAX * 2)), Content_Encoding="gzip"),
+        "sent a compressed answer",
+    ),
+    "packed as nobody knows": (body(b"{}", Content_Encoding="br"), "it sent a compressed answer"),
     "no total": (with_(totalResults=None), "does not say how many users there are"),
-    "a total that is a word": (with_(totalResults="seven"), "its `totalResults` is no whole number"),
-    "a total in other digits": (with_(totalResults="\u0667"), "its `totalResults` is no whole number"),
-    "a total that is no text": (with_(totalResults=["7"]), "its `totalResults` is no whole number"),
-    "a total with a blank": (with_(totalResults=" 7"), "its `totalResults` is no whole number"),
-    "a total with a point": (with_(totalResults=7.0), "its `totalResults` is no whole number"),
-    "a negative total": (with_(totalResults=-7), "its `totalResults` is no whole number"),
-    "a total that is true": (with_(totalResults=True), "its `totalResults` is no whole number"),
-    "a total without an end": (with_(totalResults=10**30), "its `totalResults` is no whole number"),
+    "a total that is a word": (with_(totalResults="seven"), "its `totalResults` is not a whole number"),
+    "a total in other digits": (with_(totalResults="\u0667"), "its `totalResults` is not a whole number"),
+    "a total that is no text": (with_(totalResults=["7"]), "its `totalResults` is not a whole number"),
+    "a total with a blank": (with_(totalResults=" 7"), "its `totalResults` is not a whole number"),
+    "a total with a point": (with_(totalResults=7.0), "its `totalResults` is not a whole number"),
+    "a negative total": (with_(totalResults=-7), "its `totalResults` is not a whole number"),
+    "a total that is true": (with_(totalResults=True), "its `totalResults` is not a whole number"),
+    "a total without an end": (with_(totalResults=10**30), "its `totalResults` is not a whole number"),
     "a total of nobody, and users": (with_(totalResults=0), MORE),
     "a total that is too low": (with_(totalResults=5), MORE),
     "a total that is too high": (with_(totalResults=9), FEWER),
     "a total beyond the limit": (with_(totalResults=10**9), "which is the limit"),
     "a total that changes": (on_page(1, with_(totalResults=8)), f"changes while they are read. {TWICE}"),
     "a total that is left out later": (on_page(1, with_(totalResults=None)), "does not say how many"),
-    "no users": (with_(Resources=None), "says how many users there are, and holds none"),
-    "users that are null": (with_(Resources=None, resources=None), "and holds none"),
-    "users in an object": (with_(Resources={"a": 1}), "its `Resources` is no list of objects"),
-    "users that are texts": (with_(Resources=["canary"], itemsPerPage=1), "no list of objects"),
-    "users in lists": (of_users(lambda rows: [[row] for row in rows]), "no list of objects"),
+    "no users": (with_(Resources=None), "gives a number of users, but no users"),
+    "users that are null": (with_(Resources=None, resources=None), "but no users"),
+    "users in an object": (with_(Resources={"a": 1}), "its `Resources` is not a list of objects"),
+    "users that are texts": (with_(Resources=["canary"], itemsPerPage=1), "not a list of objects"),
+    "users in lists": (of_users(lambda rows: [[row] for row in rows]), "not a list of objects"),
     "more users than asked for": (with_(Resources=users(7), itemsPerPage=7), "asked for 3 at most"),
     "an empty page before the end": (on_page(1, with_(Resources=[], itemsPerPage=0)), FEWER),
     "the last user less": (on_page(2, of_users(lambda rows: rows[:-1])), FEWER),
@@ -143,22 +146,28 @@ LIES: dict[str, tuple[Bend, str]] = {
     ),
     "another page than asked for": (on_page(1, with_(startIndex=1)), "from user 1 on, asked from 4"),
     "a page from the start": (with_(startIndex=0), "from user 0 on, asked from 1"),
-    "a page from nowhere": (with_(startIndex="x"), "its `startIndex` is no whole number"),
+    "a page from nowhere": (with_(startIndex="x"), "its `startIndex` is not a whole number"),
     "a user twice on one page": (on_page(0, of_users(lambda rows: [rows[0], rows[0], rows[2]])), TWICE),
     "a user without an id": (one(id=None), "a user has no `id`"),
     "a user with an empty id": (one(id=""), "a user has no `id`"),
     "a user with a number": (one(id=7), "a user has no `id`"),
     "a user with a list of ids": (one(id=["a"]), "a user has no `id`"),
-    "a group": (one(schemas=["urn:ietf:params:scim:schemas:core:2.0:Group"]), "what it sends are no users"),
-    "a user of no schema": (one(schemas=[]), "what it sends are no users"),
-    "a user whose schema is a text": (one(schemas=USER), "what it sends are no users"),
+    "a group": (
+        one(schemas=["urn:ietf:params:scim:schemas:core:2.0:Group"]),
+        "it sends resources that are not users",
+    ),
+    "a user of no schema": (one(schemas=[]), "it sends resources that are not users"),
+    "a user whose schema is a text": (one(schemas=USER), "it sends resources that are not users"),
     "a user who is too deep": (one(x=json.loads('{"a":' * 30 + "1" + "}" * 30)), "more than 20 deep"),
     "a user in a list who is too deep": (one(x=[json.loads('{"a":' * 30 + "1" + "}" * 30)]), "20 deep"),
-    "a user who says something twice": (one(**{"name.givenName": "canary"}), "says the same as those within"),
+    "a user who has an attribute twice": (
+        one(**{"name.givenName": "canary"}),
+        "says the same as those within",
+    ),
     "a user with too many attributes": (one(**{f"x{at}": "" for at in range(16_500)}), "which is the limit"),
-    "a cursor that is a number": (with_(nextCursor=7), "its `nextCursor` is no cursor"),
-    "a cursor that is empty": (with_(nextCursor=""), "its `nextCursor` is no cursor"),
-    "a cursor without an end": (with_(nextCursor="x" * 5000), "its `nextCursor` is no cursor"),
+    "a cursor that is a number": (with_(nextCursor=7), "its `nextCursor` is not a cursor"),
+    "a cursor that is empty": (with_(nextCursor=""), "its `nextCursor` is not a cursor"),
+    "a cursor without an end": (with_(nextCursor="x" * 5000), "its `nextCursor` is not a cursor"),
     "a cursor for ever": (with_(nextCursor="3"), f"it repeats a cursor. {TWICE}"),
     "a redirect": (instead(Reply(302, b"", (("Location", "http://127.0.0.1:1/canary"),))), "it redirects"),
     "a redirect to itself": (instead(Reply(307, b"", (("Location", "/scim/v2/Users"),))), "it redirects"),
@@ -201,7 +210,7 @@ CURSORS: dict[str, tuple[Bend, str]] = {
     ),
     "a page that says nothing countable": (
         with_(totalResults=None, itemsPerPage="three"),
-        "its `itemsPerPage` is no whole number",
+        "its `itemsPerPage` is not a whole number",
     ),
 }
 
@@ -325,11 +334,11 @@ def test_a_service_that_changes_while_it_is_read_is_read_once_more() -> None:
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"url": "http://idp.example.com/scim"}, "everybody on the way could read"),
-        ({"url": "http://127.0.0.1.example.com"}, "everybody on the way could read"),
-        ({"url": "http://192.0.2.7"}, "everybody on the way could read"),
+        ({"url": "http://idp.example.com/scim"}, "anyone on the network could read"),
+        ({"url": "http://127.0.0.1.example.com"}, "anyone on the network could read"),
+        ({"url": "http://192.0.2.7"}, "anyone on the network could read"),
         *(
-            ({"url": url}, "its `url` is no address")
+            ({"url": url}, "its `url` is not an address")
             for url in (
                 "",
                 "idp.example.com",
@@ -367,7 +376,7 @@ def test_nothing_is_sent_in_the_clear_to_an_address_that_is_not_of_this_machine(
     """0.0.0.0 leads here, and says so nowhere."""
     with serving(ScimService(users(7))) as service:
         url = service.url.replace("127.0.0.1", "0.0.0.0")  # noqa: S104 - nobody listens there
-        assert "everybody on the way" in refused(service, url=url)
+        assert "anyone on the network" in refused(service, url=url)
     assert service.asked == []
 
 

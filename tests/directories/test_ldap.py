@@ -117,9 +117,9 @@ def test_of_an_entry_nothing_is_asked_that_is_not_named(slapd: Slapd) -> None:
     [
         ({**LOGIN, "password": Secret("wrong")}, "the bind: the server does not accept the DN and password"),
         ({**LOGIN, "dn": Secret(f"cn=nobody,{BASE}")}, "does not accept the DN and password"),
-        ({**LOGIN, "dn": Secret("nonsense")}, "a DN of the settings is none"),
+        ({**LOGIN, "dn": Secret("nonsense")}, "a DN of the settings is invalid"),
         ({"base": f"ou=nowhere,{BASE}"}, "the search: there is no such `base`"),
-        ({"base": "nonsense"}, "a DN of the settings is none"),
+        ({"base": "nonsense"}, "a DN of the settings is invalid"),
         ({"base": f"ou=far,{BASE}", "filter": "(objectClass=*)"}, "part of the tree is on another server"),
         ({"base": f"ou=away,ou=far,{BASE}"}, "part of the tree is on another server"),
         ({"base": f"ou=below,ou=away,ou=far,{BASE}"}, "part of the tree is on another server"),

@@ -136,7 +136,7 @@ def test_a_variable_of_blanks_is_a_mistake(project: Project, value: str) -> None
 
     (problem,) = project.problems()
 
-    assert problem.what == "the variable MAIL holds nothing but blanks, which would clear the field."
+    assert problem.what == "the variable MAIL contains only whitespace, which would clear the field."
 
 
 DEVICE = (
@@ -187,7 +187,7 @@ def test_a_value_of_blanks_clears_and_says_so(project: Project) -> None:
 
     assert found.entities[JANE].fields["jobTitle"] == ""
     (notice,) = found.notices
-    assert notice.what == "jobTitle holds nothing but blanks, which clears the field."
+    assert notice.what == "jobTitle contains only whitespace, which clears the field."
 
 
 def test_the_content_of_a_resource_is_sent_as_it_is(project: Project) -> None:

@@ -84,29 +84,29 @@ def test_objects_within_are_columns_with_dots_and_a_row_is_a_line(project: Proje
 def test_what_a_list_holds_is_told_where_it_is_taken(project: Project) -> None:
     """Nobody knows which of the telephones is meant; a list that nobody takes from is no mistake."""
     two = {**JANE, "id": "2", "phone": ["+61491570156", "+61491570157"]}
-    what = "the cell holds a list, of which nobody knows which text is meant."
+    what = "the cell holds a list; expected one text."
 
     assert _told(project, f"[{json.dumps(JANE)},\n{json.dumps(two)}]") == [("people/staff.json:2", what)]
 
 
-DEEP = "objects stand in objects here more than 20 deep."
+DEEP = "objects are nested here more than 20 deep."
 HOSTILE: dict[str, tuple[str | bytes, int, str]] = {
-    "nothing": ("", 1, "the roster is no list of objects."),
-    "an object": ('{"people": []}', 1, "the roster is no list of objects."),
+    "nothing": ("", 1, "the roster is not a list of objects."),
+    "an object": ('{"people": []}', 1, "the roster is not a list of objects."),
     "an empty list": ("[]", 1, "the roster is empty: a list without an object."),
-    "a text": ('[{"id": 1},\n"x"]', 2, "what stands here is no object, or an empty one."),
-    "an empty object": ('[{"id": 1},\n\n{}]', 3, "what stands here is no object, or an empty one."),
+    "a text": ('[{"id": 1},\n"x"]', 2, "expected an object with at least one key."),
+    "an empty object": ('[{"id": 1},\n\n{}]', 3, "expected an object with at least one key."),
     "an open list": ('[{"id": 1},\n{"id": 2}', 2, "this is not JSON."),
     "a comma at the end": ('[{"id": 1},\n]', 2, "this is not JSON."),
     "two lists": ('[{"id": 1}]\n[]', 1, "this is not JSON."),
     "no comma": ('[{"id": 1}\n{"id": 2}]', 2, "this is not JSON."),
     "a comment": ('[{"id": 1}, // one\n{"id": 2}]', 1, "this is not JSON."),
-    "a number that is none": ('[{"id": 1},\n{"id": NaN}]', 2, "NaN and Infinity are no JSON."),
+    "a number that is none": ('[{"id": 1},\n{"id": NaN}]', 2, "NaN and Infinity are not JSON."),
     "a key twice": ('[{"id": 1},\n{"id": 1, "id": 2}]', 2, "a key occurs twice in an object here."),
     "a key twice by a dot": (
         '[{"a.b": 1, "a": {"b": 2}}]',
         1,
-        "a key of this object says the same as keys of an object within it.",
+        "a key of this object and a nested object give the same column.",
     ),
     "too deep": (
         "[" + '{"a":' * 25 + "1" + "}" * 25 + "]",

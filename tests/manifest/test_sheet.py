@@ -111,7 +111,7 @@ def test_a_cell_is_the_text_that_it_shows(value: Cell, text: str) -> None:
 def test_what_may_not_be_used_is_told_where_it_is_taken(project: Project, cell: Cell, held: str) -> None:
     """The library tells an error as an empty cell: a telephone number would silently be nobody's any more."""
     _written(project, spreadsheet([HEADER, JANE, ("2", "Sam", cell, "Ops", "x")]))
-    what = f"the cell holds {held}, of which nobody knows which text is meant."
+    what = f"the cell holds {held}; expected one text."
 
     assert _told(project) == [("manifests/staff.xlsx!Staff:3:3", what)]
     assert list(project.load().manifests[0].documents[1].unread) == ["workMobilePhone1"]
@@ -133,7 +133,7 @@ def test_a_name_or_a_tag_is_not_made_of_what_may_not_be_used(project: Project, c
     row[column] = formula("A1", "x")
     _written(project, spreadsheet([HEADER, row]))
 
-    what = "the cell holds a formula, of which nobody knows which text is meant."
+    what = "the cell holds a formula; expected one text."
     assert _told(project) == [(f"manifests/staff.xlsx!Staff:2:{column + 1}", what)]
 
 
@@ -194,7 +194,7 @@ def test_no_spelling_of_xml_hides_what_a_cell_holds(project: Project, xml: str, 
     """A comment, an attribute of a program's own or a reference to a letter changes no cell."""
     _written(project, spreadsheet([HEADER, JANE, ("2", "Sam", Raw(xml), "Ops", "x")]))
 
-    what = f"the cell holds {held}, of which nobody knows which text is meant."
+    what = f"the cell holds {held}; expected one text."
     assert _told(project) == [("manifests/staff.xlsx!Staff:3:3", what)]
 
 
@@ -421,7 +421,7 @@ def test_two_parts_of_one_id_are_nobodys() -> None:
     data = package({"S": sheet([HEADER, JANE]), "T": sheet([HEADER])})
     data = _edited(data, "xl/_rels/workbook.xml.rels", '"rId2"', '"rId1"')
 
-    with pytest.raises(Unreadable, match="two parts of one id"):
+    with pytest.raises(Unreadable, match="two parts with the same id"):
         _read(data, "S")
 
 
@@ -472,7 +472,7 @@ def test_merged_cells_are_told_one_by_one(project: Project) -> None:
     assert [where for where, _ in _told(project)] == [f"manifests/staff.xlsx!Staff:2:{n}" for n in (2, 4)]
 
 
-UNSAID = "and nobody says which is meant. | add `sheet:` with one of"
+UNSAID = "and the manifest names none of them. | add `sheet:` with one of"
 SHEETS = {"Staff": sheet([HEADER, JANE]), "Old": sheet([("x",)]), "Night & day": sheet([("y",)])}
 
 

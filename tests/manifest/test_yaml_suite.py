@@ -113,11 +113,11 @@ def test_the_pure_parser_holds_the_same(case: dict[str, Any]) -> None:
 
 ENTRY = "version: 1\nworkspace: default\ncontacts:\n  jane:\n"
 LEFT_QUOTED = (
-    "this is not YAML: a quoted text has several lines, and it goes on to the left of what it belongs to."
+    "this is not YAML: a quoted text has several lines, and a line is indented less than its parent."
 )
 LEFT_BRACKETS = LEFT_QUOTED.replace("a quoted text", "what is in brackets")
-TAB = "this is not YAML: a quoted text has several lines, and a tab stands in the indentation of it."
-HASH = "this is not YAML: a comment needs a blank before its #."
+TAB = "this is not YAML: a quoted text has several lines, and its indentation contains a tab."
+HASH = "this is not YAML: a comment needs a space before its #."
 QUESTION = "a text in brackets that begins with ? is refused: some readers leave the ? out."
 DASH = "this is not YAML: a dash in brackets is no text."
 BLANKS = "this is not YAML: a block text begins less indented than the blank lines above it."

@@ -186,7 +186,7 @@ UNREACHABLE = {
     ),
     "a database that is not there": ({"database": "nothing"}, "there is no such database", "create it"),
     "a port where nobody listens": ({"port": "1"}, "it cannot be reached", "check host and port"),
-    "a host that is not there": ({"host": "nothing.invalid"}, "no such host is known", "check host and port"),
+    "a host that is not there": ({"host": "nothing.invalid"}, "the host is unknown", "check host and port"),
     "a socket that is not there": (
         {"host": "", "port": "1", "options": "?host=/nothing"},
         "it cannot be reached",

@@ -124,7 +124,9 @@ def _made(settings: Settings, name: str, before: bytes, into: Path) -> "Snapshot
     if not table.rows:
         raise ManifestError(
             f"nothing was written of {name}.",
-            problems=(place.problem(f"the directory {name} ({place}) answers nobody.", _HOLDS, code="E515"),),
+            problems=(
+                place.problem(f"the directory {name} ({place}) returned no rows.", _HOLDS, code="E515"),
+            ),
         )
     if table.problems:
         raise ManifestError(f"no roster may hold what {name} says.", problems=table.problems)

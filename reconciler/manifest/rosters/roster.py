@@ -242,7 +242,7 @@ class Roster:
         if ENTITY_NAME.fullmatch(name):
             return name
         cell = self._cell(self._name)
-        what, code = "the name of this row would be empty: nothing in it has a form in a-z and 0-9.", "E503"
+        what, code = "the name of this row would be empty: it contains no a-z and no 0-9.", "E503"
         if name:
             what = f"the name of this row would have {len(name)} characters; the limit is 100."
             code = "E205"
@@ -306,7 +306,7 @@ class Roster:
                 cell = (
                     "the cell" if not self._table.names else f"its {show_value(self._table.header[column])!r}"
                 )
-                what = f"{cell} holds {unusable[column]}, of which nobody knows which text is meant."
+                what = f"{cell} holds {unusable[column]}; expected one text."
                 place = self._table.place(number, self._at(column))
                 self.problems.append(place.problem(what, self._table.mend, code="E510"))
         return bool(wrong) or any(column in unread for column in columns)

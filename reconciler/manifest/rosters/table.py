@@ -35,7 +35,7 @@ class RosterTable:
 
     `unread` are the cells, by row and index from 0, that could not be read; `unusable` those that hold what
     no contact can have, and what that is: a mistake of whoever takes from one. `doubtful` are the indexes of
-    columns of which nobody knows which is meant. Without `named`, the header does not say which there are.
+    columns whose name stands twice. Without `named`, the header does not say which there are.
     Where it is `keyed`, cells have names, and no number that anybody could count to. `names` are the places
     of the rows, by their numbers from 1, where they have names of their own; `mend` says what to do about a
     cell that may not be used.
@@ -341,7 +341,7 @@ def _parse_csv(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
 # What a list holds is no text, so nobody may take from it. A row is where its object begins.
 
 _FORM = "a roster in JSON is a list of objects: [{...}, {...}]"
-_NOBODY = "export it again; to declare nobody by it, take it out of the manifest"
+_NOBODY = "export it again; to declare no one by it, remove it from the manifest"
 _FEWER = "give all objects the same few keys, or split the roster"
 _SPACE = re.compile(r"[ \t\n\r]*")
 
@@ -401,7 +401,7 @@ def _iterate_objects(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield each object of the list, and the line on which it begins. Raises _WrongError."""
     line, counted, at = 1, 0, _skip_space(text, 0)
     if text[at : at + 1] != "[":
-        raise _BadObjectsError(1, "the roster is no list of objects.", code="E512")
+        raise _BadObjectsError(1, "the roster is not a list of objects.", code="E512")
     at = _skip_space(text, at + 1)
     more = text[at : at + 1] != "]"
     if not more:
@@ -411,7 +411,7 @@ def _iterate_objects(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         line, counted = line + text.count("\n", counted, at), at
         value, at = _decode_value(text, at, line)
         if not isinstance(value, dict) or not value:
-            raise _BadObjectsError(line, "what stands here is no object, or an empty one.", code="E512")
+            raise _BadObjectsError(line, "expected an object with at least one key.", code="E512")
         yield line, value
         at = _skip_space(text, at)
         more = text[at : at + 1] == ","
@@ -441,7 +441,7 @@ def _build_cells(
     for path, value in _flatten_record(line, one):
         index = columns.setdefault(path, len(columns))
         if index in seen:
-            what = "a key of this object says the same as keys of an object within it."
+            what = "a key of this object and a nested object give the same column."
             raise _BadObjectsError(line, what, code="E512")
         seen.add(index)
         cells.extend([""] * (index + 1 - len(cells)))

@@ -198,13 +198,13 @@ class RosterTables:
         try:
             answer = self._directories.answer(name)
         except DirectoryFailed as failed:
-            what = f"the directory {name} ({known[name].place}) cannot be taken from: {failed}"
+            what = f"the directory {name} ({known[name].place}) cannot be read: {failed}"
             problem = tree.problem(path, what, failed.hint, code="E514")
             self.problems.append(problem)
             self.failed.append(problem)
             return empty_table(tree.file)
         if not answer.rows:
-            what = f"the directory {name} ({known[name].place}) answers nobody."
+            what = f"the directory {name} ({known[name].place}) returned no rows."
             self.problems.append(tree.problem(path, what, _NOBODY, code="E515"))
             return empty_table(tree.file)
         if name not in self._answered:
@@ -247,4 +247,4 @@ class RosterTables:
         return data
 
 
-_NOBODY = "look what it holds; to declare nobody by it, take it out of the manifest"
+_NOBODY = "check its content; to declare no one by it, remove it from the manifest"

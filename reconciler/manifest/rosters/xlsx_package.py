@@ -110,7 +110,7 @@ class XlsxPackage:
         """
         info = self._parts[part.lower()]
         if info is None:
-            raise self.refusal(f"has the part {part} twice, of which nobody knows which is meant.")
+            raise self.refusal(f"has the part {part} twice.")
         self._require_modest(info, bytes_max)
         try:
             if info.compress_type not in _KINDS:

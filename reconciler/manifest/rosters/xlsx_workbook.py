@@ -200,7 +200,7 @@ def find_sheet(package: XlsxPackage, wanted: str) -> Workbook:
         raise package.refusal(f"has no sheet {show_value(wanted)!r}.", f"its sheets are: {listed}")
     fitting = [one for one in sheets if one[0] == wanted or (not wanted and not one[2])]
     if len(fitting) != 1:
-        what = f"shows {len(fitting)} sheets, and nobody says which is meant."
+        what = f"shows {len(fitting)} sheets, and the manifest names none of them."
         raise package.refusal(what, f"add `sheet:` with one of: {listed}")
     chosen, part, hidden = fitting[0]
     if hidden:
@@ -228,7 +228,7 @@ def _read_relations(package: XlsxPackage) -> dict[str, tuple[str, str]]:
                 targets.setdefault(one.get("Id", ""), found := (one.get("Type", "").rpartition("/")[2], part))
                 != found
             ):
-                raise package.refusal("has two parts of one id, of which nobody knows which is meant.")
+                raise package.refusal("has two parts with the same id.")
 
     _read_to_end(package.parse(_RELATIONS, OutlineReader(package, take), _LIST_MAX))
     return targets

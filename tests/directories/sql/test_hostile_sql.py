@@ -16,7 +16,7 @@ from reconciler.directories.answers import DirectoryFailed, read_directory
 from reconciler.directories.sql_query import read_sql
 
 WRITES = "does more than read"
-NO_QUERY = "is no query"
+NO_QUERY = "not a query"
 SEVERAL = "more than one"
 BROKEN = "cannot be carried out"
 
@@ -29,7 +29,7 @@ class Case(NamedTuple):
 
 
 STATEMENTS = {
-    # what is no query, by its first word
+    # what not a query, by its first word
     "insert": Case("INSERT INTO staff VALUES (9, 'x', 'y')", NO_QUERY),
     "insert in small letters": Case("insert into staff values (9, 'x', 'y')", NO_QUERY),
     "insert returning": Case("INSERT INTO staff VALUES (9, 'x', 'y') RETURNING id", NO_QUERY),
@@ -95,8 +95,10 @@ STATEMENTS = {
     "the columns of a join": Case(
         "SELECT * FROM staff a JOIN staff b ON a.id = b.id", "two columns of its answer"
     ),
-    "nobody": Case("SELECT id, name, mail FROM staff WHERE 0", "answers nobody"),
-    "nobody, grouped": Case("SELECT id, name, mail FROM staff GROUP BY id HAVING id > 99", "answers nobody"),
+    "nobody": Case("SELECT id, name, mail FROM staff WHERE 0", "returned no rows"),
+    "nobody, grouped": Case(
+        "SELECT id, name, mail FROM staff GROUP BY id HAVING id > 99", "returned no rows"
+    ),
     "a column without a name": Case("SELECT id, name, mail, '' AS '' FROM staff", "a column has no name"),
     "a column named by a space": Case("SELECT id, name, mail, 1 AS ' ' FROM staff", "a column has no name"),
     "a column that a template cannot name": Case("SELECT id, name, mail, 1 AS '{x}' FROM staff", "a brace"),
@@ -112,7 +114,7 @@ STATEMENTS = {
         "SELECT NULL AS id, name, mail FROM staff", "the name of this row would be empty"
     ),
     # cells that are no text
-    "bytes": Case("SELECT id, x'00ff' AS name, mail FROM staff", "the cell holds bytes, of which"),
+    "bytes": Case("SELECT id, x'00ff' AS name, mail FROM staff", "the cell holds bytes; expected"),
     "a text that is not UTF-8": Case(
         "SELECT id, CAST(x'4affff' AS TEXT) AS name, mail FROM staff", "bytes that are not"
     ),
@@ -179,7 +181,7 @@ def _overwritten(path: Path) -> None:
 FILES: dict[str, tuple[Callable[[Path], None], str]] = {
     "missing": (_missing, "is no file"),
     "a folder": (_folder, "is no file"),
-    "no database": (_no_database, "the file is no SQLite database"),
+    "no database": (_no_database, "the file is not an SQLite database"),
     "empty": (_empty, "no such table"),
     "cut": (_cut, "the file is damaged"),
     "overwritten": (_overwritten, "the file is damaged"),
@@ -194,14 +196,14 @@ def test_every_hostile_file_ends_in_a_sentence(project: Project, tmp_path: Path,
 
     (problem,) = takes_from(project, sql(f"sqlite:///{path}")).load().problems
 
-    assert problem.what.startswith(f"the directory staff ({AT}) cannot be taken from: ")
+    assert problem.what.startswith(f"the directory staff ({AT}) cannot be read: ")
     assert said in problem.what
     assert problem.where == "manifests/ops.yaml:4:5"
 
 
 URLS = {
-    "no URL": ("hr.db", "its url is none"),
-    "empty": ("", "its url is none"),
+    "no URL": ("hr.db", "its url is not that of a database"),
+    "empty": ("", "its url is not that of a database"),
     "memory": ("sqlite://", "its url names no file"),
     "memory by name": ("sqlite:///:memory:", "its url names no file"),
     "an option": ("sqlite:///hr.db?mode=rwc", "its url names no file"),
@@ -212,7 +214,7 @@ URLS = {
     "another name of PostgreSQL": ("postgres+clay://localhost/hr", "names the driver clay"),
     "another driver of SQLite": ("sqlite+aiosqlite:///hr.db", "names the driver aiosqlite"),
     "the usual driver of SQLite": ("sqlite+pysqlite:///made.db", "names the driver pysqlite"),
-    "a port that is none": ("mysql+pymysql://localhost:x/hr", "its url is none"),
+    "a port that is none": ("mysql+pymysql://localhost:x/hr", "its url is not that of a database"),
     "postgresql without a database": ("postgresql://localhost", "is not user, host, port and database"),
     "postgresql with an option of ours": ("postgresql://localhost/hr?options=-c", "not one of ours"),
     "postgresql with a weaker proof": ("postgresql:///hr?sslmode=clay", "an unknown sslmode"),
@@ -250,7 +252,7 @@ def _held(path: Path) -> Iterator[None]:
 
 def test_a_locked_database_is_waited_for_no_longer_than_the_limit(tmp_path: Path) -> None:
     path = database(tmp_path / "hr.db", people(1))
-    with _held(path), pytest.raises(DirectoryFailed, match="another process holds on to the file"):
+    with _held(path), pytest.raises(DirectoryFailed, match="another process has locked the file"):
         read_sql("staff", sql(f"sqlite:///{path}", timeout_s=0.1), rows_max=9)
 
 

@@ -87,15 +87,15 @@ STATEMENTS = {
         "SELECT 1; ROLLBACK; BEGIN READ WRITE; DELETE FROM staff; COMMIT", "more than one"
     ),
     # no query
-    "copy": Case("COPY staff TO STDOUT", "is no query"),
-    "copy to a program": Case("COPY staff TO PROGRAM 'true'", "is no query"),
-    "do": Case("DO $$ BEGIN DELETE FROM staff; END $$", "is no query"),
-    "call": Case("CALL grow()", "is no query"),
-    "listen": Case("LISTEN x", "is no query"),
-    "set": Case("SET ROLE postgres", "is no query"),
-    "lock": Case("LOCK TABLE staff", "is no query"),
-    "truncate": Case("TRUNCATE staff", "is no query"),
-    "explain analyze": Case("EXPLAIN ANALYZE DELETE FROM staff", "is no query"),
+    "copy": Case("COPY staff TO STDOUT", "not a query"),
+    "copy to a program": Case("COPY staff TO PROGRAM 'true'", "not a query"),
+    "do": Case("DO $$ BEGIN DELETE FROM staff; END $$", "not a query"),
+    "call": Case("CALL grow()", "not a query"),
+    "listen": Case("LISTEN x", "not a query"),
+    "set": Case("SET ROLE postgres", "not a query"),
+    "lock": Case("LOCK TABLE staff", "not a query"),
+    "truncate": Case("TRUNCATE staff", "not a query"),
+    "explain analyze": Case("EXPLAIN ANALYZE DELETE FROM staff", "not a query"),
     # what cannot be carried out
     "no such table": Case("SELECT * FROM nobody", 'relation "nobody" does not exist'),
     "no such column": Case("SELECT nobody FROM staff", 'column "nobody" does not exist'),
@@ -103,9 +103,9 @@ STATEMENTS = {
     "a syntax error": Case("SELECT FROM WHERE", "syntax error"),
     "a parameter": Case("SELECT $1 AS id", "asks for a parameter"),
     "a number that is none": Case(
-        "SELECT secret::integer AS id FROM staff", "a value that its statement cannot take"
+        "SELECT secret::integer AS id FROM staff", "fails on a value that it holds"
     ),
-    "a division by zero": Case("SELECT 1 / 0 AS id", "a value that its statement cannot take"),
+    "a division by zero": Case("SELECT 1 / 0 AS id", "fails on a value that it holds"),
     "an exception": Case("SELECT hush() AS id", "SQLSTATE P0001"),
     "a file of the server": Case("SELECT pg_read_file('/no/such/file') AS id", "cannot be carried out"),
     "a value beyond time": Case("SELECT 'infinity'::timestamp AS id", "a value that cannot be read here"),

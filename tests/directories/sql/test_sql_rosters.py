@@ -252,7 +252,7 @@ def test_another_database_answers_rows_and_refuses_what_is_hostile(tmp_path: Pat
     hostile = {
         "SELECT 1; DELETE FROM staff": "a semicolon",
         "SELECT * FROM nobody": "its driver says OperationalError",
-        "DELETE FROM staff": "is no query",
+        "DELETE FROM staff": "not a query",
         "WITH x AS (SELECT 1) DELETE FROM staff RETURNING id, name, mail": "holds the word DELETE",
         "SELECT * INTO more FROM staff": "holds the word INTO",
         "SELECT 1 AS id, 2 AS id": "two columns",
