@@ -5,19 +5,26 @@ The way there, and how the server proves itself, are those of the store (store/e
 
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
 from contextlib import contextmanager
 from typing import Any
-
 import psycopg
 from psycopg import IsolationLevel
-
-from reconciler.database_urls import ServerUrl, UnusableUrl, parse_server_url
+from reconciler.database_urls import ServerUrl
+from reconciler.database_urls import UnusableUrl
+from reconciler.database_urls import parse_server_url
 from reconciler.directories.answers import DirectoryFailed
 from reconciler.directories.sql_values import READ_ONLY
 from reconciler.parsing.display import show_value
 from reconciler.store.engines import postgres
-from reconciler.store.engines.proof import proof, surroundings
+from reconciler.store.engines.proof import libpq_environment
+from reconciler.store.engines.proof import tls_arguments
+
+
+
+
 
 _connect_s = 10.0  # seconds; a server that is there answers within one
 _lock_s = 7  # seconds; a query waits for nobody but who changes the tables themselves
@@ -91,7 +98,7 @@ def _fetch_batches(cursor: Any, ends_at: float) -> Iterator[Sequence[Sequence[An
 
 
 def _connect_read_only(url: ServerUrl, timeout_s: float) -> "psycopg.Connection[Any]":
-    connection = postgres.connect(_build_arguments(url, timeout_s))
+    connection = postgres.connect_postgres(_build_arguments(url, timeout_s))
     connection.answer_max_s = timeout_s + _beyond_s
     connection.read_only = True
     connection.isolation_level = IsolationLevel.REPEATABLE_READ  # one moment, for all of its batches
@@ -117,7 +124,7 @@ def _build_arguments(url: ServerUrl, timeout_s: float) -> Mapping[str, Any]:
         "options": " ".join(f"-c {name}={value}" for name, value in session.items()),
     }
     said = {name: value for name, value in given.items() if value}
-    return {**said, **url.options, **proof(url, surroundings(os.environ))}
+    return {**said, **url.options, **tls_arguments(url, libpq_environment(os.environ))}
 
 
 def _explain_postgresql_error(error: psycopg.Error) -> DirectoryFailed:
@@ -136,7 +143,7 @@ def _explain_postgresql_error(error: psycopg.Error) -> DirectoryFailed:
         return DirectoryFailed(
             f"its statement cannot be carried out (SQLSTATE {state}).", "look into its log"
         )
-    if postgres.is_silence(error):
+    if postgres.is_silent_server(error):
         return DirectoryFailed(
             "it does not answer.", "check that it runs, and that it can be reached from here"
         )

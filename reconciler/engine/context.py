@@ -25,7 +25,7 @@ from reconciler.model.snapshots import Desired
 from reconciler.service.client import Connections, Reader, ServiceClient
 from reconciler.service.http.limiter import Timing
 from reconciler.service.profile import load_profile
-from reconciler.store.aside import Offload, within
+from reconciler.store.aside import Offload, await_store
 from reconciler.store.database import Store
 from reconciler.store.lock import Lock
 
@@ -199,7 +199,7 @@ class ReadContext:
 
     async def ask(self, call: Callable[[Store], T]) -> T:
         """Return what `call` returns of the store, beside the event loop. Raises StoreError, in time."""
-        return await within(self.outside.offload, partial(call, self.store), give_up=self.store.give_up)
+        return await await_store(self.outside.offload, partial(call, self.store), give_up=self.store.give_up)
 
 
 class ServiceLock:

@@ -16,7 +16,7 @@ from reconciler.concurrency import run_in_thread
 from reconciler.errors import LockHeld, StoreError
 from reconciler.model.plans import Workspace
 from reconciler.model.runs import Intent
-from reconciler.store.aside import Offload, within
+from reconciler.store.aside import Offload, await_store
 from reconciler.store.database import Store
 from reconciler.store.lock import Lock
 from reconciler.store.recorded import Batch
@@ -69,7 +69,7 @@ class Ledger:
 
     async def check(self) -> None:
         """Return where the lock is still ours; its lease is renewed in time. Raises LockHeld, StoreError."""
-        await within(self._offload, self._lock.check, give_up=self._store.give_up)
+        await await_store(self._offload, self._lock.check, give_up=self._store.give_up)
 
     async def close(self) -> None:
         """Return when nothing waits to be written any more; also where the waiting itself is cancelled."""
@@ -117,7 +117,7 @@ class Ledger:
         batches = [batch for batch, _ in taken]
         if batches:
             write = partial(self._store.record, batches, self._workspaces, lock=lock)
-            await within(self._offload, write, give_up=self._store.give_up)
+            await await_store(self._offload, write, give_up=self._store.give_up)
 
     def _broke(self, taken: list[_Waiting], error: Exception) -> None:
         mistake = f"a mistake in this program kept the store from being written ({type(error).__name__})."

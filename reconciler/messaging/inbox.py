@@ -17,7 +17,7 @@ from reconciler.model.encoding import decode_json, encode_json
 from reconciler.model.messages import Reply
 from reconciler.ownership import find_fault
 from reconciler.private_cache import make_private_folder
-from reconciler.store.engines.sqlite import busy_timeout_s, meaning
+from reconciler.store.engines.sqlite import busy_timeout_s, explain_sqlite_error
 
 # Days. The service tries again for up to 24 hours (docs/service.md, callbacks); a repeat that comes
 # later than this would be taken for new. What people wrote is kept no longer than that needs.
@@ -209,7 +209,7 @@ def _explained(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        what, hint = meaning(error, elsewhere="name another one with --inbox")
+        what, hint = explain_sqlite_error(error, elsewhere="name another one with --inbox")
         raise StoreError(f"the inbox {path}: {what}.", next=hint) from error
 
 

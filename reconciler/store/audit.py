@@ -6,32 +6,41 @@ whether they still are, is core/runs/audit.py.
 
 import getpass
 import socket
-from collections.abc import Iterable, Iterator
-
-from msgspec import Struct, structs
-
-from reconciler.core.runs.audit import (
-    DamagedEntry,
-    Verification,
-    chain_entry,
-    chain_start,
-    encode_entry,
-    find_fault_backwards,
-    hash_entity,
-    read_entry,
-    verify_chain,
-)
+from collections.abc import Iterable
+from collections.abc import Iterator
+from msgspec import Struct
+from msgspec import structs
+from reconciler.core.runs.audit import DamagedEntry
+from reconciler.core.runs.audit import Verification
+from reconciler.core.runs.audit import chain_entry
+from reconciler.core.runs.audit import chain_start
+from reconciler.core.runs.audit import encode_entry
+from reconciler.core.runs.audit import find_fault_backwards
+from reconciler.core.runs.audit import hash_entity
+from reconciler.core.runs.audit import read_entry
+from reconciler.core.runs.audit import verify_chain
 from reconciler.errors import CorruptRecord
 from reconciler.model.address import Address
-from reconciler.model.runs import AuditEntry, AuditEvent, Context, Head, JournalEntry, Outcome
+from reconciler.model.runs import AuditEntry
+from reconciler.model.runs import AuditEvent
+from reconciler.model.runs import Context
+from reconciler.model.runs import Head
+from reconciler.model.runs import JournalEntry
+from reconciler.model.runs import Outcome
 from reconciler.model.snapshots import MovedAlias
 from reconciler.store.engines import sealed
-from reconciler.store.engines.adapter import Connection, Row
+from reconciler.store.engines.adapter import Connection
+from reconciler.store.engines.adapter import Row
 from reconciler.store.engines.schema import AUDIT
-from reconciler.store.engines.sealed import Seal, Seals
+from reconciler.store.engines.sealed import Seal
+from reconciler.store.engines.sealed import Seals
 from reconciler.store.owner import Owner
 
-_HEAD = f"SELECT number, hash FROM audit WHERE {sealed.OWNED} ORDER BY number DESC LIMIT 1"
+
+
+
+
+_AUDIT_HEAD = f"SELECT number, hash FROM audit WHERE {sealed.OWNED} ORDER BY number DESC LIMIT 1"
 
 
 class Author(Struct, frozen=True):
@@ -98,7 +107,7 @@ class Author(Struct, frozen=True):
         )
 
 
-def operator() -> str:
+def name_operator() -> str:
     """Return who runs this program, and where: `jane on build-7`."""
     try:
         user = getpass.getuser()
@@ -108,14 +117,14 @@ def operator() -> str:
     return f"{user} on {socket.gethostname()}".encode(errors="replace").decode()
 
 
-def append(seals: Seals, entries: Iterable[AuditEntry]) -> None:
+def append_audit(seals: Seals, entries: Iterable[AuditEntry]) -> None:
     """Add the entries at the end of the chain, in their order; their numbers and hashes are made here."""
     # Only one transaction writes at a time, so nobody else ties an entry to the same end.
     entries = tuple(entries)
     if not entries:
         return
     owner = seals.owner
-    held = _head(seals.connection, owner, seals.of(AUDIT)) or chain_start(owner.origin, owner.stack)
+    held = _check_audit_head(seals.connection, owner, seals.of(AUDIT)) or chain_start(owner.origin, owner.stack)
     rows = []
     for entry in entries:
         tied = chain_entry(entry, held)
@@ -126,16 +135,16 @@ def append(seals: Seals, entries: Iterable[AuditEntry]) -> None:
     seals.put(AUDIT, Seal(held.number, held.hash))
 
 
-def head(connection: Connection, owner: Owner) -> Head | None:
+def read_audit_head(connection: Connection, owner: Owner) -> Head | None:
     """Return the end of the chain, or None where nothing was ever done.
 
     Raises CorruptRecord where it is not the end that was written.
     """
-    return _head(connection, owner, sealed.seal(connection, AUDIT, owner))
+    return _check_audit_head(connection, owner, sealed.read_seal(connection, AUDIT, owner))
 
 
-def _head(connection: Connection, owner: Owner, seal: Seal) -> Head | None:
-    row = connection.execute(_HEAD, owner.key()).one_or_none()
+def _check_audit_head(connection: Connection, owner: Owner, seal: Seal) -> Head | None:
+    row = connection.execute(_AUDIT_HEAD, owner.key()).one_or_none()
     found = Seal() if row is None else Seal(*row)
     if found != seal:
         raise CorruptRecord(
@@ -145,13 +154,13 @@ def _head(connection: Connection, owner: Owner, seal: Seal) -> Head | None:
     return Head(found.number, found.digest) if row is not None else None
 
 
-def verified(connection: Connection, owner: Owner, anchor: Head | None, *, start: Head) -> Verification:
+def verify_audit(connection: Connection, owner: Owner, anchor: Head | None, *, start: Head) -> Verification:
     """Return how far the chain holds, to the end that it had when it was last written.
 
     Its seal tells that end. Whoever can write the store can change both: only an anchor finds that.
     """
-    found = verify_chain(lines(connection, owner), anchor, start=start)
-    seal = sealed.seal(connection, AUDIT, owner)
+    found = verify_chain(stream_audit(connection, owner), anchor, start=start)
+    seal = sealed.read_seal(connection, AUDIT, owner)
     end = found.head or Head(0, "")
     if found.broken_at or (end.number, end.hash) == (seal.number, seal.digest):
         return found
@@ -160,47 +169,47 @@ def verified(connection: Connection, owner: Owner, anchor: Head | None, *, start
     return structs.replace(found, broken_at=number, what=what)
 
 
-def history(connection: Connection, owner: Owner, *, limit: int, run: str) -> tuple[AuditEntry, ...]:
+def load_history(connection: Connection, owner: Owner, *, limit: int, run: str) -> tuple[AuditEntry, ...]:
     """Return the last `limit` entries, newest last; only those of the runs whose id begins with `run`.
 
     Raises CorruptRecord where one that was looked at is not as it was written, or is missing.
     """
     start = chain_start(owner.origin, owner.stack)
     found: list[AuditEntry] = []
-    held = (head(connection, owner) or start) if limit > 0 else start
-    for row in connection.stream(f"{_lines(connection)} DESC", owner.key()):
+    held = (read_audit_head(connection, owner) or start) if limit > 0 else start
+    for row in connection.stream(f"{_audit_query(connection)} DESC", owner.key()):
         if len(found) >= limit:
             break
-        entry = _entry(row)
+        entry = _decode_audit_entry(row)
         what = find_fault_backwards(entry, held)
         if what or isinstance(entry, DamagedEntry):
-            raise _damaged(entry.number, what)
+            raise _damaged_entry(entry.number, what)
         held = Head(entry.number - 1, entry.previous)
         if entry.run.startswith(run):
             found.append(entry)
     if len(found) < limit and held != start:  # no row is left, and the last one was not the first entry
-        raise _damaged(held.number, "it is missing")
+        raise _damaged_entry(held.number, "it is missing")
     return tuple(reversed(found))
 
 
-def _damaged(number: int, what: str) -> CorruptRecord:
+def _damaged_entry(number: int, what: str) -> CorruptRecord:
     return CorruptRecord(
         f"entry {number} of the store's history is damaged: {what}.",
         next="reconciler history --verify says from where on it does not hold",
     )
 
 
-def lines(connection: Connection, owner: Owner) -> Iterator[AuditEntry | DamagedEntry]:
+def stream_audit(connection: Connection, owner: Owner) -> Iterator[AuditEntry | DamagedEntry]:
     """Yield every line from the first on, as it is stored; not all of them at once."""
-    return map(_entry, connection.stream(_lines(connection), owner.key()))
+    return map(_decode_audit_entry, connection.stream(_audit_query(connection), owner.key()))
 
 
-def _lines(connection: Connection) -> str:
+def _audit_query(connection: Connection) -> str:
     # Text as its bytes: what is no text any more has to be seen as damage, not end the look.
     body, digest = map(connection.text_as_bytes, ("body", "hash"))
     return f"SELECT number, {body}, {digest} FROM audit WHERE {sealed.OWNED} ORDER BY number"
 
 
-def _entry(row: Row) -> AuditEntry | DamagedEntry:
+def _decode_audit_entry(row: Row) -> AuditEntry | DamagedEntry:
     number, text, digest = row
     return read_entry(number if isinstance(number, int) else 0, text or b"", digest or b"")

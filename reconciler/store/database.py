@@ -7,32 +7,75 @@ Each method is one transaction: after a crash at any point all of it is there, o
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from contextlib import contextmanager
+from contextlib import suppress
 from datetime import datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING, Self, TypeVar
-
+from typing import TYPE_CHECKING
+from typing import Self
+from typing import TypeVar
 from msgspec import structs
-
 from reconciler.core.digests import keyed_digest
-from reconciler.core.runs.audit import Verification, chain_start, hash_entity, verify_chain
-from reconciler.core.runs.recover import InterruptedRun, RunStatus
+from reconciler.core.runs.audit import Verification
+from reconciler.core.runs.audit import chain_start
+from reconciler.core.runs.audit import hash_entity
+from reconciler.core.runs.audit import verify_chain
+from reconciler.core.runs.recover import InterruptedRun
+from reconciler.core.runs.recover import RunStatus
 from reconciler.errors import StoreError
 from reconciler.model.address import Address
 from reconciler.model.encoding import encode_json
-from reconciler.model.plans import Consent, LastWrite, Plan, Workspace, action_of
-from reconciler.model.runs import AuditEntry, Context, Head, Run, Running
-from reconciler.model.snapshots import DeletedEntity, MovedAlias, Proofs, Recorded, RecordedEntity
-from reconciler.store import audit, deleted, journal, names, proofs, recorded, rehoming, runs, tickets
+from reconciler.model.plans import Consent
+from reconciler.model.plans import LastWrite
+from reconciler.model.plans import Plan
+from reconciler.model.plans import Workspace
+from reconciler.model.plans import action_of
+from reconciler.model.runs import AuditEntry
+from reconciler.model.runs import Context
+from reconciler.model.runs import Head
+from reconciler.model.runs import Run
+from reconciler.model.runs import Running
+from reconciler.model.snapshots import DeletedEntity
+from reconciler.model.snapshots import MovedAlias
+from reconciler.model.snapshots import Proofs
+from reconciler.model.snapshots import Recorded
+from reconciler.model.snapshots import RecordedEntity
+from reconciler.store import audit
+from reconciler.store import deleted
+from reconciler.store import journal
+from reconciler.store import names
+from reconciler.store import proofs
+from reconciler.store import recorded
+from reconciler.store import rehoming
+from reconciler.store import runs
+from reconciler.store import tickets
 from reconciler.store.engines import sealed
 from reconciler.store.engines.adapter import Connection
-from reconciler.store.engines.connection import Database, open_database
-from reconciler.store.engines.schema import ENTITIES, JOURNAL, RUNS, WORKSPACES, Table
-from reconciler.store.engines.sealed import Seals, writing
-from reconciler.store.lock import Holder, Lock, alive, holder, running, unlock
+from reconciler.store.engines.connection import Database
+from reconciler.store.engines.connection import open_database
+from reconciler.store.engines.schema import ENTITIES
+from reconciler.store.engines.schema import JOURNAL
+from reconciler.store.engines.schema import RUNS
+from reconciler.store.engines.schema import WORKSPACES
+from reconciler.store.engines.schema import Table
+from reconciler.store.engines.sealed import Seals
+from reconciler.store.lock import Holder
+from reconciler.store.lock import Lock
 from reconciler.store.owner import Owner
 from reconciler.store.recorded import Batch
+from reconciler.store.engines.sealed import write_sealed
+from reconciler.store.lock import find_live_holder
+from reconciler.store.lock import force_unlock
+from reconciler.store.lock import read_lock_holder
+from reconciler.store.lock import read_running
+
+
+
+
 
 if TYPE_CHECKING:
     from reconciler.store.pace import SharedPace
@@ -62,7 +105,7 @@ class Store:
         self._now = now
         self._token = token
         self._monotonic = monotonic
-        self._author = audit.Author(database.salt, audit.operator())
+        self._author = audit.Author(database.salt, audit.name_operator())
         self._named_ids: dict[str, str] = {}  # workspaces of which it is known that an alias is written down
 
     @classmethod
@@ -148,15 +191,19 @@ class Store:
             return Recorded({}, unapplied=frozenset(one.alias for one in workspaces))
         with self._database.reading() as connection:
             ids = _ids(workspaces)
-            entities = recorded.load(connection, self._owner, ids)
-            written = journal.entries(connection, self._owner)
-            doubts = journal.doubts(written, ids)
-            writer = alive(connection, self._owner, now=self._database.now(connection)) if doubts else None
-            under_way = journal.open_creates(written, writer.run, ids) if writer else frozenset()
-            known = proofs.load(connection, self._owner, ids)
+            entities = recorded.load_records(connection, self._owner, ids)
+            written = journal.load_journal(connection, self._owner)
+            doubts = journal.find_doubts(written, ids)
+            writer = (
+                find_live_holder(connection, self._owner, now=self._database.now(connection))
+                if doubts
+                else None
+            )
+            under_way = journal.find_open_creates(written, writer.run, ids) if writer else frozenset()
+            known = proofs.load_password_digests(connection, self._owner, ids)
             aliases, unapplied = self._moved_aliases(connection, ids), self._unapplied(connection, ids)
-            left = recorded.elsewhere(connection, self._owner, ids)
-            shared = recorded.shared(connection, self._owner, ids)
+            left = recorded.load_elsewhere_records(connection, self._owner, ids)
+            shared = recorded.find_shared_records(connection, self._owner, ids)
         return Recorded(
             entities,
             salt=self.salt,
@@ -171,21 +218,21 @@ class Store:
 
     def _moved_aliases(self, connection: Connection, ids: Mapping[str, str]) -> dict[str, MovedAlias]:
         """Return which of these workspaces (alias -> id) had another alias before, by id."""
-        last = names.last_aliases(names.known(connection, self._owner))
+        last = names.last_aliases(names.load_aliases(connection, self._owner))
         moved = {one: alias for alias, one in ids.items() if last.get(one, alias) != alias}
-        owned = recorded.owned(connection, self._owner) if moved else {}
+        owned = recorded.count_records(connection, self._owner) if moved else {}
         return {one: MovedAlias(last[one], alias, owned.get(one, 0)) for one, alias in moved.items()}
 
     def _unapplied(self, connection: Connection, ids: Mapping[str, str]) -> frozenset[str]:
         """Return the aliases of those that were never applied here, and of which nothing is recorded."""
-        known = {one.id for one in names.known(connection, self._owner) if one.applied}
-        known |= recorded.owned(connection, self._owner).keys()
+        known = {one.id for one in names.load_aliases(connection, self._owner) if one.applied}
+        known |= recorded.count_records(connection, self._owner).keys()
         return frozenset(alias for alias, workspace_id in ids.items() if workspace_id not in known)
 
     def deleted(self, workspaces: Workspaces) -> tuple[DeletedEntity, ...]:
         """Return what runs of this store deleted in these workspaces within 90 days, oldest first."""
         ids, now = _ids(workspaces), self._now()
-        return self._read(lambda connection: deleted.load(connection, self._owner, ids, now=now), ())
+        return self._read(lambda connection: deleted.load_deleted(connection, self._owner, ids, now=now), ())
 
     def state(self) -> str:
         """Return what changes with everything that is recorded here; "" where nothing is, or it is doubtful.
@@ -193,7 +240,7 @@ class Store:
         Of the seals alone: whether the rows are those that were sealed is looked at where they are read.
         """
         unsealed: dict[str, sealed.Seal] = {}
-        seals = self._read(lambda connection: sealed.read(connection, self._owner), unsealed)
+        seals = self._read(lambda connection: sealed.read_seals(connection, self._owner), unsealed)
         told = encode_json([self.salt, sorted(seals.items())])
         return sha256(told).hexdigest() if seals and not self._database.doubtful else ""
 
@@ -214,14 +261,14 @@ class Store:
         run, at = self._author.run, self._moment()
         ids, counter = _ids(workspaces), lock.counter if lock is not None else 0
         if not ids.items() <= self._named_ids.items():
-            names.note(seals, _unnamed(seals, ids))
+            names.note_aliases(seals, _unnamed(seals, ids))
             self._named_ids |= ids
-        recorded.write(seals, batches, ids=ids, stamp={"updated_at": at, "run": run})
-        journal.write(seals, run, batches, ids=ids, counter=counter)
-        settled = journal.settle(seals, run, batches, ids=ids)
+        recorded.write_records(seals, batches, ids=ids, stamp={"updated_at": at, "run": run})
+        journal.write_journal(seals, run, batches, ids=ids, counter=counter)
+        settled = journal.settle_intents(seals, run, batches, ids=ids)
         ended = [outcome for batch in batches for outcome in batch.ended]
         known = {address: told for batch in batches for address, told in batch.identities.items()}
-        deleted.note(
+        deleted.note_deleted(
             seals.connection,
             self._owner,
             ended,
@@ -233,7 +280,7 @@ class Store:
         )
         lines = [self._author.changed(at, outcome) for batch in batches for outcome in batch.ended]
         lines += [self._author.left(at, address) for batch in batches for address in batch.left]
-        audit.append(seals, lines + [self._author.settled(at, entry) for entry in settled])
+        audit.append_audit(seals, lines + [self._author.settled(at, entry) for entry in settled])
 
     def remember(self, entities: Iterable[RecordedEntity], workspaces: Workspaces) -> None:
         """Record these entities as ours, replacing what was recorded for their addresses."""
@@ -254,7 +301,7 @@ class Store:
 
     def company(self, at: str) -> str:
         """Return the id of the company that the service at an address was of, where it was asked; or ""."""
-        return self._read(lambda connection: rehoming.company(connection, at), "")
+        return self._read(lambda connection: rehoming.read_company(connection, at), "")
 
     def take_over(self, origin: str, workspaces: Workspaces, *, company: str = "") -> int:
         """Make what this stack recorded at another address ours; return how many records came.
@@ -266,10 +313,10 @@ class Store:
 
         def work(seals: Seals) -> int:
             now = self._database.now(seals.connection)
-            moved = rehoming.take_over(seals, before, now=now, ids=_ids(workspaces), company=company)
-            audit.append(seals, [self._author.record_move(at, origin, moved)])
+            moved = rehoming.take_over_records(seals, before, now=now, ids=_ids(workspaces), company=company)
+            audit.append_audit(seals, [self._author.record_move(at, origin, moved)])
             line = self._author.record_move(at, self._owner.origin, -moved)
-            writing(seals.connection, before, lambda theirs: audit.append(theirs, [line]))
+            write_sealed(seals.connection, before, lambda theirs: audit.append_audit(theirs, [line]))
             return moved
 
         return self._write(work)
@@ -277,24 +324,26 @@ class Store:
     def prove(self, known: Proofs, workspaces: Workspaces) -> None:
         """Keep these proofs of passwords, in the place of those that there are for these workspaces."""
         ids = _ids(workspaces)
-        self._database.write(lambda connection: proofs.replace(connection, self._owner, known, ids))
+        self._database.write(
+            lambda connection: proofs.replace_password_digests(connection, self._owner, known, ids)
+        )
 
     def begin(self, run: str, command: str, plan: Plan, consent: Consent, context: Context) -> None:
         """Record that a run is about to carry out `plan`; what is recorded from now on carries its name."""
         self._author = structs.replace(
             self._author, run=run, command=command, fingerprint=plan.fingerprint, context=context
         )
-        began = runs.Began(run, command, plan, consent, context, self._author.who, self._moment())
+        began = runs.RunBegin(run, command, plan, consent, context, self._author.who, self._moment())
         counts = Counter(action_of(change) for change in plan.changes)
         line = structs.replace(self._author.entry("began", began.started_at), counts=counts)
         ids = _ids(plan.target.workspaces)
 
         def work(seals: Seals) -> None:
-            runs.begin(seals, began)
+            runs.record_run_begin(seals, began)
             moved = self._moved_aliases(seals.connection, ids)
-            names.note(seals, ids)
+            names.note_aliases(seals, ids)
             moves = (self._author.renamed(began.started_at, one) for _, one in sorted(moved.items()))
-            audit.append(seals, [line, *moves])
+            audit.append_audit(seals, [line, *moves])
 
         self._write(work)
 
@@ -304,12 +353,12 @@ class Store:
         `whole` are the workspaces that it has applied without a selection: from now on they are no new ones.
         """
         line = self._author.entry("ended", self._moment(), run=run.run, outcome=run.outcome)
-        line = structs.replace(line, counts=runs.counts(run))
+        line = structs.replace(line, counts=runs.count_outcomes(run))
 
         def work(seals: Seals) -> None:
-            runs.end(seals, run)
-            names.note(seals, _ids(whole), applied=line.at)
-            audit.append(seals, [line])
+            runs.record_run_end(seals, run)
+            names.note_aliases(seals, _ids(whole), applied=line.at)
+            audit.append_audit(seals, [line])
 
         self._write(work)
 
@@ -318,19 +367,19 @@ class Store:
 
         A run that somebody carries out right now is among them: only who holds the lock can tell.
         """
-        return self._read(lambda connection: runs.unfinished(connection, self._owner), ())
+        return self._read(lambda connection: runs.load_unfinished_runs(connection, self._owner), ())
 
-    def last_look(self, word: str = "") -> runs.Looked | None:
+    def last_look(self, word: str = "") -> runs.LastLook | None:
         """Return what the last run that looked for `word` saw; numbers only. Raises CorruptRecord."""
-        return self._read(lambda connection: runs.last_look(connection, self._owner, word), None)
+        return self._read(lambda connection: runs.find_last_look(connection, self._owner, word), None)
 
     def running(self) -> Running | None:
         """Return the run that holds the lock and how far it is, whether or not it is alive; None if free."""
         if self._empty:
             return None
         with self._database.reading() as connection:
-            found = holder(connection, self._owner)
-            return running(connection, self._owner, found) if found else None
+            found = read_lock_holder(connection, self._owner)
+            return read_running(connection, self._owner, found) if found else None
 
     def standing(self) -> RunStatus:
         """Return who writes right now, and what the runs left that nobody carries out any more.
@@ -341,9 +390,9 @@ class Store:
         if self._empty:
             return RunStatus(None, ())
         with self._database.reading() as connection:
-            writer = alive(connection, self._owner, now=self._database.now(connection))
-            known = runs.unfinished(connection, self._owner)
-            now = running(connection, self._owner, writer) if writer else None
+            writer = find_live_holder(connection, self._owner, now=self._database.now(connection))
+            known = runs.load_unfinished_runs(connection, self._owner)
+            now = read_running(connection, self._owner, writer) if writer else None
         return RunStatus(now, tuple(one for one in known if now is None or one.run != now.run))
 
     def close_run(self, run: str, outcome: str) -> None:
@@ -352,21 +401,23 @@ class Store:
         line = self._author.entry("settled", at, run=run, outcome=outcome)
 
         def work(seals: Seals) -> None:
-            runs.close(seals, run, outcome=outcome, ended_at=at)
-            audit.append(seals, [line])
+            runs.record_run_closed(seals, run, outcome=outcome, ended_at=at)
+            audit.append_audit(seals, [line])
 
         self._write(work)
 
     def head(self) -> Head | None:
         """Return the end of the audit's chain: kept elsewhere, it proves that nothing was cut off since."""
-        return self._read(lambda connection: audit.head(connection, self._owner), None)
+        return self._read(lambda connection: audit.read_audit_head(connection, self._owner), None)
 
     def history(self, limit: int = 50, run: str = "") -> tuple[AuditEntry, ...]:
         """Return the last entries of the audit, newest last; of the runs whose id begins with `run`.
 
         Raises CorruptRecord for an entry that cannot be read.
         """
-        return self._read(lambda connection: audit.history(connection, self._owner, limit=limit, run=run), ())
+        return self._read(
+            lambda connection: audit.load_history(connection, self._owner, limit=limit, run=run), ()
+        )
 
     def verify(self, anchor: Head | None) -> Verification:
         """Return how far the audit holds, and as a whole only with an `anchor` that was kept elsewhere."""
@@ -374,7 +425,7 @@ class Store:
         if self._empty:
             return verify_chain((), anchor, start=start)
         with self._database.reading() as connection:
-            return audit.verified(connection, self._owner, anchor, start=start)
+            return audit.verify_audit(connection, self._owner, anchor, start=start)
 
     def check_records(self) -> None:
         """Return where every page of the store, every record and every alias is as it was written.
@@ -386,14 +437,14 @@ class Store:
     def check_whole(self) -> None:
         """Return where the same is true of every other sealed row of this stack. Raises StoreError."""
         self._read(lambda connection: self._check(connection, ENTITIES, WORKSPACES, JOURNAL, RUNS), None)
-        self._read(lambda connection: recorded.check_elsewhere(connection, self._owner), None)
+        self._read(lambda connection: recorded.check_elsewhere_records(connection, self._owner), None)
         self.holder()
 
     def _check(self, connection: Connection, *tables: Table) -> None:
         self._database.check_pages(connection)
         for table in tables:
-            rows = connection.execute(sealed.rows(table), self._owner.key())
-            sealed.check(connection, table, self._owner, rows)
+            rows = connection.execute(sealed.rows_query(table), self._owner.key())
+            sealed.check_seal(connection, table, self._owner, rows)
 
     def entity_hash(self, address: Address) -> str:
         """Return what stands for an address in the audit: 32 hexadecimal digits under this store's key."""
@@ -407,10 +458,15 @@ class Store:
         if self._empty:
             return {}
         with self._database.reading() as connection:
-            found = names.readable(connection, self._owner)
+            found = names.load_readable_aliases(connection, self._owner)
             last = names.last_aliases(found)
-            known = [(one, address) for one, address in recorded.known(connection, self._owner)]
-            known += [(one.workspace_id, one.intent.address) for one in journal.read(connection, self._owner)]
+            known = [
+                (one, address) for one, address in recorded.list_record_addresses(connection, self._owner)
+            ]
+            known += [
+                (one.workspace_id, one.intent.address)
+                for one in journal.load_readable_journal(connection, self._owner)
+            ]
         hashes: dict[str, Address] = {}
         for workspace_id, address in known:
             # The history tells of an entity by the alias that its workspace had then.
@@ -424,8 +480,8 @@ class Store:
         if self._empty:
             return ()
         with self._database.reading() as connection:
-            last = names.last_aliases(names.known(connection, self._owner))
-            owned = recorded.owned(connection, self._owner)
+            last = names.last_aliases(names.load_aliases(connection, self._owner))
+            owned = recorded.count_records(connection, self._owner)
         aliases = Counter(last[one] for one in owned if one in last)
         found = (Workspace(last[one], one) for one in owned if one in last)
         return tuple(sorted(one for one in found if aliases[one.alias] == 1))
@@ -435,13 +491,13 @@ class Store:
     ) -> Mapping[Address, LastWrite]:
         """Return the run that last wrote each of these records, and when; nothing for what has no record."""
         known, nothing = _ids(workspaces), dict[Address, LastWrite]()
-        return self._read(lambda one: recorded.last_writes(one, self._owner, addresses, known), nothing)
+        return self._read(lambda one: recorded.load_last_writes(one, self._owner, addresses, known), nothing)
 
     def use_plan(self, salt: str) -> bool:
         """Whether the plan with this salt is carried out for the first time; from now on it is used."""
         run, at = self._author.run, self._moment()
         return self._database.write(
-            lambda connection: runs.use_plan(connection, salt=salt, run=run, used_at=at)
+            lambda connection: runs.mark_plan_used(connection, salt=salt, run=run, used_at=at)
         )
 
     @contextmanager
@@ -463,16 +519,16 @@ class Store:
 
     def holder(self) -> Holder | None:
         """Return who holds the lock now; None when it is free."""
-        return self._read(lambda connection: holder(connection, self._owner), None)
+        return self._read(lambda connection: read_lock_holder(connection, self._owner), None)
 
     def note_ticket(self, run: str) -> None:
         """Write down, before it is created, that this run may leave a ticket at the service."""
         now = self.now()
-        self._database.write(lambda connection: tickets.note(connection, self._owner, run, now))
+        self._database.write(lambda connection: tickets.note_ticket(connection, self._owner, run, now))
 
     def ticket_runs(self) -> frozenset[str]:
         """Return the runs of this store that may have left a ticket at the service."""
-        return self._read(lambda connection: tickets.runs(connection, self._owner), frozenset())
+        return self._read(lambda connection: tickets.list_ticket_runs(connection, self._owner), frozenset())
 
     def unlock(self, lock_id: str) -> Holder:
         """Take the lock away from exactly the holder with this id, and return who that was.
@@ -482,9 +538,9 @@ class Store:
 
         def work(seals: Seals) -> Holder:
             now = self._database.now(seals.connection)
-            taken = unlock(seals.connection, self._owner, lock_id, now=now)
+            taken = force_unlock(seals.connection, self._owner, lock_id, now=now)
             line = self._author.entry("unlocked", self._moment(), run=taken.run)
-            audit.append(seals, [line])
+            audit.append_audit(seals, [line])
             return taken
 
         return self._write(work)
@@ -513,7 +569,7 @@ class Store:
             return call(connection)
 
     def _write(self, work: Callable[[Seals], T]) -> T:
-        return self._database.write(lambda connection: writing(connection, self._owner, work))
+        return self._database.write(lambda connection: write_sealed(connection, self._owner, work))
 
     def _moment(self) -> str:
         return self._now().isoformat(timespec="seconds")
@@ -524,7 +580,7 @@ def _unnamed(seals: Seals, ids: Mapping[str, str]) -> dict[str, str]:
 
     What an earlier run left is settled under the aliases of that run, which are not those of now.
     """
-    known = {one.id for one in names.known(seals.connection, seals.owner)}
+    known = {one.id for one in names.load_aliases(seals.connection, seals.owner)}
     return {alias: workspace_id for alias, workspace_id in ids.items() if workspace_id not in known}
 
 

@@ -18,10 +18,10 @@ from reconciler.store.engines.adapter import Connection
 from reconciler.store.engines.schema import DELETED
 from reconciler.store.owner import Owner
 
-kept_for = timedelta(days=90)
+deleted_kept_for = timedelta(days=90)
 
 
-def note(
+def note_deleted(
     connection: Connection,
     owner: Owner,
     ended: Iterable[Outcome],
@@ -47,7 +47,7 @@ def note(
     if not gone:
         return
     old = f"DELETE FROM deleted WHERE {sealed.OWNED} AND deleted_at < :until"
-    connection.execute(old, {**owner.key(), "until": _text(now - kept_for)})
+    connection.execute(old, {**owner.key(), "until": _format_deleted_time(now - deleted_kept_for)})
     for address, remote_id in gone.items():
         row = {
             **owner.key(),
@@ -60,18 +60,22 @@ def note(
             "AND address = :address AND remote_id = :remote_id",
             row,
         )
-        told = {"identities": _written(known.get(address, {})), "run": run, "deleted_at": _text(now)}
+        told = {
+            "identities": _encode_identities(known.get(address, {})),
+            "run": run,
+            "deleted_at": _format_deleted_time(now),
+        }
         connection.execute(DELETED.insert, {**row, **told})
 
 
-def load(
+def load_deleted(
     connection: Connection, owner: Owner, ids: Mapping[str, str], *, now: datetime
 ) -> tuple[DeletedEntity, ...]:
     """Return what was deleted in these workspaces within 90 days, oldest first.
 
     A workspace is known by its id: what was deleted under another alias has the present one.
     """
-    since, aliases = _text(now - kept_for), {one: alias for alias, one in ids.items()}
+    since, aliases = _format_deleted_time(now - deleted_kept_for), {one: alias for alias, one in ids.items()}
     query = (
         "SELECT address, workspace_id, remote_id, run, deleted_at, identities FROM deleted "
         f"WHERE {sealed.OWNED} AND deleted_at >= :since ORDER BY deleted_at, address"
@@ -82,15 +86,15 @@ def load(
         address, alias = addresses.parse_address(text), aliases.get(workspace_id)
         if address is not None and alias is not None:
             address = address.in_workspace(alias)
-            found.append(DeletedEntity(address, remote_id, run, deleted_at, _read(identities)))
+            found.append(DeletedEntity(address, remote_id, run, deleted_at, _decode_identities(identities)))
     return tuple(found)
 
 
-def _written(identities: Mapping[str, str]) -> str:
+def _encode_identities(identities: Mapping[str, str]) -> str:
     return msgspec.json.encode(identities, order="deterministic").decode()
 
 
-def _read(text: str) -> Mapping[str, str]:
+def _decode_identities(text: str) -> Mapping[str, str]:
     """Return the digests of a row; none where they cannot be read, for they only help to recognize."""
     try:
         return msgspec.json.decode(text, type=dict[str, str])
@@ -98,5 +102,5 @@ def _read(text: str) -> Mapping[str, str]:
         return {}
 
 
-def _text(moment: datetime) -> str:
+def _format_deleted_time(moment: datetime) -> str:
     return moment.isoformat(timespec="seconds")

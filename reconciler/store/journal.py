@@ -18,25 +18,25 @@ from reconciler.store.engines.adapter import Connection, Row
 from reconciler.store.engines.schema import JOURNAL
 from reconciler.store.engines.sealed import Seals
 from reconciler.store.owner import Owner
-from reconciler.store.recorded import Batch, address_in, corrupt
+from reconciler.store.recorded import Batch, decode_address, raise_corrupt_record
 
 _OPEN = ""
 _OLDEST_FIRST = "ORDER BY at, run, address"
-_EVERY = f"{sealed.rows(JOURNAL)} {_OLDEST_FIRST}"
-_values_of = sealed.picked(
+_ALL_INTENTS = f"{sealed.rows_query(JOURNAL)} {_OLDEST_FIRST}"
+_journal_columns = sealed.pick_columns(
     JOURNAL,
     *("address", "ending", "run", "action", "at", "until", "remote_id", "parent_id", "workspace_id"),
 )
 
 
-class Net(msgspec.Struct, frozen=True):
+class NetJournal(msgspec.Struct, frozen=True):
     """What several batches together leave in the journal of their run, by address."""
 
     intents: Mapping[Address, Intent]
     endings: Mapping[Address, Ending]
 
 
-def net(batches: Iterable[Batch]) -> Net:
+def net_journal(batches: Iterable[Batch]) -> NetJournal:
     """Return what is left when the batches are carried out in their order.
 
     Within a batch its intents come before its endings. An intent opens its address anew, whatever ended
@@ -49,26 +49,28 @@ def net(batches: Iterable[Batch]) -> Net:
             intents[intent.address] = intent
             endings.pop(intent.address, None)
         endings |= {one.address: one.result for one in batch.ended if one.result != "in doubt"}
-    return Net(intents, endings)
+    return NetJournal(intents, endings)
 
 
-def write(seals: Seals, run: str, batches: Iterable[Batch], *, ids: Mapping[str, str], counter: int) -> None:
+def write_journal(
+    seals: Seals, run: str, batches: Iterable[Batch], *, ids: Mapping[str, str], counter: int
+) -> None:
     """Write down the intents and endings of `run`, under the lock with this counter.
 
     `ids` are the service's ids of workspaces by their aliases.
     """
-    left = net(batches)
+    left = net_journal(batches)
     key = {**seals.owner.key(), "run": run, "counter": counter}
     rows = [
-        {**key, **_values(intent, ids), "ending": left.endings.get(address, _OPEN)}
+        {**key, **_intent_row(intent, ids), "ending": left.endings.get(address, _OPEN)}
         for address, intent in left.intents.items()
     ]
     ends = [(run, address, ending) for address, ending in left.endings.items() if address not in left.intents]
     seals.replace(JOURNAL, gone=[{"run": run, "address": list(map(str, left.intents))}], come=rows)
-    _end(seals, ends)
+    _write_endings(seals, ends)
 
 
-def _end(seals: Seals, ends: Iterable[tuple[str, Address, Ending]]) -> None:
+def _write_endings(seals: Seals, ends: Iterable[tuple[str, Address, Ending]]) -> None:
     """Write down how intents ended: run, address, ending."""
     together: dict[tuple[str, Ending], list[str]] = {}
     for run, address, ending in ends:
@@ -77,7 +79,7 @@ def _end(seals: Seals, ends: Iterable[tuple[str, Address, Ending]]) -> None:
         seals.change(JOURNAL, {"run": run, "address": of_run}, {"ending": ending})
 
 
-def settle(
+def settle_intents(
     seals: Seals, run: str, batches: Iterable[Batch], *, ids: Mapping[str, str]
 ) -> tuple[JournalEntry, ...]:
     """End the open intents of other runs than `run` that were found or are absent; return what was ended.
@@ -94,19 +96,19 @@ def settle(
     aliases = {workspace_id: alias for alias, workspace_id in ids.items()}
     # Only the open rows: a run that settles one after the other would load thousands of others each time. It
     # has loaded all of them before, with their seal.
-    others = f"{sealed.rows(JOURNAL)} AND run <> :run AND ending = :open {_OLDEST_FIRST}"
+    others = f"{sealed.rows_query(JOURNAL)} AND run <> :run AND ending = :open {_OLDEST_FIRST}"
     of_others = {**seals.owner.key(), "run": run, "open": _OPEN}
-    for entry in map(_entry, seals.connection.execute(others, of_others)):
+    for entry in map(_decode_journal_entry, seals.connection.execute(others, of_others)):
         address = entry.intent.address
         # Those of one run are named as it named them; whoever names no run has the aliases of now.
         ending = known.get((entry.run, address)) or known.get(("", entry.address_now(aliases)))
         if ending is not None:
             settled.append(msgspec.structs.replace(entry, ending=ending))
-    _end(seals, [(one.run, one.intent.address, one.ending) for one in settled])
+    _write_endings(seals, [(one.run, one.intent.address, one.ending) for one in settled])
     return tuple(settled)
 
 
-def doubts(written: Iterable[JournalEntry], ids: Mapping[str, str]) -> dict[Address, str]:
+def find_doubts(written: Iterable[JournalEntry], ids: Mapping[str, str]) -> dict[Address, str]:
     """Return the addresses whose create is in doubt, with the time until which it may still land.
 
     Each has the alias that its workspace has in `ids` (alias -> id). Where its alias means another workspace
@@ -123,7 +125,9 @@ def doubts(written: Iterable[JournalEntry], ids: Mapping[str, str]) -> dict[Addr
     return found
 
 
-def open_creates(written: Iterable[JournalEntry], run: str, ids: Mapping[str, str]) -> frozenset[Address]:
+def find_open_creates(
+    written: Iterable[JournalEntry], run: str, ids: Mapping[str, str]
+) -> frozenset[Address]:
     """Return what this run is creating: sent or about to be, and not ended."""
     aliases = {workspace_id: alias for alias, workspace_id in ids.items()}
     return frozenset(
@@ -133,36 +137,36 @@ def open_creates(written: Iterable[JournalEntry], run: str, ids: Mapping[str, st
     )
 
 
-def entries(connection: Connection, owner: Owner) -> tuple[JournalEntry, ...]:
+def load_journal(connection: Connection, owner: Owner) -> tuple[JournalEntry, ...]:
     """Return all that is written down, oldest first: what unfinished runs did, and the present one.
 
     Raises CorruptRecord where one cannot be read, and where all together are not what was written.
     """
-    rows = connection.execute(_EVERY, owner.key()).all()
-    found = tuple(map(_entry, rows))
-    sealed.check(connection, JOURNAL, owner, rows)
+    rows = connection.execute(_ALL_INTENTS, owner.key()).all()
+    found = tuple(map(_decode_journal_entry, rows))
+    sealed.check_seal(connection, JOURNAL, owner, rows)
     return found
 
 
-def read(connection: Connection, owner: Owner) -> Iterator[JournalEntry]:
+def load_readable_journal(connection: Connection, owner: Owner) -> Iterator[JournalEntry]:
     """Yield what is written down; a damaged row is left out."""
-    for row in connection.execute(_EVERY, owner.key()).all():
+    for row in connection.execute(_ALL_INTENTS, owner.key()).all():
         with suppress(StoreError):
-            yield _entry(row)
+            yield _decode_journal_entry(row)
 
 
-def is_open(connection: Connection, owner: Owner, run: str) -> bool:
+def has_open_intent(connection: Connection, owner: Owner, run: str) -> bool:
     """Whether the run has an intent that has not ended."""
     query = f"SELECT address FROM journal WHERE {sealed.OWNED} AND run = :run AND ending = :open LIMIT 1"
     return connection.execute(query, {**owner.key(), "run": run, "open": _OPEN}).first() is not None
 
 
-def remove(seals: Seals, run: str) -> None:
+def remove_journal(seals: Seals, run: str) -> None:
     """Forget what the run wrote down."""
     seals.replace(JOURNAL, gone=[{"run": run}])
 
 
-def _values(intent: Intent, ids: Mapping[str, str]) -> dict[str, object]:
+def _intent_row(intent: Intent, ids: Mapping[str, str]) -> dict[str, object]:
     return {
         "workspace_id": ids.get(intent.address.workspace, UNKNOWN_ID),
         "address": str(intent.address),
@@ -174,16 +178,16 @@ def _values(intent: Intent, ids: Mapping[str, str]) -> dict[str, object]:
     }
 
 
-def _entry(row: Row) -> JournalEntry:
-    named, ending_, *texts = _values_of(row)
-    address = address_in(named, what="its intent names no address")
+def _decode_journal_entry(row: Row) -> JournalEntry:
+    named, ending_, *texts = _journal_columns(row)
+    address = decode_address(named, what="its intent names no address")
     for text in texts:
         if not isinstance(text, str):
-            corrupt(address, "a text of its intent is missing")
+            raise_corrupt_record(address, "a text of its intent is missing")
     try:
         ending: Ending = msgspec.convert(ending_, Ending)
     except msgspec.ValidationError:
-        corrupt(address, "the ending of its intent is not one")
+        raise_corrupt_record(address, "the ending of its intent is not one")
     run, action, at, until, remote_id, parent_id, workspace_id = texts
     intent = Intent(address, action, at, until, remote_id, parent_id)
     return JournalEntry(run, intent, ending, workspace_id)

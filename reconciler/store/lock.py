@@ -16,21 +16,21 @@ from msgspec import Struct, ValidationError, convert, field, structs, to_builtin
 
 from reconciler.errors import CorruptRecord, InputError, LockHeld
 from reconciler.model.runs import Running
-from reconciler.store.audit import operator
+from reconciler.store.audit import name_operator
 from reconciler.store.engines import sealed
 from reconciler.store.engines.adapter import Connection
 from reconciler.store.engines.connection import Database
 from reconciler.store.engines.schema import LOCKS
-from reconciler.store.engines.sealed import Seal, Seals, writing
+from reconciler.store.engines.sealed import Seal, Seals, write_sealed
 from reconciler.store.lost import RESTORE
 from reconciler.store.owner import Owner
-from reconciler.store.progress import progress
+from reconciler.store.progress import count_progress
 
 # How long a holder is believed in without a sign of life. Seconds: longer than any single call
 # with all its tries and waits, so that a working run never loses its lock by being slow.
 lease_s = 300.0
 
-id_length = 12  # of 32 hexadecimal digits: 48 bits
+lock_id_length = 12  # of 32 hexadecimal digits: 48 bits
 
 
 class Holder(Struct, frozen=True):
@@ -50,8 +50,8 @@ class Holder(Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """What `unlock` wants to hear: enough of the nonce to mean nobody else."""
-        return self.nonce[:id_length]
+        """What `force_unlock` wants to hear: enough of the nonce to mean nobody else."""
+        return self.nonce[:lock_id_length]
 
     def columns(self) -> dict[str, str | int]:
         """The row's own columns."""
@@ -71,7 +71,7 @@ class Lock:
     ) -> None:
         self._database = database
         self._owner = owner
-        self._mine = _myself(run, nonce)
+        self._mine = _make_holder(run, nonce)
         self._monotonic = monotonic
         self._seen: tuple[datetime, float] | None = None  # the store's time, and ours at that moment
 
@@ -91,7 +91,9 @@ class Lock:
 
     def take(self) -> None:
         """Become the one writer. Raises LockHeld, naming the holder, where somebody else is."""
-        self._mine = self._database.write(lambda connection: writing(connection, self._owner, self._taken))
+        self._mine = self._database.write(
+            lambda connection: write_sealed(connection, self._owner, self._taken)
+        )
 
     def check(self) -> None:
         """Nothing happens while the lock is ours; LockHeld is raised when it is not.
@@ -114,19 +116,19 @@ class Lock:
 
     def release(self) -> None:
         """Let others write. Nothing happens where the lock is not ours any more."""
-        self._database.write(lambda connection: _free(connection, self._owner, self._mine.nonce))
+        self._database.write(lambda connection: _free_lock(connection, self._owner, self._mine.nonce))
 
     def _taken(self, seals: Seals) -> Holder:
         # Writers take turns: nobody comes between this look and what is written after it.
         connection = seals.connection
         self._database.confirm(connection)
-        row, now = _sealed_row(connection, self._owner), self._time(connection)
-        if row is not None and row.nonce and not _over(row, now):
-            raise self._held(row, running(connection, self._owner, row), now)
+        row, now = _read_sealed_lock(connection, self._owner), self._time(connection)
+        if row is not None and row.nonce and not _may_take_over(row, now):
+            raise self._held(row, read_running(connection, self._owner, row), now)
         mine = structs.replace(
             self._mine,
-            since=_text(now),
-            expires=_text(now + timedelta(seconds=lease_s)),
+            since=_format_lock_time(now),
+            expires=_format_lock_time(now + timedelta(seconds=lease_s)),
             counter=row.counter + 1 if row is not None else 1,
         )
         values = {**self._owner.key(), **mine.columns()}
@@ -136,15 +138,15 @@ class Lock:
 
     def _due(self, connection: Connection) -> bool:
         """Whether the lease has to be renewed. Raises LockHeld where the lock is not ours any more."""
-        row, now = _row(connection, self._owner), self._time(connection)
+        row, now = _read_lock_row(connection, self._owner), self._time(connection)
         if row is None or row.nonce != self._mine.nonce:
             raise self._lost(row, now)
         # More than a lease is left where the clock was put back: nobody else could ever take over then.
-        left_s = (_time(row.expires) - now).total_seconds()
+        left_s = (_parse_lock_time(row.expires) - now).total_seconds()
         return not lease_s / 2 <= left_s <= lease_s
 
     def _renew(self, connection: Connection) -> None:
-        expires = _text(self._time(connection) + timedelta(seconds=lease_s))
+        expires = _format_lock_time(self._time(connection) + timedelta(seconds=lease_s))
         renewed = f"UPDATE locks SET expires = :expires WHERE {sealed.OWNED}"
         connection.execute(renewed, {**self._owner.key(), "expires": expires})
 
@@ -156,104 +158,104 @@ class Lock:
 
     def _held(self, other: Holder, far: Running, now: datetime) -> LockHeld:
         return LockHeld(
-            f"the lock of stack {self._owner.stack} is held by {_described(other, now)}; {far.how_far}.",
+            f"the lock of stack {self._owner.stack} is held by {_describe_holder(other, now)}; {far.how_far}.",
             running=structs.asdict(far),
             next=f"wait until that run ends; if it is gone for good, `reconciler unlock --force {other.id}` "
             f"frees it at once, and it ends by itself at {other.expires}",
         )
 
     def _lost(self, other: Holder | None, now: datetime) -> LockHeld:
-        by = f", by {_described(other, now)}" if other is not None and other.nonce else ""
+        by = f", by {_describe_holder(other, now)}" if other is not None and other.nonce else ""
         return LockHeld(
             f"the lock of stack {self._owner.stack} was taken from this run{by}.",
             next="let that run end, then plan and apply again",
         )
 
 
-_COLUMNS = Holder.__struct_encode_fields__
-_LOCK = f"SELECT {', '.join(_COLUMNS)} FROM locks WHERE {sealed.OWNED}"
-_TAKE = f"UPDATE locks SET {', '.join(f'{name} = :{name}' for name in _COLUMNS)} WHERE {sealed.OWNED}"
+_LOCK_COLUMNS = Holder.__struct_encode_fields__
+_LOCK = f"SELECT {', '.join(_LOCK_COLUMNS)} FROM locks WHERE {sealed.OWNED}"
+_TAKE = f"UPDATE locks SET {', '.join(f'{name} = :{name}' for name in _LOCK_COLUMNS)} WHERE {sealed.OWNED}"
 _FREE = (
     "UPDATE locks SET nonce = '', run = '', holder = '', seat = '', pid = 0, since = '', expires = '' "
     f"WHERE {sealed.OWNED} AND nonce = :nonce"
 )
 
 
-def holder(connection: Connection, owner: Owner) -> Holder | None:
+def read_lock_holder(connection: Connection, owner: Owner) -> Holder | None:
     """Return who holds the lock, whether or not the lease has ended; None when it is free."""
-    row = _sealed_row(connection, owner)
+    row = _read_sealed_lock(connection, owner)
     return row if row is not None and row.nonce else None
 
 
-def running(connection: Connection, owner: Owner, held_by: Holder) -> Running:
+def read_running(connection: Connection, owner: Owner, held_by: Holder) -> Running:
     """Return the holder's run, and how far it is, whether or not it is alive."""
-    return progress(connection, owner, Running(held_by.run, held_by.holder, held_by.since))
+    return count_progress(connection, owner, Running(held_by.run, held_by.holder, held_by.since))
 
 
-def alive(connection: Connection, owner: Owner, *, now: datetime) -> Holder | None:
+def find_live_holder(connection: Connection, owner: Owner, *, now: datetime) -> Holder | None:
     """Return the holder whose lease lives and whose process is not gone; None where nobody writes."""
-    found = holder(connection, owner)
-    return found if found is not None and not _over(found, now) else None
+    found = read_lock_holder(connection, owner)
+    return found if found is not None and not _may_take_over(found, now) else None
 
 
-def unlock(connection: Connection, owner: Owner, lock_id: str, *, now: datetime) -> Holder:
+def force_unlock(connection: Connection, owner: Owner, lock_id: str, *, now: datetime) -> Holder:
     """Take the lock away from exactly the holder with this id, and return who that was.
 
     For a writing transaction. Raises LockHeld, and changes nothing, when somebody else holds it: a newer
     holder is never unlocked by mistake. Raises InputError when it is free.
     """
-    found = holder(connection, owner)
+    found = read_lock_holder(connection, owner)
     if found is None:
         raise InputError(f"the lock of stack {owner.stack} is free.", next="nothing has to be unlocked")
     if found.id != lock_id:
         raise LockHeld(
             f"the lock of stack {owner.stack} has another id, {found.id}: it is held by "
-            f"{_described(found, now)}. Nothing was changed.",
+            f"{_describe_holder(found, now)}. Nothing was changed.",
             next="look at `reconciler lock` again before you take it from that run",
         )
-    _free(connection, owner, found.nonce)
+    _free_lock(connection, owner, found.nonce)
     return found
 
 
-def _free(connection: Connection, owner: Owner, nonce: str) -> None:
+def _free_lock(connection: Connection, owner: Owner, nonce: str) -> None:
     # The row stays: its counter only ever rises.
     connection.execute(_FREE, {**owner.key(), "nonce": nonce})
 
 
-def _row(connection: Connection, owner: Owner) -> Holder | None:
+def _read_lock_row(connection: Connection, owner: Owner) -> Holder | None:
     """Return the lock's row, of a free lock too; None where it was never taken."""
     row = connection.execute(_LOCK, owner.key()).one_or_none()
     if row is None:
         return None
     try:
-        return convert(dict(zip(_COLUMNS, row, strict=True)), Holder)
+        return convert(dict(zip(_LOCK_COLUMNS, row, strict=True)), Holder)
     except ValidationError:
         raise CorruptRecord("the store's record of the lock is damaged.", next=RESTORE) from None
 
 
-def _sealed_row(connection: Connection, owner: Owner) -> Holder | None:
+def _read_sealed_lock(connection: Connection, owner: Owner) -> Holder | None:
     """The same, for whoever may take the lock: one that was lost, or is older than the last take, is damage.
 
     It would look free, and two could write.
     """
-    row = _row(connection, owner)
+    row = _read_lock_row(connection, owner)
     counter = row.counter if row is not None else 0
-    if counter != sealed.seal(connection, LOCKS, owner).number:
-        sealed.broken(LOCKS, owner, "it does not hold the lock that was taken last")
+    if counter != sealed.read_seal(connection, LOCKS, owner).number:
+        sealed.raise_damaged_table(LOCKS, owner, "it does not hold the lock that was taken last")
     return row
 
 
-def gone(holder: Holder) -> bool:
+def holder_process_ended(holder: Holder) -> bool:
     """Whether its process has ended, on this very machine: the next run takes its lock at once."""
-    return bool(holder.host_id) and holder.host_id == _host_id() and not _alive(holder.pid)
+    return bool(holder.host_id) and holder.host_id == _host_id() and not _process_is_alive(holder.pid)
 
 
-def _over(holder: Holder, now: datetime) -> bool:
+def _may_take_over(holder: Holder, now: datetime) -> bool:
     """Whether a holder may be taken over from: its process is gone, or its lease is."""
-    return _time(holder.expires) <= now or gone(holder)
+    return _parse_lock_time(holder.expires) <= now or holder_process_ended(holder)
 
 
-def _alive(pid: int) -> bool:
+def _process_is_alive(pid: int) -> bool:
     if sys.platform == "win32":
         return True  # there is no harmless way to ask there: the lease decides
     try:
@@ -262,10 +264,10 @@ def _alive(pid: int) -> bool:
         return False
     except PermissionError:
         return True  # somebody else's process
-    return not _zombie(pid)
+    return not _is_zombie(pid)
 
 
-def _zombie(pid: int) -> bool:
+def _is_zombie(pid: int) -> bool:
     # A killed process keeps its number until its parent has asked for it, which in a container may be never.
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
@@ -274,12 +276,12 @@ def _zombie(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] in {"Z", "X"}
 
 
-def _myself(run: str, nonce: str) -> Holder:
+def _make_holder(run: str, nonce: str) -> Holder:
     pid = os.getpid()
     return Holder(
         nonce=nonce,
         run=run,
-        holder=f"{operator()} (process {pid})",
+        holder=f"{name_operator()} (process {pid})",
         host_id=_host_id(),
         pid=pid,
         since="",
@@ -298,17 +300,17 @@ def _host_id() -> str:
         return ""
 
 
-def _described(holder: Holder, now: datetime) -> str:
-    return f"{holder.holder}, run {holder.run}, since {holder.since} ({_age(holder.since, now)})"
+def _describe_holder(holder: Holder, now: datetime) -> str:
+    return f"{holder.holder}, run {holder.run}, since {holder.since} ({_format_age(holder.since, now)})"
 
 
-def _age(since: str, now: datetime) -> str:
-    seconds = max(0, int((now - _time(since)).total_seconds()))
+def _format_age(since: str, now: datetime) -> str:
+    seconds = max(0, int((now - _parse_lock_time(since)).total_seconds()))
     minutes, hours = seconds // 60, seconds // 3600
     return f"{hours} h {minutes % 60} min" if hours else f"{minutes} min" if minutes else f"{seconds} s"
 
 
-def _time(text: str) -> datetime:
+def _parse_lock_time(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -318,5 +320,5 @@ def _time(text: str) -> datetime:
     return moment
 
 
-def _text(moment: datetime) -> str:
+def _format_lock_time(moment: datetime) -> str:
     return moment.isoformat(timespec="seconds")

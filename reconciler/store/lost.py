@@ -14,7 +14,7 @@ RESTORE = (
 )
 
 
-def replaced(name: str) -> StoreError:
+def replaced_store_error(name: str) -> StoreError:
     """Return the error for a store that was removed or replaced while this process was using it."""
     return StoreError(
         f"the store {name} was removed or replaced while this run was using it; nothing more is sent.",
@@ -22,7 +22,7 @@ def replaced(name: str) -> StoreError:
     )
 
 
-def missing(path: Path, marker: Path, what: str) -> StoreError:
+def missing_store_error(path: Path, marker: Path, what: str) -> StoreError:
     """Return the error for a store that a marker speaks of, and that is `what`: not there, empty, another."""
     return StoreError(
         f"the store {path} is {what}, and {marker.name} beside it says that there was one; "

@@ -58,14 +58,14 @@ def is_marked(path: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError as error:
-        raise _unusable(path, error) from error
+        raise _unusable_marker(path, error) from error
     return True
 
 
-def read(path: Path) -> Marker | None:
+def read_marker(path: Path) -> Marker | None:
     """Return what the marker says; None where there is none, or none that can be read."""
     try:
-        with os.fdopen(_opened(path, os.O_RDONLY), "rb") as file:
+        with os.fdopen(_open_marker(path, os.O_RDONLY), "rb") as file:
             text = file.read(_size_max)
     except OSError:  # somebody who may only read the store may not be able to read the marker
         return None
@@ -76,13 +76,13 @@ def read(path: Path) -> Marker | None:
     return None
 
 
-def make(path: Path, salt: str, generation: int) -> None:
+def write_marker(path: Path, salt: str, generation: int) -> None:
     """Write the marker, private, and durable when this returns. Raises StoreError."""
     place = marker_of(path)
     try:
         descriptor, unfinished = mkstemp(prefix=f"{place.name}.", dir=place.parent)  # 0600
         try:
-            os.write(descriptor, _text(salt, generation))
+            os.write(descriptor, _encode_marker(salt, generation))
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
@@ -90,17 +90,17 @@ def make(path: Path, salt: str, generation: int) -> None:
         Path(unfinished).replace(place)
         _sync_folder(place.parent)
     except OSError as error:
-        raise _unusable(path, error) from error
+        raise _unusable_marker(path, error) from error
 
 
-def follow(path: Path, salt: str, generation: int) -> None:
+def update_marker(path: Path, salt: str, generation: int) -> None:
     """Let the marker say how far the store has come; it need not be durable, a marker may be behind.
 
     One that is gone, or is no marker, is made again. Raises StoreError.
     """
-    text = _text(salt, generation)
+    text = _encode_marker(salt, generation)
     try:
-        descriptor = _opened(path, os.O_WRONLY)
+        descriptor = _open_marker(path, os.O_WRONLY)
         try:
             whole = os.fstat(descriptor).st_size == len(text) and os.write(descriptor, text) == len(text)
         finally:
@@ -108,10 +108,10 @@ def follow(path: Path, salt: str, generation: int) -> None:
     except OSError:
         whole = False
     if not whole:
-        make(path, salt, generation)
+        write_marker(path, salt, generation)
 
 
-def _opened(path: Path, access: int) -> int:
+def _open_marker(path: Path, access: int) -> int:
     """Return a descriptor of the marker, which is a file of its own. Raises OSError.
 
     Whoever may write in the folder of a store could lead a name there to another file of ours, or to a pipe.
@@ -125,7 +125,7 @@ def _opened(path: Path, access: int) -> int:
     return descriptor
 
 
-def _text(salt: str, generation: int) -> bytes:
+def _encode_marker(salt: str, generation: int) -> bytes:
     said = Marker(1, store_id(salt), f"{generation:0{_generation_digits}d}")
     return msgspec.json.encode(said) + b"\n"
 
@@ -141,7 +141,7 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _unusable(path: Path, error: OSError) -> StoreError:
+def _unusable_marker(path: Path, error: OSError) -> StoreError:
     return StoreError(
         f"the store {path}: its marker {marker_of(path).name} cannot be used: {error.strerror}.",
         next="check the rights of that file and its folder, and that the disk has room",

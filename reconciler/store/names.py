@@ -14,7 +14,7 @@ from reconciler.store.engines.schema import WORKSPACES
 from reconciler.store.engines.sealed import Seals
 from reconciler.store.owner import Owner
 
-_columns_of = sealed.picked(WORKSPACES, "number", "workspace_id", "alias", "applied")
+_alias_columns = sealed.pick_columns(WORKSPACES, "number", "workspace_id", "alias", "applied")
 
 
 class KnownAlias(Struct, frozen=True, order=True):
@@ -26,20 +26,22 @@ class KnownAlias(Struct, frozen=True, order=True):
     applied: str
 
 
-def known(connection: Connection, owner: Owner) -> tuple[KnownAlias, ...]:
+def load_aliases(connection: Connection, owner: Owner) -> tuple[KnownAlias, ...]:
     """Return every workspace under every alias it had here; the last one of each comes last.
 
     Raises CorruptRecord where these are not the rows that were written.
     """
-    rows = connection.execute(sealed.rows(WORKSPACES), owner.key()).all()
-    sealed.check(connection, WORKSPACES, owner, rows)
-    return _aliases(rows)
+    rows = connection.execute(sealed.rows_query(WORKSPACES), owner.key()).all()
+    sealed.check_seal(connection, WORKSPACES, owner, rows)
+    return _decode_aliases(rows)
 
 
-def readable(connection: Connection, owner: Owner) -> tuple[KnownAlias, ...]:
+def load_readable_aliases(connection: Connection, owner: Owner) -> tuple[KnownAlias, ...]:
     """Return the same of a table that may be damaged, for people to read; what is no alias is left out."""
-    rows = connection.execute(sealed.rows(WORKSPACES), owner.key()).all()
-    return _aliases(row for row in rows if list(map(type, _columns_of(row))) == [int, str, str, str])
+    rows = connection.execute(sealed.rows_query(WORKSPACES), owner.key()).all()
+    return _decode_aliases(
+        row for row in rows if list(map(type, _alias_columns(row))) == [int, str, str, str]
+    )
 
 
 def last_aliases(found: Iterable[KnownAlias]) -> dict[str, str]:
@@ -47,14 +49,14 @@ def last_aliases(found: Iterable[KnownAlias]) -> dict[str, str]:
     return {one.id: one.alias for one in sorted(found)}
 
 
-def note(seals: Seals, ids: Mapping[str, str], *, applied: str = "") -> None:
+def note_aliases(seals: Seals, ids: Mapping[str, str], *, applied: str = "") -> None:
     """Write down that these workspaces (alias -> id) have these aliases now.
 
     With `applied`, also that a whole apply of them ended then. Raises CorruptRecord.
     """
-    rows = seals.connection.execute(sealed.rows(WORKSPACES), seals.owner.key()).all()
+    rows = seals.connection.execute(sealed.rows_query(WORKSPACES), seals.owner.key()).all()
     seals.check(WORKSPACES, rows)
-    found = _aliases(rows)
+    found = _decode_aliases(rows)
     last, number = last_aliases(found), max((one.number for one in found), default=0)
     there = {(one.id, one.alias) for one in found}
     for alias, workspace_id in sorted(ids.items()):
@@ -70,5 +72,5 @@ def note(seals: Seals, ids: Mapping[str, str], *, applied: str = "") -> None:
             seals.change(WORKSPACES, one, {"applied": applied})
 
 
-def _aliases(rows: Iterable[Row]) -> tuple[KnownAlias, ...]:
-    return tuple(sorted(KnownAlias(*_columns_of(row)) for row in rows))
+def _decode_aliases(rows: Iterable[Row]) -> tuple[KnownAlias, ...]:
+    return tuple(sorted(KnownAlias(*_alias_columns(row)) for row in rows))

@@ -25,9 +25,9 @@ from reconciler.store.engines.schema import PACES
 
 # Of the ceiling. Between this row and the service's door lie the delays of several machines: with 5 % kept
 # back, requests that arrive up to 50 ms late never pass the ceiling together (see service/http/limiter.py).
-share = 0.95
+pace_share = 0.95
 ahead_s = 0.5  # seconds' worth of turns taken at once: a few transactions a second, whatever the rate
-answer_max_s = 5.0  # seconds; a limit that costs more than the calls it spaces is no help
+pace_answer_max_s = 5.0  # seconds; a limit that costs more than the calls it spaces is no help
 statement_max_s = 2.0  # seconds, at the server, so that no statement waits on for somebody who has left
 ahead_max_s = (
     600.0  # seconds; a pace that is further ahead was not left by this program (it pauses for 60 at most)
@@ -95,18 +95,18 @@ class SharedPace:
 
     @property
     def _limit(self) -> float:
-        return self.ceiling * share
+        return self.ceiling * pace_share
 
     async def _transaction(
         self, change: Callable[[paces.Pace, float], tuple[paces.Pace, tuple[float, float]]]
     ) -> tuple[float, float]:
         """Change the row, and return what `change` returns beside the new pace."""
         try:
-            async with time_limit(answer_max_s), self._turn:
+            async with time_limit(pace_answer_max_s), self._turn:
                 done: _Done = await self._offload(lambda: self._changed(change))
         except TimeoutError:
             raise StoreError(
-                f"the store {self._database.name}: it did not answer within {answer_max_s:g} s.",
+                f"the store {self._database.name}: it did not answer within {pace_answer_max_s:g} s.",
                 next="check the store; calls keep to a pace of their own meanwhile",
             ) from None
         self._difference.saw(done.asked_at, done.now, done.answered_at)

@@ -17,7 +17,7 @@ from reconciler.store.owner import Owner
 PLANNED = "planned"
 
 
-def progress(connection: Connection, owner: Owner, running: Running) -> Running:
+def count_progress(connection: Connection, owner: Owner, running: Running) -> Running:
     """Return the same run with its command and its counts, as far as it has written any down."""
     mine = {**owner.key(), "run": running.run}
     query = f"SELECT command, outcome, counts FROM runs WHERE {sealed.OWNED} AND run = :run"
@@ -25,7 +25,7 @@ def progress(connection: Connection, owner: Owner, running: Running) -> Running:
     if row is None:
         return running
     command, outcome, text = row
-    counts = _counts(str(text))
+    counts = _decode_counts(str(text))
     # A run that has ended counts more than changes: how many it saw twice.
     of_changes = sum(
         number for word, number in counts.items() if word.partition(" ")[0] in ACTION_WORDS.values()
@@ -36,7 +36,7 @@ def progress(connection: Connection, owner: Owner, running: Running) -> Running:
     return Running(running.run, running.holder, running.since, str(command), ended, changes)
 
 
-def _counts(text: str) -> dict[str, int]:
+def _decode_counts(text: str) -> dict[str, int]:
     try:
         return decode_json(text, dict[str, int])
     except (DecodeError, ValueError):

@@ -13,7 +13,7 @@ from reconciler.store.engines.schema import PROOFS
 from reconciler.store.owner import Owner
 
 
-def load(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> Proofs:
+def load_password_digests(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> Proofs:
     """Return the proofs of the workspaces of `ids` (alias -> the service's id)."""
     aliases: dict[str, list[str]] = {}
     for alias, known in ids.items():
@@ -27,7 +27,9 @@ def load(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> Proofs
     }
 
 
-def replace(connection: Connection, owner: Owner, proofs: Proofs, ids: Mapping[str, str]) -> None:
+def replace_password_digests(
+    connection: Connection, owner: Owner, proofs: Proofs, ids: Mapping[str, str]
+) -> None:
     """Put these proofs in the place of all that there are for the workspaces of `ids`."""
     mine = {**owner.key(), "ids": sorted(set(ids.values()))}
     connection.execute(f"DELETE FROM proofs WHERE {sealed.OWNED} AND workspace_id IN (:ids)", mine)

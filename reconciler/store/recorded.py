@@ -29,9 +29,9 @@ from reconciler.store.owner import Owner
 _FIELDS = msgspec.json.Decoder(dict[str, str | bool])
 _FLAPS = msgspec.json.Decoder(dict[str, Flap])
 _IDS = msgspec.json.Decoder(tuple[str, ...])
-_EVERY = f"{sealed.rows(ENTITIES)} ORDER BY address"
-_workspace_of = sealed.picked(ENTITIES, "workspace_id", "address")
-_values_of = sealed.picked(
+_ALL_RECORDS = f"{sealed.rows_query(ENTITIES)} ORDER BY address"
+_workspace_of = sealed.pick_columns(ENTITIES, "workspace_id", "address")
+_record_columns = sealed.pick_columns(
     ENTITIES,
     *(
         "address",
@@ -71,7 +71,9 @@ class Batch(msgspec.Struct, frozen=True):
     identities: Mapping[Address, Mapping[str, str]] = {}
 
 
-def load(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> dict[Address, RecordedEntity]:
+def load_records(
+    connection: Connection, owner: Owner, ids: Mapping[str, str]
+) -> dict[Address, RecordedEntity]:
     """Return what is owned in the workspaces of `ids` (alias -> the service's id), by address.
 
     Under which alias a record was written says nothing: it has the one that its workspace has now.
@@ -85,19 +87,19 @@ def load(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> dict[A
 
     def read() -> Iterator[Row]:
         # One at a time: all rows as they stand in the database take as much memory again as what is kept.
-        for row in connection.execute(_EVERY, owner.key()):
+        for row in connection.execute(_ALL_RECORDS, owner.key()):
             yield row
             workspace_id, _ = _workspace_of(row)
             alias = aliases.get(workspace_id)
             try:
-                entity = _entity(row, alias or _ANY)
+                entity = _decode_record(row, alias or _ANY)
             except KindUnknown as error:
                 unknown.append(error)
                 continue
             if alias is not None:
                 found[entity.address] = entity
 
-    sealed.check(connection, ENTITIES, owner, read())  # first: a kind that nobody ever had is damage
+    sealed.check_seal(connection, ENTITIES, owner, read())  # first: a kind that nobody ever had is damage
     if unknown:
         raise unknown[-1]
     return found
@@ -107,22 +109,24 @@ class KindUnknown(StoreError):
     """A record is of a kind that no profile brings any more: something live, and no damage."""
 
 
-def known(connection: Connection, owner: Owner) -> Iterator[tuple[str, Address]]:
+def list_record_addresses(connection: Connection, owner: Owner) -> Iterator[tuple[str, Address]]:
     """Yield every record's workspace id and address, under no alias of it; a damaged one is left out."""
     query = f"SELECT workspace_id, address FROM entities WHERE {sealed.OWNED}"
     for workspace_id, text in connection.execute(query, owner.key()):
-        address = addresses.parse_address(_placed(text, _ANY)) if isinstance(text, str) else None
+        address = addresses.parse_address(_with_alias(text, _ANY)) if isinstance(text, str) else None
         if address is not None:
             yield str(workspace_id), address
 
 
-def owned(connection: Connection, owner: Owner) -> dict[str, int]:
+def count_records(connection: Connection, owner: Owner) -> dict[str, int]:
     """Return how many records there are in each workspace, by its id."""
     query = f"SELECT workspace_id, count(*) FROM entities WHERE {sealed.OWNED} GROUP BY workspace_id"
     return {str(workspace_id): number for workspace_id, number in connection.execute(query, owner.key())}
 
 
-def shared(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> dict[tuple[str, str], str]:
+def find_shared_records(
+    connection: Connection, owner: Owner, ids: Mapping[str, str]
+) -> dict[tuple[str, str], str]:
     """Return which other stack has a record of an entity in these workspaces, by alias and its id."""
     aliases = {workspace_id: alias for alias, workspace_id in ids.items()}
     query = (
@@ -133,12 +137,14 @@ def shared(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> dict
     return {(aliases[workspace_id], str(remote_id)): str(stack) for workspace_id, remote_id, stack in rows}
 
 
-def elsewhere(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> tuple[ElsewhereRecords, ...]:
+def load_elsewhere_records(
+    connection: Connection, owner: Owner, ids: Mapping[str, str]
+) -> tuple[ElsewhereRecords, ...]:
     """Return what was recorded for the same stack at other addresses, in the workspaces of `ids`.
 
     Raises CorruptRecord where the rows there are not those that were written.
     """
-    check_elsewhere(connection, owner)
+    check_elsewhere_records(connection, owner)
     aliases = {workspace_id: alias for alias, workspace_id in ids.items()}
     query = (
         "SELECT origin, workspace_id, address, remote_id FROM entities "
@@ -148,28 +154,28 @@ def elsewhere(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> t
     for origin, workspace_id, text, remote_id in connection.execute(
         query, {**owner.key(), "ids": [*aliases]}
     ):
-        address = addresses.parse_address(_placed(str(text), aliases[workspace_id]))
+        address = addresses.parse_address(_with_alias(str(text), aliases[workspace_id]))
         if address is not None:
             found.setdefault(str(origin), {})[address] = str(remote_id)
     return tuple(ElsewhereRecords(origin, known) for origin, known in sorted(found.items()))
 
 
-def check_elsewhere(connection: Connection, owner: Owner) -> None:
+def check_elsewhere_records(connection: Connection, owner: Owner) -> None:
     """Return where the records of the same stack at every other address are those that were written.
 
     Each address has a seal of its own. Raises CorruptRecord, which names it.
     """
-    for origin in sealed.origins(connection, ENTITIES, owner.stack):
+    for origin in sealed.sealed_origins(connection, ENTITIES, owner.stack):
         if origin == owner.origin:
             continue
         other = Owner(origin, owner.stack)
         try:
-            sealed.check(connection, ENTITIES, other, connection.execute(_EVERY, other.key()))
+            sealed.check_seal(connection, ENTITIES, other, connection.execute(_ALL_RECORDS, other.key()))
         except CorruptRecord as error:
             raise CorruptRecord(f"{error} These are the records of {origin:.200}.", next=error.next) from None
 
 
-def last_writes(
+def load_last_writes(
     connection: Connection, owner: Owner, wanted: Iterable[Address], ids: Mapping[str, str]
 ) -> dict[Address, LastWrite]:
     """Return the run that last wrote the record of each address, and when; of what is recorded alone."""
@@ -186,23 +192,23 @@ def last_writes(
     return found
 
 
-def write(
+def write_records(
     seals: Seals, batches: Iterable[Batch], *, ids: Mapping[str, str], stamp: Mapping[str, str]
 ) -> None:
     """Rename, remember and forget, batch by batch. `stamp` holds `updated_at` and `run`."""
     together: dict[Address, RecordedEntity | None] = {}
     for batch in batches:
         if batch.renames:
-            _replace(seals, ids, together, stamp)
+            _replace_records(seals, ids, together, stamp)
             together = {}
         for old, new in batch.renames:
-            _rename(seals, ids, old, new)
+            _rename_record(seals, ids, old, new)
         together |= {entity.address: entity for entity in batch.remember}
         together |= dict.fromkeys(batch.forget)
-    _replace(seals, ids, together, stamp)
+    _replace_records(seals, ids, together, stamp)
 
 
-def _replace(
+def _replace_records(
     seals: Seals,
     ids: Mapping[str, str],
     entities: Mapping[Address, RecordedEntity | None],
@@ -211,26 +217,26 @@ def _replace(
     # Replacing is deleting and inserting in one transaction: every database has its own words for
     # doing both at once, and none is needed.
     key = seals.owner.key()
-    rows = [{**key, **stamp, **_row(entity, ids)} for entity in entities.values() if entity]
-    seals.replace(ENTITIES, gone=_where(ids, entities), come=rows)
+    rows = [{**key, **stamp, **_record_row(entity, ids)} for entity in entities.values() if entity]
+    seals.replace(ENTITIES, gone=_record_conditions(ids, entities), come=rows)
 
 
-def _where(ids: Mapping[str, str], entities: Iterable[Address]) -> list[sealed.Where]:
+def _record_conditions(ids: Mapping[str, str], entities: Iterable[Address]) -> list[sealed.Where]:
     workspaces: dict[str, list[str]] = {}
     for address in entities:
         workspaces.setdefault(ids[address.workspace], []).append(address.without_workspace)
     return [{"workspace_id": workspace, "address": some} for workspace, some in workspaces.items()]
 
 
-def _rename(seals: Seals, ids: Mapping[str, str], old: Address, new: Address) -> None:
+def _rename_record(seals: Seals, ids: Mapping[str, str], old: Address, new: Address) -> None:
     if old.without_workspace == new.without_workspace and ids[old.workspace] == ids[new.workspace]:
         return  # what was there is what takes its place
-    seals.replace(ENTITIES, gone=_where(ids, [new]))
-    for where in _where(ids, [old]):
+    seals.replace(ENTITIES, gone=_record_conditions(ids, [new]))
+    for where in _record_conditions(ids, [old]):
         seals.change(ENTITIES, where, {"address": new.without_workspace})
 
 
-def _row(entity: RecordedEntity, ids: Mapping[str, str]) -> dict[str, object]:
+def _record_row(entity: RecordedEntity, ids: Mapping[str, str]) -> dict[str, object]:
     return {
         "workspace_id": ids[entity.address.workspace],
         "address": entity.address.without_workspace,
@@ -246,36 +252,40 @@ def _row(entity: RecordedEntity, ids: Mapping[str, str]) -> dict[str, object]:
     }
 
 
-def _entity(row: Row, alias: str) -> RecordedEntity:
-    named, remote_id, parent_id, sent, shown, modified, protected, adopted, earlier, flaps = _values_of(row)
-    address = address_in(_placed(named, alias) if isinstance(named, str) else named)
+def _decode_record(row: Row, alias: str) -> RecordedEntity:
+    named, remote_id, parent_id, sent, shown, modified, protected, adopted, earlier, flaps = _record_columns(
+        row
+    )
+    address = decode_address(_with_alias(named, alias) if isinstance(named, str) else named)
     if not (isinstance(remote_id, str) and remote_id):
-        corrupt(address, "its remote id is missing")
-    fields = _fields(address, sent)
+        raise_corrupt_record(address, "its remote id is missing")
+    fields = _decode_fields(address, sent)
     return RecordedEntity(
         address=address,
         remote_id=remote_id,
-        parent_id=_text(address, parent_id),
+        parent_id=_require_text(address, parent_id),
         sent=fields,
-        shown=fields if shown == sent else _fields(address, shown),  # nearly always: one value for both
-        modified=_text(address, modified),
+        shown=fields
+        if shown == sent
+        else _decode_fields(address, shown),  # nearly always: one value for both
+        modified=_require_text(address, modified),
         protected=bool(protected),
-        adopted=_text(address, adopted),
-        earlier=_ids(address, earlier),
-        flaps=_flaps(address, flaps),
+        adopted=_require_text(address, adopted),
+        earlier=_decode_ids(address, earlier),
+        flaps=_decode_flaps(address, flaps),
     )
 
 
 _ANY = "default"  # an alias, where which one it is says nothing
 
 
-def _placed(text: str, alias: str) -> str:
+def _with_alias(text: str, alias: str) -> str:
     """Return the address of what a row names without an alias, in the workspace with this one."""
     kind, slash, rest = text.partition("/")
     return f"{kind}{slash}{alias}/{rest}" if slash else text
 
 
-def address_in(text: object, *, what: str = "it is not an address") -> Address:
+def decode_address(text: object, *, what: str = "it is not an address") -> Address:
     """Return the address that a column holds.
 
     Raises CorruptRecord, or KindUnknown: the advice for damage would let it be made again.
@@ -289,38 +299,38 @@ def address_in(text: object, *, what: str = "it is not an address") -> Address:
                 next=f"name the profile that brings {kind} (service.profile); before a kind is taken out of "
                 "it, apply manifests in which its section is empty",
             )
-        corrupt(text, what)
+        raise_corrupt_record(text, what)
     return address
 
 
-def _text(address: Address, value: object) -> str:
+def _require_text(address: Address, value: object) -> str:
     if not isinstance(value, str):
-        corrupt(address, "a text is missing")
+        raise_corrupt_record(address, "a text is missing")
     return value
 
 
-def _fields(address: Address, text: object) -> dict[str, Scalar]:
+def _decode_fields(address: Address, text: object) -> dict[str, Scalar]:
     try:
-        return _FIELDS.decode(_text(address, text))
+        return _FIELDS.decode(_require_text(address, text))
     except msgspec.DecodeError:
-        corrupt(address, "its fields cannot be read")
+        raise_corrupt_record(address, "its fields cannot be read")
 
 
-def _ids(address: Address, text: object) -> tuple[str, ...]:
+def _decode_ids(address: Address, text: object) -> tuple[str, ...]:
     try:
-        return _IDS.decode(_text(address, text)) if text != "[]" else ()
+        return _IDS.decode(_require_text(address, text)) if text != "[]" else ()
     except msgspec.DecodeError:
-        corrupt(address, "its earlier ids cannot be read")
+        raise_corrupt_record(address, "its earlier ids cannot be read")
 
 
-def _flaps(address: Address, text: object) -> Mapping[str, Flap]:
+def _decode_flaps(address: Address, text: object) -> Mapping[str, Flap]:
     try:
-        return _FLAPS.decode(_text(address, text)) if text != "{}" else {}
+        return _FLAPS.decode(_require_text(address, text)) if text != "{}" else {}
     except msgspec.DecodeError:
-        corrupt(address, "its counts of what others write cannot be read")
+        raise_corrupt_record(address, "its counts of what others write cannot be read")
 
 
-def corrupt(address: object, what: str) -> NoReturn:
+def raise_corrupt_record(address: object, what: str) -> NoReturn:
     """Raise CorruptRecord: the row of `address` does not hold what this program writes."""
     shown = f"{address!s:.200}"
     raise CorruptRecord(

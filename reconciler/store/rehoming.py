@@ -12,39 +12,41 @@ from reconciler.store.engines import sealed
 from reconciler.store.engines.adapter import Connection
 from reconciler.store.engines.schema import ENTITIES, JOURNAL, META, RUNS, Table
 from reconciler.store.engines.sealed import Seals
-from reconciler.store.lock import alive
+from reconciler.store.lock import find_live_holder
 from reconciler.store.owner import Owner
 
 _COMPANY = "company "
 
 
-def company(connection: Connection, origin: str) -> str:
+def read_company(connection: Connection, origin: str) -> str:
     """Return the id of the company that the service at this address was of, or "" where nobody asked."""
     query = "SELECT value FROM meta WHERE key = :key"
     return str(connection.execute(query, {"key": f"{_COMPANY}{origin}"}).scalar() or "")
 
 
-def take_over(seals: Seals, before: Owner, *, now: datetime, ids: Mapping[str, str], company: str) -> int:
+def take_over_records(
+    seals: Seals, before: Owner, *, now: datetime, ids: Mapping[str, str], company: str
+) -> int:
     """Move the records in these workspaces (alias -> id), and what runs left open; return how many records.
 
     A record that is there already stays as it is, and the other one goes. Raises LockHeld, CorruptRecord.
     """
     connection, owner = seals.connection, seals.owner
-    if (writer := alive(connection, before, now=now)) is not None:
+    if (writer := find_live_holder(connection, before, now=now)) is not None:
         raise LockHeld(
             f"a run writes under {before.origin}: {writer.holder}.",
             next="wait until it has ended, then run this again",
         )
     theirs = Seals(connection, before)
     wanted = [*ids.values()]
-    moved = _move(seals, theirs, ENTITIES, ("workspace_id", "address"), {"workspace_id": wanted})
-    last = names.last_aliases(names.known(connection, before))
-    _move(seals, theirs, JOURNAL, ("run", "address"), {})
-    _move(seals, theirs, RUNS, ("run",), {})
+    moved = _move_rows(seals, theirs, ENTITIES, ("workspace_id", "address"), {"workspace_id": wanted})
+    last = names.last_aliases(names.load_aliases(connection, before))
+    _move_rows(seals, theirs, JOURNAL, ("run", "address"), {})
+    _move_rows(seals, theirs, RUNS, ("run",), {})
     theirs.save()
-    known = {one.id for one in names.known(connection, owner)}
+    known = {one.id for one in names.load_aliases(connection, owner)}
     came = {last[one]: one for one in wanted if one in last and one not in known}
-    names.note(seals, came)
+    names.note_aliases(seals, came)
     if company:
         known_company = {"key": f"{_COMPANY}{owner.origin}", "value": company}
         connection.execute("DELETE FROM meta WHERE key = :key", known_company)
@@ -52,9 +54,11 @@ def take_over(seals: Seals, before: Owner, *, now: datetime, ids: Mapping[str, s
     return moved
 
 
-def _move(seals: Seals, theirs: Seals, table: Table, key: tuple[str, ...], where: sealed.Where) -> int:
+def _move_rows(seals: Seals, theirs: Seals, table: Table, key: tuple[str, ...], where: sealed.Where) -> int:
     connection, mine, before = seals.connection, seals.owner.key(), theirs.owner.key()
-    sealed.check(connection, table, theirs.owner, connection.execute(sealed.rows(table), before).all())
+    sealed.check_seal(
+        connection, table, theirs.owner, connection.execute(sealed.rows_query(table), before).all()
+    )
     condition = " AND ".join((sealed.OWNED, *(f"{name} IN (:{name})" for name in where)))
     rows = connection.execute(f"{table.select} WHERE {condition}", {**before, **where}).all()
     there = set(connection.execute(f"SELECT {', '.join(key)} FROM {table.name} WHERE {sealed.OWNED}", mine))

@@ -30,7 +30,7 @@ from reconciler.model.address import Address, contact_address
 from reconciler.model.runs import Intent, JournalEntry, Result
 from reconciler.store.database import Store
 from reconciler.store.engines.adapter import Connection, Mode, Observer
-from reconciler.store.journal import net
+from reconciler.store.journal import net_journal
 from reconciler.store.lock import lease_s
 from reconciler.store.recorded import Batch
 
@@ -207,7 +207,7 @@ def one_by_one(batches: list[Batch]) -> dict[Address, tuple[Intent, str]]:
 
 @given(st.lists(_batches, max_size=6))
 def test_batches_that_share_a_commit_leave_what_one_after_the_other_would(batches: list[Batch]) -> None:
-    left = net(batches)
+    left = net_journal(batches)
     together = {address: (one, left.endings.get(address, "")) for address, one in left.intents.items()}
     assert together == one_by_one(batches)
 

@@ -131,7 +131,7 @@ def test_a_store_of_version_1_is_brought_up_and_nothing_of_it_is_lost(old: str, 
     with store_at(old, create=create) as store:
         kept = store.recorded(WORKSPACES)
         with store._database.reading() as connection:
-            entries = journal.entries(connection, ME)
+            entries = journal.load_journal(connection, ME)
             runs = named_rows(connection.execute("SELECT * FROM runs ORDER BY run"))
             used = connection.execute("SELECT * FROM plans_used").all()
         holder = store.holder()
@@ -406,10 +406,12 @@ def bring_up(url: str, each: Callable[[int], None]) -> None:
         def executes(self, connection: Connection, sql: str) -> None:  # noqa: ARG002 - as it is called
             each(next(numbers))
 
-    with closing(connection.Database(source := connection._source(url, ""), None, now=Clock())) as database:
+    with closing(
+        connection.Database(source := connection._source_of(url, ""), None, now=Clock())
+    ) as database:
         database.pool = source.pool(writing=True)
         database.pool.observers.append(Each())
-        database.write(lambda opened: connection._made(database, opened, str))
+        database.write(lambda opened: connection._prepare_tables(database, opened, str))
 
 
 def test_a_migration_that_is_cut_short_anywhere_has_changed_nothing(old: str) -> None:

@@ -29,7 +29,7 @@ from reconciler.service.client import pace_key_and_rate
 from reconciler.service.http.limiter import Limiter, Timing
 from reconciler.store.engines.adapter import Connection, Mode, Observer
 from reconciler.store.engines.connection import Database, open_database
-from reconciler.store.pace import SharedPace, _Difference, answer_max_s, share
+from reconciler.store.pace import SharedPace, _Difference, pace_answer_max_s, pace_share
 
 TESTS = Path(__file__).parents[1]
 AGENT = Path(__file__).with_name("pacing_agent.py")
@@ -119,7 +119,7 @@ def test_turns_follow_each_other_at_five_per_cent_below_the_ceiling(url: str) ->
     with with_clock(url, 1) as (_, [database]):
         taken = asyncio.run(main(database))
 
-    spacing_s = 1 / (40 * share)
+    spacing_s = 1 / (40 * pace_share)
     assert [spacing for _, spacing in taken] == pytest.approx([spacing_s] * 3)
     assert [wait_s for wait_s, _ in taken] == pytest.approx([0, 4 * spacing_s, 8 * spacing_s], abs=1e-6)
 
@@ -158,7 +158,7 @@ def test_who_is_throttled_slows_everybody(url: str) -> None:
     with with_clock(url, 2) as (_, [first, second]):
         found = asyncio.run(main(first, second))
 
-    assert found == pytest.approx((5, 2 / (40 * share)), abs=1e-6)
+    assert found == pytest.approx((5, 2 / (40 * pace_share)), abs=1e-6)
 
 
 def test_other_credentials_are_not_slowed(url: str) -> None:
@@ -170,7 +170,7 @@ def test_other_credentials_are_not_slowed(url: str) -> None:
         wait_s, spacing_s = asyncio.run(main(database))
 
     assert wait_s == 0
-    assert spacing_s == pytest.approx(1 / (40 * share))
+    assert spacing_s == pytest.approx(1 / (40 * pace_share))
 
 
 def test_a_plan_counts_too_though_it_only_reads_the_store(url: str) -> None:
@@ -215,8 +215,8 @@ def test_a_server_whose_clock_is_set_neither_stops_nor_floods(url: str, hour_s: 
         left_behind(url, move.format(hour_s))
         wait_s, spacing_s = asyncio.run(SharedPace(database, ME, 10).reserve(5))
 
-    assert wait_s <= 10 / (10 * share)
-    assert spacing_s == pytest.approx(1 / (10 * share))
+    assert wait_s <= 10 / (10 * pace_share)
+    assert spacing_s == pytest.approx(1 / (10 * pace_share))
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_a_row_that_nobody_can_have_written_is_begun_anew(url: str, damage: str)
         wait_s, spacing_s = asyncio.run(SharedPace(database, ME, 10).reserve(1))
 
     assert wait_s == 0
-    assert spacing_s == pytest.approx(1 / (10 * share))
+    assert spacing_s == pytest.approx(1 / (10 * pace_share))
 
 
 @pytest.mark.parametrize("rate", [0, -1, 1e-300, 1e300])
@@ -316,7 +316,7 @@ def test_a_store_that_never_answers_is_an_error_in_time(url: str) -> None:
         return asyncio.get_running_loop().time()
 
     with opened(url) as database:
-        assert in_no_time(main(database)) == answer_max_s
+        assert in_no_time(main(database)) == pace_answer_max_s
 
 
 def test_the_fastest_answer_tells_the_difference_of_two_clocks() -> None:

@@ -14,7 +14,7 @@ from reconciler.errors import StoreError
 from reconciler.model.address import contact_address
 from reconciler.store.database import Store
 from reconciler.store.engines.adapter import Connection
-from reconciler.store.engines.postgres import SCHEMA, Server
+from reconciler.store.engines.postgres import SCHEMA, PostgresServer
 
 READING = (
     f"GRANT USAGE ON SCHEMA {SCHEMA} TO {{role}}",
@@ -422,7 +422,7 @@ def test_a_sign_that_the_server_cannot_keep_is_an_error_and_not_another_value(po
 
 def test_every_state_has_a_way_on_and_no_library_name() -> None:
     """Also those that no test can provoke."""
-    server = Server(parse_server_url("postgresql:///x"), {})
+    server = PostgresServer(parse_server_url("postgresql:///x"), {})
     for state in ("28P01", "3D000", "25P03", "57P02", "22021", "99999", ""):
         error = psycopg.Error("FATAL: canary")
         error.sqlstate = state or None

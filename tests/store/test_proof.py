@@ -10,8 +10,8 @@ import pytest
 from waiting import patience_s
 
 from reconciler.database_urls import UnusableUrl, parse_server_url
-from reconciler.store.engines.postgres import _arguments
-from reconciler.store.engines.proof import addresses_of, is_near, proof
+from reconciler.store.engines.postgres import _connection_arguments
+from reconciler.store.engines.proof import is_local_server, resolve_host, tls_arguments
 
 NEAR = {
     "nothing is said: the usual socket": ("", ""),
@@ -49,25 +49,25 @@ def loopback(_name: str) -> Iterable[str]:
 
 def proven(url: str, found: dict[str, str]) -> dict[str, str]:
     """What is asked of the server, from here."""
-    return proof(parse_server_url(url), found, loopback)
+    return tls_arguments(parse_server_url(url), found, loopback)
 
 
 @pytest.mark.parametrize("case", NEAR)
 def test_a_socket_and_loopback_are_near(case: str) -> None:
-    assert is_near(*NEAR[case], loopback)
+    assert is_local_server(*NEAR[case], loopback)
 
 
 @pytest.mark.parametrize("case", FAR)
 def test_everything_else_is_far(case: str) -> None:
     """Every server of the lists has to be near: libpq takes the first that answers."""
-    assert not is_near(*FAR[case], loopback)
+    assert not is_local_server(*FAR[case], loopback)
 
 
 def test_localhost_is_near_only_where_it_is_this_machine() -> None:
     """A file or a name server of the machine may say otherwise."""
-    assert not is_near("localhost", "", lambda _: ("127.0.0.1", "192.0.2.1"))
-    assert not is_near("localhost", "", lambda _: ())
-    assert addresses_of("localhost") <= {"127.0.0.1", "::1"}
+    assert not is_local_server("localhost", "", lambda _: ("127.0.0.1", "192.0.2.1"))
+    assert not is_local_server("localhost", "", lambda _: ())
+    assert resolve_host("localhost") <= {"127.0.0.1", "::1"}
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_localhost_is_near_only_where_it_is_this_machine() -> None:
 )
 def test_a_server_behind_a_network_has_to_prove_itself(url: str, found: dict[str, str]) -> None:
     """The store holds people's data, and decides what may be deleted."""
-    arguments = _arguments(parse_server_url(url), found, writing=True)
+    arguments = _connection_arguments(parse_server_url(url), found, writing=True)
 
     assert (arguments["sslmode"], arguments["gssencmode"]) == ("verify-full", "disable")
     usual = Path("~/.postgresql/root.crt").expanduser()
@@ -139,7 +139,7 @@ def test_a_weaker_proof_counts_only_beside_its_host(url: str, found: dict[str, s
 
 def test_whoever_names_the_host_may_ask_for_less_proof() -> None:
     """The containers of one job, say. Both stand in one line, which can be reviewed."""
-    arguments = _arguments(
+    arguments = _connection_arguments(
         parse_server_url("postgresql://db.example.com/x?sslmode=require"), {}, writing=True
     )
 
@@ -149,7 +149,7 @@ def test_whoever_names_the_host_may_ask_for_less_proof() -> None:
 def test_a_certificate_that_was_named_is_the_one() -> None:
     url = parse_server_url("postgresql://db.example.com/x?sslrootcert=ours.pem")
 
-    assert _arguments(url, {}, writing=True)["sslrootcert"] == "ours.pem"
+    assert _connection_arguments(url, {}, writing=True)["sslrootcert"] == "ours.pem"
     assert "sslrootcert" not in proven("postgresql://db.example.com/x", {"sslrootcert": "system"})
 
 

@@ -29,7 +29,7 @@ from reconciler.model.runs import JournalEntry, Result
 from reconciler.store.database import Store
 from reconciler.store.engines.schema import RUNS
 from reconciler.store.recorded import Batch
-from reconciler.store.runs import _plan as read_plan
+from reconciler.store.runs import _decode_run_plan as read_plan
 
 
 @pytest.fixture

@@ -20,9 +20,9 @@ from world import World
 
 from reconciler.concurrency import run_in_thread
 from reconciler.errors import StoreError
-from reconciler.store.aside import within
+from reconciler.store.aside import await_store
 from reconciler.store.database import Store
-from reconciler.store.engines.postgres import NoAnswer, ServerConnection, _timed
+from reconciler.store.engines.postgres import NoAnswer, ServerConnection, _limit_time
 
 PATIENCE = {"connect_timeout": 2}  # seconds; the least that the driver knows
 
@@ -101,7 +101,7 @@ def test_a_hanging_store_holds_up_neither_the_loop_nor_the_end_of_the_process() 
 
     async def main() -> None:
         with pytest.raises(StoreError, match="did not answer within"):
-            await within(run_in_thread, hanging.wait, give_up=told.append, seconds=0.01)
+            await await_store(run_in_thread, hanging.wait, give_up=told.append, seconds=0.01)
         waiting = asyncio.create_task(run_in_thread(hanging.wait))
         await asyncio.sleep(0)
         waiting.cancel()
@@ -167,7 +167,7 @@ def test_who_was_given_up_is_not_asked_again(tmp_path: Path) -> None:
 
 def test_the_driver_is_asked_whether_it_should_go_on() -> None:
     """Each time that it has waited a little, and each time that a little has arrived."""
-    conversation = _timed((one for one in range(3)), 0.0)
+    conversation = _limit_time((one for one in range(3)), 0.0)
     next(conversation)
     time.sleep(0.001)
     with pytest.raises(NoAnswer):

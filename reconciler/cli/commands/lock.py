@@ -163,7 +163,7 @@ def lock_command(
         reconciler lock --in-service
     """
     from reconciler.cli.session import now, opened
-    from reconciler.store.lock import gone
+    from reconciler.store.lock import holder_process_ended
 
     if in_service:
         settings, tickets = _ask_tickets(config, environment, lambda held: held.standing())
@@ -171,14 +171,14 @@ def lock_command(
     with opened({"config": config, "environment": environment}) as (store, settings):
         holder = store.holder()
         running = store.running()
-    ended = holder is not None and gone(holder)
+    ended = holder is not None and holder_process_ended(holder)
     return lock_result(holder, settings.stack, now(), gone=ended, running=running)
 
 
 def lock_result(
     holder: "Holder | None", stack: str, now: datetime, *, gone: bool = False, running: Running | None = None
 ) -> LockResult:
-    """Return what is shown of the lock of the store. `gone`: its process has ended."""
+    """Return what is shown of the lock of the store. `holder_process_ended`: its process has ended."""
     seen = None
     if holder is not None:
         age_s, left_s = _seconds(holder.since, now), max(0, -_seconds(holder.expires, now))

@@ -41,7 +41,7 @@ from reconciler.service.profile import load_profile
 from reconciler.settings.network import read_network
 from reconciler.settings.reader import ReadSettings
 from reconciler.store.database import Store
-from reconciler.store.lock import gone
+from reconciler.store.lock import holder_process_ended
 
 _OF_THE_STORE = ("lock", "service lock", "last run", "duplicates", "history")
 _OF_THE_SERVICE = ("credentials", "workspaces", "feed", "clock")
@@ -99,7 +99,7 @@ def _lock(store: Store) -> tuple[CheckResult, ...]:
     if running is not None and running.run == holder.run:
         what = f"{what}; {running.how_far}"
         return (CheckResult("lock", "warn", what, "reconciler lock   (shows when it ends)"),)
-    why = "that process has ended" if gone(holder) else f"its lease ended at {holder.expires}"
+    why = "that process has ended" if holder_process_ended(holder) else f"its lease ended at {holder.expires}"
     return (CheckResult("lock", "warn", f"{what}; {why}", "reconciler resume"),)
 
 

@@ -17,15 +17,15 @@ from reconciler.errors import StoreError
 from reconciler.extras import require_extra
 from reconciler.store.engines import migrations, schema, sqlite
 from reconciler.store.engines.adapter import Connection, NoFreeConnection, Pool, UnexpectedRows
-from reconciler.store.lost import RESTORE, replaced
+from reconciler.store.lost import RESTORE, replaced_store_error
 
 T = TypeVar("T")
 
 # How often a transaction is begun again that the database undid for the sake of another one.
-tries_max = 5
+transaction_tries_max = 5
 
 
-_META = "SELECT key, value FROM meta"
+_META_QUERY = "SELECT key, value FROM meta"
 
 
 class Source(Protocol):
@@ -164,7 +164,7 @@ class Database:
         Where the database undid all of it for the sake of another one, it is done again, a few times;
         so `work` may change nothing but what it does through its connection.
         """
-        for _ in range(tries_max - 1):
+        for _ in range(transaction_tries_max - 1):
             try:
                 with self.writing() as connection:
                     return work(connection)
@@ -184,9 +184,9 @@ class Database:
 
     def confirm(self, connection: Connection) -> None:
         """Return where the store is still the one that was opened, in this version. Raises StoreError."""
-        meta = {str(key): str(value) for key, value in connection.execute(_META)}
+        meta = {str(key): str(value) for key, value in connection.execute(_META_QUERY)}
         if meta.get("salt") != self.salt:
-            raise replaced(self.name)
+            raise replaced_store_error(self.name)
         if meta.get("version") != str(schema.VERSION):
             raise StoreError(
                 f"the store {self.name} was brought to another version by another program while this run was "
@@ -282,38 +282,38 @@ def open_database(
     written; but a store of an older version is brought to the present one first, all of it or not at
     all. Raises SettingsError for a URL that cannot be used, StoreError for everything else.
     """
-    source = _source(url, root)
+    source = _source_of(url, root)
     there = source.exists()
     if not create and not there:
         return Database(source, None, now=now)
-    with _opened(source, now, writing=create) as database:
+    with _open_source(source, now, writing=create) as database:
         if create:
-            database.salt = _make(database, token)
+            database.salt = _prepare_store(database, token)
             database.mark()
         else:
             with database.reading() as connection:
-                version, database.salt = _found(database, connection)
+                version, database.salt = _read_version(database, connection)
                 database.recognize(connection, database.salt)
             if 0 < version < schema.VERSION:
-                _migrate(source, version, now)
+                _migrate_for_reader(source, version, now)
     return database
 
 
-def _source(url: str, root: str) -> Source:
+def _source_of(url: str, root: str) -> Source:
     problem = database_urls.find_url_fault(url)
     if problem is not None:
         raise problem.of_store()
     path = database_urls.sqlite_path(url)
     if path is not None:
-        return sqlite.File(Path(root, path))
+        return sqlite.SqliteFile(Path(root, path))
     require_extra("postgres")
     from reconciler.store.engines import postgres  # noqa: PLC0415 - loads the driver, which few need
 
-    return postgres.source(url)
+    return postgres.postgres_server(url)
 
 
 @contextmanager
-def _opened(source: Source, now: Callable[[], datetime], *, writing: bool) -> Iterator[Database]:
+def _open_source(source: Source, now: Callable[[], datetime], *, writing: bool) -> Iterator[Database]:
     """Give a database that stays open where nothing is raised."""
     database = Database(source, source.pool(writing=writing), now=now)
     try:
@@ -323,21 +323,21 @@ def _opened(source: Source, now: Callable[[], datetime], *, writing: bool) -> It
         raise
 
 
-def _make(database: Database, token: Callable[[], str]) -> str:
+def _prepare_store(database: Database, token: Callable[[], str]) -> str:
     """Return the store's salt, after having brought the tables to where they have to be."""
     try:
-        return database.write(lambda connection: _made(database, connection, token, scrubbed=False))
+        return database.write(lambda connection: _prepare_tables(database, connection, token, scrubbed=False))
     except _Unscrubbed:
         # Before the tables change, so that a kill in between leaves the older version, and it is done again.
         database.scrub()
-        return database.write(lambda connection: _made(database, connection, token))
+        return database.write(lambda connection: _prepare_tables(database, connection, token))
 
 
-def _made(
+def _prepare_tables(
     database: Database, connection: Connection, token: Callable[[], str], *, scrubbed: bool = True
 ) -> str:
     # All in one transaction: another process sees all of it or nothing.
-    version, salt = _found(database, connection)
+    version, salt = _read_version(database, connection)
     database.recognize(connection, salt)
     if version == 0:
         salt = token()
@@ -345,7 +345,7 @@ def _made(
         rows = [{"key": "version", "value": str(schema.VERSION)}, {"key": "salt", "value": salt}]
         connection.execute_many(schema.META.insert, rows)
     elif version < schema.VERSION:
-        writer = migrations.writer(connection, database.now(connection))
+        writer = migrations.find_old_writer(connection, database.now(connection))
         if writer:
             raise _Busy(
                 f"the store {database.name} was written by an older version of this program, which uses it "
@@ -354,15 +354,15 @@ def _made(
             )
         if not scrubbed:
             raise _Unscrubbed
-        migrations.migrate(connection, version)
+        migrations.migrate_tables(connection, version)
     return salt
 
 
-def _migrate(source: Source, version: int, now: Callable[[], datetime]) -> None:
+def _migrate_for_reader(source: Source, version: int, now: Callable[[], datetime]) -> None:
     """Bring a store that was found to be older to the present version, for somebody who only reads."""
     try:
-        with _opened(source, now, writing=True) as database:
-            _make(database, str)
+        with _open_source(source, now, writing=True) as database:
+            _prepare_store(database, str)
         database.close()
     except _Busy:
         raise
@@ -374,7 +374,7 @@ def _migrate(source: Source, version: int, now: Callable[[], datetime]) -> None:
         ) from error
 
 
-def _found(database: Database, connection: Connection) -> tuple[int, str]:
+def _read_version(database: Database, connection: Connection) -> tuple[int, str]:
     """Return the version of the tables and the store's salt; 0 where there is nothing yet."""
     tables = database.tables(connection)
     if schema.META.name not in tables:
@@ -384,7 +384,7 @@ def _found(database: Database, connection: Connection) -> tuple[int, str]:
                 next="set `store` to another place",
             )
         return 0, ""
-    meta = {str(key): str(value) for key, value in connection.execute(_META)}
+    meta = {str(key): str(value) for key, value in connection.execute(_META_QUERY)}
     version, salt = meta.get("version", ""), meta.get("salt", "")
     if not re.fullmatch(r"[1-9][0-9]{0,99}", version, re.ASCII) or not salt:
         raise StoreError(

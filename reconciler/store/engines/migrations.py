@@ -20,14 +20,14 @@ from reconciler.store.engines.adapter import Connection, Row
 from reconciler.store.owner import Owner
 
 
-def migrate(connection: Connection, version: int) -> None:
+def migrate_tables(connection: Connection, version: int) -> None:
     """Bring the tables from `version`, an older one, to the present one. Nothing that was kept is lost."""
     for step in range(version, schema.VERSION):
         STEPS[step](connection)
     connection.execute("UPDATE meta SET value = :now WHERE key = 'version'", {"now": str(schema.VERSION)})
 
 
-def writer(connection: Connection, now: datetime) -> str:
+def find_old_writer(connection: Connection, now: datetime) -> str:
     """Return who holds a lock of any origin and stack in tables of an older version, or "".
 
     Such a run goes on with statements for the tables as they were. What it writes would be in no seal, and be
@@ -36,12 +36,12 @@ def writer(connection: Connection, now: datetime) -> str:
     for holder, run, expires in connection.execute(
         "SELECT holder, run, expires FROM locks WHERE nonce <> ''"
     ):
-        if _lives(expires, now):
+        if _lease_lives(expires, now):
             return f"{holder}, run {run}; its lease ends at {expires}"
     return ""
 
 
-def _lives(expires: object, now: datetime) -> bool:
+def _lease_lives(expires: object, now: datetime) -> bool:
     try:
         return datetime.fromisoformat(str(expires)) > now
     except (ValueError, TypeError):  # no time, or one without a zone: nobody who writes has written it
@@ -107,7 +107,7 @@ def _to_3(connection: Connection) -> None:
     _forget_what_was_not_taken(connection)
     _stretch_secrets(connection)
     connection.execute(_PROOFS_3)
-    _seal(connection)
+    _seal_tables(connection)
 
 
 _ENTITIES_3 = """
@@ -142,17 +142,17 @@ def _forget_what_was_not_taken(connection: Connection) -> None:
     """
     rows = connection.execute(f"SELECT {', '.join(_ENTITY_KEY)}, sent, shown FROM entities").all()
     for *key, sent_text, shown_text in rows:
-        kept = _taken(key[-1], sent_text, shown_text)
+        kept = _keep_taken(key[-1], sent_text, shown_text)
         if kept is not None:
             sent, shown = (json.dumps(one, ensure_ascii=False) for one in kept)
             update = f"UPDATE entities SET sent = :sent, shown = :shown, modified = '' WHERE {_THIS_ENTITY}"
-            connection.execute(update, {**_named(key), "sent": sent, "shown": shown})
+            connection.execute(update, {**_entity_key(key), "sent": sent, "shown": shown})
 
 
 _Fields = dict[str, Any]
 
 
-def _taken(address: str, sent_text: str, shown_text: str) -> tuple[_Fields, _Fields] | None:
+def _keep_taken(address: str, sent_text: str, shown_text: str) -> tuple[_Fields, _Fields] | None:
     """Return what of a record may stay, or None where all of it may. What cannot be read stays as it is."""
     kind = KINDS.get(address.partition("/")[0])
     try:
@@ -168,10 +168,10 @@ def _taken(address: str, sent_text: str, shown_text: str) -> tuple[_Fields, _Fie
     }
     if not wrong:
         return None
-    return _rest(sent, wrong), _rest(shown, wrong)
+    return _without_paths(sent, wrong), _without_paths(shown, wrong)
 
 
-def _rest(fields: _Fields, wrong: set[str]) -> _Fields:
+def _without_paths(fields: _Fields, wrong: set[str]) -> _Fields:
     return {path: value for path, value in fields.items() if path not in wrong}
 
 
@@ -199,23 +199,23 @@ def _stretch_secrets(connection: Connection, most: int = _stretched_max) -> None
                 sent[path] = old and f"{SECRET}scrypt:{stretch_secret(old, salt)}"
                 left -= 1
         update = f"UPDATE entities SET sent = :sent WHERE {_THIS_ENTITY}"
-        connection.execute(update, {**_named(key), "sent": json.dumps(sent, ensure_ascii=False)})
+        connection.execute(update, {**_entity_key(key), "sent": json.dumps(sent, ensure_ascii=False)})
 
 
-def _named(key: Sequence[str]) -> dict[str, str]:
+def _entity_key(key: Sequence[str]) -> dict[str, str]:
     return dict(zip(_ENTITY_KEY, key, strict=True))
 
 
-def _seal(connection: Connection) -> None:
+def _seal_tables(connection: Connection) -> None:
     """Seal what each origin and stack have in the tables whose rows may not be lost unnoticed."""
     connection.execute(_SEALS_3)
     for name in ("entities", "journal", "runs", "locks", "audit"):
-        table = _as_it_is(connection, name)
+        table = _current_table(connection, name)
         for owner in connection.execute(f"SELECT DISTINCT origin, stack FROM {name}").all():
-            sealed.writing(connection, Owner(*owner), partial(_seal_rows, table))
+            sealed.write_sealed(connection, Owner(*owner), partial(_seal_rows, table))
 
 
-def _as_it_is(connection: Connection, name: str) -> schema.Table:
+def _current_table(connection: Connection, name: str) -> schema.Table:
     """Return a table with the columns that it has now."""
     return schema.known_table(name, connection.execute(f"SELECT * FROM {name} LIMIT 0").columns)
 
@@ -254,13 +254,13 @@ def _to_5(connection: Connection) -> None:
     _take_aliases_off(connection)
     _rebuild(connection, _ENTITIES_5, {"flaps": "'{}'"})
     for name in ("entities", "journal"):
-        table = _as_it_is(connection, name)
+        table = _current_table(connection, name)
         owners = "SELECT origin, stack FROM seals WHERE name = :name"
         for owner in connection.execute(owners, {"name": name}).all():
-            sealed.writing(connection, Owner(*owner), partial(_seal_rows, table))
+            sealed.write_sealed(connection, Owner(*owner), partial(_seal_rows, table))
 
 
-_WORKSPACES_5 = schema.table("""
+_WORKSPACES_5 = schema.define_table("""
 CREATE TABLE workspaces (
     origin VARCHAR NOT NULL,
     stack VARCHAR NOT NULL,
@@ -293,10 +293,10 @@ def _add_workspaces(connection: Connection) -> None:
     last: dict[tuple[str, str, str, str], str] = {}
     query = "SELECT origin, stack, workspace_id, address, updated_at FROM entities"
     for origin, stack, workspace_id, address, updated_at in connection.execute(query):
-        key = (origin, stack, workspace_id, _alias(address))
+        key = (origin, stack, workspace_id, _alias_of(address))
         last[key] = max(last.get(key, ""), updated_at)
     # What a run of each was about to do may be in a workspace that nothing is recorded in yet.
-    for owner, _, plan in _plans(connection):
+    for owner, _, plan in _saved_plans(connection):
         for alias, workspace_id in plan.items():
             last.setdefault((*owner, workspace_id, alias), "")
     # The alias that was written to last is the present one.
@@ -311,13 +311,13 @@ def _add_workspaces(connection: Connection) -> None:
         connection.execute_many(_WORKSPACES_5.insert, rows)
 
 
-def _alias(address: object) -> str:
+def _alias_of(address: object) -> str:
     """Return the alias in an address; "" where the text is none."""
     parts = str(address).split("/", 2)
     return parts[1] if len(parts) == 3 else ""  # noqa: PLR2004 - kind, alias, rest
 
 
-def _plans(connection: Connection) -> Iterator[tuple[tuple[str, str], str, dict[str, str]]]:
+def _saved_plans(connection: Connection) -> Iterator[tuple[tuple[str, str], str, dict[str, str]]]:
     """Yield the owner and the id of each run whose plan is kept, and the workspaces of it: alias -> id."""
     query = "SELECT origin, stack, run, plan FROM runs WHERE plan <> ''"
     for origin, stack, run, plan in connection.execute(query).all():
@@ -330,15 +330,15 @@ def _plans(connection: Connection) -> Iterator[tuple[tuple[str, str], str, dict[
 
 def _tell_workspaces_of_intents(connection: Connection) -> None:
     _rebuild(connection, _JOURNAL_5, {"workspace_id": "'unknown'"})
-    planned = {(*owner, run): known for owner, run, known in _plans(connection)}
+    planned = {(*owner, run): known for owner, run, known in _saved_plans(connection)}
     recorded: dict[tuple[str, str, str], set[str]] = {}
     query = "SELECT origin, stack, address, workspace_id FROM entities"
     for origin, stack, address, workspace_id in connection.execute(query):
-        recorded.setdefault((origin, stack, _alias(address)), set()).add(workspace_id)
+        recorded.setdefault((origin, stack, _alias_of(address)), set()).add(workspace_id)
     for origin, stack, run, address in connection.execute(
         "SELECT origin, stack, run, address FROM journal"
     ).all():
-        alias = _alias(address)
+        alias = _alias_of(address)
         found = planned.get((origin, stack, run), {}).get(alias)
         ids = recorded.get((origin, stack, alias), set())
         workspace_id = found if found is not None else "".join(ids) if len(ids) == 1 else None
@@ -364,16 +364,16 @@ def _take_aliases_off(connection: Connection) -> None:
     newest: dict[tuple[str, ...], str] = {}
     rows: list[Row] = connection.execute(_BY_AGE).all()
     for origin, stack, workspace_id, old in rows:
-        kind, _, rest = str(old).split("/", 2) if _alias(old) else ("", "", "")
+        kind, _, rest = str(old).split("/", 2) if _alias_of(old) else ("", "", "")
         if kind:
             newest[(origin, stack, workspace_id, f"{kind}/{rest}")] = old
     kept = {(*key[:3], address): key[3] for key, address in newest.items()}
     gone, named = [], []
     for key in rows:
         if key in kept:
-            named.append({**_named(key), "now": kept[key]})
-        elif _alias(key[-1]):  # what is no address is damage, and the store says so when it reads the row
-            gone.append(_named(key))
+            named.append({**_entity_key(key), "now": kept[key]})
+        elif _alias_of(key[-1]):  # what is no address is damage, and the store says so when it reads the row
+            gone.append(_entity_key(key))
     if gone:
         connection.execute_many(f"DELETE FROM entities WHERE {_THIS_ENTITY}", gone)
     if named:
@@ -385,9 +385,9 @@ _BY_AGE = "SELECT origin, stack, workspace_id, address FROM entities ORDER BY up
 
 def _to_6(connection: Connection) -> None:
     """The aliases that workspaces were known by are sealed, as records are."""
-    table = _as_it_is(connection, "workspaces")
+    table = _current_table(connection, "workspaces")
     for owner in connection.execute("SELECT DISTINCT origin, stack FROM workspaces").all():
-        sealed.writing(connection, Owner(*owner), partial(_seal_rows, table))
+        sealed.write_sealed(connection, Owner(*owner), partial(_seal_rows, table))
 
 
 STEPS: Mapping[int, Callable[[Connection], None]] = {1: _to_2, 2: _to_3, 3: _to_4, 4: _to_5, 5: _to_6}

@@ -25,7 +25,7 @@ from reconciler.store.engines.adapter import (
     Values,
     in_pyformat,
 )
-from reconciler.store.engines.proof import proof, surroundings
+from reconciler.store.engines.proof import libpq_environment, tls_arguments
 from reconciler.store.lost import RESTORE
 
 T = TypeVar("T")
@@ -151,7 +151,7 @@ _TLS = (
 )
 
 
-class Server:
+class PostgresServer:
     """A database on a PostgreSQL server, which several machines share."""
 
     shared = True
@@ -193,10 +193,10 @@ class Server:
 
     def pool(self, *, writing: bool) -> Pool:
         """Return its connections; nothing is asked yet. Raises SettingsError where the way is not safe."""
-        arguments = _arguments(self._url, surroundings(self._environ), writing=writing)
+        arguments = _connection_arguments(self._url, libpq_environment(self._environ), writing=writing)
 
         def open_(observers: Sequence[Observer]) -> Connection:
-            return ServerConnection(connect(arguments), observers)
+            return ServerConnection(connect_postgres(arguments), observers)
 
         return Pool(open_, idle_max=2, open_max=8)  # many machines share the server's connections
 
@@ -219,15 +219,15 @@ class Server:
 
     def silent(self, error: BaseException) -> bool:
         """Whether the server did not answer in time, in a conversation or when it was called."""
-        return is_silence(error)
+        return is_silent_server(error)
 
     def collided(self, error: BaseException) -> bool:
         """Whether the server undid the whole transaction for the sake of another one."""
-        return _state(error) in {"40001", "40P01"}
+        return _sqlstate(error) in {"40001", "40P01"}
 
     def meaning(self, error: BaseException) -> tuple[str, str]:
         """Return what an error means and what to do next, both as text for people."""
-        state = _state(error)
+        state = _sqlstate(error)
         for start, what, hint in _STATES:
             if state.startswith(start):
                 return what, hint
@@ -240,15 +240,15 @@ class Server:
         return "the connection to it was lost", _LATER
 
 
-def source(url: str) -> Server:
+def postgres_server(url: str) -> PostgresServer:
     """Return the server that a `postgresql://` URL names. Raises SettingsError."""
     try:
-        return Server(parse_server_url(url), os.environ)
+        return PostgresServer(parse_server_url(url), os.environ)
     except UnusableUrl as error:
         raise error.of_store() from None
 
 
-def _state(error: BaseException) -> str:
+def _sqlstate(error: BaseException) -> str:
     return getattr(error, "sqlstate", "") or ""
 
 
@@ -273,7 +273,7 @@ class ServerConnection(Connection):
         try:
             self.raw.execute("SELECT 1")
         except psycopg.Error as error:
-            if is_silence(error) or not self.raw.closed:
+            if is_silent_server(error) or not self.raw.closed:
                 raise
             return False
         return True
@@ -342,13 +342,13 @@ class _TimedConnection(psycopg.Connection[Any]):
     def wait(self, gen: Generator[Any, Any, T], *args: Any, **words: Any) -> T:
         """Return what `gen` returns. Raises NoAnswer, and then the connection is closed."""
         try:
-            return super().wait(_timed(gen, self.answer_max_s), *args, **words)
+            return super().wait(_limit_time(gen, self.answer_max_s), *args, **words)
         except NoAnswer:
             self.pgconn.finish()  # nothing more is said on it; the pool takes another one
             raise
 
 
-def _timed(gen: Generator[Any, Any, T], seconds: float) -> Generator[Any, Any, T]:
+def _limit_time(gen: Generator[Any, Any, T], seconds: float) -> Generator[Any, Any, T]:
     ends_at = time.monotonic() + seconds
     try:
         state = next(gen)
@@ -362,19 +362,19 @@ def _timed(gen: Generator[Any, Any, T], seconds: float) -> Generator[Any, Any, T
         return value
 
 
-def connect(arguments: Mapping[str, Any]) -> _TimedConnection:
+def connect_postgres(arguments: Mapping[str, Any]) -> _TimedConnection:
     """Return a connection in which every answer has as long as the call itself: `connect_timeout`."""
     connection = _TimedConnection.connect(**arguments)
     connection.answer_max_s = float(arguments["connect_timeout"])
     return connection
 
 
-def is_silence(error: BaseException) -> bool:
+def is_silent_server(error: BaseException) -> bool:
     """Whether the server did not answer in time, in a conversation or when it was called."""
     return isinstance(error, (NoAnswer, psycopg.errors.ConnectionTimeout))
 
 
-def _arguments(url: ServerUrl, found: Mapping[str, str], *, writing: bool) -> dict[str, object]:
+def _connection_arguments(url: ServerUrl, found: Mapping[str, str], *, writing: bool) -> dict[str, object]:
     """Return what a connection is made from; `found` is what libpq takes from its surroundings (proof.py)."""
     session = _SESSION if writing else {**_SESSION, "default_transaction_read_only": "on"}
     given = {
@@ -386,6 +386,6 @@ def _arguments(url: ServerUrl, found: Mapping[str, str], *, writing: bool) -> di
     }
     said = {name: value for name, value in given.items() if value}
     try:
-        return {**_CONNECTION, **said, **url.options, **proof(url, found)}
+        return {**_CONNECTION, **said, **url.options, **tls_arguments(url, found)}
     except UnusableUrl as error:
         raise error.of_store() from None

@@ -17,7 +17,7 @@ from reconciler.database_urls import ServerUrl, UnusableUrl
 _FULL = "verify-full"
 
 
-def surroundings(environ: Mapping[str, str]) -> dict[str, str]:
+def libpq_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return what libpq takes from variables and from a service file, by its own names; nothing is decided.
 
     `environ` is the process's own, which libpq reads: it tells a default from the same value that was set.
@@ -32,7 +32,7 @@ def surroundings(environ: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def addresses_of(name: str) -> set[str]:
+def resolve_host(name: str) -> set[str]:
     """Return what this machine takes a name for; nothing where it knows none."""
     try:
         return {str(found[4][0]) for found in socket.getaddrinfo(name, None)}
@@ -40,7 +40,7 @@ def addresses_of(name: str) -> set[str]:
         return set()
 
 
-def is_near(host: str, hostaddr: str, resolve: Callable[[str], Iterable[str]]) -> bool:
+def is_local_server(host: str, hostaddr: str, resolve: Callable[[str], Iterable[str]]) -> bool:
     """Whether every server of these lists is reached by a socket or by loopback, so that nobody sits between.
 
     Both are lists with commas, as libpq takes them; an address goes before the name beside it. Of names only
@@ -52,10 +52,10 @@ def is_near(host: str, hostaddr: str, resolve: Callable[[str], Iterable[str]]) -
     where = addresses if hostaddr and not host else hosts
     if hostaddr and host:
         where = [address or name for name, address in zip(hosts, addresses, strict=True)]
-    return all(_is_near(one, resolve) for one in where)
+    return all(_is_local_host(one, resolve) for one in where)
 
 
-def _is_near(where: str, resolve: Callable[[str], Iterable[str]]) -> bool:
+def _is_local_host(where: str, resolve: Callable[[str], Iterable[str]]) -> bool:
     if not where or where.startswith(("/", "@")):  # the usual socket, or the one that is named
         return True
     found = tuple(resolve(where)) if where.lower() == "localhost" else (where,)
@@ -69,8 +69,8 @@ def _is_loopback(address: str) -> bool:
         return False
 
 
-def proof(
-    url: ServerUrl, found: Mapping[str, str], resolve: Callable[[str], Iterable[str]] = addresses_of
+def tls_arguments(
+    url: ServerUrl, found: Mapping[str, str], resolve: Callable[[str], Iterable[str]] = resolve_host
 ) -> dict[str, str]:
     """Return where the connection leads and how the server proves itself, as libpq's arguments.
 
@@ -82,19 +82,19 @@ def proof(
         {"host": url.host} if url.host else {}
     )
     asked = url.options.get("sslmode", "")
-    if is_near(place.get("host", ""), place.get("hostaddr", ""), resolve):
+    if is_local_server(place.get("host", ""), place.get("hostaddr", ""), resolve):
         return {**place, "sslmode": asked or found.get("sslmode", "prefer")}
     weaker = asked if asked != _FULL else ""
     if weaker and url.host and "hostaddr" not in place:
-        return {**place, **_certificates(url, found)} if weaker.startswith("verify") else place
+        return {**place, **_certificate_arguments(url, found)} if weaker.startswith("verify") else place
     weaker = weaker or (found.get("sslmode", _FULL) if not asked else _FULL)
     if weaker != _FULL:
-        raise _refused(weaker, by_url=bool(asked))
+        raise _weak_tls_refused(weaker, by_url=bool(asked))
     # Kerberos' own encryption would be tried first, and no certificate would be looked at.
-    return {**place, "sslmode": _FULL, "gssencmode": "disable", **_certificates(url, found)}
+    return {**place, "sslmode": _FULL, "gssencmode": "disable", **_certificate_arguments(url, found)}
 
 
-def _refused(mode: str, *, by_url: bool) -> UnusableUrl:
+def _weak_tls_refused(mode: str, *, by_url: bool) -> UnusableUrl:
     if by_url:
         return UnusableUrl(
             f"sslmode={mode} stands in a URL whose server is named elsewhere (PGHOST, PGHOSTADDR or a "
@@ -109,7 +109,7 @@ def _refused(mode: str, *, by_url: bool) -> UnusableUrl:
     )
 
 
-def _certificates(url: ServerUrl, found: Mapping[str, str]) -> dict[str, str]:
+def _certificate_arguments(url: ServerUrl, found: Mapping[str, str]) -> dict[str, str]:
     """Return who signs a server's certificate, where nobody has said so and no usual file is there."""
     if "sslrootcert" in url.options or "sslrootcert" in found or _usual_certificates().exists():
         return {}

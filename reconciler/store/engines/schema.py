@@ -44,7 +44,7 @@ class Table(Struct, frozen=True):
         return f"SELECT {', '.join(self.columns)} FROM {self.name}"
 
 
-def table(sql: str) -> Table:
+def define_table(sql: str) -> Table:
     """Return the table that a statement makes; each column in a line of its own, with NOT NULL."""
     create = re.sub(r" *--.*", "", sql).strip()
     name = create.removeprefix("CREATE TABLE ").partition(" ")[0]
@@ -58,7 +58,7 @@ def known_table(name: str, columns: tuple[str, ...], create: str = "") -> Table:
     return Table(name, columns, create, f"INSERT INTO {name} ({', '.join(columns)}) VALUES ({values})")
 
 
-META = table("""
+META = define_table("""
 CREATE TABLE meta (
     key VARCHAR NOT NULL,
     value VARCHAR NOT NULL,
@@ -67,7 +67,7 @@ CREATE TABLE meta (
 
 # The workspace's id is part of the key and its alias is not: an alias that is pointed at another workspace,
 # and later back again, finds what it owned there; one that is spelt anew finds what the old one owned.
-ENTITIES = table("""
+ENTITIES = define_table("""
 CREATE TABLE entities (
     origin VARCHAR NOT NULL,
     stack VARCHAR NOT NULL,
@@ -87,7 +87,7 @@ CREATE TABLE entities (
     PRIMARY KEY (origin, stack, workspace_id, address)
 )""")
 
-WORKSPACES = table("""
+WORKSPACES = define_table("""
 CREATE TABLE workspaces (
     origin VARCHAR NOT NULL,
     stack VARCHAR NOT NULL,
@@ -98,7 +98,7 @@ CREATE TABLE workspaces (
     PRIMARY KEY (origin, stack, workspace_id, alias)
 )""")
 
-LOCKS = table("""
+LOCKS = define_table("""
 CREATE TABLE locks (
     origin VARCHAR NOT NULL,
     stack VARCHAR NOT NULL,
@@ -113,7 +113,7 @@ CREATE TABLE locks (
     PRIMARY KEY (origin, stack)
 )""")
 
-RUNS = table("""
+RUNS = define_table("""
 CREATE TABLE runs (
     run VARCHAR NOT NULL,
     origin VARCHAR NOT NULL,
@@ -134,7 +134,7 @@ CREATE TABLE runs (
 )""")
 
 # One row for each address that a run writes: a second try takes the place of the first, whose end is known.
-JOURNAL = table("""
+JOURNAL = define_table("""
 CREATE TABLE journal (
     origin VARCHAR NOT NULL,
     stack VARCHAR NOT NULL,
@@ -151,7 +151,7 @@ CREATE TABLE journal (
     PRIMARY KEY (origin, stack, run, address)
 )""")
 
-AUDIT = table("""
+AUDIT = define_table("""
 CREATE TABLE audit (
     origin VARCHAR NOT NULL,
     stack VARCHAR NOT NULL,
@@ -161,7 +161,7 @@ CREATE TABLE audit (
     PRIMARY KEY (origin, stack, number)
 )""")
 
-PACES = table("""
+PACES = define_table("""
 CREATE TABLE paces (
     credential VARCHAR NOT NULL,  -- a keyed hash
     rate FLOAT NOT NULL,          -- turns a second, now
@@ -171,7 +171,7 @@ CREATE TABLE paces (
     PRIMARY KEY (credential)
 )""")
 
-SEALS = table("""
+SEALS = define_table("""
 CREATE TABLE seals (
     origin VARCHAR NOT NULL,
     stack VARCHAR NOT NULL,
@@ -182,7 +182,7 @@ CREATE TABLE seals (
 )""")
 
 # Written at the end of a run, replaced as a whole. It holds no fact that is nowhere else: nothing seals it.
-PROOFS = table("""
+PROOFS = define_table("""
 CREATE TABLE proofs (
     origin VARCHAR NOT NULL,
     stack VARCHAR NOT NULL,
@@ -192,7 +192,7 @@ CREATE TABLE proofs (
     PRIMARY KEY (origin, stack, workspace_id, part)
 )""")
 
-PLANS_USED = table("""
+PLANS_USED = define_table("""
 CREATE TABLE plans_used (
     salt VARCHAR NOT NULL,
     run VARCHAR NOT NULL,
@@ -201,7 +201,7 @@ CREATE TABLE plans_used (
 )""")
 
 # Of a run that ended a lost ticket may still stand at the service. A row that is missing costs a wait.
-TICKETS = table("""
+TICKETS = define_table("""
 CREATE TABLE tickets (
     origin VARCHAR NOT NULL,
     stack VARCHAR NOT NULL,
@@ -211,7 +211,7 @@ CREATE TABLE tickets (
 )""")
 
 # Kept for 90 days. Nothing is written to the service because of it, so nothing seals it.
-DELETED = table("""
+DELETED = define_table("""
 CREATE TABLE deleted (
     origin VARCHAR NOT NULL,
     stack VARCHAR NOT NULL,

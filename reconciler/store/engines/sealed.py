@@ -34,14 +34,14 @@ _Shape = tuple[tuple[str, bool], ...]
 
 OWNED = "origin = :origin AND stack = :stack"  # the condition for the rows of an owner: `Owner.key`
 
-_octets = 16  # of a digest
-_all = 1 << (8 * _octets)
+_digest_bytes = 16  # of a digest
+_digest_modulus = 1 << (8 * _digest_bytes)
 values_max = 5_000  # values in one statement: SQLite takes 32,766, PostgreSQL 65,535
 
 _encode = msgspec.msgpack.Encoder().encode
 
-_READ = f"SELECT name, number, digest FROM seals WHERE {OWNED}"
-_CHANGE = f"UPDATE seals SET number = :number, digest = :digest WHERE {OWNED} AND name = :name"
+_SEALS_QUERY = f"SELECT name, number, digest FROM seals WHERE {OWNED}"
+_CHANGE_SEAL = f"UPDATE seals SET number = :number, digest = :digest WHERE {OWNED} AND name = :name"
 
 
 class Seal(msgspec.Struct, frozen=True):
@@ -62,12 +62,12 @@ class Seals:
         self.connection = connection
         self._at_once = at_once
         self.owner = owner
-        self._before = read(connection, owner)
+        self._before = read_seals(connection, owner)
         self._now = dict(self._before)
 
     def of(self, table: Table) -> Seal:
         """Return what the seal of a table says; that of no rows where there is none. Raises CorruptRecord."""
-        return _checked(table, self.owner, self._now)
+        return _require_seal(table, self.owner, self._now)
 
     def put(self, table: Table, seal: Seal) -> None:
         """Let the seal say this from now on."""
@@ -78,44 +78,49 @@ class Seals:
     ) -> None:
         """Remove the owner's rows that one of the conditions fits, then add others, with all columns."""
         removed: list[Row] = []
-        for where in (some for every in gone for some in _parts(every, self._at_once)):
-            condition = _condition(_shape(where))
+        for where in (some for every in gone for some in _split_condition(every, self._at_once)):
+            condition = _owner_condition(_shape(where))
             values = self._values(where)
-            found = self.connection.execute(f"{_selected(table)} WHERE {condition}", values).all()
+            found = self.connection.execute(f"{_select_sealed(table)} WHERE {condition}", values).all()
             if found:
                 self.connection.execute(f"DELETE FROM {table.name} WHERE {condition}", values)
                 removed += found
         if come:
             self.connection.execute_many(table.insert, come)
-        names = _columns(table)
-        self._adjust(table, map(_digest, removed), (_digest(row[name] for name in names) for row in come))
+        names = _sealed_columns(table)
+        self._adjust(
+            table, map(_digest_row, removed), (_digest_row(row[name] for name in names) for row in come)
+        )
 
     def change(self, table: Table, where: Where, values: Mapping[str, object]) -> None:
         """Give the owner's rows that the condition fits other values."""
         now = {f"now_{name}": value for name, value in values.items()}
         changes = ", ".join(f"{name} = :now_{name}" for name in values)
-        for some in _parts(where, self._at_once):
-            condition = _condition(_shape(some))
-            found = self.connection.execute(f"{_selected(table)} WHERE {condition}", self._values(some)).all()
+        for some in _split_condition(where, self._at_once):
+            condition = _owner_condition(_shape(some))
+            found = self.connection.execute(
+                f"{_select_sealed(table)} WHERE {condition}", self._values(some)
+            ).all()
             if found:
                 update = f"UPDATE {table.name} SET {changes} WHERE {condition}"
                 self.connection.execute(update, {**self._values(some), **now})
                 changed = (
-                    ({**dict(zip(_columns(table), row, strict=True)), **values}).values() for row in found
+                    ({**dict(zip(_sealed_columns(table), row, strict=True)), **values}).values()
+                    for row in found
                 )
-                self._adjust(table, map(_digest, found), map(_digest, changed))
+                self._adjust(table, map(_digest_row, found), map(_digest_row, changed))
 
     def check(self, table: Table, found: Iterable[Row]) -> None:
         """Return where these, all rows of the owner as they are now, are those of the seal.
 
         Raises CorruptRecord.
         """
-        _compare(table, self.owner, self.of(table), found)
+        _compare_with_seal(table, self.owner, self.of(table), found)
 
     def make(self, table: Table) -> None:
         """Seal the rows as they are now."""
-        found = self.connection.execute(rows(table), self.owner.key()).all()
-        self.put(table, Seal(len(found), _hexadecimal(sum(map(_digest, found)))))
+        found = self.connection.execute(rows_query(table), self.owner.key()).all()
+        self.put(table, Seal(len(found), _format_digest(sum(map(_digest_row, found)))))
 
     def save(self) -> None:
         """Write the seals that have changed."""
@@ -125,7 +130,7 @@ class Seals:
             for name, seal in changed.items()
         }
         if known := [row for name, row in written.items() if name in self._before]:
-            self.connection.execute_many(_CHANGE, known)
+            self.connection.execute_many(_CHANGE_SEAL, known)
         if new := [row for name, row in written.items() if name not in self._before]:
             self.connection.execute_many(SEALS.insert, new)
         self._before = dict(self._now)
@@ -141,12 +146,12 @@ class Seals:
         try:
             total = int(before.digest or "0", 16)
         except ValueError:
-            broken(table, self.owner, "its seal cannot be read")
+            raise_damaged_table(table, self.owner, "its seal cannot be read")
         number = before.number - len(minus) + len(plus)
-        self.put(table, Seal(number, _hexadecimal(total - sum(minus) + sum(plus))))
+        self.put(table, Seal(number, _format_digest(total - sum(minus) + sum(plus))))
 
 
-def writing(connection: Connection, owner: Owner, work: Callable[[Seals], T]) -> T:
+def write_sealed(connection: Connection, owner: Owner, work: Callable[[Seals], T]) -> T:
     """Return what `work` returns, with the owner's seals saved after it. For a writing transaction."""
     seals = Seals(connection, owner)
     done = work(seals)
@@ -154,25 +159,25 @@ def writing(connection: Connection, owner: Owner, work: Callable[[Seals], T]) ->
     return done
 
 
-def rows(table: Table) -> str:
-    """Return the query for every row of an owner, with all columns but its own two: what `check` is given.
+def rows_query(table: Table) -> str:
+    """Return the query for every row of an owner, with all columns but its own two: what `check_seal` is given.
 
     Its values are `Owner.key`.
     """
-    return f"{_selected(table)} WHERE {OWNED}"
+    return f"{_select_sealed(table)} WHERE {OWNED}"
 
 
-def picked(table: Table, *names: str) -> Callable[[Row], tuple[Any, ...]]:
-    """Return what takes these columns out of a row of `rows`."""
-    return itemgetter(*(_columns(table).index(name) for name in names))
+def pick_columns(table: Table, *names: str) -> Callable[[Row], tuple[Any, ...]]:
+    """Return what takes these columns out of a row of `rows_query`."""
+    return itemgetter(*(_sealed_columns(table).index(name) for name in names))
 
 
-def check(connection: Connection, table: Table, owner: Owner, found: Iterable[Row]) -> None:
+def check_seal(connection: Connection, table: Table, owner: Owner, found: Iterable[Row]) -> None:
     """Return where these, all rows of the owner, are the ones that were written. Raises CorruptRecord."""
-    _compare(table, owner, seal(connection, table, owner), found)
+    _compare_with_seal(table, owner, read_seal(connection, table, owner), found)
 
 
-def origins(connection: Connection, table: Table, stack: str) -> tuple[str, ...]:
+def sealed_origins(connection: Connection, table: Table, stack: str) -> tuple[str, ...]:
     """Return every origin that has rows of a table for this stack, or a seal that says so."""
     rows_ = f"SELECT origin FROM {table.name} WHERE stack = :stack"
     seals = "SELECT origin FROM seals WHERE stack = :stack AND name = :name"
@@ -180,52 +185,52 @@ def origins(connection: Connection, table: Table, stack: str) -> tuple[str, ...]
     return tuple(sorted(str(origin) for (origin,) in found))
 
 
-def read(connection: Connection, owner: Owner) -> dict[str, Seal]:
+def read_seals(connection: Connection, owner: Owner) -> dict[str, Seal]:
     """Return the seals of an owner as they are stored, by the name of their table."""
-    found = connection.execute(_READ, owner.key())
+    found = connection.execute(_SEALS_QUERY, owner.key())
     return {name: Seal(number, digest) for name, number, digest in found}
 
 
-def seal(connection: Connection, table: Table, owner: Owner) -> Seal:
+def read_seal(connection: Connection, table: Table, owner: Owner) -> Seal:
     """Return what the seal of a table says; that of no rows where there is none. Raises CorruptRecord."""
-    return _checked(table, owner, read(connection, owner))
+    return _require_seal(table, owner, read_seals(connection, owner))
 
 
-def broken(table: Table, owner: Owner, what: str) -> NoReturn:
+def raise_damaged_table(table: Table, owner: Owner, what: str) -> NoReturn:
     """Raise CorruptRecord: a table does not hold what this program wrote."""
     raise CorruptRecord(
         f"the store's table {table.name} is damaged for stack {owner.stack}: {what}.", next=RESTORE
     )
 
 
-def _compare(table: Table, owner: Owner, sealed: Seal, found: Iterable[Row]) -> None:
-    digests = [_digest(row) for row in found]
+def _compare_with_seal(table: Table, owner: Owner, sealed: Seal, found: Iterable[Row]) -> None:
+    digests = [_digest_row(row) for row in found]
     if sealed.number != len(digests):
-        broken(table, owner, f"it holds {len(digests)} rows, and {sealed.number} were written")
-    if sealed.number and sealed.digest != _hexadecimal(sum(digests)):
-        broken(table, owner, "a row is not as it was written")
+        raise_damaged_table(table, owner, f"it holds {len(digests)} rows, and {sealed.number} were written")
+    if sealed.number and sealed.digest != _format_digest(sum(digests)):
+        raise_damaged_table(table, owner, "a row is not as it was written")
 
 
-def _checked(table: Table, owner: Owner, seals: Mapping[str, Seal]) -> Seal:
+def _require_seal(table: Table, owner: Owner, seals: Mapping[str, Seal]) -> Seal:
     found = seals.get(table.name, Seal())
     if not isinstance(found.number, int) or not isinstance(found.digest, str):
-        broken(table, owner, "its seal cannot be read")
+        raise_damaged_table(table, owner, "its seal cannot be read")
     return found
 
 
 @cache
-def _columns(table: Table) -> tuple[str, ...]:
+def _sealed_columns(table: Table) -> tuple[str, ...]:
     # In an order that does not depend on how a table came to its columns. Rows are looked for by the two that
     # name the owner: a row whose owner has changed is missing from one sum, and too many in another.
     return tuple(sorted(set(table.columns) - set(Owner.__struct_fields__)))
 
 
 @cache
-def _selected(table: Table) -> str:
-    return f"SELECT {', '.join(_columns(table))} FROM {table.name}"
+def _select_sealed(table: Table) -> str:
+    return f"SELECT {', '.join(_sealed_columns(table))} FROM {table.name}"
 
 
-def _parts(where: Where, at_once: int) -> Iterator[Where]:
+def _split_condition(where: Where, at_once: int) -> Iterator[Where]:
     """Yield conditions that together fit the same rows, each with a list of at most `at_once` values."""
     name = next((name for name, value in where.items() if isinstance(value, list)), None)
     if name is None:
@@ -241,16 +246,16 @@ def _shape(where: Where) -> _Shape:
 
 
 @lru_cache(maxsize=64)
-def _condition(shape: _Shape) -> str:
+def _owner_condition(shape: _Shape) -> str:
     """Return the condition of this shape for the owner's rows."""
     return " AND ".join(
         [OWNED, *(f"{name} IN (:{name})" if many else f"{name} = :{name}" for name, many in shape)]
     )
 
 
-def _digest(values: Iterable[object]) -> int:
-    return int.from_bytes(sha256(_encode(tuple(values))).digest()[:_octets])
+def _digest_row(values: Iterable[object]) -> int:
+    return int.from_bytes(sha256(_encode(tuple(values))).digest()[:_digest_bytes])
 
 
-def _hexadecimal(total: int) -> str:
-    return f"{total % _all:0{2 * _octets}x}"
+def _format_digest(total: int) -> str:
+    return f"{total % _digest_modulus:0{2 * _digest_bytes}x}"

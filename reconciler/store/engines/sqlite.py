@@ -19,7 +19,7 @@ from reconciler.private_cache import make_private_folder
 from reconciler.store import marker
 from reconciler.store.engines.adapter import Connection, Mode, Observer, Pool, Result, Row, Values
 from reconciler.store.engines.schema import TRUTH_COLUMNS
-from reconciler.store.lost import RESTORE, missing, replaced
+from reconciler.store.lost import RESTORE, missing_store_error, replaced_store_error
 
 # How long a statement waits for another process that is writing. Seconds: a commit takes
 # milliseconds, so five seconds of waiting mean that something is stuck.
@@ -28,7 +28,7 @@ busy_timeout_s = 5.0
 _generation_max = 2**31 - 1  # SQLite keeps 32 bits of it
 
 # Why what was written to a store may be missing.
-_OLDER = "an older copy of the store was put back, or it lost its last commits"
+_OLDER_COPY = "an older copy of the store was put back, or it lost its last commits"
 _UNREADABLE = "the marker beside the store cannot be read, so it is not known whether this is the newest copy"
 
 _between_tries_s = 0.01  # where SQLite does not wait by itself; changing the mode takes about as long
@@ -53,7 +53,7 @@ _MEANINGS = (
 )
 
 
-class File:
+class SqliteFile:
     """A database in one file of this machine."""
 
     shared = False
@@ -74,7 +74,7 @@ class File:
             self._path.stat()
         except (FileNotFoundError, NotADirectoryError):
             if marked:
-                raise missing(self._path, marker.marker_of(self._path), "not there") from None
+                raise missing_store_error(self._path, marker.marker_of(self._path), "not there") from None
             return False
         except OSError as error:
             raise StoreError(
@@ -86,28 +86,28 @@ class File:
     def pool(self, *, writing: bool) -> Pool:
         """Return its connections; to write, the file is made where there is none. Raises StoreError."""
         if writing:
-            prepare(self._path)
+            prepare_file(self._path)
         return Pool(_opener(self._path, writing=writing), idle_max=5, open_max=15)
 
     def recognize(self, connection: Connection, salt: str) -> str:
         """Return why this file may lack what was written to it later, or "". Raises StoreError."""
-        said = marker.read(self._path)
+        said = marker.read_marker(self._path)
         if not salt:
             if marker.is_marked(self._path):
-                raise missing(self._path, marker.marker_of(self._path), "empty")
+                raise missing_store_error(self._path, marker.marker_of(self._path), "empty")
             return ""
         if said is None:
             self._marked = sys.maxsize if marker.is_marked(self._path) else 0
             return _UNREADABLE if self._marked else ""
         if said.id != marker.store_id(salt):
-            raise missing(self._path, marker.marker_of(self._path), "another one")
+            raise missing_store_error(self._path, marker.marker_of(self._path), "another one")
         self._marked = said.number
-        return _OLDER if _of_file(connection).read_generation() < said.number else ""
+        return _OLDER_COPY if _file_connection(connection).read_generation() < said.number else ""
 
     def accept(self, connection: Connection, salt: str) -> None:
         """Take the file as it is: the marker follows it again from now on."""
-        file = _of_file(connection)
-        said = marker.read(self._path)
+        file = _file_connection(connection)
+        said = marker.read_marker(self._path)
         ahead = said.number if said is not None and said.id == marker.store_id(salt) else 0
         file.set_generation(max(ahead, file.read_generation()) + 1)
         file.accepted = True
@@ -115,11 +115,11 @@ class File:
     def mark(self, salt: str) -> None:
         """Write the marker beside the file where there is none yet."""
         if not marker.is_marked(self._path):
-            marker.make(self._path, salt, 0)
+            marker.write_marker(self._path, salt, 0)
 
     def begins(self, connection: Connection) -> None:
         """Refuse to write to a file that is not the one at its path any more."""
-        file = _of_file(connection)
+        file = _file_connection(connection)
         file.check()
         self._check_pages(connection)
         file.changes, file.generation, file.accepted = file.raw.total_changes, 0, False
@@ -139,19 +139,19 @@ class File:
 
     def ends(self, connection: Connection) -> None:
         """Count the generation up where any row was changed."""
-        file = _of_file(connection)
+        file = _file_connection(connection)
         if file.accepted or file.raw.total_changes != file.changes:
             file.generation = file.read_generation() + 1
             file.set_generation(file.generation)
 
     def committed(self, connection: Connection, salt: str) -> None:
         """Refuse to believe a commit to a file that is not at its path any more; let the marker follow."""
-        file = _of_file(connection)
+        file = _file_connection(connection)
         file.check()
         if file.accepted:
             self._marked = 0
         if salt and file.generation > self._marked:
-            marker.follow(self._path, salt, file.generation)
+            marker.update_marker(self._path, salt, file.generation)
             self._marked = file.generation
 
     def _check_pages(self, connection: Connection) -> None:
@@ -194,7 +194,7 @@ class File:
 
     def meaning(self, error: BaseException) -> tuple[str, str]:
         """Return what an error means and what to do next, both as text for people."""
-        return meaning(error)
+        return explain_sqlite_error(error)
 
 
 def _require_trusted(path: Path) -> None:
@@ -213,7 +213,7 @@ def _require_trusted(path: Path) -> None:
             )
 
 
-def prepare(path: Path) -> None:
+def prepare_file(path: Path) -> None:
     """Make sure that the file exists, private from its first moment: 0600, in a folder of 0700.
 
     An existing file or folder keeps its rights. Raises StoreError.
@@ -238,7 +238,7 @@ def prepare(path: Path) -> None:
     os.close(descriptor)
 
 
-def meaning(
+def explain_sqlite_error(
     error: BaseException | None, *, elsewhere: str = "set `store` to another file"
 ) -> tuple[str, str]:
     """Return what a database error means and what to do next; `elsewhere` says how another file is named."""
@@ -276,15 +276,17 @@ class FileConnection(Connection):
 
     def hold(self, path: Path, before: tuple[int, int] | None) -> None:
         """Remember what was opened, which was `before` when it began. Raises StoreError where it moved."""
-        self._path, self._log_path = path, _log_of(path)
+        self._path, self._log_path = path, _wal_path(path)
         self.raw.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # opens the log, where there is one
-        self._file, self._log = before, _identity(self._log_path)
+        self._file, self._log = before, _file_identity(self._log_path)
         self.check()
 
     def check(self) -> None:
         """Return where the files at the path are those that are open. Raises StoreError."""
-        if _identity(self._path) != self._file or (self._log and _identity(self._log_path) != self._log):
-            raise replaced(str(self._path))
+        if _file_identity(self._path) != self._file or (
+            self._log and _file_identity(self._log_path) != self._log
+        ):
+            raise replaced_store_error(str(self._path))
 
     def read_generation(self) -> int:
         """Return how many commits have changed rows, as the file itself says."""
@@ -338,12 +340,12 @@ def _with_truths(row: Row, truths: Sequence[int]) -> Row:
     return tuple(bool(value) if at in truths and value is not None else value for at, value in enumerate(row))
 
 
-def _of_file(connection: Connection) -> FileConnection:
+def _file_connection(connection: Connection) -> FileConnection:
     assert isinstance(connection, FileConnection), "made by `_opener`"  # noqa: S101 - our own mistake
     return connection
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _file_identity(path: Path) -> tuple[int, int] | None:
     try:
         found = path.stat()
     except OSError:
@@ -351,7 +353,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _log_of(path: Path) -> Path:
+def _wal_path(path: Path) -> Path:
     real = path.resolve()  # SQLite follows links before it names the log
     return real.with_name(f"{real.name}-wal")
 
@@ -360,7 +362,7 @@ def _opener(path: Path, *, writing: bool) -> Callable[[Sequence[Observer]], File
     """Return what opens an existing file; it never makes one. Reading leaves nothing behind."""
 
     def open_(observers: Sequence[Observer]) -> FileConnection:
-        mode, before = ("rw" if writing else _reading_mode(path)), _identity(path)
+        mode, before = ("rw" if writing else _reading_mode(path)), _file_identity(path)
         raw = sqlite3.connect(
             f"file:{quote(str(path))}?mode={mode}",
             uri=True,
@@ -370,7 +372,7 @@ def _opener(path: Path, *, writing: bool) -> Callable[[Sequence[Observer]], File
         )
         connection = FileConnection(raw, observers)
         try:
-            _tune(raw, writing=writing)
+            _tune_connection(raw, writing=writing)
             if writing:
                 connection.hold(path, first.setdefault("file", before))
         except BaseException:
@@ -382,7 +384,7 @@ def _opener(path: Path, *, writing: bool) -> Callable[[Sequence[Observer]], File
     return open_
 
 
-def _tune(connection: sqlite3.Connection, *, writing: bool) -> None:
+def _tune_connection(connection: sqlite3.Connection, *, writing: bool) -> None:
     if writing:
         _enable_wal(connection)
         # What is deleted or replaced is overwritten with zeros. Not every build of SQLite does so by itself.
