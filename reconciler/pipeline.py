@@ -83,10 +83,7 @@ from reconciler.model.snapshots import Recorded
 from reconciler.model.snapshots import Scope
 from reconciler.service.profile import bring_kinds
 from reconciler.store.database import Store
-from reconciler.store.aside import await_store
-
-
-
+from reconciler.store.database import await_store
 
 
 

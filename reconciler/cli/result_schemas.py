@@ -30,7 +30,7 @@ from reconciler.model.snapshots import ReadLimit
 from reconciler.report import explain, listing
 from reconciler.report.json import NOT_SHOWN, OF_THE_MOMENT, counts
 from reconciler.report.phrases import Lookalike
-from reconciler.store.recorded import KindUnknown
+from reconciler.store.records import KindUnknown
 
 Schema = dict[str, Any]
 

@@ -189,8 +189,8 @@ def _retry_or_give_up(attempt: int, budget: RetryBudget, wait: float, left_s: fl
 #     turns ──▶ reserve_turns ──▶ begin here, so far apart   throttled ──▶ slow_down ──▶ half the rate
 #                                                            time passes ──▶ pace_rate ──▶ more again
 #
-# service/http/limiter.py keeps one in the process, store/pace.py one for all processes. `now` is seconds on
-# whatever clock the pace is kept by; that clock may be turned back.
+# service/http/limiter.py keeps one in the process, store/shared_pace.py one for all processes. `now` is
+# seconds on whatever clock the pace is kept by; that clock may be turned back.
 
 
 rate_min = 0.5  # turns a second; slower, a call with its three tries would never end

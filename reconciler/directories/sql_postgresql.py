@@ -1,6 +1,5 @@
 """A query of a PostgreSQL database that cannot write: a read-only transaction, and one cursor over one query.
 
-The way there, and how the server proves itself, are those of the store (store/engines/). Loads the driver.
 """
 
 import os
@@ -18,9 +17,10 @@ from reconciler.database_urls import parse_server_url
 from reconciler.directories.answers import DirectoryFailed
 from reconciler.directories.sql_values import READ_ONLY
 from reconciler.parsing.display import show_value
-from reconciler.store.engines import postgres
-from reconciler.store.engines.proof import libpq_environment
-from reconciler.store.engines.proof import tls_arguments
+from reconciler.store import postgres
+from reconciler.store.postgres_tls import libpq_environment
+from reconciler.store.postgres_tls import tls_arguments
+
 
 
 

@@ -25,9 +25,8 @@ from reconciler.model.snapshots import Desired
 from reconciler.service.client import Connections, Reader, ServiceClient
 from reconciler.service.http.limiter import Timing
 from reconciler.service.profile import load_profile
-from reconciler.store.aside import Offload, await_store
-from reconciler.store.database import Store
-from reconciler.store.lock import Lock
+from reconciler.store.database import Offload, Store, await_store
+from reconciler.store.locks import Lock
 
 W = TypeVar("W")
 

@@ -36,10 +36,7 @@ from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
 from reconciler.model.snapshots import Scope
 from reconciler.store.database import Store
-from reconciler.store.aside import await_store
-
-
-
+from reconciler.store.database import await_store
 
 
 

@@ -16,10 +16,9 @@ from reconciler.concurrency import run_in_thread
 from reconciler.errors import LockHeld, StoreError
 from reconciler.model.plans import Workspace
 from reconciler.model.runs import Intent
-from reconciler.store.aside import Offload, await_store
-from reconciler.store.database import Store
-from reconciler.store.lock import Lock
-from reconciler.store.recorded import Batch
+from reconciler.store.database import Offload, Store, await_store
+from reconciler.store.locks import Lock
+from reconciler.store.records import Batch
 
 _Waiting = tuple[Batch, "asyncio.Future[None] | None"]
 

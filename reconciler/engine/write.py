@@ -40,7 +40,7 @@ from reconciler.model.plans import Change, Create, Delete, Update
 from reconciler.model.runs import Outcome
 from reconciler.model.snapshots import RecordedEntity
 from reconciler.service.client import LookAgain
-from reconciler.store.recorded import Batch
+from reconciler.store.records import Batch
 
 looks_max = 8  # of one write whose looks were too old; then nothing is sent
 UNSEEN = "a look at its id finds nothing, and its list does not say the same"

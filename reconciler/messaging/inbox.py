@@ -17,7 +17,7 @@ from reconciler.model.encoding import decode_json, encode_json
 from reconciler.model.messages import Reply
 from reconciler.ownership import find_fault
 from reconciler.private_cache import make_private_folder
-from reconciler.store.engines.sqlite import busy_timeout_s, explain_sqlite_error
+from reconciler.store.sqlite import busy_timeout_s, explain_sqlite_error
 
 # Days. The service tries again for up to 24 hours (docs/service.md, callbacks); a repeat that comes
 # later than this would be taken for new. What people wrote is kept no longer than that needs.

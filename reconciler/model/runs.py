@@ -135,7 +135,7 @@ EXIT_CODE_WORDS = {
 
 
 # --- Journal: what is on disk before a call is sent, and what it says after a crash ---------------
-# Written by store/journal.py; core/runs/recover.py decides what an entry means.
+# Written by store/history.py; core/runs/recover.py decides what an entry means.
 
 
 # How an entry of the journal has ended; "" is open: sent or about to be, and nothing more is known.

@@ -44,41 +44,42 @@ from reconciler.model.snapshots import MovedAlias
 from reconciler.model.snapshots import Proofs
 from reconciler.model.snapshots import Recorded
 from reconciler.model.snapshots import RecordedEntity
-from reconciler.store import audit
-from reconciler.store import deleted
-from reconciler.store import journal
-from reconciler.store import names
-from reconciler.store import proofs
-from reconciler.store import recorded
 from reconciler.store import rehoming
-from reconciler.store import runs
-from reconciler.store import tickets
-from reconciler.store.engines import sealed
-from reconciler.store.engines.adapter import Connection
-from reconciler.store.engines.connection import Database
-from reconciler.store.engines.connection import open_database
-from reconciler.store.engines.schema import ENTITIES
-from reconciler.store.engines.schema import JOURNAL
-from reconciler.store.engines.schema import RUNS
-from reconciler.store.engines.schema import WORKSPACES
-from reconciler.store.engines.schema import Table
-from reconciler.store.engines.sealed import Seals
-from reconciler.store.lock import Holder
-from reconciler.store.lock import Lock
-from reconciler.store.owner import Owner
-from reconciler.store.recorded import Batch
-from reconciler.store.engines.sealed import write_sealed
-from reconciler.store.lock import find_live_holder
-from reconciler.store.lock import force_unlock
-from reconciler.store.lock import read_lock_holder
-from reconciler.store.lock import read_running
+from reconciler.store import history
+from reconciler.store import locks
+from reconciler.store import records
+from reconciler.store import sealed_tables
+from reconciler.store.adapter import Connection
+from reconciler.store.connection import Database
+from reconciler.store.connection import open_database
+from reconciler.store.locks import Holder
+from reconciler.store.locks import Lock
+from reconciler.store.locks import find_live_holder
+from reconciler.store.locks import force_unlock
+from reconciler.store.locks import read_lock_holder
+from reconciler.store.locks import read_running
+from reconciler.store.records import Batch
+from reconciler.store.schema import ENTITIES
+from reconciler.store.schema import JOURNAL
+from reconciler.store.schema import RUNS
+from reconciler.store.schema import WORKSPACES
+from reconciler.store.schema import Table
+from reconciler.store.sealed_tables import Owner
+from reconciler.store.sealed_tables import Seals
+from reconciler.store.sealed_tables import write_sealed
+from collections.abc import Awaitable
+from typing import Protocol
+from reconciler.concurrency import time_limit
+
+
 
 
 
 
 
 if TYPE_CHECKING:
-    from reconciler.store.pace import SharedPace
+    from reconciler.store.shared_pace import SharedPace
+
 
 T = TypeVar("T")
 
@@ -105,7 +106,7 @@ class Store:
         self._now = now
         self._token = token
         self._monotonic = monotonic
-        self._author = audit.Author(database.salt, audit.name_operator())
+        self._author = history.Author(database.salt, history.name_operator())
         self._named_ids: dict[str, str] = {}  # workspaces of which it is known that an alias is written down
 
     @classmethod
@@ -191,19 +192,19 @@ class Store:
             return Recorded({}, unapplied=frozenset(one.alias for one in workspaces))
         with self._database.reading() as connection:
             ids = _ids(workspaces)
-            entities = recorded.load_records(connection, self._owner, ids)
-            written = journal.load_journal(connection, self._owner)
-            doubts = journal.find_doubts(written, ids)
+            entities = records.load_records(connection, self._owner, ids)
+            written = history.load_journal(connection, self._owner)
+            doubts = history.find_doubts(written, ids)
             writer = (
                 find_live_holder(connection, self._owner, now=self._database.now(connection))
                 if doubts
                 else None
             )
-            under_way = journal.find_open_creates(written, writer.run, ids) if writer else frozenset()
-            known = proofs.load_password_digests(connection, self._owner, ids)
+            under_way = history.find_open_creates(written, writer.run, ids) if writer else frozenset()
+            known = records.load_password_digests(connection, self._owner, ids)
             aliases, unapplied = self._moved_aliases(connection, ids), self._unapplied(connection, ids)
-            left = recorded.load_elsewhere_records(connection, self._owner, ids)
-            shared = recorded.find_shared_records(connection, self._owner, ids)
+            left = records.load_elsewhere_records(connection, self._owner, ids)
+            shared = records.find_shared_records(connection, self._owner, ids)
         return Recorded(
             entities,
             salt=self.salt,
@@ -218,29 +219,29 @@ class Store:
 
     def _moved_aliases(self, connection: Connection, ids: Mapping[str, str]) -> dict[str, MovedAlias]:
         """Return which of these workspaces (alias -> id) had another alias before, by id."""
-        last = names.last_aliases(names.load_aliases(connection, self._owner))
+        last = records.last_aliases(records.load_aliases(connection, self._owner))
         moved = {one: alias for alias, one in ids.items() if last.get(one, alias) != alias}
-        owned = recorded.count_records(connection, self._owner) if moved else {}
+        owned = records.count_records(connection, self._owner) if moved else {}
         return {one: MovedAlias(last[one], alias, owned.get(one, 0)) for one, alias in moved.items()}
 
     def _unapplied(self, connection: Connection, ids: Mapping[str, str]) -> frozenset[str]:
         """Return the aliases of those that were never applied here, and of which nothing is recorded."""
-        known = {one.id for one in names.load_aliases(connection, self._owner) if one.applied}
-        known |= recorded.count_records(connection, self._owner).keys()
+        known = {one.id for one in records.load_aliases(connection, self._owner) if one.applied}
+        known |= records.count_records(connection, self._owner).keys()
         return frozenset(alias for alias, workspace_id in ids.items() if workspace_id not in known)
 
     def deleted(self, workspaces: Workspaces) -> tuple[DeletedEntity, ...]:
         """Return what runs of this store deleted in these workspaces within 90 days, oldest first."""
         ids, now = _ids(workspaces), self._now()
-        return self._read(lambda connection: deleted.load_deleted(connection, self._owner, ids, now=now), ())
+        return self._read(lambda connection: records.load_deleted(connection, self._owner, ids, now=now), ())
 
     def state(self) -> str:
         """Return what changes with everything that is recorded here; "" where nothing is, or it is doubtful.
 
         Of the seals alone: whether the rows are those that were sealed is looked at where they are read.
         """
-        unsealed: dict[str, sealed.Seal] = {}
-        seals = self._read(lambda connection: sealed.read_seals(connection, self._owner), unsealed)
+        unsealed: dict[str, sealed_tables.Seal] = {}
+        seals = self._read(lambda connection: sealed_tables.read_seals(connection, self._owner), unsealed)
         told = encode_json([self.salt, sorted(seals.items())])
         return sha256(told).hexdigest() if seals and not self._database.doubtful else ""
 
@@ -261,14 +262,14 @@ class Store:
         run, at = self._author.run, self._moment()
         ids, counter = _ids(workspaces), lock.counter if lock is not None else 0
         if not ids.items() <= self._named_ids.items():
-            names.note_aliases(seals, _unnamed(seals, ids))
+            records.note_aliases(seals, _unnamed(seals, ids))
             self._named_ids |= ids
-        recorded.write_records(seals, batches, ids=ids, stamp={"updated_at": at, "run": run})
-        journal.write_journal(seals, run, batches, ids=ids, counter=counter)
-        settled = journal.settle_intents(seals, run, batches, ids=ids)
+        records.write_records(seals, batches, ids=ids, stamp={"updated_at": at, "run": run})
+        history.write_journal(seals, run, batches, ids=ids, counter=counter)
+        settled = history.settle_intents(seals, run, batches, ids=ids)
         ended = [outcome for batch in batches for outcome in batch.ended]
         known = {address: told for batch in batches for address, told in batch.identities.items()}
-        deleted.note_deleted(
+        records.note_deleted(
             seals.connection,
             self._owner,
             ended,
@@ -280,7 +281,7 @@ class Store:
         )
         lines = [self._author.changed(at, outcome) for batch in batches for outcome in batch.ended]
         lines += [self._author.left(at, address) for batch in batches for address in batch.left]
-        audit.append_audit(seals, lines + [self._author.settled(at, entry) for entry in settled])
+        history.append_audit(seals, lines + [self._author.settled(at, entry) for entry in settled])
 
     def remember(self, entities: Iterable[RecordedEntity], workspaces: Workspaces) -> None:
         """Record these entities as ours, replacing what was recorded for their addresses."""
@@ -314,9 +315,9 @@ class Store:
         def work(seals: Seals) -> int:
             now = self._database.now(seals.connection)
             moved = rehoming.take_over_records(seals, before, now=now, ids=_ids(workspaces), company=company)
-            audit.append_audit(seals, [self._author.record_move(at, origin, moved)])
+            history.append_audit(seals, [self._author.record_move(at, origin, moved)])
             line = self._author.record_move(at, self._owner.origin, -moved)
-            write_sealed(seals.connection, before, lambda theirs: audit.append_audit(theirs, [line]))
+            write_sealed(seals.connection, before, lambda theirs: history.append_audit(theirs, [line]))
             return moved
 
         return self._write(work)
@@ -325,7 +326,7 @@ class Store:
         """Keep these proofs of passwords, in the place of those that there are for these workspaces."""
         ids = _ids(workspaces)
         self._database.write(
-            lambda connection: proofs.replace_password_digests(connection, self._owner, known, ids)
+            lambda connection: records.replace_password_digests(connection, self._owner, known, ids)
         )
 
     def begin(self, run: str, command: str, plan: Plan, consent: Consent, context: Context) -> None:
@@ -333,17 +334,17 @@ class Store:
         self._author = structs.replace(
             self._author, run=run, command=command, fingerprint=plan.fingerprint, context=context
         )
-        began = runs.RunBegin(run, command, plan, consent, context, self._author.who, self._moment())
+        began = history.RunBegin(run, command, plan, consent, context, self._author.who, self._moment())
         counts = Counter(action_of(change) for change in plan.changes)
         line = structs.replace(self._author.entry("began", began.started_at), counts=counts)
         ids = _ids(plan.target.workspaces)
 
         def work(seals: Seals) -> None:
-            runs.record_run_begin(seals, began)
+            history.record_run_begin(seals, began)
             moved = self._moved_aliases(seals.connection, ids)
-            names.note_aliases(seals, ids)
+            records.note_aliases(seals, ids)
             moves = (self._author.renamed(began.started_at, one) for _, one in sorted(moved.items()))
-            audit.append_audit(seals, [line, *moves])
+            history.append_audit(seals, [line, *moves])
 
         self._write(work)
 
@@ -353,12 +354,12 @@ class Store:
         `whole` are the workspaces that it has applied without a selection: from now on they are no new ones.
         """
         line = self._author.entry("ended", self._moment(), run=run.run, outcome=run.outcome)
-        line = structs.replace(line, counts=runs.count_outcomes(run))
+        line = structs.replace(line, counts=history.count_outcomes(run))
 
         def work(seals: Seals) -> None:
-            runs.record_run_end(seals, run)
-            names.note_aliases(seals, _ids(whole), applied=line.at)
-            audit.append_audit(seals, [line])
+            history.record_run_end(seals, run)
+            records.note_aliases(seals, _ids(whole), applied=line.at)
+            history.append_audit(seals, [line])
 
         self._write(work)
 
@@ -367,11 +368,11 @@ class Store:
 
         A run that somebody carries out right now is among them: only who holds the lock can tell.
         """
-        return self._read(lambda connection: runs.load_unfinished_runs(connection, self._owner), ())
+        return self._read(lambda connection: history.load_unfinished_runs(connection, self._owner), ())
 
-    def last_look(self, word: str = "") -> runs.LastLook | None:
+    def last_look(self, word: str = "") -> history.LastLook | None:
         """Return what the last run that looked for `word` saw; numbers only. Raises CorruptRecord."""
-        return self._read(lambda connection: runs.find_last_look(connection, self._owner, word), None)
+        return self._read(lambda connection: history.find_last_look(connection, self._owner, word), None)
 
     def running(self) -> Running | None:
         """Return the run that holds the lock and how far it is, whether or not it is alive; None if free."""
@@ -391,7 +392,7 @@ class Store:
             return RunStatus(None, ())
         with self._database.reading() as connection:
             writer = find_live_holder(connection, self._owner, now=self._database.now(connection))
-            known = runs.load_unfinished_runs(connection, self._owner)
+            known = history.load_unfinished_runs(connection, self._owner)
             now = read_running(connection, self._owner, writer) if writer else None
         return RunStatus(now, tuple(one for one in known if now is None or one.run != now.run))
 
@@ -401,14 +402,14 @@ class Store:
         line = self._author.entry("settled", at, run=run, outcome=outcome)
 
         def work(seals: Seals) -> None:
-            runs.record_run_closed(seals, run, outcome=outcome, ended_at=at)
-            audit.append_audit(seals, [line])
+            history.record_run_closed(seals, run, outcome=outcome, ended_at=at)
+            history.append_audit(seals, [line])
 
         self._write(work)
 
     def head(self) -> Head | None:
         """Return the end of the audit's chain: kept elsewhere, it proves that nothing was cut off since."""
-        return self._read(lambda connection: audit.read_audit_head(connection, self._owner), None)
+        return self._read(lambda connection: history.read_audit_head(connection, self._owner), None)
 
     def history(self, limit: int = 50, run: str = "") -> tuple[AuditEntry, ...]:
         """Return the last entries of the audit, newest last; of the runs whose id begins with `run`.
@@ -416,7 +417,7 @@ class Store:
         Raises CorruptRecord for an entry that cannot be read.
         """
         return self._read(
-            lambda connection: audit.load_history(connection, self._owner, limit=limit, run=run), ()
+            lambda connection: history.load_history(connection, self._owner, limit=limit, run=run), ()
         )
 
     def verify(self, anchor: Head | None) -> Verification:
@@ -425,7 +426,7 @@ class Store:
         if self._empty:
             return verify_chain((), anchor, start=start)
         with self._database.reading() as connection:
-            return audit.verify_audit(connection, self._owner, anchor, start=start)
+            return history.verify_audit(connection, self._owner, anchor, start=start)
 
     def check_records(self) -> None:
         """Return where every page of the store, every record and every alias is as it was written.
@@ -437,14 +438,14 @@ class Store:
     def check_whole(self) -> None:
         """Return where the same is true of every other sealed row of this stack. Raises StoreError."""
         self._read(lambda connection: self._check(connection, ENTITIES, WORKSPACES, JOURNAL, RUNS), None)
-        self._read(lambda connection: recorded.check_elsewhere_records(connection, self._owner), None)
+        self._read(lambda connection: records.check_elsewhere_records(connection, self._owner), None)
         self.holder()
 
     def _check(self, connection: Connection, *tables: Table) -> None:
         self._database.check_pages(connection)
         for table in tables:
-            rows = connection.execute(sealed.rows_query(table), self._owner.key())
-            sealed.check_seal(connection, table, self._owner, rows)
+            rows = connection.execute(sealed_tables.rows_query(table), self._owner.key())
+            sealed_tables.check_seal(connection, table, self._owner, rows)
 
     def entity_hash(self, address: Address) -> str:
         """Return what stands for an address in the audit: 32 hexadecimal digits under this store's key."""
@@ -458,14 +459,14 @@ class Store:
         if self._empty:
             return {}
         with self._database.reading() as connection:
-            found = names.load_readable_aliases(connection, self._owner)
-            last = names.last_aliases(found)
+            found = records.load_readable_aliases(connection, self._owner)
+            last = records.last_aliases(found)
             known = [
-                (one, address) for one, address in recorded.list_record_addresses(connection, self._owner)
+                (one, address) for one, address in records.list_record_addresses(connection, self._owner)
             ]
             known += [
                 (one.workspace_id, one.intent.address)
-                for one in journal.load_readable_journal(connection, self._owner)
+                for one in history.load_readable_journal(connection, self._owner)
             ]
         hashes: dict[str, Address] = {}
         for workspace_id, address in known:
@@ -480,8 +481,8 @@ class Store:
         if self._empty:
             return ()
         with self._database.reading() as connection:
-            last = names.last_aliases(names.load_aliases(connection, self._owner))
-            owned = recorded.count_records(connection, self._owner)
+            last = records.last_aliases(records.load_aliases(connection, self._owner))
+            owned = records.count_records(connection, self._owner)
         aliases = Counter(last[one] for one in owned if one in last)
         found = (Workspace(last[one], one) for one in owned if one in last)
         return tuple(sorted(one for one in found if aliases[one.alias] == 1))
@@ -491,13 +492,13 @@ class Store:
     ) -> Mapping[Address, LastWrite]:
         """Return the run that last wrote each of these records, and when; nothing for what has no record."""
         known, nothing = _ids(workspaces), dict[Address, LastWrite]()
-        return self._read(lambda one: recorded.load_last_writes(one, self._owner, addresses, known), nothing)
+        return self._read(lambda one: records.load_last_writes(one, self._owner, addresses, known), nothing)
 
     def use_plan(self, salt: str) -> bool:
         """Whether the plan with this salt is carried out for the first time; from now on it is used."""
         run, at = self._author.run, self._moment()
         return self._database.write(
-            lambda connection: runs.mark_plan_used(connection, salt=salt, run=run, used_at=at)
+            lambda connection: history.mark_plan_used(connection, salt=salt, run=run, used_at=at)
         )
 
     @contextmanager
@@ -524,11 +525,11 @@ class Store:
     def note_ticket(self, run: str) -> None:
         """Write down, before it is created, that this run may leave a ticket at the service."""
         now = self.now()
-        self._database.write(lambda connection: tickets.note_ticket(connection, self._owner, run, now))
+        self._database.write(lambda connection: locks.note_ticket(connection, self._owner, run, now))
 
     def ticket_runs(self) -> frozenset[str]:
         """Return the runs of this store that may have left a ticket at the service."""
-        return self._read(lambda connection: tickets.list_ticket_runs(connection, self._owner), frozenset())
+        return self._read(lambda connection: locks.list_ticket_runs(connection, self._owner), frozenset())
 
     def unlock(self, lock_id: str) -> Holder:
         """Take the lock away from exactly the holder with this id, and return who that was.
@@ -540,7 +541,7 @@ class Store:
             now = self._database.now(seals.connection)
             taken = force_unlock(seals.connection, self._owner, lock_id, now=now)
             line = self._author.entry("unlocked", self._moment(), run=taken.run)
-            audit.append_audit(seals, [line])
+            history.append_audit(seals, [line])
             return taken
 
         return self._write(work)
@@ -552,7 +553,7 @@ class Store:
         """
         if not self.shared or self._empty:
             return None
-        from reconciler.store.pace import SharedPace  # noqa: PLC0415 - only a shared store needs its dialect
+        from reconciler.store.shared_pace import SharedPace  # noqa: PLC0415 - only a shared store needs its dialect
 
         return SharedPace(self._database, keyed_digest(self.salt, "pace", credential), per_second)
 
@@ -580,9 +581,49 @@ def _unnamed(seals: Seals, ids: Mapping[str, str]) -> dict[str, str]:
 
     What an earlier run left is settled under the aliases of that run, which are not those of now.
     """
-    known = {one.id for one in names.load_aliases(seals.connection, seals.owner)}
+    known = {one.id for one in records.load_aliases(seals.connection, seals.owner)}
     return {alias: workspace_id for alias, workspace_id in ids.items() if workspace_id not in known}
 
 
 def _ids(workspaces: Workspaces) -> dict[str, str]:
     return {workspace.alias: workspace.id for workspace in workspaces}
+
+
+# --- Waiting for the store beside the event loop ----------------------------------------------------------
+
+
+Answer = TypeVar("Answer")
+
+# Seconds. A statement on a healthy store takes milliseconds, and the database gives up by itself before
+# this (postgres.py, sqlite.py); a disk that does not answer at all has no other limit.
+store_answer_max_s = 12.0
+
+
+class Offload(Protocol):
+    """Runs work that waits for the store, beside the event loop or in place; what it raises is raised."""
+
+    def __call__(self, work: Callable[[], Answer], /) -> Awaitable[Answer]:
+        """Return what `work` returns."""
+
+
+async def await_store(
+    offload: Offload,
+    work: Callable[[], Answer],
+    *,
+    give_up: Callable[[StoreError], None] = lambda _: None,
+    seconds: float = store_answer_max_s,
+) -> Answer:
+    """Return what `work` returns, or raise StoreError when it has not answered within so many seconds.
+
+    `give_up` hears of that: whoever has waited once does not wait again for the same store.
+    """
+    try:
+        async with time_limit(seconds):
+            return await offload(work)
+    except TimeoutError:
+        silent = StoreError(
+            f"the store did not answer within {seconds:g} s.",
+            next="look at its disk or its server, then: reconciler resume",
+        )
+        give_up(silent)
+        raise silent from None

@@ -7,13 +7,11 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from reconciler.errors import LockHeld
-from reconciler.store import names
-from reconciler.store.engines import sealed
-from reconciler.store.engines.adapter import Connection
-from reconciler.store.engines.schema import ENTITIES, JOURNAL, META, RUNS, Table
-from reconciler.store.engines.sealed import Seals
-from reconciler.store.lock import find_live_holder
-from reconciler.store.owner import Owner
+from reconciler.store import records, sealed_tables
+from reconciler.store.adapter import Connection
+from reconciler.store.locks import find_live_holder
+from reconciler.store.schema import ENTITIES, JOURNAL, META, RUNS, Table
+from reconciler.store.sealed_tables import Owner, Seals
 
 _COMPANY = "company "
 
@@ -40,13 +38,13 @@ def take_over_records(
     theirs = Seals(connection, before)
     wanted = [*ids.values()]
     moved = _move_rows(seals, theirs, ENTITIES, ("workspace_id", "address"), {"workspace_id": wanted})
-    last = names.last_aliases(names.load_aliases(connection, before))
+    last = records.last_aliases(records.load_aliases(connection, before))
     _move_rows(seals, theirs, JOURNAL, ("run", "address"), {})
     _move_rows(seals, theirs, RUNS, ("run",), {})
     theirs.save()
-    known = {one.id for one in names.load_aliases(connection, owner)}
+    known = {one.id for one in records.load_aliases(connection, owner)}
     came = {last[one]: one for one in wanted if one in last and one not in known}
-    names.note_aliases(seals, came)
+    records.note_aliases(seals, came)
     if company:
         known_company = {"key": f"{_COMPANY}{owner.origin}", "value": company}
         connection.execute("DELETE FROM meta WHERE key = :key", known_company)
@@ -54,14 +52,18 @@ def take_over_records(
     return moved
 
 
-def _move_rows(seals: Seals, theirs: Seals, table: Table, key: tuple[str, ...], where: sealed.Where) -> int:
+def _move_rows(
+    seals: Seals, theirs: Seals, table: Table, key: tuple[str, ...], where: sealed_tables.Where
+) -> int:
     connection, mine, before = seals.connection, seals.owner.key(), theirs.owner.key()
-    sealed.check_seal(
-        connection, table, theirs.owner, connection.execute(sealed.rows_query(table), before).all()
+    sealed_tables.check_seal(
+        connection, table, theirs.owner, connection.execute(sealed_tables.rows_query(table), before).all()
     )
-    condition = " AND ".join((sealed.OWNED, *(f"{name} IN (:{name})" for name in where)))
+    condition = " AND ".join((sealed_tables.OWNED, *(f"{name} IN (:{name})" for name in where)))
     rows = connection.execute(f"{table.select} WHERE {condition}", {**before, **where}).all()
-    there = set(connection.execute(f"SELECT {', '.join(key)} FROM {table.name} WHERE {sealed.OWNED}", mine))
+    there = set(
+        connection.execute(f"SELECT {', '.join(key)} FROM {table.name} WHERE {sealed_tables.OWNED}", mine)
+    )
     theirs.replace(table, gone=[where])
     found = (dict(zip(table.columns, row, strict=True)) for row in rows)
     come = [{**row, **mine} for row in found if tuple(row[name] for name in key) not in there]

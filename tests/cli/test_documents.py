@@ -44,7 +44,7 @@ from reconciler.schema.shipped import (
 )
 from reconciler.service.profile import load_profile
 from reconciler.signals import STOPPED_JSON
-from reconciler.store.lock import Holder
+from reconciler.store.locks import Holder
 
 ROOT = Path(__file__).parents[2]
 JSON = ("--format", "json")

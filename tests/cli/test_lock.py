@@ -11,7 +11,7 @@ from waiting import until
 from reconciler.files.plan_file import read_plan
 from reconciler.model.plans import Consent, Plan
 from reconciler.model.runs import Context, Intent, Outcome
-from reconciler.store.recorded import Batch
+from reconciler.store.records import Batch
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 AT = "2026-03-01T10:00:00+00:00"

@@ -16,7 +16,7 @@ from reconciler.model.plans import Consent, Options, Plan, Target, Workspace
 from reconciler.model.runs import Context, Intent, Outcome
 from reconciler.model.snapshots import RecordedEntity
 from reconciler.store.database import Store
-from reconciler.store.recorded import Batch
+from reconciler.store.records import Batch
 
 ORIGIN, STACK = "https://api.example.com:443", "crash"
 WORKSPACES = (Workspace("default", ""),)

@@ -33,9 +33,8 @@ from reconciler.sandbox.app import SandboxConfig, create_app
 from reconciler.service.client import ServiceClient, open_client
 from reconciler.service.http.limiter import Timing
 from reconciler.service.paging import Query
-from reconciler.store.aside import Offload
-from reconciler.store.database import Store
-from reconciler.store.lock import Lock
+from reconciler.store.database import Offload, Store
+from reconciler.store.locks import Lock
 
 T = TypeVar("T")
 Shows = Literal["shown", "masked", "omitted"]  # what of its push token a look at a device shows

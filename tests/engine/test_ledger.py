@@ -12,8 +12,8 @@ from reconciler.model.plans import Consent, Options, Plan, Target, Workspace
 from reconciler.model.runs import Context, Intent, Outcome
 from reconciler.model.snapshots import RecordedEntity
 from reconciler.store.database import Store, Workspaces
-from reconciler.store.lock import Lock
-from reconciler.store.recorded import Batch
+from reconciler.store.locks import Lock
+from reconciler.store.records import Batch
 
 OPS = (Workspace("ops", "AB12"),)
 PLAN = Plan(Target("https://api.example.com", "default", OPS), Options(), "", "salt", ())

@@ -24,8 +24,8 @@ from reconciler.model.snapshots import Entity
 from reconciler.service.http.limiter import Timing
 from reconciler.service.http.transport import write_age_max_s
 from reconciler.store.database import Store, Workspaces
-from reconciler.store.lock import Lock, lease_s
-from reconciler.store.recorded import Batch
+from reconciler.store.locks import Lock, lease_s
+from reconciler.store.records import Batch
 
 PEOPLE = [person(contact_address("ops", f"person-{number}")) for number in range(6)]
 OPS = (Workspace("ops", "AB12"),)

@@ -13,9 +13,9 @@ from reconciler.engine.recover import settle_unfinished
 from reconciler.model.address import contact_address, device_address
 from reconciler.model.runs import Outcome
 from reconciler.store.database import Store, Workspaces
-from reconciler.store.engines.schema import RUNS
-from reconciler.store.lock import Lock
-from reconciler.store.recorded import Batch
+from reconciler.store.locks import Lock
+from reconciler.store.records import Batch
+from reconciler.store.schema import RUNS
 
 
 def in_doubt(bench: Bench) -> list[str]:

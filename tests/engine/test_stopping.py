@@ -12,7 +12,7 @@ from wire import Rule, Send, answered, lost_after, wrong
 from reconciler.model.address import contact_address
 from reconciler.model.runs import Run
 from reconciler.store.database import Store
-from reconciler.store.lock import Lock
+from reconciler.store.locks import Lock
 
 MANY = [contact_address("ops", f"person-{number:02}") for number in range(20)]
 PEOPLE = [person(address) for address in MANY]

@@ -22,7 +22,7 @@ from reconciler.model.address import contact_address
 from reconciler.model.plans import Consent, Plan
 from reconciler.model.runs import Context, Intent, Outcome, Run
 from reconciler.store.database import Store
-from reconciler.store.recorded import Batch
+from reconciler.store.records import Batch
 
 EACH = effort.count(small=3, full=20)  # of each kind
 NEW = contact_address("ops", "somebody-new")

@@ -8,21 +8,29 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-
 import effort
 import pyrage
 import pytest
 import tally
-from installing import ROOT, install, pythons, run, shared, wheel
+from installing import ROOT
+from installing import install
+from installing import pythons
+from installing import run
+from installing import shared
+from installing import wheel
 from served import sandbox
 from waiting import patience_s
-
 from reconciler.extras import EXTRAS
 from reconciler.version import __version__
+
+
+
+
 
 MANIFEST = """\
 version: 1
@@ -84,7 +92,7 @@ GATED = {
     "reconciler.sandbox.server": "sandbox",
     "reconciler.asgi_server": "sandbox",
     "reconciler.directories.sql_dialects": "sql",
-    "reconciler.store.engines.postgres": "postgres",
+    "reconciler.store.postgres": "postgres",
 }
 IMPORT_ALL = """
 import importlib, json, pkgutil, reconciler

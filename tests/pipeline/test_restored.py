@@ -12,7 +12,7 @@ from world import BASE, World
 from reconciler.model.address import contact_address
 from reconciler.model.plans import Workspace
 from reconciler.model.runs import Outcome
-from reconciler.store.recorded import Batch
+from reconciler.store.records import Batch
 
 ANN = {"firstName": "Ann", "lastName": "Example", "workEmailAddress1": "ann@example.com"}
 BOB = {"firstName": "Bob", "lastName": "Example", "workEmailAddress1": "bob@example.com"}

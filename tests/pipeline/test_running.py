@@ -19,7 +19,7 @@ from reconciler.errors import LockHeld
 from reconciler.model.plans import Consent, Options
 from reconciler.model.runs import Run, Running
 from reconciler.store.database import Store
-from reconciler.store.lock import lease_s
+from reconciler.store.locks import lease_s
 
 PEOPLE = ("ada", "bo", "cy", "di")
 RUN = "00000000-0000-4000-8000-000000000001"

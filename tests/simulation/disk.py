@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from simulation.virtualloop import HERE, Killed, Process
 
-from reconciler.store.engines.adapter import OF_EVERY_POOL, Connection, Mode, Observer
+from reconciler.store.adapter import OF_EVERY_POOL, Connection, Mode, Observer
 
 
 class Watcher(Protocol):

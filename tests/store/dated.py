@@ -19,7 +19,7 @@ from reconciler.model.encoding import decode_json
 from reconciler.model.plans import Plan
 from reconciler.model.settings import WorkspaceRef
 from reconciler.sandbox.app import SandboxConfig
-from reconciler.store.engines import postgres
+from reconciler.store import postgres
 
 STORES = Path(__file__).parent / "stores"
 NOVEMBER = STORES / "2026-11-26"

@@ -16,8 +16,8 @@ from service.support import service
 from reconciler.concurrency import run_in_thread
 from reconciler.service.client import open_client, pace_key_and_rate
 from reconciler.service.http.limiter import Timing
-from reconciler.store.engines.connection import Database, open_database
-from reconciler.store.pace import SharedPace
+from reconciler.store.connection import Database, open_database
+from reconciler.store.shared_pace import SharedPace
 
 
 class NotingPace(SharedPace):

@@ -11,9 +11,9 @@ from store.support import JANE, ORIGIN, SAM, observed, pool_of
 from reconciler.model.address import Address
 from reconciler.model.plans import Consent, Plan
 from reconciler.model.runs import Context, Intent, Outcome, Result, Run
+from reconciler.store.adapter import Connection, Observer
 from reconciler.store.database import Store
-from reconciler.store.engines.adapter import Connection, Observer
-from reconciler.store.engines.schema import TABLES
+from reconciler.store.schema import TABLES
 
 CONTEXT = Context(program="0.4.0", commit="4f" * 20, trace_id="a1" * 16)
 CONSENT = Consent(deletes=3, creates=2, updates=1)

@@ -15,12 +15,12 @@ from clock import Clock
 from reconciler.model.address import Address, contact_address
 from reconciler.model.plans import Workspace
 from reconciler.model.snapshots import RecordedEntity
+from reconciler.store import sealed_tables
+from reconciler.store.adapter import Connection, Observer, Pool, Result
 from reconciler.store.database import Store
-from reconciler.store.engines import sealed
-from reconciler.store.engines.adapter import Connection, Observer, Pool, Result
-from reconciler.store.engines.schema import ENTITIES, JOURNAL, RUNS, Table
-from reconciler.store.engines.sqlite import FileConnection
-from reconciler.store.owner import Owner
+from reconciler.store.schema import ENTITIES, JOURNAL, RUNS, Table
+from reconciler.store.sealed_tables import Owner
+from reconciler.store.sqlite import FileConnection
 
 ORIGIN = "https://api.example.com"
 WORKSPACES = (Workspace("default", ""), Workspace("ops", "AB12"))
@@ -79,7 +79,7 @@ def seal_again(connection: Connection, *tables: Table) -> None:
             f"UNION SELECT origin, stack FROM {table.name}"
         )
         for owner in connection.execute(owners).all():
-            seals = sealed.Seals(connection, Owner(*owner))
+            seals = sealed_tables.Seals(connection, Owner(*owner))
             seals.make(table)
             seals.save()
 

@@ -27,12 +27,11 @@ from reconciler.core.runs.audit import Verification
 from reconciler.errors import CorruptRecord, InputError, LockHeld
 from reconciler.model.address import contact_address
 from reconciler.model.runs import AuditEntry, Head, Outcome
-from reconciler.store import audit
+from reconciler.store import history
 from reconciler.store.database import Store
-from reconciler.store.engines.schema import AUDIT
-from reconciler.store.engines.sealed import write_sealed
-from reconciler.store.owner import Owner
-from reconciler.store.recorded import Batch
+from reconciler.store.records import Batch
+from reconciler.store.schema import AUDIT
+from reconciler.store.sealed_tables import Owner, write_sealed
 
 TAMPERING = "audit tampering found"
 
@@ -93,7 +92,7 @@ def test_an_entry_says_who_when_from_which_commit_and_of_which_plan(store_url: s
     for entry in (began, changed):
         assert (entry.run, entry.command, entry.fingerprint) == ("run-1", "apply", PLAN.fingerprint)
         assert (entry.program, entry.commit, entry.trace_id) == ("0.4.0", CONTEXT.commit, CONTEXT.trace_id)
-        assert entry.who == audit.name_operator()
+        assert entry.who == history.name_operator()
 
 
 def test_the_end_of_a_run_counts_what_became_of_its_changes(store: Store) -> None:
@@ -122,7 +121,7 @@ def test_no_address_of_a_person_is_in_the_audit(store: Store) -> None:
 
 def test_an_operator_whose_name_is_no_text_can_be_written_down() -> None:
     """The system allows any bytes as a name; the journal must not fail because of them, in mid-run."""
-    script = "from reconciler.store.audit import operator; print(ascii(operator()))"
+    script = "from reconciler.store.history import operator; print(ascii(operator()))"
     environ = {**os.environb, b"LOGNAME": b"j\xffne"}
     told = subprocess.run([sys.executable, "-c", script], env=environ, capture_output=True, check=True)
     assert told.stdout.startswith(b"'j?ne on ")
@@ -161,7 +160,7 @@ def test_taking_the_lock_away_is_told_and_a_wrong_id_changes_nothing(store: Stor
         assert store.unlock(held.id) == held
         assert store.holder() is None
     assert told(store) == [(1, "unlocked", "run-1", "", "")]
-    assert store.history()[0].who == audit.name_operator()
+    assert store.history()[0].who == history.name_operator()
 
 
 def test_each_stack_and_each_service_has_a_chain_of_its_own(store: Store, store_url: str) -> None:
@@ -326,7 +325,7 @@ def test_years_of_entries_are_verified_in_constant_memory(store: Store) -> None:
         for number in range(entries)
     )
     with store._database.writing() as connection:
-        write_sealed(connection, owner, lambda seals: audit.append_audit(seals, many))
+        write_sealed(connection, owner, lambda seals: history.append_audit(seals, many))
     head = store.head()
     tracemalloc.start()
     found = store.verify(head)

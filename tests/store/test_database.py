@@ -12,9 +12,9 @@ from store.support import JANE, ORIGIN, WORKSPACES, as_somebody_without_rights, 
 from waiting import patience_s
 
 from reconciler.errors import SettingsError, StoreError
+from reconciler.store.adapter import Connection, Observer
 from reconciler.store.database import Store
-from reconciler.store.engines.adapter import Connection, Observer
-from reconciler.store.engines.schema import TABLES, VERSION
+from reconciler.store.schema import TABLES, VERSION
 
 TESTS = str(Path(__file__).parents[1])
 

@@ -7,7 +7,7 @@ from store.support import JANE, SAM, WORKSPACES, record, store_at
 
 from reconciler.model.address import Address
 from reconciler.model.runs import Outcome, Result
-from reconciler.store.recorded import Batch
+from reconciler.store.records import Batch
 
 
 def gone(address: Address = JANE, *, action: str = "delete", result: Result = "applied") -> Batch:

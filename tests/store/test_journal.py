@@ -28,11 +28,11 @@ from reconciler.core.runs.recover import sort_out_run
 from reconciler.errors import CorruptRecord, LockHeld, StoreError
 from reconciler.model.address import Address, contact_address
 from reconciler.model.runs import Intent, JournalEntry, Result
+from reconciler.store.adapter import Connection, Mode, Observer
 from reconciler.store.database import Store
-from reconciler.store.engines.adapter import Connection, Mode, Observer
-from reconciler.store.journal import net_journal
-from reconciler.store.lock import lease_s
-from reconciler.store.recorded import Batch
+from reconciler.store.history import net_journal
+from reconciler.store.locks import lease_s
+from reconciler.store.records import Batch
 
 KIM = contact_address("ops", "kim-roe")
 RESULTS: tuple[Result, ...] = ("applied", "skipped", "conflict", "failed", "in doubt", "not attempted")

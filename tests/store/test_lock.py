@@ -12,8 +12,8 @@ from waiting import patience_s
 
 from reconciler.errors import CorruptRecord, InputError, LockHeld
 from reconciler.store.database import Store
-from reconciler.store.lock import lease_s
-from reconciler.store.recorded import Batch
+from reconciler.store.locks import lease_s
+from reconciler.store.records import Batch
 
 TESTS = str(Path(__file__).parents[1])
 

@@ -17,8 +17,8 @@ from reconciler.model.address import contact_address
 from reconciler.model.plans import Consent
 from reconciler.model.runs import Context, Intent
 from reconciler.store.database import Store
-from reconciler.store.lock import Lock
-from reconciler.store.recorded import Batch
+from reconciler.store.locks import Lock
+from reconciler.store.records import Batch
 
 INTENT = Batch(intents=(Intent(JANE, "create", "2026-03-01T12:00:00+00:00", "2026-03-01T12:05:00+00:00"),))
 

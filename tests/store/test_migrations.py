@@ -24,12 +24,11 @@ from reconciler.errors import StoreError
 from reconciler.model.address import Address
 from reconciler.model.plans import Update
 from reconciler.model.snapshots import UNKNOWN, Recorded, RecordedEntity
-from reconciler.store import journal
+from reconciler.store import connection, history, migrations, postgres, schema, sqlite
+from reconciler.store.adapter import Connection, Observer
 from reconciler.store.database import Store
-from reconciler.store.engines import connection, migrations, postgres, schema, sqlite
-from reconciler.store.engines.adapter import Connection, Observer
-from reconciler.store.owner import Owner
-from reconciler.store.recorded import Batch
+from reconciler.store.records import Batch
+from reconciler.store.sealed_tables import Owner
 
 TESTS = str(Path(__file__).parents[1])
 ME = Owner(ORIGIN, "default")
@@ -131,7 +130,7 @@ def test_a_store_of_version_1_is_brought_up_and_nothing_of_it_is_lost(old: str, 
     with store_at(old, create=create) as store:
         kept = store.recorded(WORKSPACES)
         with store._database.reading() as connection:
-            entries = journal.load_journal(connection, ME)
+            entries = history.load_journal(connection, ME)
             runs = named_rows(connection.execute("SELECT * FROM runs ORDER BY run"))
             used = connection.execute("SELECT * FROM plans_used").all()
         holder = store.holder()

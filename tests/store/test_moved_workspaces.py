@@ -25,8 +25,8 @@ from reconciler.report.json import report_json
 from reconciler.report.lines import plain
 from reconciler.report.listing import listing_lines, listing_values, unread_lines
 from reconciler.store.database import Store
-from reconciler.store.engines.schema import ENTITIES, known_table
-from reconciler.store.engines.sqlite import FileConnection
+from reconciler.store.schema import ENTITIES, known_table
+from reconciler.store.sqlite import FileConnection
 
 SAM = contact_address("ops", "sam-lee")
 SAME = Options(same_service=True)

@@ -27,9 +27,9 @@ from waiting import for_ever, patience_s
 from reconciler.errors import StoreError
 from reconciler.service.client import pace_key_and_rate
 from reconciler.service.http.limiter import Limiter, Timing
-from reconciler.store.engines.adapter import Connection, Mode, Observer
-from reconciler.store.engines.connection import Database, open_database
-from reconciler.store.pace import SharedPace, _Difference, pace_answer_max_s, pace_share
+from reconciler.store.adapter import Connection, Mode, Observer
+from reconciler.store.connection import Database, open_database
+from reconciler.store.shared_pace import SharedPace, _Difference, pace_answer_max_s, pace_share
 
 TESTS = Path(__file__).parents[1]
 AGENT = Path(__file__).with_name("pacing_agent.py")

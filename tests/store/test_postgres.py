@@ -12,9 +12,9 @@ from waiting import patience_s, until
 from reconciler.database_urls import parse_server_url
 from reconciler.errors import StoreError
 from reconciler.model.address import contact_address
+from reconciler.store.adapter import Connection
 from reconciler.store.database import Store
-from reconciler.store.engines.adapter import Connection
-from reconciler.store.engines.postgres import SCHEMA, PostgresServer
+from reconciler.store.postgres import SCHEMA, PostgresServer
 
 READING = (
     f"GRANT USAGE ON SCHEMA {SCHEMA} TO {{role}}",

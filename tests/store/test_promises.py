@@ -8,7 +8,7 @@ import pytest
 from store.support import JANE, WORKSPACES, record, store_at
 
 from reconciler.errors import LockHeld, StoreError
-from reconciler.store.recorded import Batch
+from reconciler.store.records import Batch
 
 WAIT_S = 0.3  # seconds; a write that waits for its turn has looked at everything before it by then
 

@@ -10,8 +10,8 @@ import pytest
 from waiting import patience_s
 
 from reconciler.database_urls import UnusableUrl, parse_server_url
-from reconciler.store.engines.postgres import _connection_arguments
-from reconciler.store.engines.proof import is_local_server, resolve_host, tls_arguments
+from reconciler.store.postgres import _connection_arguments
+from reconciler.store.postgres_tls import is_local_server, resolve_host, tls_arguments
 
 NEAR = {
     "nothing is said: the usual socket": ("", ""),
@@ -156,13 +156,13 @@ def test_a_certificate_that_was_named_is_the_one() -> None:
 ASKED = """
 import json, os, sys
 from reconciler.errors import SettingsError
-from reconciler.store.engines.postgres import _arguments
-from reconciler.store.engines.proof import surroundings
+from reconciler.store.postgres import _connection_arguments
+from reconciler.store.postgres_tls import surroundings
 from reconciler.database_urls import parse_server_url
 for url, environ in json.load(sys.stdin):
     os.environ.update(environ)
     try:
-        given = _arguments(parse_server_url(url), surroundings(os.environ), writing=False)
+        given = _connection_arguments(parse_server_url(url), libpq_environment(os.environ), writing=False)
         print(given.get("host", ""), given.get("hostaddr", ""), given["sslmode"], sep="|")
     except SettingsError as error:
         print("refused")

@@ -15,7 +15,7 @@ from reconciler.model.address import Address, contact_address, device_address
 from reconciler.model.plans import Workspace
 from reconciler.model.snapshots import Recorded, RecordedEntity
 from reconciler.store.database import Store
-from reconciler.store.recorded import Batch
+from reconciler.store.records import Batch
 
 
 @pytest.fixture

@@ -27,9 +27,9 @@ from reconciler.model.encoding import encode_json
 from reconciler.model.plans import Consent
 from reconciler.model.runs import JournalEntry, Result
 from reconciler.store.database import Store
-from reconciler.store.engines.schema import RUNS
-from reconciler.store.recorded import Batch
-from reconciler.store.runs import _decode_run_plan as read_plan
+from reconciler.store.history import _decode_run_plan as read_plan
+from reconciler.store.records import Batch
+from reconciler.store.schema import RUNS
 
 
 @pytest.fixture

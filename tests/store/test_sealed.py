@@ -12,12 +12,12 @@ from store.support import JANE, ORIGIN, SAM, WORKSPACES, record, seal_again, sto
 
 from reconciler.errors import CorruptRecord, StoreError
 from reconciler.model.address import contact_address
+from reconciler.store import sealed_tables
 from reconciler.store.database import Store
-from reconciler.store.engines import sealed
-from reconciler.store.engines.schema import ENTITIES, JOURNAL, RUNS, SEALS, TABLES
-from reconciler.store.engines.schema import WORKSPACES as ALIASES
-from reconciler.store.owner import Owner
-from reconciler.store.recorded import Batch
+from reconciler.store.records import Batch
+from reconciler.store.schema import ENTITIES, JOURNAL, RUNS, SEALS, TABLES
+from reconciler.store.schema import WORKSPACES as ALIASES
+from reconciler.store.sealed_tables import Owner
 
 
 @pytest.fixture
@@ -191,17 +191,17 @@ def test_writers_at_the_same_time_keep_the_seals_true(store_url: str) -> None:
 def test_conditions_of_many_values_are_asked_for_in_parts(store: Store, count: int) -> None:
     """A database takes only so many values in one statement; the seal has to hold for all parts."""
     people = [contact_address("ops", f"person-{number}") for number in range(count)]
-    where: sealed.Where = {"address": [one.without_workspace for one in people]}
+    where: sealed_tables.Where = {"address": [one.without_workspace for one in people]}
     store.remember(map(record, people), WORKSPACES)
 
     with store._database.writing() as connection:
-        seals = sealed.Seals(connection, Owner(ORIGIN, "default"), at_once=3)
+        seals = sealed_tables.Seals(connection, Owner(ORIGIN, "default"), at_once=3)
         seals.change(ENTITIES, where, {"protected": True})
         seals.save()
     assert all(store.recorded(WORKSPACES).entities[one].protected for one in people)
 
     with store._database.writing() as connection:
-        seals = sealed.Seals(connection, Owner(ORIGIN, "default"), at_once=3)
+        seals = sealed_tables.Seals(connection, Owner(ORIGIN, "default"), at_once=3)
         seals.replace(ENTITIES, gone=[where])
         seals.save()
     assert set(store.recorded(WORKSPACES).entities) == {JANE, SAM}

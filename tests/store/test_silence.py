@@ -20,9 +20,8 @@ from world import World
 
 from reconciler.concurrency import run_in_thread
 from reconciler.errors import StoreError
-from reconciler.store.aside import await_store
-from reconciler.store.database import Store
-from reconciler.store.engines.postgres import NoAnswer, ServerConnection, _limit_time
+from reconciler.store.database import Store, await_store
+from reconciler.store.postgres import NoAnswer, ServerConnection, _limit_time
 
 PATIENCE = {"connect_timeout": 2}  # seconds; the least that the driver knows
 

@@ -41,7 +41,7 @@ from reconciler.service.profile import load_profile
 from reconciler.settings.network import read_network
 from reconciler.settings.reader import ReadSettings
 from reconciler.store.database import Store
-from reconciler.store.lock import holder_process_ended
+from reconciler.store.locks import holder_process_ended
 
 _OF_THE_STORE = ("lock", "service lock", "last run", "duplicates", "history")
 _OF_THE_SERVICE = ("credentials", "workspaces", "feed", "clock")

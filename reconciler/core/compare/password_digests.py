@@ -6,7 +6,7 @@
 
 The digest of each value decides, as without this module. A proof only says that digests are known to belong
 to these values, so one that is missing, old or damaged costs time and nothing else. Not here: scrypt itself
-(core/digests.py), where proofs are kept (store/proofs.py).
+(core/digests.py), where proofs are kept (store/records.py).
 """
 
 from collections.abc import Collection, Iterator, Mapping

@@ -3,7 +3,7 @@
     beginning <- 1 <- 2 <- ... <- n = head        hash n = SHA-256(entry n with hash n-1 in it)
 
 Whoever can write the store can write a whole new chain; a head kept elsewhere finds that, and a cut
-end. Keyed hashes stand for people. Nothing is read or written here: store/audit.py does that.
+end. Keyed hashes stand for people. Nothing is read or written here: store/history.py does that.
 """
 
 import hashlib

@@ -15,9 +15,9 @@ from reconciler import database_urls
 from reconciler.core.text import escape_undecodable, why_not_text
 from reconciler.errors import StoreError
 from reconciler.extras import require_extra
-from reconciler.store.engines import migrations, schema, sqlite
-from reconciler.store.engines.adapter import Connection, NoFreeConnection, Pool, UnexpectedRows
-from reconciler.store.lost import RESTORE, replaced_store_error
+from reconciler.store import migrations, schema, sqlite
+from reconciler.store.adapter import Connection, NoFreeConnection, Pool, UnexpectedRows
+from reconciler.store.store_damage import RESTORE, replaced_store_error
 
 T = TypeVar("T")
 
@@ -307,7 +307,7 @@ def _source_of(url: str, root: str) -> Source:
     if path is not None:
         return sqlite.SqliteFile(Path(root, path))
     require_extra("postgres")
-    from reconciler.store.engines import postgres  # noqa: PLC0415 - loads the driver, which few need
+    from reconciler.store import postgres  # noqa: PLC0415 - loads the driver, which few need
 
     return postgres.postgres_server(url)
 

@@ -1,13 +1,15 @@
-"""What we own and remember of it: rows in, values out. And the Batch, what one transaction changes.
+"""What we own and remember of it: records, deleted entities, aliases of workspaces, password digests.
 
-Values arrive with their secrets already replaced by digests. Nothing is decided here. Intents and
-endings of a batch are written by journal.py, its entries of the audit by audit.py.
+Rows in, values out; nothing is decided here. Values arrive with their secrets already replaced by digests.
+A `Batch` is what one transaction changes: its intents, endings and audit entries are written in history.py.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
 from typing import NoReturn
 
 import msgspec
+from msgspec import Struct
 
 from reconciler.errors import CorruptRecord, StoreError
 from reconciler.model import address as addresses
@@ -17,21 +19,20 @@ from reconciler.model.encoding import encode_json
 from reconciler.model.kinds import KINDS
 from reconciler.model.plans import LastWrite
 from reconciler.model.profile import KIND_NAME
-from reconciler.model.runs import Intent, Outcome
-from reconciler.model.snapshots import ElsewhereRecords, Flap, RecordedEntity
-from reconciler.store.engines import sealed
-from reconciler.store.engines.adapter import Connection, Row
-from reconciler.store.engines.schema import ENTITIES
-from reconciler.store.engines.sealed import Seals
-from reconciler.store.lost import RESTORE
-from reconciler.store.owner import Owner
+from reconciler.model.runs import Intent, JournalEntry, Outcome
+from reconciler.model.snapshots import DeletedEntity, ElsewhereRecords, Flap, Proofs, RecordedEntity
+from reconciler.store import sealed_tables
+from reconciler.store.adapter import Connection, Row
+from reconciler.store.schema import DELETED, ENTITIES, PROOFS, WORKSPACES
+from reconciler.store.sealed_tables import Owner, Seals
+from reconciler.store.store_damage import RESTORE
 
 _FIELDS = msgspec.json.Decoder(dict[str, str | bool])
 _FLAPS = msgspec.json.Decoder(dict[str, Flap])
 _IDS = msgspec.json.Decoder(tuple[str, ...])
-_ALL_RECORDS = f"{sealed.rows_query(ENTITIES)} ORDER BY address"
-_workspace_of = sealed.pick_columns(ENTITIES, "workspace_id", "address")
-_record_columns = sealed.pick_columns(
+_ALL_RECORDS = f"{sealed_tables.rows_query(ENTITIES)} ORDER BY address"
+_workspace_of = sealed_tables.pick_columns(ENTITIES, "workspace_id", "address")
+_record_columns = sealed_tables.pick_columns(
     ENTITIES,
     *(
         "address",
@@ -99,7 +100,9 @@ def load_records(
             if alias is not None:
                 found[entity.address] = entity
 
-    sealed.check_seal(connection, ENTITIES, owner, read())  # first: a kind that nobody ever had is damage
+    sealed_tables.check_seal(
+        connection, ENTITIES, owner, read()
+    )  # first: a kind that nobody ever had is damage
     if unknown:
         raise unknown[-1]
     return found
@@ -111,7 +114,7 @@ class KindUnknown(StoreError):
 
 def list_record_addresses(connection: Connection, owner: Owner) -> Iterator[tuple[str, Address]]:
     """Yield every record's workspace id and address, under no alias of it; a damaged one is left out."""
-    query = f"SELECT workspace_id, address FROM entities WHERE {sealed.OWNED}"
+    query = f"SELECT workspace_id, address FROM entities WHERE {sealed_tables.OWNED}"
     for workspace_id, text in connection.execute(query, owner.key()):
         address = addresses.parse_address(_with_alias(text, _ANY)) if isinstance(text, str) else None
         if address is not None:
@@ -120,7 +123,7 @@ def list_record_addresses(connection: Connection, owner: Owner) -> Iterator[tupl
 
 def count_records(connection: Connection, owner: Owner) -> dict[str, int]:
     """Return how many records there are in each workspace, by its id."""
-    query = f"SELECT workspace_id, count(*) FROM entities WHERE {sealed.OWNED} GROUP BY workspace_id"
+    query = f"SELECT workspace_id, count(*) FROM entities WHERE {sealed_tables.OWNED} GROUP BY workspace_id"
     return {str(workspace_id): number for workspace_id, number in connection.execute(query, owner.key())}
 
 
@@ -165,12 +168,14 @@ def check_elsewhere_records(connection: Connection, owner: Owner) -> None:
 
     Each address has a seal of its own. Raises CorruptRecord, which names it.
     """
-    for origin in sealed.sealed_origins(connection, ENTITIES, owner.stack):
+    for origin in sealed_tables.sealed_origins(connection, ENTITIES, owner.stack):
         if origin == owner.origin:
             continue
         other = Owner(origin, owner.stack)
         try:
-            sealed.check_seal(connection, ENTITIES, other, connection.execute(_ALL_RECORDS, other.key()))
+            sealed_tables.check_seal(
+                connection, ENTITIES, other, connection.execute(_ALL_RECORDS, other.key())
+            )
         except CorruptRecord as error:
             raise CorruptRecord(f"{error} These are the records of {origin:.200}.", next=error.next) from None
 
@@ -182,7 +187,7 @@ def load_last_writes(
     found = {}
     query = (
         f"SELECT run, updated_at FROM entities "
-        f"WHERE {sealed.OWNED} AND address = :address AND workspace_id = :workspace_id"
+        f"WHERE {sealed_tables.OWNED} AND address = :address AND workspace_id = :workspace_id"
     )
     for address in wanted:
         of_one = {"address": address.without_workspace, "workspace_id": ids.get(address.workspace)}
@@ -221,7 +226,7 @@ def _replace_records(
     seals.replace(ENTITIES, gone=_record_conditions(ids, entities), come=rows)
 
 
-def _record_conditions(ids: Mapping[str, str], entities: Iterable[Address]) -> list[sealed.Where]:
+def _record_conditions(ids: Mapping[str, str], entities: Iterable[Address]) -> list[sealed_tables.Where]:
     workspaces: dict[str, list[str]] = {}
     for address in entities:
         workspaces.setdefault(ids[address.workspace], []).append(address.without_workspace)
@@ -337,3 +342,200 @@ def raise_corrupt_record(address: object, what: str) -> NoReturn:
         f"the store's record of {shown} is damaged: {what}.",
         next=RESTORE,
     ) from None
+
+
+# --- Deleted entities -------------------------------------------------------------------------------------
+#
+# What runs of this store deleted is kept for 90 days, so that it is recognized where a backup brings it back:
+# addresses, ids and what it was known by, as digests under the store's salt. A restore may give a new id.
+
+
+deleted_kept_for = timedelta(days=90)
+
+
+def note_deleted(
+    connection: Connection,
+    owner: Owner,
+    ended: Iterable[Outcome],
+    ids: Mapping[str, str],
+    *,
+    run: str,
+    now: datetime,
+    settled: Iterable[JournalEntry] = (),
+    identities: Mapping[Address, Mapping[str, str]] | None = None,
+) -> None:
+    """Write down each delete that was carried out; what is older than 90 days goes.
+
+    `settled` are what earlier runs left open, and how it ended. `identities` are digests of what each was
+    known by, by the names of its identities.
+    """
+    known, aliases = identities or {}, {one: alias for alias, one in ids.items()}
+    done = (one for one in ended if one.action == "delete" and one.result == "applied")
+    gone = {one.address: one.remote_id for one in done if one.remote_id}
+    for entry in settled:
+        if entry.intent.action == "delete" and entry.ending == "applied" and entry.intent.remote_id:
+            gone.setdefault(entry.address_now(aliases), entry.intent.remote_id)
+    gone = {address: one for address, one in gone.items() if address.workspace in ids}
+    if not gone:
+        return
+    old = f"DELETE FROM deleted WHERE {sealed_tables.OWNED} AND deleted_at < :until"
+    connection.execute(old, {**owner.key(), "until": _format_deleted_time(now - deleted_kept_for)})
+    for address, remote_id in gone.items():
+        row = {
+            **owner.key(),
+            "workspace_id": ids[address.workspace],
+            "address": str(address),
+            "remote_id": remote_id,
+        }
+        connection.execute(
+            f"DELETE FROM deleted WHERE {sealed_tables.OWNED} AND workspace_id = :workspace_id "
+            "AND address = :address AND remote_id = :remote_id",
+            row,
+        )
+        told = {
+            "identities": _encode_identities(known.get(address, {})),
+            "run": run,
+            "deleted_at": _format_deleted_time(now),
+        }
+        connection.execute(DELETED.insert, {**row, **told})
+
+
+def load_deleted(
+    connection: Connection, owner: Owner, ids: Mapping[str, str], *, now: datetime
+) -> tuple[DeletedEntity, ...]:
+    """Return what was deleted in these workspaces within 90 days, oldest first.
+
+    A workspace is known by its id: what was deleted under another alias has the present one.
+    """
+    since, aliases = _format_deleted_time(now - deleted_kept_for), {one: alias for alias, one in ids.items()}
+    query = (
+        "SELECT address, workspace_id, remote_id, run, deleted_at, identities FROM deleted "
+        f"WHERE {sealed_tables.OWNED} AND deleted_at >= :since ORDER BY deleted_at, address"
+    )
+    found = []
+    for row in connection.execute(query, {**owner.key(), "since": since}):
+        text, workspace_id, remote_id, run, deleted_at, identities = map(str, row)
+        address, alias = addresses.parse_address(text), aliases.get(workspace_id)
+        if address is not None and alias is not None:
+            address = address.in_workspace(alias)
+            found.append(DeletedEntity(address, remote_id, run, deleted_at, _decode_identities(identities)))
+    return tuple(found)
+
+
+def _encode_identities(identities: Mapping[str, str]) -> str:
+    return msgspec.json.encode(identities, order="deterministic").decode()
+
+
+def _decode_identities(text: str) -> Mapping[str, str]:
+    """Return the digests of a row; none where they cannot be read, for they only help to recognize."""
+    try:
+        return msgspec.json.decode(text, type=dict[str, str])
+    except msgspec.DecodeError:
+        return {}
+
+
+def _format_deleted_time(moment: datetime) -> str:
+    return moment.isoformat(timespec="seconds")
+
+
+# --- Aliases of workspaces --------------------------------------------------------------------------------
+#
+# Records are kept by the service's id of a workspace. Its alias is what a person calls it: it may be spelt
+# anew, and the records go with it. What was written down last here tells that it was.
+
+
+_alias_columns = sealed_tables.pick_columns(WORKSPACES, "number", "workspace_id", "alias", "applied")
+
+
+class KnownAlias(Struct, frozen=True, order=True):
+    """A workspace under one of its aliases. `applied` is when a whole apply of it ended last, or ""."""
+
+    number: int
+    id: str
+    alias: str
+    applied: str
+
+
+def load_aliases(connection: Connection, owner: Owner) -> tuple[KnownAlias, ...]:
+    """Return every workspace under every alias it had here; the last one of each comes last.
+
+    Raises CorruptRecord where these are not the rows that were written.
+    """
+    rows = connection.execute(sealed_tables.rows_query(WORKSPACES), owner.key()).all()
+    sealed_tables.check_seal(connection, WORKSPACES, owner, rows)
+    return _decode_aliases(rows)
+
+
+def load_readable_aliases(connection: Connection, owner: Owner) -> tuple[KnownAlias, ...]:
+    """Return the same of a table that may be damaged, for people to read; what is no alias is left out."""
+    rows = connection.execute(sealed_tables.rows_query(WORKSPACES), owner.key()).all()
+    return _decode_aliases(
+        row for row in rows if list(map(type, _alias_columns(row))) == [int, str, str, str]
+    )
+
+
+def last_aliases(found: Iterable[KnownAlias]) -> dict[str, str]:
+    """Return by id the alias that each workspace was last known by."""
+    return {one.id: one.alias for one in sorted(found)}
+
+
+def note_aliases(seals: Seals, ids: Mapping[str, str], *, applied: str = "") -> None:
+    """Write down that these workspaces (alias -> id) have these aliases now.
+
+    With `applied`, also that a whole apply of them ended then. Raises CorruptRecord.
+    """
+    rows = seals.connection.execute(sealed_tables.rows_query(WORKSPACES), seals.owner.key()).all()
+    seals.check(WORKSPACES, rows)
+    found = _decode_aliases(rows)
+    last, number = last_aliases(found), max((one.number for one in found), default=0)
+    there = {(one.id, one.alias) for one in found}
+    for alias, workspace_id in sorted(ids.items()):
+        one = {"workspace_id": workspace_id, "alias": alias}
+        if last.get(workspace_id) != alias:
+            number += 1
+            if (workspace_id, alias) in there:
+                seals.change(WORKSPACES, one, {"number": number})
+            else:
+                row = {**seals.owner.key(), **one, "number": number, "applied": ""}
+                seals.replace(WORKSPACES, come=[row])
+        if applied:
+            seals.change(WORKSPACES, one, {"applied": applied})
+
+
+def _decode_aliases(rows: Iterable[Row]) -> tuple[KnownAlias, ...]:
+    return tuple(sorted(KnownAlias(*_alias_columns(row)) for row in rows))
+
+
+# --- Password digests -------------------------------------------------------------------------------------
+#
+# That many passwords together are those last sent; what they prove: core/compare/password_digests.py. A row
+# that is missing or damaged is compared with nothing, and costs the plan time. So there is no seal, and
+# nothing here raises CorruptRecord.
+
+
+def load_password_digests(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> Proofs:
+    """Return the proofs of the workspaces of `ids` (alias -> the service's id)."""
+    aliases: dict[str, list[str]] = {}
+    for alias, known in ids.items():
+        aliases.setdefault(known, []).append(alias)
+    query = f"SELECT workspace_id, part, proof FROM proofs WHERE {sealed_tables.OWNED}"
+    return {
+        (alias, part): proof
+        for workspace_id, part, proof in connection.execute(query, owner.key())
+        for alias in aliases.get(workspace_id, ())
+        if isinstance(part, int) and isinstance(proof, str)
+    }
+
+
+def replace_password_digests(
+    connection: Connection, owner: Owner, proofs: Proofs, ids: Mapping[str, str]
+) -> None:
+    """Put these proofs in the place of all that there are for the workspaces of `ids`."""
+    mine = {**owner.key(), "ids": sorted(set(ids.values()))}
+    connection.execute(f"DELETE FROM proofs WHERE {sealed_tables.OWNED} AND workspace_id IN (:ids)", mine)
+    rows = {
+        (ids[alias], part): {**owner.key(), "workspace_id": ids[alias], "part": part, "proof": proof}
+        for (alias, part), proof in sorted(proofs.items())
+    }
+    if rows:
+        connection.execute_many(PROOFS.insert, list(rows.values()))

@@ -15,9 +15,9 @@ from reconciler.core.compare.normalize import SECRET
 from reconciler.core.compare.readback import reads_back_as
 from reconciler.core.digests import stretch_secret
 from reconciler.model.kinds import KINDS
-from reconciler.store.engines import schema, sealed
-from reconciler.store.engines.adapter import Connection, Row
-from reconciler.store.owner import Owner
+from reconciler.store import schema, sealed_tables
+from reconciler.store.adapter import Connection, Row
+from reconciler.store.sealed_tables import Owner
 
 
 def migrate_tables(connection: Connection, version: int) -> None:
@@ -212,7 +212,7 @@ def _seal_tables(connection: Connection) -> None:
     for name in ("entities", "journal", "runs", "locks", "audit"):
         table = _current_table(connection, name)
         for owner in connection.execute(f"SELECT DISTINCT origin, stack FROM {name}").all():
-            sealed.write_sealed(connection, Owner(*owner), partial(_seal_rows, table))
+            sealed_tables.write_sealed(connection, Owner(*owner), partial(_seal_rows, table))
 
 
 def _current_table(connection: Connection, name: str) -> schema.Table:
@@ -220,14 +220,14 @@ def _current_table(connection: Connection, name: str) -> schema.Table:
     return schema.known_table(name, connection.execute(f"SELECT * FROM {name} LIMIT 0").columns)
 
 
-def _seal_rows(table: schema.Table, seals: sealed.Seals) -> None:
-    mine, owner = sealed.OWNED, seals.owner.key()
+def _seal_rows(table: schema.Table, seals: sealed_tables.Seals) -> None:
+    mine, owner = sealed_tables.OWNED, seals.owner.key()
     if table.name == "locks":
         counter = seals.connection.execute(f"SELECT counter FROM locks WHERE {mine}", owner).scalar()
-        seals.put(table, sealed.Seal(counter))
+        seals.put(table, sealed_tables.Seal(counter))
     elif table.name == "audit":
         last = f"SELECT number, hash FROM audit WHERE {mine} ORDER BY number DESC LIMIT 1"
-        seals.put(table, sealed.Seal(*seals.connection.execute(last, owner).one()))
+        seals.put(table, sealed_tables.Seal(*seals.connection.execute(last, owner).one()))
     else:
         seals.make(table)
 
@@ -257,7 +257,7 @@ def _to_5(connection: Connection) -> None:
         table = _current_table(connection, name)
         owners = "SELECT origin, stack FROM seals WHERE name = :name"
         for owner in connection.execute(owners, {"name": name}).all():
-            sealed.write_sealed(connection, Owner(*owner), partial(_seal_rows, table))
+            sealed_tables.write_sealed(connection, Owner(*owner), partial(_seal_rows, table))
 
 
 _WORKSPACES_5 = schema.define_table("""
@@ -387,7 +387,7 @@ def _to_6(connection: Connection) -> None:
     """The aliases that workspaces were known by are sealed, as records are."""
     table = _current_table(connection, "workspaces")
     for owner in connection.execute("SELECT DISTINCT origin, stack FROM workspaces").all():
-        sealed.write_sealed(connection, Owner(*owner), partial(_seal_rows, table))
+        sealed_tables.write_sealed(connection, Owner(*owner), partial(_seal_rows, table))
 
 
 STEPS: Mapping[int, Callable[[Connection], None]] = {1: _to_2, 2: _to_3, 3: _to_4, 4: _to_5, 5: _to_6}

@@ -19,9 +19,9 @@ from msgspec import Struct, structs
 from reconciler.concurrency import run_in_thread, time_limit
 from reconciler.core import calls as paces
 from reconciler.errors import StoreError
-from reconciler.store.engines.adapter import Connection
-from reconciler.store.engines.connection import Database
-from reconciler.store.engines.schema import PACES
+from reconciler.store.adapter import Connection
+from reconciler.store.connection import Database
+from reconciler.store.schema import PACES
 
 # Of the ceiling. Between this row and the service's door lie the delays of several machines: with 5 % kept
 # back, requests that arrive up to 50 ms late never pass the ceiling together (see service/http/limiter.py).

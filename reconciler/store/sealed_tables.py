@@ -19,12 +19,26 @@ from operator import itemgetter
 from typing import Any, NoReturn, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from reconciler.errors import CorruptRecord
-from reconciler.store.engines.adapter import Connection, Row, Values
-from reconciler.store.engines.schema import SEALS, Table
-from reconciler.store.lost import RESTORE
-from reconciler.store.owner import Owner
+from reconciler.store.adapter import Connection, Row, Values
+from reconciler.store.schema import SEALS, Table
+from reconciler.store.store_damage import RESTORE
+
+# --- Owners -----------------------------------------------------------------------------------------------
+
+
+class Owner(Struct, frozen=True):
+    """An origin and a stack: rows of others are neither seen nor touched."""
+
+    origin: str
+    stack: str
+
+    def key(self) -> dict[str, str]:
+        """The columns that say so."""
+        return {"origin": self.origin, "stack": self.stack}
+
 
 T = TypeVar("T")
 # A condition: columns by name, each with the value that it has, or with a list of which it has one. At most
@@ -160,7 +174,7 @@ def write_sealed(connection: Connection, owner: Owner, work: Callable[[Seals], T
 
 
 def rows_query(table: Table) -> str:
-    """Return the query for every row of an owner, with all columns but its own two: what `check_seal` is given.
+    """Return the query for every row of an owner, with all columns but its own two, for `check_seal`.
 
     Its values are `Owner.key`.
     """

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import psycopg
 
 from reconciler.database_urls import ServerUrl, UnusableUrl, parse_server_url
-from reconciler.store.engines.adapter import (
+from reconciler.store.adapter import (
     Connection,
     Mode,
     Observer,
@@ -25,8 +25,8 @@ from reconciler.store.engines.adapter import (
     Values,
     in_pyformat,
 )
-from reconciler.store.engines.proof import libpq_environment, tls_arguments
-from reconciler.store.lost import RESTORE
+from reconciler.store.postgres_tls import libpq_environment, tls_arguments
+from reconciler.store.store_damage import RESTORE
 
 T = TypeVar("T")
 

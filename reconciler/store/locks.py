@@ -16,15 +16,13 @@ from msgspec import Struct, ValidationError, convert, field, structs, to_builtin
 
 from reconciler.errors import CorruptRecord, InputError, LockHeld
 from reconciler.model.runs import Running
-from reconciler.store.audit import name_operator
-from reconciler.store.engines import sealed
-from reconciler.store.engines.adapter import Connection
-from reconciler.store.engines.connection import Database
-from reconciler.store.engines.schema import LOCKS
-from reconciler.store.engines.sealed import Seal, Seals, write_sealed
-from reconciler.store.lost import RESTORE
-from reconciler.store.owner import Owner
-from reconciler.store.progress import count_progress
+from reconciler.store import sealed_tables
+from reconciler.store.adapter import Connection
+from reconciler.store.connection import Database
+from reconciler.store.history import count_progress, name_operator
+from reconciler.store.schema import LOCKS, TICKETS
+from reconciler.store.sealed_tables import Owner, Seal, Seals, write_sealed
+from reconciler.store.store_damage import RESTORE
 
 # How long a holder is believed in without a sign of life. Seconds: longer than any single call
 # with all its tries and waits, so that a working run never loses its lock by being slow.
@@ -147,7 +145,7 @@ class Lock:
 
     def _renew(self, connection: Connection) -> None:
         expires = _format_lock_time(self._time(connection) + timedelta(seconds=lease_s))
-        renewed = f"UPDATE locks SET expires = :expires WHERE {sealed.OWNED}"
+        renewed = f"UPDATE locks SET expires = :expires WHERE {sealed_tables.OWNED}"
         connection.execute(renewed, {**self._owner.key(), "expires": expires})
 
     def _time(self, connection: Connection) -> datetime:
@@ -158,7 +156,8 @@ class Lock:
 
     def _held(self, other: Holder, far: Running, now: datetime) -> LockHeld:
         return LockHeld(
-            f"the lock of stack {self._owner.stack} is held by {_describe_holder(other, now)}; {far.how_far}.",
+            f"the lock of stack {self._owner.stack} is held by {_describe_holder(other, now)}; "
+            f"{far.how_far}.",
             running=structs.asdict(far),
             next=f"wait until that run ends; if it is gone for good, `reconciler unlock --force {other.id}` "
             f"frees it at once, and it ends by itself at {other.expires}",
@@ -173,11 +172,13 @@ class Lock:
 
 
 _LOCK_COLUMNS = Holder.__struct_encode_fields__
-_LOCK = f"SELECT {', '.join(_LOCK_COLUMNS)} FROM locks WHERE {sealed.OWNED}"
-_TAKE = f"UPDATE locks SET {', '.join(f'{name} = :{name}' for name in _LOCK_COLUMNS)} WHERE {sealed.OWNED}"
+_LOCK = f"SELECT {', '.join(_LOCK_COLUMNS)} FROM locks WHERE {sealed_tables.OWNED}"
+_TAKE = (
+    f"UPDATE locks SET {', '.join(f'{name} = :{name}' for name in _LOCK_COLUMNS)} WHERE {sealed_tables.OWNED}"
+)
 _FREE = (
     "UPDATE locks SET nonce = '', run = '', holder = '', seat = '', pid = 0, since = '', expires = '' "
-    f"WHERE {sealed.OWNED} AND nonce = :nonce"
+    f"WHERE {sealed_tables.OWNED} AND nonce = :nonce"
 )
 
 
@@ -240,8 +241,8 @@ def _read_sealed_lock(connection: Connection, owner: Owner) -> Holder | None:
     """
     row = _read_lock_row(connection, owner)
     counter = row.counter if row is not None else 0
-    if counter != sealed.read_seal(connection, LOCKS, owner).number:
-        sealed.raise_damaged_table(LOCKS, owner, "it does not hold the lock that was taken last")
+    if counter != sealed_tables.read_seal(connection, LOCKS, owner).number:
+        sealed_tables.raise_damaged_table(LOCKS, owner, "it does not hold the lock that was taken last")
     return row
 
 
@@ -321,4 +322,32 @@ def _parse_lock_time(text: str) -> datetime:
 
 
 def _format_lock_time(moment: datetime) -> str:
+    return moment.isoformat(timespec="seconds")
+
+
+# --- Tickets of our own runs ------------------------------------------------------------------------------
+#
+# Runs of this store that asked for the lock in the service: their tickets hold up nobody with this store.
+# Whoever holds the store's lock knows that each of them writes no more. Written down before the ticket is
+# sent: a copy of the store that was made before knows nothing of it. Tickets: core/runs/ticket.py.
+
+
+tickets_kept_for = timedelta(days=7)  # a lease lasts some minutes, and is renewed while its run lives
+
+
+def note_ticket(connection: Connection, owner: Owner, run: str, now: datetime) -> None:
+    """Write down that this run is about to create a ticket; old ones are forgotten."""
+    mine = {**owner.key(), "run": run, "until": _format_ticket_time(now - tickets_kept_for)}
+    old = f"DELETE FROM tickets WHERE {sealed_tables.OWNED} AND (run = :run OR drawn_at < :until)"
+    connection.execute(old, mine)
+    connection.execute(TICKETS.insert, {**owner.key(), "run": run, "drawn_at": _format_ticket_time(now)})
+
+
+def list_ticket_runs(connection: Connection, owner: Owner) -> frozenset[str]:
+    """Return the runs that may have left a ticket at the service."""
+    query = f"SELECT run FROM tickets WHERE {sealed_tables.OWNED}"
+    return frozenset(str(run) for (run,) in connection.execute(query, owner.key()))
+
+
+def _format_ticket_time(moment: datetime) -> str:
     return moment.isoformat(timespec="seconds")

@@ -3,6 +3,7 @@
 What is stored, and every statement, is elsewhere and portable.
 """
 
+import errno
 import os
 import sqlite3
 import stat
@@ -10,16 +11,20 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
+from tempfile import mkstemp
 from time import monotonic, sleep
 from urllib.parse import quote
 
+import msgspec
+
+from reconciler.database_urls import MARKER_ENDING
 from reconciler.errors import StoreError
 from reconciler.private_cache import make_private_folder
-from reconciler.store import marker
-from reconciler.store.engines.adapter import Connection, Mode, Observer, Pool, Result, Row, Values
-from reconciler.store.engines.schema import TRUTH_COLUMNS
-from reconciler.store.lost import RESTORE, missing_store_error, replaced_store_error
+from reconciler.store.adapter import Connection, Mode, Observer, Pool, Result, Row, Values
+from reconciler.store.schema import TRUTH_COLUMNS
+from reconciler.store.store_damage import RESTORE, missing_store_error, replaced_store_error
 
 # How long a statement waits for another process that is writing. Seconds: a commit takes
 # milliseconds, so five seconds of waiting mean that something is stuck.
@@ -69,12 +74,12 @@ class SqliteFile:
 
     def exists(self) -> bool:
         """Whether the file is there. Raises StoreError where that cannot be seen, or where it was lost."""
-        marked = marker.is_marked(self._path)  # first: whoever is just making a store writes its marker last
+        marked = is_marked(self._path)  # first: whoever is just making a store writes its marker last
         try:
             self._path.stat()
         except (FileNotFoundError, NotADirectoryError):
             if marked:
-                raise missing_store_error(self._path, marker.marker_of(self._path), "not there") from None
+                raise missing_store_error(self._path, marker_of(self._path), "not there") from None
             return False
         except OSError as error:
             raise StoreError(
@@ -91,31 +96,31 @@ class SqliteFile:
 
     def recognize(self, connection: Connection, salt: str) -> str:
         """Return why this file may lack what was written to it later, or "". Raises StoreError."""
-        said = marker.read_marker(self._path)
+        said = read_marker(self._path)
         if not salt:
-            if marker.is_marked(self._path):
-                raise missing_store_error(self._path, marker.marker_of(self._path), "empty")
+            if is_marked(self._path):
+                raise missing_store_error(self._path, marker_of(self._path), "empty")
             return ""
         if said is None:
-            self._marked = sys.maxsize if marker.is_marked(self._path) else 0
+            self._marked = sys.maxsize if is_marked(self._path) else 0
             return _UNREADABLE if self._marked else ""
-        if said.id != marker.store_id(salt):
-            raise missing_store_error(self._path, marker.marker_of(self._path), "another one")
+        if said.id != store_id(salt):
+            raise missing_store_error(self._path, marker_of(self._path), "another one")
         self._marked = said.number
         return _OLDER_COPY if _file_connection(connection).read_generation() < said.number else ""
 
     def accept(self, connection: Connection, salt: str) -> None:
         """Take the file as it is: the marker follows it again from now on."""
         file = _file_connection(connection)
-        said = marker.read_marker(self._path)
-        ahead = said.number if said is not None and said.id == marker.store_id(salt) else 0
+        said = read_marker(self._path)
+        ahead = said.number if said is not None and said.id == store_id(salt) else 0
         file.set_generation(max(ahead, file.read_generation()) + 1)
         file.accepted = True
 
     def mark(self, salt: str) -> None:
         """Write the marker beside the file where there is none yet."""
-        if not marker.is_marked(self._path):
-            marker.write_marker(self._path, salt, 0)
+        if not is_marked(self._path):
+            write_marker(self._path, salt, 0)
 
     def begins(self, connection: Connection) -> None:
         """Refuse to write to a file that is not the one at its path any more."""
@@ -151,7 +156,7 @@ class SqliteFile:
         if file.accepted:
             self._marked = 0
         if salt and file.generation > self._marked:
-            marker.update_marker(self._path, salt, file.generation)
+            update_marker(self._path, salt, file.generation)
             self._marked = file.generation
 
     def _check_pages(self, connection: Connection) -> None:
@@ -419,3 +424,138 @@ def _reading_mode(path: Path) -> str:
     if os.access(path.parent, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
         return "rw"
     return "ro" if Path(f"{path}-wal").exists() else "ro&immutable=1"
+
+
+# --- The marker beside the file ---------------------------------------------------------------------------
+#
+#     store.db       the store; every commit that changes a row raises its generation (`PRAGMA user_version`)
+#     store.db.id    the marker: the store's id, and the generation of the last commit, as far as it is known
+#
+# A missing or empty file looks like a store that nobody has made yet. With a marker beside it, it is a store
+# that was lost. The store commits first and the marker follows, so a marker that is ahead tells of commits
+# which the store does not hold: an older copy was put back. A marker that is behind says nothing.
+
+
+_id_digits = 32  # of a SHA-256: enough to tell stores apart, and nothing of the salt can be found out
+_generation_digits = 12  # always as many, so that a marker is overwritten in its place
+_size_max = 4096  # octets; ours has about a hundred
+
+
+class Marker(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the file says. `generation` is a number with leading zeros."""
+
+    version: int
+    id: str
+    generation: str
+
+    @property
+    def number(self) -> int:
+        """The generation; -1 where it is no number."""
+        return int(self.generation) if self.generation.isascii() and self.generation.isdigit() else -1
+
+
+def marker_of(path: Path) -> Path:
+    """Return where the marker of a store's file lies."""
+    return path.with_name(path.name + MARKER_ENDING)
+
+
+def store_id(salt: str) -> str:
+    """Return the id of the store with this salt, which is not told by it."""
+    return sha256(b"reconciler store\0" + salt.encode()).hexdigest()[:_id_digits]
+
+
+def is_marked(path: Path) -> bool:
+    """Whether there is a marker, readable or not. Raises StoreError where that cannot be seen."""
+    try:
+        marker_of(path).lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise _unusable_marker(path, error) from error
+    return True
+
+
+def read_marker(path: Path) -> Marker | None:
+    """Return what the marker says; None where there is none, or none that can be read."""
+    try:
+        with os.fdopen(_open_marker(path, os.O_RDONLY), "rb") as file:
+            text = file.read(_size_max)
+    except OSError:  # somebody who may only read the store may not be able to read the marker
+        return None
+    with suppress(msgspec.DecodeError):
+        found = msgspec.json.decode(text, type=Marker)
+        if found.number >= 0:
+            return found
+    return None
+
+
+def write_marker(path: Path, salt: str, generation: int) -> None:
+    """Write the marker, private, and durable when this returns. Raises StoreError."""
+    place = marker_of(path)
+    try:
+        descriptor, unfinished = mkstemp(prefix=f"{place.name}.", dir=place.parent)  # 0600
+        try:
+            os.write(descriptor, _encode_marker(salt, generation))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        Path(unfinished).chmod(0o600)  # whatever the umask is
+        Path(unfinished).replace(place)
+        _sync_folder(place.parent)
+    except OSError as error:
+        raise _unusable_marker(path, error) from error
+
+
+def update_marker(path: Path, salt: str, generation: int) -> None:
+    """Let the marker say how far the store has come; it need not be durable, a marker may be behind.
+
+    One that is gone, or is no marker, is made again. Raises StoreError.
+    """
+    text = _encode_marker(salt, generation)
+    try:
+        descriptor = _open_marker(path, os.O_WRONLY)
+        try:
+            whole = os.fstat(descriptor).st_size == len(text) and os.write(descriptor, text) == len(text)
+        finally:
+            os.close(descriptor)
+    except OSError:
+        whole = False
+    if not whole:
+        write_marker(path, salt, generation)
+
+
+def _open_marker(path: Path, access: int) -> int:
+    """Return a descriptor of the marker, which is a file of its own. Raises OSError.
+
+    Whoever may write in the folder of a store could lead a name there to another file of ours, or to a pipe.
+    """
+    links = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    descriptor = os.open(marker_of(path), access | links)
+    about = os.fstat(descriptor)
+    if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
+        os.close(descriptor)
+        raise PermissionError(errno.EPERM, "it is not a file of its own")
+    return descriptor
+
+
+def _encode_marker(salt: str, generation: int) -> bytes:
+    said = Marker(1, store_id(salt), f"{generation:0{_generation_digits}d}")
+    return msgspec.json.encode(said) + b"\n"
+
+
+def _sync_folder(folder: Path) -> None:
+    # The name is durable only when its folder is. Windows has no way to ask for it, and does it by itself.
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _unusable_marker(path: Path, error: OSError) -> StoreError:
+    return StoreError(
+        f"the store {path}: its marker {marker_of(path).name} cannot be used: {error.strerror}.",
+        next="check the rights of that file and its folder, and that the disk has room",
+    )
