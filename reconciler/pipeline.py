@@ -90,6 +90,7 @@ from reconciler.store.database import await_store
 
 
 
+
 __all__ = [
     "Dependencies",
     "PlanResult",

@@ -1,5 +1,6 @@
 """A query of a PostgreSQL database that cannot write: a read-only transaction, and one cursor over one query.
 
+The way there, and how the server proves itself, are those of the store (store/postgres.py). Loads the driver.
 """
 
 import os

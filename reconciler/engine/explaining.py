@@ -43,6 +43,7 @@ from reconciler.store.database import await_store
 
 
 
+
 _EXAMPLE = "write one as plans show it: contact/ops/jane-doe"
 _COMPARE = "compare it with the addresses that `reconciler list` shows"
 

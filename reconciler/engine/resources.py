@@ -55,14 +55,14 @@ from reconciler.service.http.limiter import Timing
 from reconciler.service.http.urls import origin_of
 from reconciler.service.profile import bring_kinds
 from reconciler.service.profile import load_profile
-from reconciler.store.aside import Offload
-from reconciler.store.aside import within
-from reconciler.store.audit import operator
+from reconciler.store.database import Offload
+from reconciler.store.database import await_store
+from reconciler.store.history import name_operator
 from reconciler.store.database import Store
-from reconciler.store.lock import Holder
-from reconciler.store.lock import Lock
-from reconciler.store.lock import lease_s
-from reconciler.store.marker import store_id
+from reconciler.store.locks import Holder
+from reconciler.store.locks import Lock
+from reconciler.store.locks import lease_s
+from reconciler.store.sqlite import store_id
 
 
 
@@ -77,7 +77,7 @@ from reconciler.store.marker import store_id
 #
 # The digest is that of the store's path. A file says which store lay there, and when a run last held it, and
 # nothing of what is in it. Either may be deleted, and neither is needed: without both, a store that is not
-# there is one that nobody has made. The marker beside a store's file, which is exact, is store/marker.py.
+# there is one that nobody has made. The marker beside a store's file, which is exact, is store/sqlite.py.
 
 
 _known_store_bytes_max = 4096  # of one file; ours has about a hundred
@@ -171,13 +171,13 @@ async def open_run_store(settings: Settings, outside: Dependencies, *, create: b
         create=create,
     )
     took = start_stopwatch()
-    store = await within(outside.offload, opening, seconds=open_max_s)
+    store = await await_store(outside.offload, opening, seconds=open_max_s)
     step_log.info("store opened; shared: %s, %.1f s", "yes" if store.shared else "no", took())
     try:
         yield store
     finally:
         with suppress(StoreError):  # what was done is recorded; that must not hide how the run ended
-            await within(outside.offload, store.close, give_up=store.give_up)
+            await await_store(outside.offload, store.close, give_up=store.give_up)
 
 
 # --- The two locks: that of the store always, the one in the service where it is used -------------
@@ -205,16 +205,16 @@ async def hold_locks(
     """
     unused = choose_unused_lock(settings, shared=store.shared, unattended=outside.unattended)
     # Asked before the lock is ours: whoever holds it until then writes no more, whatever its ticket says.
-    before = await within(outside.offload, store.holder, give_up=store.give_up)
+    before = await await_store(outside.offload, store.holder, give_up=store.give_up)
     taking = partial(_hold_store_lock, store, run, outside.offload)
     with record_span("lock"):
         lock = await _wait_for_store_lock(held, taking, outside.timing, settings.lock.timeout_s, waits)
     if unused is not None:
         return lock, unused
-    ended = await within(
+    ended = await await_store(
         outside.offload, partial(collect_finished_runs, store, before), give_up=store.give_up
     )
-    note = partial(within, outside.offload, partial(store.note_ticket, run), give_up=store.give_up)
+    note = partial(await_store, outside.offload, partial(store.note_ticket, run), give_up=store.give_up)
     in_service = _hold_service_lock(settings, outside, stop, run=run, over=ended, note=note)
     return lock, await held.enter_async_context(in_service)
 
@@ -247,13 +247,13 @@ async def _hold_store_lock(store: Store, run: str, offload: Offload) -> AsyncIte
     """Hold the store's lock, and let go of it on every way out. Raises LockHeld, StoreError."""
     lock = store.lock_for(run)  # a new nonce each time: one that was refused lets go of nobody's lock
     try:
-        await within(offload, lock.take, give_up=store.give_up)
+        await await_store(offload, lock.take, give_up=store.give_up)
         yield lock
     finally:
         # Also where taking it was cut off: it may be ours all the same. A lock that cannot be let go of ends
         # with its process and its lease.
         with suppress(StoreError):
-            await within(offload, lock.release, give_up=store.give_up)
+            await await_store(offload, lock.release, give_up=store.give_up)
             step_log.info("run %s let go of the lock", run)
 
 
@@ -333,7 +333,7 @@ def _make_lock_terms(settings: Settings, run: str, over: frozenset[str]) -> Lock
     return LockTerms(
         stack=settings.stack,
         run=run,
-        holder=operator(),
+        holder=name_operator(),
         # Longer than the store's lease: the ticket may be listed a window late, and be read a window late.
         lease_s=lease_s + 2 * window_s,
         window_s=window_s,

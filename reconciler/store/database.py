@@ -7,75 +7,38 @@ Each method is one transaction: after a crash at any point all of it is there, o
 
 import time
 from collections import Counter
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from contextlib import contextmanager
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING
-from typing import Self
-from typing import TypeVar
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+
 from msgspec import structs
+
+from reconciler.concurrency import time_limit
 from reconciler.core.digests import keyed_digest
-from reconciler.core.runs.audit import Verification
-from reconciler.core.runs.audit import chain_start
-from reconciler.core.runs.audit import hash_entity
-from reconciler.core.runs.audit import verify_chain
-from reconciler.core.runs.recover import InterruptedRun
-from reconciler.core.runs.recover import RunStatus
+from reconciler.core.runs.audit import Verification, chain_start, hash_entity, verify_chain
+from reconciler.core.runs.recover import InterruptedRun, RunStatus
 from reconciler.errors import StoreError
 from reconciler.model.address import Address
 from reconciler.model.encoding import encode_json
-from reconciler.model.plans import Consent
-from reconciler.model.plans import LastWrite
-from reconciler.model.plans import Plan
-from reconciler.model.plans import Workspace
-from reconciler.model.plans import action_of
-from reconciler.model.runs import AuditEntry
-from reconciler.model.runs import Context
-from reconciler.model.runs import Head
-from reconciler.model.runs import Run
-from reconciler.model.runs import Running
-from reconciler.model.snapshots import DeletedEntity
-from reconciler.model.snapshots import MovedAlias
-from reconciler.model.snapshots import Proofs
-from reconciler.model.snapshots import Recorded
-from reconciler.model.snapshots import RecordedEntity
-from reconciler.store import rehoming
-from reconciler.store import history
-from reconciler.store import locks
-from reconciler.store import records
-from reconciler.store import sealed_tables
+from reconciler.model.plans import Consent, LastWrite, Plan, Workspace, action_of
+from reconciler.model.runs import AuditEntry, Context, Head, Run, Running
+from reconciler.model.snapshots import DeletedEntity, MovedAlias, Proofs, Recorded, RecordedEntity
+from reconciler.store import history, locks, records, rehoming, sealed_tables
 from reconciler.store.adapter import Connection
-from reconciler.store.connection import Database
-from reconciler.store.connection import open_database
-from reconciler.store.locks import Holder
-from reconciler.store.locks import Lock
-from reconciler.store.locks import find_live_holder
-from reconciler.store.locks import force_unlock
-from reconciler.store.locks import read_lock_holder
-from reconciler.store.locks import read_running
+from reconciler.store.connection import Database, open_database
+from reconciler.store.locks import (
+    Holder,
+    Lock,
+    find_live_holder,
+    force_unlock,
+    read_lock_holder,
+    read_running,
+)
 from reconciler.store.records import Batch
-from reconciler.store.schema import ENTITIES
-from reconciler.store.schema import JOURNAL
-from reconciler.store.schema import RUNS
-from reconciler.store.schema import WORKSPACES
-from reconciler.store.schema import Table
-from reconciler.store.sealed_tables import Owner
-from reconciler.store.sealed_tables import Seals
-from reconciler.store.sealed_tables import write_sealed
-from collections.abc import Awaitable
-from typing import Protocol
-from reconciler.concurrency import time_limit
-
-
-
-
-
-
+from reconciler.store.schema import ENTITIES, JOURNAL, RUNS, WORKSPACES, Table
+from reconciler.store.sealed_tables import Owner, Seals, write_sealed
 
 if TYPE_CHECKING:
     from reconciler.store.shared_pace import SharedPace

@@ -19,15 +19,15 @@ from msgspec import DecodeError, Struct, structs
 
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.runs.audit import (
-    Damaged,
+    DamagedEntry,
     Verification,
-    beginning,
-    body,
-    chained,
-    entity_hash,
-    fault_before,
-    read,
-    verify,
+    chain_entry,
+    chain_start,
+    encode_entry,
+    find_fault_backwards,
+    hash_entity,
+    read_entry,
+    verify_chain,
 )
 from reconciler.core.runs.recover import InterruptedRun
 from reconciler.errors import CorruptRecord, StoreError
@@ -365,7 +365,9 @@ def load_unfinished_runs(connection: Connection, owner: Owner) -> tuple[Interrup
             texts = (str(run), str(command), str(started_at))
             written = tuple(entries.get(str(run), ()))
             found.append(
-                InterruptedRun(*texts, _decode_run_plan(str(plan)), _decode_run_consent(str(consent)), written)
+                InterruptedRun(
+                    *texts, _decode_run_plan(str(plan)), _decode_run_consent(str(consent)), written
+                )
             )
     return tuple(found)
 
@@ -501,7 +503,7 @@ class Author(Struct, frozen=True):
     def _about(self, entry: AuditEntry, address: Address, action: str) -> AuditEntry:
         return structs.replace(
             entry,
-            entity=entity_hash(self.salt, address),
+            entity=hash_entity(self.salt, address),
             kind=address.kind,
             workspace=address.workspace,
             action=action,
@@ -525,12 +527,14 @@ def append_audit(seals: Seals, entries: Iterable[AuditEntry]) -> None:
     if not entries:
         return
     owner = seals.owner
-    held = _check_audit_head(seals.connection, owner, seals.of(AUDIT)) or beginning(owner.origin, owner.stack)
+    held = _check_audit_head(seals.connection, owner, seals.of(AUDIT)) or chain_start(
+        owner.origin, owner.stack
+    )
     rows = []
     for entry in entries:
-        tied = chained(entry, held)
+        tied = chain_entry(entry, held)
         held = Head(tied.number, tied.hash)
-        text = body(tied).decode()
+        text = encode_entry(tied).decode()
         rows.append({**owner.key(), "number": tied.number, "body": text, "hash": tied.hash})
     seals.connection.execute_many(AUDIT.insert, rows)
     seals.put(AUDIT, Seal(held.number, held.hash))
@@ -560,7 +564,7 @@ def verify_audit(connection: Connection, owner: Owner, anchor: Head | None, *, s
 
     Its seal tells that end. Whoever can write the store can change both: only an anchor finds that.
     """
-    found = verify(stream_audit(connection, owner), anchor, start=start)
+    found = verify_chain(stream_audit(connection, owner), anchor, start=start)
     seal = sealed_tables.read_seal(connection, AUDIT, owner)
     end = found.head or Head(0, "")
     if found.broken_at or (end.number, end.hash) == (seal.number, seal.digest):
@@ -575,15 +579,15 @@ def load_history(connection: Connection, owner: Owner, *, limit: int, run: str) 
 
     Raises CorruptRecord where one that was looked at is not as it was written, or is missing.
     """
-    start = beginning(owner.origin, owner.stack)
+    start = chain_start(owner.origin, owner.stack)
     found: list[AuditEntry] = []
     held = (read_audit_head(connection, owner) or start) if limit > 0 else start
     for row in connection.stream(f"{_audit_query(connection)} DESC", owner.key()):
         if len(found) >= limit:
             break
         entry = _decode_audit_entry(row)
-        what = fault_before(entry, held)
-        if what or isinstance(entry, Damaged):
+        what = find_fault_backwards(entry, held)
+        if what or isinstance(entry, DamagedEntry):
             raise _damaged_entry(entry.number, what)
         held = Head(entry.number - 1, entry.previous)
         if entry.run.startswith(run):
@@ -600,17 +604,17 @@ def _damaged_entry(number: int, what: str) -> CorruptRecord:
     )
 
 
-def stream_audit(connection: Connection, owner: Owner) -> Iterator[AuditEntry | Damaged]:
+def stream_audit(connection: Connection, owner: Owner) -> Iterator[AuditEntry | DamagedEntry]:
     """Yield every line from the first on, as it is stored; not all of them at once."""
     return map(_decode_audit_entry, connection.stream(_audit_query(connection), owner.key()))
 
 
 def _audit_query(connection: Connection) -> str:
     # Text as its bytes: what is no text any more has to be seen as damage, not end the look.
-    body, digest = map(connection.text_as_bytes, ("body", "hash"))
-    return f"SELECT number, {body}, {digest} FROM audit WHERE {sealed_tables.OWNED} ORDER BY number"
+    encode_entry, digest = map(connection.text_as_bytes, ("body", "hash"))
+    return f"SELECT number, {encode_entry}, {digest} FROM audit WHERE {sealed_tables.OWNED} ORDER BY number"
 
 
-def _decode_audit_entry(row: Row) -> AuditEntry | Damaged:
+def _decode_audit_entry(row: Row) -> AuditEntry | DamagedEntry:
     number, text, digest = row
-    return read(number if isinstance(number, int) else 0, text or b"", digest or b"")
+    return read_entry(number if isinstance(number, int) else 0, text or b"", digest or b"")
