@@ -5,27 +5,19 @@ The way there, and how the server proves itself, are those of the store (store/p
 
 import os
 import time
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
+
 import psycopg
 from psycopg import IsolationLevel
-from reconciler.database_urls import ServerUrl
-from reconciler.database_urls import UnusableUrl
-from reconciler.database_urls import parse_server_url
+
+from reconciler.database_urls import ServerUrl, UnusableUrl, parse_server_url
 from reconciler.directories.answers import DirectoryFailed
 from reconciler.directories.sql_values import READ_ONLY
 from reconciler.parsing.display import show_value
 from reconciler.store import postgres
-from reconciler.store.postgres_tls import libpq_environment
-from reconciler.store.postgres_tls import tls_arguments
-
-
-
-
-
+from reconciler.store.postgres_tls import libpq_environment, tls_arguments
 
 _connect_s = 10.0  # seconds; a server that is there answers within one
 _lock_s = 7  # seconds; a query waits for nobody but who changes the tables themselves

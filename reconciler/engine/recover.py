@@ -8,60 +8,30 @@ An intent is open when its run was killed, or ended without an answer to it. Whi
 decided in core/runs/recover.py; going on with what was never sent is the pipeline's.
 """
 
-from collections.abc import Collection
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import chain
+
 from msgspec import structs
-from reconciler.core.runs.recover import InterruptedRun
-from reconciler.core.runs.recover import settle_wait_s
-from reconciler.core.runs.recover import sort_out_run
+
+from reconciler.core.runs.recover import InterruptedRun, settle_wait_s, sort_out_run
 from reconciler.core.runs.undo import undo_as_desired
 from reconciler.engine import settle
 from reconciler.engine.context import RunContext
-from reconciler.engine.look import ContactGone
-from reconciler.engine.look import SeveralMatches
+from reconciler.engine.look import ContactGone, SeveralMatches
 from reconciler.engine.planning import resolve_target
 from reconciler.engine.resources import RunObserver
-from reconciler.engine.session import RESUME
-from reconciler.engine.session import NotDone
-from reconciler.engine.session import Session
-from reconciler.engine.session import run_workers
-from reconciler.engine.session import share_queue
-from reconciler.engine.settle import Listings
-from reconciler.engine.settle import SentWrite
-from reconciler.errors import Interrupted
-from reconciler.errors import LockHeld
-from reconciler.errors import ReconcilerError
-from reconciler.errors import StoreError
-from reconciler.errors import Unauthorized
+from reconciler.engine.session import RESUME, NotDone, Session, run_workers, share_queue
+from reconciler.engine.settle import Listings, SentWrite
+from reconciler.errors import Interrupted, LockHeld, ReconcilerError, StoreError, Unauthorized
 from reconciler.instrumentation import record_span
 from reconciler.model.address import Address
-from reconciler.model.documents import Controls
-from reconciler.model.documents import Place
-from reconciler.model.plans import Change
-from reconciler.model.plans import Consent
-from reconciler.model.plans import Create
-from reconciler.model.plans import Delete
-from reconciler.model.plans import Options
-from reconciler.model.plans import Plan
-from reconciler.model.plans import Target
-from reconciler.model.plans import Update
-from reconciler.model.plans import action_of
-from reconciler.model.runs import Intent
-from reconciler.model.runs import Outcome
-from reconciler.model.snapshots import Desired
-from reconciler.model.snapshots import Entity
-from reconciler.model.snapshots import Recorded
-from reconciler.model.snapshots import RecordedEntity
+from reconciler.model.documents import Controls, Place
+from reconciler.model.plans import Change, Consent, Create, Delete, Options, Plan, Target, Update, action_of
+from reconciler.model.runs import Intent, Outcome
+from reconciler.model.snapshots import Desired, Entity, Recorded, RecordedEntity
 from reconciler.store.database import Store
 from reconciler.store.records import Batch
-
-
-
-
 
 # Stands for the runs that a doubtful store may have forgotten: nothing is known of them.
 _UNKNOWN_RUN = InterruptedRun("", "", "", None, Consent(), ())

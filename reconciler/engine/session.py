@@ -4,25 +4,16 @@ No call to the service is made here.
 """
 
 import asyncio
-from collections.abc import Callable
-from collections.abc import Coroutine
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
-from datetime import datetime
-from datetime import timedelta
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import partial
-from itertools import chain
-from itertools import takewhile
+from itertools import chain, takewhile
 from sys import intern
-from typing import Any
-from typing import Literal
-from typing import TypeVar
-from msgspec import Struct
-from msgspec import structs
+from typing import Any, Literal, TypeVar
+
+from msgspec import Struct, structs
+
 from reconciler.core.compare.match import IdentityIndex
 from reconciler.core.compare.password_digests import digest_texts
 from reconciler.core.digests import stretch_secret
@@ -31,35 +22,16 @@ from reconciler.core.planning.moves import add_carried_fields
 from reconciler.core.planning.notices import count_set_back
 from reconciler.core.planning.records import trace_origin
 from reconciler.core.rules import Rules
-from reconciler.engine.context import RunContext
-from reconciler.engine.context import StopReason
-from reconciler.engine.context import format_utc
+from reconciler.engine.context import RunContext, StopReason, format_utc
 from reconciler.engine.ledger import Ledger
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
-from reconciler.model.plans import Change
-from reconciler.model.plans import Create
-from reconciler.model.plans import Delete
-from reconciler.model.plans import FieldChange
-from reconciler.model.plans import Plan
-from reconciler.model.plans import Update
-from reconciler.model.plans import action_of
-from reconciler.model.runs import FieldResult
-from reconciler.model.runs import Intent
-from reconciler.model.runs import Outcome
-from reconciler.model.runs import Result
-from reconciler.model.snapshots import Desired
-from reconciler.model.snapshots import LiveEntity
-from reconciler.model.snapshots import RecordedEntity
-from reconciler.model.snapshots import Scope
-from reconciler.service.client import Collection
-from reconciler.service.client import Found
+from reconciler.model.plans import Change, Create, Delete, FieldChange, Plan, Update, action_of
+from reconciler.model.runs import FieldResult, Intent, Outcome, Result
+from reconciler.model.snapshots import Desired, LiveEntity, RecordedEntity, Scope
+from reconciler.service.client import Collection, Found
 from reconciler.store.locks import lease_s
 from reconciler.store.records import Batch
-
-
-
-
 
 
 @dataclass(slots=True)

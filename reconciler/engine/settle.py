@@ -4,71 +4,42 @@ First: who is nobody's, and may be what a create in doubt has made under another
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from collections.abc import Iterator
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import ceil
-from typing import Literal
-from typing import assert_never
-from msgspec import Struct
-from msgspec import structs
+from typing import Literal, assert_never
+
+from msgspec import Struct, structs
+
 from reconciler.core.compare.identity import identity_digests
 from reconciler.core.compare.match import shared_identity
-from reconciler.core.compare.normalize import flatten_body
-from reconciler.core.compare.normalize import observe_entity
-from reconciler.core.compare.normalize import parse_instant
-from reconciler.core.compare.readback import is_older_than_request
-from reconciler.core.compare.readback import may_have_created
-from reconciler.core.compare.readback import reads_back_as
-from reconciler.core.planning.records import keep_proven
-from reconciler.core.planning.records import make_record
+from reconciler.core.compare.normalize import flatten_body, observe_entity, parse_instant
+from reconciler.core.compare.readback import is_older_than_request, may_have_created, reads_back_as
+from reconciler.core.planning.records import keep_proven, make_record
 from reconciler.core.runs import ticket
-from reconciler.engine import look
-from reconciler.engine import readback
-from reconciler.engine.readback import GIVE_AGAIN
-from reconciler.engine.readback import SHOWN_AGAIN
-from reconciler.engine.readback import describe_lost_secrets
-from reconciler.engine.readback import describe_not_taken
-from reconciler.engine.readback import join_sentences
-from reconciler.engine.readback import make_live_row
-from reconciler.engine.session import IN_DOUBT
-from reconciler.engine.session import Doubt
-from reconciler.engine.session import NotDone
-from reconciler.engine.session import Session
-from reconciler.engine.session import run_workers
-from reconciler.engine.session import share_queue
-from reconciler.errors import Malformed
-from reconciler.errors import NotFound
-from reconciler.errors import ReconcilerError
-from reconciler.errors import Rejected
-from reconciler.instrumentation import record_span
-from reconciler.instrumentation import step_log
+from reconciler.engine import look, readback
+from reconciler.engine.readback import (
+    GIVE_AGAIN,
+    SHOWN_AGAIN,
+    describe_lost_secrets,
+    describe_not_taken,
+    join_sentences,
+    make_live_row,
+)
+from reconciler.engine.session import IN_DOUBT, Doubt, NotDone, Session, run_workers, share_queue
+from reconciler.errors import Malformed, NotFound, ReconcilerError, Rejected
+from reconciler.instrumentation import record_span, step_log
 from reconciler.model.address import Address
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import KINDS
-from reconciler.model.plans import Change
-from reconciler.model.plans import Create
-from reconciler.model.plans import Delete
-from reconciler.model.plans import Update
-from reconciler.model.plans import action_of
-from reconciler.model.runs import FieldResult
-from reconciler.model.runs import Outcome
-from reconciler.model.runs import Result
-from reconciler.model.snapshots import Entity
-from reconciler.model.snapshots import LiveEntity
-from reconciler.model.snapshots import Scope
+from reconciler.model.plans import Change, Create, Delete, Update, action_of
+from reconciler.model.runs import FieldResult, Outcome, Result
+from reconciler.model.snapshots import Entity, LiveEntity, Scope
 from reconciler.service.client import Found
-from reconciler.service.paging import Page
-from reconciler.service.paging import Query
+from reconciler.service.paging import Page, Query
 from reconciler.service.profile import load_profile
 from reconciler.store.records import Batch
-
-
-
-
 
 # --- Unclaimed entities that a create in doubt may have made --------------------------------------
 #

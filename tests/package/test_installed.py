@@ -8,29 +8,21 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
 import effort
 import pyrage
 import pytest
 import tally
-from installing import ROOT
-from installing import install
-from installing import pythons
-from installing import run
-from installing import shared
-from installing import wheel
+from installing import ROOT, install, pythons, run, shared, wheel
 from served import sandbox
 from waiting import patience_s
+
 from reconciler.extras import EXTRAS
 from reconciler.version import __version__
-
-
-
-
 
 MANIFEST = """\
 version: 1

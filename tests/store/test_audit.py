@@ -121,7 +121,7 @@ def test_no_address_of_a_person_is_in_the_audit(store: Store) -> None:
 
 def test_an_operator_whose_name_is_no_text_can_be_written_down() -> None:
     """The system allows any bytes as a name; the journal must not fail because of them, in mid-run."""
-    script = "from reconciler.store.history import operator; print(ascii(operator()))"
+    script = "from reconciler.store.history import name_operator; print(ascii(name_operator()))"
     environ = {**os.environb, b"LOGNAME": b"j\xffne"}
     told = subprocess.run([sys.executable, "-c", script], env=environ, capture_output=True, check=True)
     assert told.stdout.startswith(b"'j?ne on ")

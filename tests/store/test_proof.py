@@ -157,7 +157,7 @@ ASKED = """
 import json, os, sys
 from reconciler.errors import SettingsError
 from reconciler.store.postgres import _connection_arguments
-from reconciler.store.postgres_tls import surroundings
+from reconciler.store.postgres_tls import libpq_environment
 from reconciler.database_urls import parse_server_url
 for url, environ in json.load(sys.stdin):
     os.environ.update(environ)

@@ -4,33 +4,19 @@ Both for the lock of the store, and with --in-service for the tickets in the ser
 store/locks.py, engine/service_lock.py.
 """
 
-from collections.abc import Awaitable
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Sequence
-from datetime import UTC
-from datetime import datetime
-from typing import TYPE_CHECKING
-from typing import Annotated
-from typing import ClassVar
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, ClassVar, TypeVar
+
 import click
-from msgspec import Struct
-from msgspec import structs
+from msgspec import Struct, structs
+
 from reconciler.cli import options
 from reconciler.cli.dispatch import prints_result
-from reconciler.cli.results import Doc
-from reconciler.cli.results import Result
+from reconciler.cli.results import Doc, Result
 from reconciler.model.runs import Running
-from reconciler.report.lines import Line
-from reconciler.report.lines import line
-from reconciler.report.lines import pad
+from reconciler.report.lines import Line, line, pad
 from reconciler.report.values import moment_text
-
-
-
-
 
 if TYPE_CHECKING:
     from reconciler.core.runs.ticket import Ticket

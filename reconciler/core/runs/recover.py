@@ -8,23 +8,14 @@ Decisions only. Reading the journal is store/history.py, looking at the service 
 """
 
 from collections.abc import Iterable
-from msgspec import Struct
-from msgspec import structs
-from reconciler.core.planning.fingerprint import fingerprint
-from reconciler.core.planning.fingerprint import without_place
+
+from msgspec import Struct, structs
+
+from reconciler.core.planning.fingerprint import fingerprint, without_place
 from reconciler.model.address import Address
 from reconciler.model.notices import Notice
-from reconciler.model.plans import Change
-from reconciler.model.plans import Consent
-from reconciler.model.plans import Create
-from reconciler.model.plans import Plan
-from reconciler.model.runs import Intent
-from reconciler.model.runs import JournalEntry
-from reconciler.model.runs import Running
-
-
-
-
+from reconciler.model.plans import Change, Consent, Create, Plan
+from reconciler.model.runs import Intent, JournalEntry, Running
 
 
 class InterruptedRun(Struct, frozen=True):
