@@ -109,7 +109,7 @@ def _read_value(text: str, at: int) -> tuple[str, int]:
 
 def _why_none(text: str, at: int, *, named: bool) -> str:
     if not named:
-        return "this line is no assignment of a variable."
+        return "this line does not assign a variable."
     match text[at : at + 1]:
         case "'" | '"':
             return "a quotation mark in this line is not closed, or a shell would expand what it holds."

@@ -59,7 +59,7 @@ class Omission(Struct, frozen=True, order=True):
 # Each reason as the end of a sentence, and what to do next. Entities that are not exported come first.
 REASONS: Mapping[str, tuple[str, str]] = {
     "identity": (
-        "not exported: no field to recognize it by",
+        "not exported: no identity field",
         "give it one at the service, or name another field in `identity` of the settings; then export again",
     ),
     "twice": (
@@ -75,7 +75,7 @@ REASONS: Mapping[str, tuple[str, str]] = {
         "take the name out of `removed:` to export it",
     ),
     "refused": (
-        "not exported: a field that it needs has a value that manifests may not hold",
+        "not exported: the value of a required field fails validation",
         "correct the field at the service, then export again",
     ),
     "above": ("not exported: what it belongs to is not", "see there"),
@@ -83,7 +83,7 @@ REASONS: Mapping[str, tuple[str, str]] = {
         "not exported: what it belongs to is declared already, and entries are not edited",
         "write it into that entry, as docs/manifest.md shows; a row of a roster has no place for it",
     ),
-    "field": ("left out: manifests may not hold this value", "correct it at the service, or leave it so"),
+    "field": ("left out: the value fails validation", "correct it at the service, or leave it so"),
     "region": (
         "left out: a national number, and nothing says of which country",
         "set `checks.region` in the settings (region: AU), or a country at the service; then export again",
@@ -93,11 +93,11 @@ REASONS: Mapping[str, tuple[str, str]] = {
         "the first plan takes them off at the service",
     ),
     "unknown": (
-        "left out: not a field that manifests know",
+        "left out: unknown field",
         "add it to `fields` of the settings to manage it",
     ),
     "zone": (
-        "left out: the service shows an offset and no name",
+        "left out: the service shows an offset, not a zone name",
         "--timezone NAME, for those whose offset fits",
     ),
     "secret": ("left out: it can never be read back, and need not be declared", "declare it to set it"),
@@ -106,11 +106,11 @@ REASONS: Mapping[str, tuple[str, str]] = {
         "declare it for what is yet to be made or moved; --env-file or --secrets-file declares those there",
     ),
     "masked": (
-        "left out: the service shows something in its place",
+        "left out: the service shows a mask in its place",
         "declare it to write what it belongs to: no write can carry it otherwise",
     ),
     "withheld": (
-        "in meta.ignore: it can never be read back, so nothing sends it until you say so",
+        "in meta.ignore: it can never be read back; ignored until you set it",
         "set its variable, and take the field out of meta.ignore",
     ),
     "content": (

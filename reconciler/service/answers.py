@@ -34,7 +34,7 @@ UNKNOWN_FORM = (
     "report it to who runs the service, and name the call: it answers in a form that its specification does "
     "not have. A newer version of this program may know it."
 )
-ITS_ERROR = "run it again later; if it stays so, ask the people who run the service: they see its error."
+ITS_ERROR = "run it again later; if it stays so, ask the operators of the service: they see its error."
 
 
 class BadBody(ValueError):

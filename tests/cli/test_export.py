@@ -70,10 +70,7 @@ def test_an_export_tells_whom_it_left_out(project: Project, service: Service) ->
     done = project.run(service, "export")
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert (
-        "! 1 live entity: not exported: no field to recognize it by.\n    contact in default, id "
-        in done.stdout
-    )
+    assert "! 1 live entity: not exported: no identity field.\n    contact in default, id " in done.stdout
 
 
 def test_a_national_number_without_a_country_asks_for_the_setting(project: Project, service: Service) -> None:

@@ -203,7 +203,7 @@ REFUSED = Verdict(
             "contacts in ops",
             41,
             0,
-            "the plan deletes 41 contacts in ops, and the read of that list was not complete.",
+            "the plan deletes 41 contacts in ops, and the read of that list was incomplete.",
             "plan again; if it stays so, the service's list changes while it is read, or is cut short",
         ),
     )

@@ -108,7 +108,7 @@ def _uncertain_ids(at: MatchedGroup) -> set[str]:
 def _skip_uncertain(address: Address, candidates: Sequence[LiveEntity]) -> Skip:
     ids = ", ".join(sorted(one.remote_id for one in candidates))
     what = f"is no longer declared, and it is not certain which one it is ({ids}); left alone."
-    return Skip(address, "ambiguous", what, "remove at the service what is too many")
+    return Skip(address, "ambiguous", what, "remove the surplus ones at the service")
 
 
 def _plan_gone(across: PlanContext, at: MatchedGroup, address: Address) -> ScopePlan:
@@ -399,7 +399,7 @@ def _duplicate_notice(across: PlanContext, ours: _OwnedRow, row: LiveEntity) -> 
         f"is live as {ours.row.remote_id}; {row.remote_id} may be a duplicate of it: "
         f"it has the same {shared}{owner}; left alone."
     )
-    step = f"look at both at the service, and remove the {row.kind} that is too many"
+    step = f"compare both at the service, and remove the surplus {row.kind}"
     place = str(ours.entity.place) if ours.entity else ""
     return Notice("duplicate", str(ours.address), what, step, place)
 

@@ -19,7 +19,7 @@ from reconciler.model.snapshots import ContradictedId, Desired, Entity, LiveEnti
 #
 # Evidence is judged in core/compare/evidence.py.
 
-_LOOK_AGAIN = "plan again; if it stays so, ask the people who run the service"
+_LOOK_AGAIN = "plan again; if it stays so, ask the operators of the service"
 _MERGED = (
     "look at the service who it is now; `reconciler adopt ADDRESS` takes the live one that has its identity, "
     "`reconciler forget ADDRESS` (its entry taken out first) lets the id go"

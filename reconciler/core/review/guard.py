@@ -99,7 +99,7 @@ def _check_placeholders(plan: Plan, placeholders: AbstractSet[Address]) -> Itera
         addresses = [str(one.address) for one in changes if one.address in placeholders]
         if addresses:
             what = f"the plan would upload the placeholder of an export as content: {_join_first(addresses)}."
-            step = "put the real content into its file, or leave these out with --except"
+            step = "write the real content to its file, or exclude these with --except"
             yield GuardReason("C2", str(scope), len(addresses), 0, what, step)
 
 
@@ -123,7 +123,7 @@ def _check_incomplete_reads(plan: Plan) -> Iterator[GuardReason]:
     unread |= {Scope(kind.name, scope.workspace) for scope in unread for kind in child_kinds(scope.kind)}
     for scope in sorted(unread):
         if count := _count_deletes(plan, scope):
-            what = f"the plan deletes {count} {scope}, and the read of that list was not complete."
+            what = f"the plan deletes {count} {scope}, and the read of that list was incomplete."
             step = "plan again; if it stays so, the service's list changes while it is read, or is cut short"
             yield GuardReason("G4", str(scope), count, 0, what, step)
 
@@ -185,8 +185,8 @@ def _describe_origin(change: Delete) -> str:
 def _check_creates(plan: Plan, limits: GuardLimits) -> Iterator[GuardReason]:
     """Refuse to create many again: the read was probably short (rules G2, R6)."""
     total = sum(1 for change in plan.changes if _recreates(change))
-    step = f"look whether they are really gone; if this is meant, apply with --allow-creates {total}"
-    gone = "that we recorded seem to be gone and would be created again"
+    step = f"check that they are gone; if you mean it, apply with --allow-creates {total}"
+    gone = "that we recorded seem to be gone and would be recreated"
     if total > limits.creates_max:
         what = f"{total} entities {gone} (the limit is {limits.creates_max})."
         yield GuardReason("G2", "", total, limits.creates_max, what, step)
@@ -199,7 +199,7 @@ def _check_creates(plan: Plan, limits: GuardLimits) -> Iterator[GuardReason]:
 
 
 def _check_updates(plan: Plan, limits: GuardLimits) -> Iterator[GuardReason]:
-    step = f"read the plan; if this is meant, apply with --allow-updates {plan.count('update')}"
+    step = f"read the plan; if you mean it, apply with --allow-updates {plan.count('update')}"
     percent = limits.updates_max_percent
     for scope in _changed_scopes(plan):
         count = sum(1 for change in plan.scoped(scope) if isinstance(change, Update))
@@ -233,7 +233,7 @@ def _rows_lost(answer: DirectoryAnswer) -> int:
 def _check_fewer_rows(plan: Plan, limits: GuardLimits) -> Iterator[GuardReason]:
     """Refuse what follows from a short answer: who is missing would look as if they had left (rule G7)."""
     percent, total = limits.fewer_rows_max_percent, sum(map(_rows_lost, plan.answers))
-    step = f"look what it holds; if this is meant, apply with --allow-fewer-rows {total}"
+    step = f"check the directory; if you mean it, apply with --allow-fewer-rows {total}"
     for one in plan.answers:
         lost = _rows_lost(one)
         if lost > _FEW and _exceeds_percent(lost, one.before, percent):

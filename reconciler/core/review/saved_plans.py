@@ -114,11 +114,11 @@ def why_stale(saved: Plan, fresh: Plan, now: datetime, *, hours: float = 24.0) -
     # That something else would be done is worse than that something else is shown, so it is reported first.
     other = _describe_changed_answers(saved, fresh)
     if saved.fingerprint != fresh.fingerprint:
-        return f"the plan is stale: what would be done now is not what it says{other and f'; {other}'}."
+        return f"the plan is stale: the changes would differ now{other and f'; {other}'}."
     if other:
         return f"the plan is stale: it would do the same, and {other}."
     if encode_shown(saved) != encode_shown(fresh):
-        return "the plan is stale: it would do the same, and what it shows is not what is found now."
+        return "the plan is stale: the changes are the same, but other content differs."
     return ""
 
 
@@ -142,10 +142,10 @@ def why_expired(saved: Plan, now: datetime, *, hours: float) -> str:
     """
     made, until = parse_instant(saved.created_at), parse_instant(saved.expires_at)
     if made is None or until is None:
-        return "the plan does not say when it was made and until when it holds."
+        return "the plan has no valid time of creation or expiry."
     # A date proves nothing (docs/security.md): only what no honest clock could have written is refused.
     if made > now + timedelta(seconds=skew_s):
-        return f"the plan says that it was made at {_format_moment(made)}, which is still to come."
+        return f"the plan says that it was made at {_format_moment(made)}, which is in the future."
     # The shorter of the two: a later end that somebody writes into the file prolongs nothing.
     end = min(until, made + timedelta(hours=hours))
     return f"the plan expired at {_format_moment(end)}." if end <= now else ""

@@ -34,7 +34,7 @@ text_max = 300  # characters of the service's own words in a message
 REFUSED_BY_WORDS = (400, 422)  # facts 8: these say in words what is wrong with the body
 over_qps_wait_s = 1.0  # seconds; "too many in this second" ends with the second
 
-_LATER = "run it again later; if it stays so, ask the people who run the service."
+_LATER = "run it again later; if it stays so, ask the operators of the service."
 _BASE = OTHER_SERVICE
 _ELSEWHERE = "reconciler plan names it, and the ways out; where every look ends so, check service.base_url."
 
