@@ -9,14 +9,11 @@ import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Literal
+
 from msgspec import Struct
+
 from reconciler.core.export import may_be_variable
-from reconciler.model.kinds import BUILT_IN_KINDS
-from reconciler.model.kinds import CONTACT
-
-
-
-
+from reconciler.model.kinds import BUILT_IN_KINDS, CONTACT
 
 Ci = Literal["github", "gitlab", "none"]
 
