@@ -157,7 +157,7 @@ def _table(asked: "ReadOnce", name: str) -> "RosterTable":
         )
     except DirectoryFailed as failed:
         problem = asked.known[name].place.problem(
-            f"the directory {name} cannot be taken from: {failed}", failed.hint, code="E514"
+            f"the directory {name} cannot be read: {failed}", failed.hint, code="E514"
         )
         raise DirectoryError(f"nothing was written of {name}.", problems=(problem,)) from failed
 
