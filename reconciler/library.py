@@ -115,11 +115,11 @@ async def plan_async(
 
     Raises SettingsError, ManifestError, UnknownAddress, ServiceError, StoreError.
     """
-    settings, declared, outside = await asyncio.to_thread(_read_project, project)
+    settings, declared, dependencies = await asyncio.to_thread(_read_project, project)
     planning = pipeline.plan(
         settings,
         declared.desired,
-        outside,
+        dependencies,
         options=options,
         consent=consent,
         made_of=declared.made_of,
@@ -153,12 +153,12 @@ async def apply_async(
     saved = approved if isinstance(approved, Plan) else None
     if saved is not None and options != _EVERYTHING:
         raise InputError("the options belong to the plan, and it has its own.", next="leave them out")
-    settings, declared, outside = await asyncio.to_thread(_read_project, project)
+    settings, declared, dependencies = await asyncio.to_thread(_read_project, project)
     hearing = _CallbackObserver(_approve_saved if isinstance(approved, Plan) else approved, ended)
     applying = pipeline.apply(
         settings,
         declared.desired,
-        outside,
+        dependencies,
         options=saved.options if saved is not None else options,
         consent=consent,
         saved=saved,
@@ -255,8 +255,8 @@ def _read_project(project: Project) -> tuple[Settings, Declaration, Dependencies
     root = Path(settings.root)
     checkout = read_checkout(root.resolve(), collect_inputs(settings, declared.inputs))
     context = partial(read_context, project.variables, root, random=secrets.token_hex, checkout=checkout)
-    outside = Dependencies.real(context, unattended=True, state=find_state_folder(project.variables))
-    return settings, declared, outside
+    dependencies = Dependencies.real(context, unattended=True, state=find_state_folder(project.variables))
+    return settings, declared, dependencies
 
 
 async def _run_until_stopped(work: Coroutine[Any, Any, T], hearing: _CallbackObserver) -> T:

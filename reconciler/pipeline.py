@@ -1,59 +1,98 @@
-"""READ FIRST. One short function a verb: validate, plan, apply, resume. Wiring only; core/ decides.
+"""READ FIRST. The commands that plan and write, a function each, and what they do in which order.
 
-manifests --load--> documents --resolve--> DESIRED --+
-                                                     +- plan -> PLAN - guard -> verdict
-service --read_live---------------------> LIVE ------+            |
-                                                     |            v
-store ----recorded----------------------> RECORDED --+          apply -> run
-      ----unfinished-> settled by looking -> what is left of the old plan -^ (resume)
+The path of the data, which the functions below follow:
 
-What several verbs do alike is in engine/.
+1. Load. Manifests -> documents (`load_project`) -> DESIRED (`resolve_desired`). `validate` ends here.
+2. Read. The store -> RECORDED; the service -> LIVE (engine/live.py). Only GETs are sent.
+3. Plan. DESIRED + LIVE + RECORDED -> PLAN, and the guard's verdict on it (`make_fresh_plan`). `plan`, `list`,
+   `explain` and `export` end here: they write nothing.
+4. Lock and settle. The lock of the store, and the one in the service where it is used; then what earlier runs
+   left in doubt is settled by looking at the service (`settle_earlier_runs`).
+5. Plan again, under the lock, and compare: `apply` with the saved plan that was reviewed, `resume` with what
+   the interrupted run had left, `undo` with what its run left behind. Anything else is refused.
+6. Execute. Each change of the plan: look, record the intent, write, read back, record the outcome -> RUN
+   (`execute_plan`).
+
+Only the order is here: core/ decides, and what several commands do alike is in engine/.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
+from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-
 from msgspec import structs
-
-from reconciler.core.desired.resolve import Resolved, resolve_desired
+from reconciler.core.desired.resolve import Resolved
+from reconciler.core.desired.resolve import resolve_desired
 from reconciler.core.planning.select import Selection
-from reconciler.core.review.guard import NO_CONSENT, add_consent, choose_consent
-from reconciler.core.review.saved_plans import why_expired, why_stale
+from reconciler.core.review.guard import NO_CONSENT
+from reconciler.core.review.guard import add_consent
+from reconciler.core.review.guard import choose_consent
+from reconciler.core.review.saved_plans import why_expired
+from reconciler.core.review.saved_plans import why_stale
 from reconciler.core.rules import make_rules
-from reconciler.core.runs.recover import InterruptedRun, find_remaining
-from reconciler.core.runs.undo import BY_MANIFEST, is_undo_proved, undo_as_desired
-from reconciler.core.views.inventory import Inventory, make_inventory, narrow_desired
+from reconciler.core.runs.recover import InterruptedRun
+from reconciler.core.runs.recover import find_remaining
+from reconciler.core.runs.undo import BY_MANIFEST
+from reconciler.core.runs.undo import is_undo_proved
+from reconciler.core.runs.undo import undo_as_desired
+from reconciler.core.views.inventory import Inventory
+from reconciler.core.views.inventory import make_inventory
+from reconciler.core.views.inventory import narrow_desired
 from reconciler.directories.answers import ReadOnce
 from reconciler.engine.collecting import pause_collector
-from reconciler.engine.context import Dependencies, StopFlag
-from reconciler.engine.execute import Execution, KeepUndo, execute_plan
+from reconciler.engine.context import Dependencies
+from reconciler.engine.context import StopFlag
+from reconciler.engine.execute import Execution
+from reconciler.engine.execute import KeepUndo
+from reconciler.engine.execute import execute_plan
 from reconciler.engine.explaining import explain_addresses
-from reconciler.engine.exporting import ExportRequest, ExportResult, export_scopes
-from reconciler.engine.planning import (
-    PlanResult,
-    find_cached_plan,
-    judge_plan,
-    make_fresh_plan,
-    make_undo,
-    open_plan_cache,
-)
+from reconciler.engine.exporting import ExportRequest
+from reconciler.engine.exporting import ExportResult
+from reconciler.engine.exporting import export_scopes
+from reconciler.engine.planning import PlanResult
+from reconciler.engine.planning import find_cached_plan
+from reconciler.engine.planning import judge_plan
+from reconciler.engine.planning import make_fresh_plan
+from reconciler.engine.planning import make_undo
+from reconciler.engine.planning import open_plan_cache
 from reconciler.engine.recover import settle_earlier_runs
-from reconciler.engine.resources import RunObserver, open_for_reading, open_for_writing, open_run_store
+from reconciler.engine.resources import RunObserver
+from reconciler.engine.resources import open_for_reading
+from reconciler.engine.resources import open_for_writing
+from reconciler.engine.resources import open_run_store
 from reconciler.engine.service_lock import acquire_service_lock
-from reconciler.errors import DirectoryError, ManifestError, Problem, StalePlan
-from reconciler.instrumentation import record_span, start_stopwatch, step_log
-from reconciler.manifest.cache import Declaration, ManifestCache, load_project
+from reconciler.errors import DirectoryError
+from reconciler.errors import ManifestError
+from reconciler.errors import Problem
+from reconciler.errors import StalePlan
+from reconciler.instrumentation import record_span
+from reconciler.instrumentation import start_stopwatch
+from reconciler.instrumentation import step_log
+from reconciler.manifest.cache import Declaration
+from reconciler.manifest.cache import ManifestCache
+from reconciler.manifest.cache import load_project
 from reconciler.manifest.sources import is_without_manifests
 from reconciler.model.address import Address
-from reconciler.model.plans import Consent, Explanation, Options, Plan
-from reconciler.model.runs import Outcome, Run
-from reconciler.model.settings import NO_FILES, Settings
-from reconciler.model.snapshots import Desired, Recorded, Scope
+from reconciler.model.plans import Consent
+from reconciler.model.plans import Explanation
+from reconciler.model.plans import Options
+from reconciler.model.plans import Plan
+from reconciler.model.runs import Outcome
+from reconciler.model.runs import Run
+from reconciler.model.settings import NO_FILES
+from reconciler.model.settings import Settings
+from reconciler.model.snapshots import Desired
+from reconciler.model.snapshots import Recorded
+from reconciler.model.snapshots import Scope
 from reconciler.service.profile import bring_kinds
-from reconciler.store.database import Store, await_store
+from reconciler.store.database import Store
+from reconciler.store.database import await_store
+
+
+
 
 __all__ = [
     "Dependencies",
@@ -76,6 +115,8 @@ __all__ = [
 ]
 
 _PLAN_AND_APPLY = "reconciler plan, then reconciler apply"
+
+# --- 1. Load: what the manifests declare -----------------------------------------------------------
 
 
 def validate(
@@ -112,9 +153,19 @@ def load_declaration(
     return known
 
 
-def _leave_out_secret_files(settings: Settings, *, all_values: bool) -> Settings:
-    """Return the settings, without files of secrets where not all values are wanted: that needs no key."""
-    return settings if all_values else structs.replace(settings, variable_files=NO_FILES)
+def load_partial_declaration(settings: Settings, environ: Mapping[str, str]) -> Desired:
+    """Return what is declared already: there may be no manifest yet, and no variable has to be set."""
+    bring_kinds(settings.service.profile)
+    root = Path(settings.root).resolve()
+    there = [one for one in settings.manifests if _holds_manifests(root / one, root)]
+    if not there:
+        return Desired({}, frozenset())
+    return validate(structs.replace(settings, manifests=tuple(there)), environ, all_values=False)
+
+
+def _holds_manifests(path: Path, root: Path) -> bool:
+    """Whether a source is to be read: a folder that is not there yet, or has no manifest, holds nothing."""
+    return path.exists() and not is_without_manifests(path, root)
 
 
 def resolve_manifests(
@@ -152,6 +203,11 @@ def resolve_manifests(
     return structs.replace(found, desired=structs.replace(found.desired, notices=notices))
 
 
+def _leave_out_secret_files(settings: Settings, *, all_values: bool) -> Settings:
+    """Return the settings, without files of secrets where not all values are wanted: that needs no key."""
+    return settings if all_values else structs.replace(settings, variable_files=NO_FILES)
+
+
 def _make_manifest_error(
     problems: Collection[Problem], failed: frozenset[Problem]
 ) -> ManifestError | DirectoryError:
@@ -166,10 +222,13 @@ def _make_manifest_error(
     return ManifestError(f"the manifests cannot be used: {count}.", problems=tuple(ordered))
 
 
+# --- 2 and 3. Read and plan: nothing is written ----------------------------------------------------
+
+
 async def plan(
     settings: Settings,
     desired: Desired,
-    outside: Dependencies,
+    dependencies: Dependencies,
     *,
     options: Options,
     consent: Consent,
@@ -179,11 +238,11 @@ async def plan(
 
     With `made_of` of a Declaration, `desired` is just what it declares.
     """
-    async with open_for_reading(settings, desired, outside) as context:
+    async with open_for_reading(settings, desired, dependencies) as context:
         standstill = await open_plan_cache(context, options, made_of)
         planned = await find_cached_plan(context, standstill, consent)
         planned = planned or await make_fresh_plan(context, options, consent, standstill=standstill)
-        planned = _add_consent(await _add_commit(planned, outside), consent)
+        planned = _add_consent(await _add_commit(planned, dependencies), consent)
         found = await context.ask(Store.standing)
         return replace(planned, unfinished=found.left, running=found.running)
 
@@ -193,20 +252,20 @@ def _add_consent(planned: PlanResult, consent: Consent) -> PlanResult:
     return replace(planned, plan=add_consent(planned.plan, consent))
 
 
-async def _add_commit(planned: PlanResult, outside: Dependencies) -> PlanResult:
+async def _add_commit(planned: PlanResult, dependencies: Dependencies) -> PlanResult:
     """Return a plan that names the commit of its manifests, where that is known; git may be slow."""
-    commit = (await outside.offload(outside.context)).commit
+    commit = (await dependencies.offload(dependencies.context)).commit
     return replace(planned, plan=structs.replace(planned.plan, commit=commit)) if commit else planned
 
 
 async def list_entities(
-    settings: Settings, desired: Desired, outside: Dependencies, *, selection: Selection, everyone: bool
+    settings: Settings, desired: Desired, dependencies: Dependencies, *, selection: Selection, everyone: bool
 ) -> Inventory:
     """Return every selected entity of the scopes, and whose it is. Sends nothing but GET, and writes nothing.
 
     With `everyone` also whom nobody declared. Raises UnknownAddress.
     """
-    async with open_for_reading(settings, narrow_desired(desired, selection), outside) as context:
+    async with open_for_reading(settings, narrow_desired(desired, selection), dependencies) as context:
         planned = await make_fresh_plan(context, Options(), Consent(), everyone=everyone)
     return make_inventory(
         desired,
@@ -222,7 +281,7 @@ async def list_entities(
 async def explain(
     settings: Settings,
     declared: Resolved,
-    outside: Dependencies,
+    dependencies: Dependencies,
     *,
     addresses: Sequence[str],
     selection: Selection,
@@ -233,14 +292,33 @@ async def explain(
     Nothing at all is sent where `offline`. Raises UnknownAddress.
     """
     return await explain_addresses(
-        settings, declared, outside, addresses, selection=selection, offline=offline
+        settings, declared, dependencies, addresses, selection=selection, offline=offline
     )
+
+
+async def export(
+    settings: Settings,
+    declared: Desired,
+    dependencies: Dependencies,
+    *,
+    scopes: Collection[Scope],
+    wishes: ExportRequest,
+) -> ExportResult:
+    """Return what is live in these scopes as entries of manifests, without what is declared. Only GETs.
+
+    Raises ServiceError where anything could not be read completely: then nothing is exported.
+    """
+    async with open_for_reading(settings, declared, dependencies) as context:
+        return await export_scopes(context, scopes, wishes)
+
+
+# --- 4 to 6. Lock and settle, plan again, execute --------------------------------------------------
 
 
 async def apply(
     settings: Settings,
     desired: Desired,
-    outside: Dependencies,
+    dependencies: Dependencies,
     *,
     options: Options,
     consent: Consent,
@@ -261,7 +339,7 @@ async def apply(
         raise StalePlan("this plan undoes a run, and is not what the manifests say.", next=_PLAN_AND_APPLY)
     consent = choose_consent(saved, consent) if saved else consent
     async with (
-        open_for_writing(settings, desired, outside, stop, observer, fail_fast=fail_fast) as context,
+        open_for_writing(settings, desired, dependencies, stop, observer, fail_fast=fail_fast) as context,
         acquire_service_lock(context, observer.waits) as lock,
     ):
         unfinished = await context.ask(Store.unfinished)
@@ -280,7 +358,7 @@ async def apply(
             # Planned once more under the lock: another run may have written before.
             if lock.used:
                 planned = await lock.read(partial(planning, salt=planned.plan.salt))
-        planned = await _add_commit(planned, outside)
+        planned = await _add_commit(planned, dependencies)
         # Those of `adopt` and `forget` follow from the command itself, and nobody said a number.
         said = (saved.consent or NO_CONSENT) if saved else consent if options.verb == "apply" else NO_CONSENT
         planned = _add_consent(planned, said)
@@ -298,7 +376,7 @@ async def apply(
 async def resume(
     settings: Settings,
     desired: Desired,
-    outside: Dependencies,
+    dependencies: Dependencies,
     *,
     stop: StopFlag,
     observer: RunObserver,
@@ -311,12 +389,12 @@ async def resume(
     outcomes begin with what was settled. Raises LockHeld, StalePlan, UnsafePlan, Interrupted before any
     write.
     """
-    async with open_run_store(settings, outside, create=False) as store:
-        known = await await_store(outside.offload, store.unfinished, give_up=store.give_up)
+    async with open_run_store(settings, dependencies, create=False) as store:
+        known = await await_store(dependencies.offload, store.unfinished, give_up=store.give_up)
         if not known and not store.doubtful:
             return None
     async with (
-        open_for_writing(settings, desired, outside, stop, observer, fail_fast=fail_fast) as context,
+        open_for_writing(settings, desired, dependencies, stop, observer, fail_fast=fail_fast) as context,
         acquire_service_lock(context, observer.waits) as lock,
     ):
         unfinished = await context.ask(Store.unfinished)
@@ -343,37 +421,6 @@ async def resume(
         return await execute_plan(context, task, observer)
 
 
-def load_partial_declaration(settings: Settings, environ: Mapping[str, str]) -> Desired:
-    """Return what is declared already: there may be no manifest yet, and no variable has to be set."""
-    bring_kinds(settings.service.profile)
-    root = Path(settings.root).resolve()
-    there = [one for one in settings.manifests if _holds_manifests(root / one, root)]
-    if not there:
-        return Desired({}, frozenset())
-    return validate(structs.replace(settings, manifests=tuple(there)), environ, all_values=False)
-
-
-def _holds_manifests(path: Path, root: Path) -> bool:
-    """Whether a source is to be read: a folder that is not there yet, or has no manifest, holds nothing."""
-    return path.exists() and not is_without_manifests(path, root)
-
-
-async def export(
-    settings: Settings,
-    declared: Desired,
-    outside: Dependencies,
-    *,
-    scopes: Collection[Scope],
-    wishes: ExportRequest,
-) -> ExportResult:
-    """Return what is live in these scopes as entries of manifests, without what is declared. Only GETs.
-
-    Raises ServiceError where anything could not be read completely: then nothing is exported.
-    """
-    async with open_for_reading(settings, declared, outside) as context:
-        return await export_scopes(context, scopes, wishes)
-
-
 def _list_finished(last: InterruptedRun, settled: tuple[Outcome, ...]) -> set[Address]:
     """Return what of an earlier run's plan is done."""
     ended = {entry.intent.address for entry in last.entries if entry.ending in {"applied", "skipped"}}
@@ -390,41 +437,6 @@ def _select_remaining(old: Plan, fresh: Plan, observer: RunObserver) -> Plan:
     return remaining.plan
 
 
-async def undo(
-    settings: Settings,
-    saved: Plan,
-    outside: Dependencies,
-    *,
-    consent: Consent,
-    fail_fast: bool,
-    stop: StopFlag,
-    observer: RunObserver,
-) -> Run | None:
-    """Carry out an undo that a run with this store left: whole, in its time, once, and change by change.
-
-    Nothing is planned afresh, because no manifest says what it should be; each change passes the same look
-    as any other, and what is not as the run left it is a conflict. None where `observer` disagreed. Raises
-    LockHeld, StalePlan, UnsafePlan, Interrupted before any write.
-    """
-    nothing = undo_as_desired(saved, Recorded({}))
-    async with (
-        open_for_writing(settings, nothing, outside, stop, observer, fail_fast=fail_fast) as context,
-        acquire_service_lock(context, observer.waits) as lock,
-    ):
-        if why := why_expired(saved, context.now(), hours=settings.plan_expires_h):
-            raise StalePlan(why, next=_PLAN_AND_APPLY)
-        unfinished = await context.ask(Store.unfinished)
-        await settle_earlier_runs(context, unfinished, observer)
-        if not is_undo_proved(saved, context.store.salt):
-            raise StalePlan(
-                "the undo was not made by a run with this store, or it was changed since.",
-                next=f"name the store of that run; or {BY_MANIFEST}",
-            )
-        planned = await lock.read(partial(make_undo, context, saved, consent))
-        task = Execution("undo", planned, consent, unfinished, settled=planned.conflicts, saved=saved)
-        return await execute_plan(context, task, observer)
-
-
 def expiry_reason(last: InterruptedRun, now: datetime) -> str:
     """Return why nothing more of an earlier run's plan may be carried out, or ""."""
     if last.plan is None:
@@ -439,3 +451,38 @@ def workspace_mismatch(old: Plan, fresh: Plan) -> str:
     ids = {one.alias: one.id for one in old.target.workspaces}
     others = [one.alias for one in fresh.target.workspaces if ids.get(one.alias, one.id) != one.id]
     return f"workspace {others[0]} is another one now." if others else ""
+
+
+async def undo(
+    settings: Settings,
+    saved: Plan,
+    dependencies: Dependencies,
+    *,
+    consent: Consent,
+    fail_fast: bool,
+    stop: StopFlag,
+    observer: RunObserver,
+) -> Run | None:
+    """Carry out an undo that a run with this store left: whole, in its time, once, and change by change.
+
+    Nothing is planned afresh, because no manifest says what it should be; each change passes the same look
+    as any other, and what is not as the run left it is a conflict. None where `observer` disagreed. Raises
+    LockHeld, StalePlan, UnsafePlan, Interrupted before any write.
+    """
+    nothing = undo_as_desired(saved, Recorded({}))
+    async with (
+        open_for_writing(settings, nothing, dependencies, stop, observer, fail_fast=fail_fast) as context,
+        acquire_service_lock(context, observer.waits) as lock,
+    ):
+        if why := why_expired(saved, context.now(), hours=settings.plan_expires_h):
+            raise StalePlan(why, next=_PLAN_AND_APPLY)
+        unfinished = await context.ask(Store.unfinished)
+        await settle_earlier_runs(context, unfinished, observer)
+        if not is_undo_proved(saved, context.store.salt):
+            raise StalePlan(
+                "the undo was not made by a run with this store, or it was changed since.",
+                next=f"name the store of that run; or {BY_MANIFEST}",
+            )
+        planned = await lock.read(partial(make_undo, context, saved, consent))
+        task = Execution("undo", planned, consent, unfinished, settled=planned.conflicts, saved=saved)
+        return await execute_plan(context, task, observer)

@@ -112,7 +112,7 @@ class World:
         )
         service = structs.replace(self.settings.service, **self.service)
         self.settings = structs.replace(self.settings, service=service, **self.changes)
-        self.outside = pipeline.Dependencies(
+        self.dependencies = pipeline.Dependencies(
             now=self.clock,
             token=self.tokens.__next__,
             run_id=lambda: f"00000000-0000-4000-8000-{next(self.runs):012d}",
@@ -144,7 +144,7 @@ class World:
             pipeline.plan(
                 self.settings,
                 desired,
-                self.outside,
+                self.dependencies,
                 options=options or Options(),
                 consent=consent,
                 made_of=made_of,
@@ -168,7 +168,7 @@ class World:
             pipeline.apply(
                 self.settings,
                 desired,
-                self.outside,
+                self.dependencies,
                 options=options or Options(),
                 consent=consent,
                 saved=saved,
@@ -203,7 +203,7 @@ class World:
             pipeline.undo(
                 self.settings,
                 saved,
-                self.outside,
+                self.dependencies,
                 consent=consent,
                 fail_fast=False,
                 stop=stop or StopFlag(),
@@ -219,7 +219,7 @@ class World:
         observer = observer or Agreeing()
         run = self.run(
             pipeline.resume(
-                self.settings, desired, self.outside, stop=StopFlag(), observer=observer, fail_fast=False
+                self.settings, desired, self.dependencies, stop=StopFlag(), observer=observer, fail_fast=False
             )
         )
         if run is not None:
@@ -228,7 +228,7 @@ class World:
 
     def client(self) -> Any:
         """Open a client of one's own, to edit at the service as another user."""
-        return open_client(self.settings.service, timing=self.outside.timing, connections=self.wire)
+        return open_client(self.settings.service, timing=self.dependencies.timing, connections=self.wire)
 
     def behind_our_back(self, edit: Any) -> Any:
         """Run `edit(client)`, a coroutine function, and let a minute pass."""

@@ -239,7 +239,7 @@ async def execute_plan(context: RunContext, task: Execution, observer: RunObserv
             await context.ask(lambda store: store.end(report_cut_short(plan, heard, run=context.run, at=now)))
         raise
     if task.keep_undo is not None:
-        moment = make_moment(context, context.now(), context.outside.token())
+        moment = make_moment(context, context.now(), context.dependencies.token())
         task.keep_undo(
             make_undo_plan(plan, run, shown, planned.recorded, moment=moment, key=context.store.salt)
         )
@@ -259,7 +259,7 @@ async def _begin_run(context: RunContext, task: Execution) -> tuple[Context, str
 
     Raises StalePlan for a reviewed plan that was carried out before.
     """
-    saved, planned, about = task.saved, task.planned, context.outside.context()
+    saved, planned, about = task.saved, task.planned, context.dependencies.context()
     if saved and not await context.ask(lambda store: store.use_plan(saved.salt)):
         what = "undo" if task.command == "undo" else "plan"
         raise StalePlan(f"this {what} was carried out before.", next="reconciler plan, then reconciler apply")

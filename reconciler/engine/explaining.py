@@ -4,28 +4,43 @@ Belongs here: which addresses are known, and what has to be read for them. Not h
 (core/views/explain.py).
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-
 from msgspec import structs
-
 from reconciler.core.compare.match import former_names
 from reconciler.core.desired.resolve import Resolved
-from reconciler.core.planning.select import Selection, check_selection
+from reconciler.core.planning.select import Selection
+from reconciler.core.planning.select import check_selection
 from reconciler.core.planning.select import list_addresses as selectable
-from reconciler.core.rules import Rules, make_rules
+from reconciler.core.rules import Rules
+from reconciler.core.rules import make_rules
 from reconciler.core.suggest import did_you_mean
-from reconciler.core.views.explain import ExplainRequest, PlanView, make_explanations, sources_of
-from reconciler.engine.context import Dependencies, ReadContext
+from reconciler.core.views.explain import ExplainRequest
+from reconciler.core.views.explain import PlanView
+from reconciler.core.views.explain import make_explanations
+from reconciler.core.views.explain import sources_of
+from reconciler.engine.context import Dependencies
+from reconciler.engine.context import ReadContext
 from reconciler.engine.planning import make_fresh_plan
-from reconciler.engine.resources import open_for_reading, open_run_store
+from reconciler.engine.resources import open_for_reading
+from reconciler.engine.resources import open_run_store
 from reconciler.errors import UnknownAddress
-from reconciler.model.address import Address, parse_address
-from reconciler.model.plans import Consent, Explanation, Options
+from reconciler.model.address import Address
+from reconciler.model.address import parse_address
+from reconciler.model.plans import Consent
+from reconciler.model.plans import Explanation
+from reconciler.model.plans import Options
 from reconciler.model.settings import Settings
-from reconciler.model.snapshots import Desired, Scope
-from reconciler.store.database import Store, await_store
+from reconciler.model.snapshots import Desired
+from reconciler.model.snapshots import Scope
+from reconciler.store.database import Store
+from reconciler.store.database import await_store
+
+
+
+
 
 _EXAMPLE = "write one as plans show it: contact/ops/jane-doe"
 _COMPARE = "compare it with the addresses that `reconciler list` shows"
@@ -34,7 +49,7 @@ _COMPARE = "compare it with the addresses that `reconciler list` shows"
 async def explain_addresses(
     settings: Settings,
     declared: Resolved,
-    outside: Dependencies,
+    dependencies: Dependencies,
     texts: Sequence[str],
     *,
     selection: Selection,
@@ -45,14 +60,14 @@ async def explain_addresses(
     Sends nothing but GET, and nothing at all where `offline`, or where no manifest speaks of what they are.
     Raises UnknownAddress for what is no address, or neither declared nor recorded.
     """
-    async with open_run_store(settings, outside, create=False) as store:
+    async with open_run_store(settings, dependencies, create=False) as store:
         looking = partial(_load_evidence, store, texts, declared, make_rules(settings), selection)
-        addresses, known = await await_store(outside.offload, looking, give_up=store.give_up)
+        addresses, known = await await_store(dependencies.offload, looking, give_up=store.give_up)
     asked = () if offline else tuple(one for one in addresses if _is_in_scope(declared.desired, one))
     found = {one.address: one for one in make_explanations([a for a in addresses if a not in asked], known)}
     if asked:
         part = _narrow_to_workspaces(declared.desired, asked)
-        async with open_for_reading(settings, part, outside) as context:
+        async with open_for_reading(settings, part, dependencies) as context:
             planned = await _add_plan(replace(context, desired=part), known, asked)
         found |= {one.address: one for one in make_explanations(asked, planned)}
     return tuple(found[one] for one in addresses)

@@ -213,9 +213,9 @@ _StoredList = tuple[tuple[str, ...], RememberedList]
 class RowCache:
     """The lists of one project. `now` is when this run reads, ISO 8601."""
 
-    def __init__(self, settings: Settings, outside: Dependencies, salt: str, now: datetime) -> None:
+    def __init__(self, settings: Settings, dependencies: Dependencies, salt: str, now: datetime) -> None:
         self._settings = settings
-        self._offload = outside.offload
+        self._offload = dependencies.offload
         self._salt = salt
         self.files = ListCache(Path(settings.root), salt)
         self._profile = load_profile(settings.service.profile)
@@ -305,7 +305,7 @@ async def open_row_cache(context: ReadContext) -> RowCache | None:
     """Return the lists that earlier plans have kept; None without a store, for its salt seals them."""
     now = await context.ask(Store.now)
     salt = context.store.salt
-    return RowCache(context.settings, context.outside, salt, now) if salt else None
+    return RowCache(context.settings, context.dependencies, salt, now) if salt else None
 
 
 def _hash_profile(profile: Profile) -> str:

@@ -32,7 +32,7 @@ class Person(Struct, frozen=True):
 async def resolve_contacts(
     settings: Settings,
     desired: Desired,
-    outside: Dependencies,
+    dependencies: Dependencies,
     reader: Reader,
     *,
     people: Mapping[Address, Place],
@@ -49,8 +49,8 @@ async def resolve_contacts(
     # Their devices are not needed here, and would cost a look each.
     entities = {one: structs.replace(entity, devices_in_scope=False) for one, entity in chosen.items()}
     wanted = structs.replace(desired, entities=entities, scopes=frozenset({scope}))
-    async with open_run_store(settings, outside, create=False) as store:
-        context = ReadContext(settings, wanted, outside, store, reader)
+    async with open_run_store(settings, dependencies, create=False) as store:
+        context = ReadContext(settings, wanted, dependencies, store, reader)
         workspaces = (await resolve_target(context, wanted)).workspaces
         matches = await _matches(context, workspaces)
     contested = frozenset(each for group in matches.contested for each in group)

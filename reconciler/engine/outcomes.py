@@ -154,6 +154,9 @@ async def _store_proofs(context: RunContext, planned: PlanResult) -> None:
     if context.stop.asked or not declares_passwords(desired):
         return
     recorded = await context.ask(lambda store: store.recorded(workspaces))
-    found = {**recorded.proofs, **await context.outside.offload(partial(prove_digests, desired, recorded))}
+    found = {
+        **recorded.proofs,
+        **await context.dependencies.offload(partial(prove_digests, desired, recorded)),
+    }
     if found != recorded.proofs:
         await context.ask(lambda store: store.prove(found, workspaces))

@@ -169,7 +169,7 @@ class PlanCache:
 
         Errors: whatever the service's client raises.
         """
-        kept, plan = await self._context.outside.offload(self._read)
+        kept, plan = await self._context.dependencies.offload(self._read)
         for one in kept:
             if not await is_list_unchanged(self._context.client, one.asked, one.newest):
                 step_log.info("%s: not as it was when a plan said nothing", one.asked.scope)
@@ -185,7 +185,7 @@ class PlanCache:
             if await self._context.ask(Store.state) != self._state:
                 return
             data = msgspec.msgpack.encode(_CachedPlan(self._followed_from, lists, encode_json(plan)))
-            await self._context.outside.offload(partial(self.lists.files.write, self._name, data))
+            await self._context.dependencies.offload(partial(self.lists.files.write, self._name, data))
 
     def _read(self) -> tuple[tuple[_CachedList, ...], Plan | None]:
         """Return the lists and the plan that were kept, where all but the service is as it was then."""
@@ -260,8 +260,8 @@ async def find_cached_plan(
         notes["found"] = before is not None
     if before is None:
         return None
-    moment = make_moment(context, await context.ask(Store.now), context.outside.token())
-    plan = await context.outside.offload(partial(repeat_noop_plan, before, context.desired, moment))
+    moment = make_moment(context, await context.ask(Store.now), context.dependencies.token())
+    plan = await context.dependencies.offload(partial(repeat_noop_plan, before, context.desired, moment))
     live, calls = Live({}, plan.reads), sum(context.client.calls.values())
     return PlanResult(plan, judge_plan(context, plan, consent), context.desired, live, Recorded({}), calls)
 
@@ -280,13 +280,13 @@ async def make_fresh_plan(
     With `everyone`, `live` also holds whom the plan only counts; the plan is the same. `standstill` knows the
     target, and keeps a plan that says nothing.
     """
-    desired, outside = add_forgotten(context.desired, options), context.outside
+    desired, dependencies = add_forgotten(context.desired, options), context.dependencies
     target = standstill.target if standstill else await resolve_target(context, desired)
     recorded = await _load_records(context, desired, target, options)
     lists = standstill.lists if standstill else await open_row_cache(context)
     wanted, remembered = _apply_selection(options, desired, recorded)
     gone = await context.ask(lambda store: store.deleted(target.workspaces))
-    async with _precompute_proofs(desired, recorded, outside, asked=wanted):
+    async with _precompute_proofs(desired, recorded, dependencies, asked=wanted):
         live = await read_live(
             context.client,
             wanted,
@@ -298,7 +298,7 @@ async def make_fresh_plan(
             lists=lists,
             deleted=gone,
         )
-    moment = make_moment(context, await context.ask(Store.now), salt or outside.token())
+    moment = make_moment(context, await context.ask(Store.now), salt or dependencies.token())
     planning = partial(make_plan, desired, live, recorded, rules=context.rules, moment=moment)
     planning = partial(planning, target=target, options=options)
     plan = await _compute_plan(
@@ -350,7 +350,7 @@ async def _compute_plan(
     took = start_stopwatch(context.timing.monotonic)
     # Beside the event loop: it may compare a password that was not computed before, of a renamed contact.
     with record_span("plan") as notes:
-        plan = await context.outside.offload(planning)
+        plan = await context.dependencies.offload(planning)
         notes.update({f"{word}s": plan.count(word) for word in ACTION_WORDS.values()})
         notes.update(records=plan.to_keep, left_alone=len(plan.skips))
     if why := context.store.doubtful:
@@ -389,7 +389,7 @@ def judge_plan(context: ReadContext, plan: Plan, consent: Consent) -> Verdict:
 
 @asynccontextmanager
 async def _precompute_proofs(
-    desired: Desired, recorded: Recorded, outside: Dependencies, *, asked: Desired
+    desired: Desired, recorded: Recorded, dependencies: Dependencies, *, asked: Desired
 ) -> AsyncIterator[None]:
     """Compute the slow digests that the plan compares, beside what is done inside: known when it has ended.
 
@@ -399,7 +399,8 @@ async def _precompute_proofs(
     each = [(part, recorded.proofs.get(key, "")) for key, part in found.items() if part.asked]
     shares = [share for start in range(_threads) if (share := each[start::_threads])]
     ahead = [
-        asyncio.ensure_future(outside.offload(partial(_compute_proofs, s, recorded.salt))) for s in shares
+        asyncio.ensure_future(dependencies.offload(partial(_compute_proofs, s, recorded.salt)))
+        for s in shares
     ]
     try:
         yield

@@ -6,38 +6,67 @@
 How the locks work: store/locks.py, service_lock.py.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator
+from collections.abc import Awaitable
+from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager
+from contextlib import AsyncExitStack
+from contextlib import asynccontextmanager
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Protocol
-
 import msgspec
 from msgspec import structs
-
 from reconciler.core.runs.recover import InterruptedRun
-from reconciler.engine.context import Dependencies, ReadContext, RunContext, ServiceLock, StopFlag, format_utc
+from reconciler.engine.context import Dependencies
+from reconciler.engine.context import ReadContext
+from reconciler.engine.context import RunContext
+from reconciler.engine.context import ServiceLock
+from reconciler.engine.context import StopFlag
+from reconciler.engine.context import format_utc
 from reconciler.engine.planning import PlanResult
-from reconciler.engine.service_lock import LockTerms, TicketLock
-from reconciler.errors import CorruptRecord, LockHeld, SettingsError, StoreError
-from reconciler.instrumentation import record_span, start_stopwatch, step_log
-from reconciler.model.plans import Change, Plan
+from reconciler.engine.service_lock import LockTerms
+from reconciler.engine.service_lock import TicketLock
+from reconciler.errors import CorruptRecord
+from reconciler.errors import LockHeld
+from reconciler.errors import SettingsError
+from reconciler.errors import StoreError
+from reconciler.instrumentation import record_span
+from reconciler.instrumentation import start_stopwatch
+from reconciler.instrumentation import step_log
+from reconciler.model.plans import Change
+from reconciler.model.plans import Plan
 from reconciler.model.runs import Outcome
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
 from reconciler.ownership import Folder
 from reconciler.private_cache import CacheFolder
-from reconciler.service.client import open_client, open_reader, pace_key_and_rate
-from reconciler.service.http.connections import DatedConnections, open_connections
-from reconciler.service.http.limiter import Pacer, Timing
+from reconciler.service.client import open_client
+from reconciler.service.client import open_reader
+from reconciler.service.client import pace_key_and_rate
+from reconciler.service.http.connections import DatedConnections
+from reconciler.service.http.connections import open_connections
+from reconciler.service.http.limiter import Pacer
+from reconciler.service.http.limiter import Timing
 from reconciler.service.http.urls import origin_of
-from reconciler.service.profile import bring_kinds, load_profile
-from reconciler.store.database import Offload, Store, await_store
+from reconciler.service.profile import bring_kinds
+from reconciler.service.profile import load_profile
+from reconciler.store.database import Offload
+from reconciler.store.database import Store
+from reconciler.store.database import await_store
 from reconciler.store.history import name_operator
-from reconciler.store.locks import Holder, Lock, lease_s
+from reconciler.store.locks import Holder
+from reconciler.store.locks import Lock
+from reconciler.store.locks import lease_s
 from reconciler.store.sqlite import store_id
+
+
+
+
 
 # --- Which store this project had, remembered outside of its folder -------------------------------
 #
@@ -63,13 +92,13 @@ class KnownStore(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     held_at: str
 
 
-def explain_lost_store(settings: Settings, outside: Dependencies, store: Store) -> str:
+def explain_lost_store(settings: Settings, dependencies: Dependencies, store: Store) -> str:
     """Return why the store of these settings is not the one that this project had, or "".
 
     Of files alone. A store that is there under its old salt is never lost.
     """
     mine = store_id(store.salt) if store.salt else ""
-    known = list(_read_known_stores(settings, outside))
+    known = list(_read_known_stores(settings, dependencies))
     if not known or any(one.id == mine for one in known):
         return ""
     last = max(one.held_at for one in known)
@@ -79,32 +108,32 @@ def explain_lost_store(settings: Settings, outside: Dependencies, store: Store) 
     return f"the store {shown} {what}, and a run held another one there at {last}; it was deleted or moved"
 
 
-def remember_store(settings: Settings, outside: Dependencies, store: Store, now: datetime) -> None:
+def remember_store(settings: Settings, dependencies: Dependencies, store: Store, now: datetime) -> None:
     """Let it be known from now on that there is this store. Never fails."""
     if not settings.caches or not store.salt or store.doubtful:
         return
-    if outside.state is not None:
+    if dependencies.state is not None:
         with suppress(OSError):
-            outside.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+            dependencies.state.mkdir(mode=0o700, parents=True, exist_ok=True)
     text = msgspec.json.encode(KnownStore(1, store_id(store.salt), format_utc(now)))
-    for folder in _known_store_folders(settings, outside):
+    for folder in _known_store_folders(settings, dependencies):
         folder.write(_known_store_file(settings), [text])
 
 
-def _read_known_stores(settings: Settings, outside: Dependencies) -> Iterator[KnownStore]:
-    for folder in _known_store_folders(settings, outside):
+def _read_known_stores(settings: Settings, dependencies: Dependencies) -> Iterator[KnownStore]:
+    for folder in _known_store_folders(settings, dependencies):
         text = folder.read(_known_store_file(settings), bytes_max=_known_store_bytes_max)
         with suppress(msgspec.DecodeError):
             if text is not None:
                 yield msgspec.json.decode(text, type=KnownStore)
 
 
-def _known_store_folders(settings: Settings, outside: Dependencies) -> Iterator[Folder]:
+def _known_store_folders(settings: Settings, dependencies: Dependencies) -> Iterator[Folder]:
     if not settings.caches or not settings.store.startswith(_SQLITE_URL):
         return
     yield CacheFolder(Path(settings.root))
-    if outside.state is not None:
-        yield Folder(outside.state, ("reconciler",))
+    if dependencies.state is not None:
+        yield Folder(dependencies.state, ("reconciler",))
 
 
 def _known_store_file(settings: Settings) -> str:
@@ -124,7 +153,9 @@ open_max_s = 30.0
 
 
 @asynccontextmanager
-async def open_run_store(settings: Settings, outside: Dependencies, *, create: bool) -> AsyncIterator[Store]:
+async def open_run_store(
+    settings: Settings, dependencies: Dependencies, *, create: bool
+) -> AsyncIterator[Store]:
     """Give the store of these settings; without `create` nothing can be written. Raises StoreError.
 
     Opening and closing wait beside the event loop as well: a server may take the call and say nothing.
@@ -135,20 +166,20 @@ async def open_run_store(settings: Settings, outside: Dependencies, *, create: b
         settings.store,
         origin=origin_of(settings.service.base_url),
         stack=settings.stack,
-        now=outside.now,
-        token=outside.token,
-        monotonic=outside.timing.monotonic,
+        now=dependencies.now,
+        token=dependencies.token,
+        monotonic=dependencies.timing.monotonic,
         root=settings.root,
         create=create,
     )
     took = start_stopwatch()
-    store = await await_store(outside.offload, opening, seconds=open_max_s)
+    store = await await_store(dependencies.offload, opening, seconds=open_max_s)
     step_log.info("store opened; shared: %s, %.1f s", "yes" if store.shared else "no", took())
     try:
         yield store
     finally:
         with suppress(StoreError):  # what was done is recorded; that must not hide how the run ended
-            await await_store(outside.offload, store.close, give_up=store.give_up)
+            await await_store(dependencies.offload, store.close, give_up=store.give_up)
 
 
 # --- The two locks: that of the store always, the one in the service where it is used -------------
@@ -163,7 +194,7 @@ async def hold_locks(
     held: AsyncExitStack,
     settings: Settings,
     store: Store,
-    outside: Dependencies,
+    dependencies: Dependencies,
     stop: StopFlag,
     *,
     run: str,
@@ -174,19 +205,19 @@ async def hold_locks(
     `held` lets go of both on every way out. `waits` hears who holds the store's lock, and how far that is.
     Raises LockHeld, SettingsError.
     """
-    unused = choose_unused_lock(settings, shared=store.shared, unattended=outside.unattended)
+    unused = choose_unused_lock(settings, shared=store.shared, unattended=dependencies.unattended)
     # Asked before the lock is ours: whoever holds it until then writes no more, whatever its ticket says.
-    before = await await_store(outside.offload, store.holder, give_up=store.give_up)
-    taking = partial(_hold_store_lock, store, run, outside.offload)
+    before = await await_store(dependencies.offload, store.holder, give_up=store.give_up)
+    taking = partial(_hold_store_lock, store, run, dependencies.offload)
     with record_span("lock"):
-        lock = await _wait_for_store_lock(held, taking, outside.timing, settings.lock.timeout_s, waits)
+        lock = await _wait_for_store_lock(held, taking, dependencies.timing, settings.lock.timeout_s, waits)
     if unused is not None:
         return lock, unused
     ended = await await_store(
-        outside.offload, partial(collect_finished_runs, store, before), give_up=store.give_up
+        dependencies.offload, partial(collect_finished_runs, store, before), give_up=store.give_up
     )
-    note = partial(await_store, outside.offload, partial(store.note_ticket, run), give_up=store.give_up)
-    in_service = _hold_service_lock(settings, outside, stop, run=run, over=ended, note=note)
+    note = partial(await_store, dependencies.offload, partial(store.note_ticket, run), give_up=store.give_up)
+    in_service = _hold_service_lock(settings, dependencies, stop, run=run, over=ended, note=note)
     return lock, await held.enter_async_context(in_service)
 
 
@@ -264,16 +295,16 @@ def collect_finished_runs(store: Store, before: Holder | None) -> frozenset[str]
 
 
 @asynccontextmanager
-async def open_service_lock(settings: Settings, outside: Dependencies) -> AsyncIterator[TicketLock]:
+async def open_service_lock(settings: Settings, dependencies: Dependencies) -> AsyncIterator[TicketLock]:
     """Yield the lock in the service to somebody who looks at it, or frees it, and never takes it."""
-    async with _hold_service_lock(settings, outside, StopFlag()) as lock:
+    async with _hold_service_lock(settings, dependencies, StopFlag()) as lock:
         yield lock
 
 
 @asynccontextmanager
 async def _hold_service_lock(
     settings: Settings,
-    outside: Dependencies,
+    dependencies: Dependencies,
     stop: StopFlag,
     *,
     run: str = "",
@@ -284,12 +315,12 @@ async def _hold_service_lock(
     service, terms = settings.service, _make_lock_terms(settings, run, over)
     deadline_s = service.limits.deadline_s + terms.patience_s + terms.lease_s
     patient = structs.replace(service, limits=structs.replace(service.limits, deadline_s=deadline_s))
-    given = outside.connections
+    given = dependencies.connections
     # A clock of the service is all that machines without a shared store have in common: answers tell it.
     watched = DatedConnections(given or open_connections(service))
     try:
-        async with open_client(patient, timing=outside.timing, connections=watched) as client:
-            lock = TicketLock(client, watched, terms, outside, stop, note=note)
+        async with open_client(patient, timing=dependencies.timing, connections=watched) as client:
+            lock = TicketLock(client, watched, terms, dependencies, stop, note=note)
             try:
                 yield lock
             finally:
@@ -346,22 +377,22 @@ class RunObserver(Protocol):
 
 @asynccontextmanager
 async def open_for_reading(
-    settings: Settings, desired: Desired, outside: Dependencies
+    settings: Settings, desired: Desired, dependencies: Dependencies
 ) -> AsyncIterator[ReadContext]:
     """Hold the store, which nothing can write here, and a client that can only read."""
-    timing, connections = outside.timing, outside.connections
-    async with open_run_store(settings, outside, create=False) as store:
-        store.doubt(await outside.offload(partial(explain_lost_store, settings, outside, store)))
+    timing, connections = dependencies.timing, dependencies.connections
+    async with open_run_store(settings, dependencies, create=False) as store:
+        store.doubt(await dependencies.offload(partial(explain_lost_store, settings, dependencies, store)))
         pace = _find_shared_pacer(settings, store)
         async with open_reader(settings.service, timing=timing, connections=connections, pace=pace) as reader:
-            yield ReadContext(settings, desired, outside, store, reader)
+            yield ReadContext(settings, desired, dependencies, store, reader)
 
 
 @asynccontextmanager
 async def open_for_writing(
     settings: Settings,
     desired: Desired,
-    outside: Dependencies,
+    dependencies: Dependencies,
     stop: StopFlag,
     observer: RunObserver,
     *,
@@ -372,25 +403,25 @@ async def open_for_writing(
     `observer` hears who holds the store's lock while this run waits for it.
     The lock in the service is not taken yet (locking.py), and removed on every way out where it was.
     """
-    run, began, timing = outside.run_id(), outside.timing.monotonic(), outside.timing
+    run, began, timing = dependencies.run_id(), dependencies.timing.monotonic(), dependencies.timing
     async with AsyncExitStack() as held:
-        store = await held.enter_async_context(open_run_store(settings, outside, create=True))
-        store.doubt(await outside.offload(partial(explain_lost_store, settings, outside, store)))
+        store = await held.enter_async_context(open_run_store(settings, dependencies, create=True))
+        store.doubt(await dependencies.offload(partial(explain_lost_store, settings, dependencies, store)))
         lock, service_lock = await hold_locks(
-            held, settings, store, outside, stop, run=run, waits=observer.waits
+            held, settings, store, dependencies, stop, run=run, waits=observer.waits
         )
         locked_at = timing.monotonic()
         step_log.info("run %s holds the lock, %.1f s after it began", run, locked_at - began)
         # Opened last and closed first: no call of ours is under way when the locks are let go of.
-        pace, connections = _find_shared_pacer(settings, store), outside.connections
+        pace, connections = _find_shared_pacer(settings, store), dependencies.connections
         client = await held.enter_async_context(
             open_client(settings.service, timing=timing, connections=connections, pace=pace)
         )
-        held.callback(lambda: remember_store(settings, outside, store, lock.now()))
+        held.callback(lambda: remember_store(settings, dependencies, store, lock.now()))
         yield RunContext(
             settings,
             desired,
-            outside,
+            dependencies,
             store,
             client,
             lock,

@@ -82,7 +82,7 @@ class TicketLock(ServiceLock):
         client: ServiceClient,
         watched: DatedConnections,
         terms: LockTerms,
-        outside: Dependencies,
+        dependencies: Dependencies,
         stop: StopFlag,
         *,
         note: Callable[[], Awaitable[None]] | None = None,
@@ -92,8 +92,8 @@ class TicketLock(ServiceLock):
         self._resources = client.resources
         self._watched = watched
         self._terms = terms
-        self._timing = outside.timing
-        self._token = outside.token
+        self._timing = dependencies.timing
+        self._token = dependencies.token
         self._stop = stop
         self._mine: Ticket | None = None
         self._id = ""

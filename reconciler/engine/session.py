@@ -146,7 +146,7 @@ class Session:
 
     def __post_init__(self) -> None:
         context, workspaces = self.context, self.plan.target.workspaces
-        self.ledger = Ledger(context.store, context.lock, workspaces, offload=context.outside.offload)
+        self.ledger = Ledger(context.store, context.lock, workspaces, offload=context.dependencies.offload)
         self.rules = context.rules
         self.ids = {workspace.alias: workspace.id for workspace in workspaces}
         self.remote_ids = dict(_iterate_planned_ids(self.plan, self.records))
@@ -286,7 +286,7 @@ class Session:
         """Compute beside the event loop what the record of a password takes: a look must not wait for it."""
         entity, salt = self.desired.entities.get(address), self.context.store.salt
         for text in digest_texts(entity, salt) if entity else ():
-            await self.context.outside.offload(partial(stretch_secret, text, salt))
+            await self.context.dependencies.offload(partial(stretch_secret, text, salt))
 
     async def before_call(self, attempt: Attempt) -> None:
         """No look and no write begins before this has returned. Raises NotDone, LockHeld, StoreError."""

@@ -337,7 +337,7 @@ def test_an_undo_that_was_interrupted_is_resumed(tmp_path: Path) -> None:
         pipeline.resume(
             world.settings,
             pipeline.validate(world.settings, {}),
-            world.outside,
+            world.dependencies,
             stop=StopFlag(),
             observer=Agreeing(),
             fail_fast=False,

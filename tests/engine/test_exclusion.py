@@ -43,7 +43,7 @@ def applied(root: Path, in_service: InService, *, unattended: bool) -> Watching:
     world = World(root, changes={"lock": LockSettings(in_service=in_service)})
     world.write({"contacts": {"ann": ANN}})
     wire = Watching(world.wire.inner)
-    world.outside = replace(world.outside, connections=wire, unattended=unattended)
+    world.dependencies = replace(world.dependencies, connections=wire, unattended=unattended)
     assert world.apply()[1].exit_code == 0
     return wire
 

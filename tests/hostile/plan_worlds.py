@@ -218,7 +218,7 @@ def staged(root: Path, *, later: bool = False) -> Stage:
     if later:
         world.clock.pass_s(3600)
         for _ in range(5):
-            world.outside.token()
+            world.dependencies.token()
 
     async def found_there(client: Any) -> None:
         await client.contacts.create(_person("Zoe"))
@@ -257,7 +257,7 @@ def apply(world: World, saved: Plan, *, undo: Callable[[Plan], None] | None = No
             pipeline.undo(
                 world.settings,
                 saved,
-                world.outside,
+                world.dependencies,
                 consent=ALLOWED,
                 fail_fast=False,
                 stop=StopFlag(),
@@ -268,7 +268,7 @@ def apply(world: World, saved: Plan, *, undo: Callable[[Plan], None] | None = No
         pipeline.apply(
             world.settings,
             pipeline.validate(world.settings, world.environ),
-            world.outside,
+            world.dependencies,
             options=saved.options,
             consent=ALLOWED,
             saved=saved,

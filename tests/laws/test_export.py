@@ -106,7 +106,7 @@ def export(
         pipeline.export(
             world.settings,
             declared,
-            world.outside,
+            world.dependencies,
             scopes=scopes,
             wishes=ExportRequest(look=look, secrets=secrets),
         )

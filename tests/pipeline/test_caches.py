@@ -50,7 +50,9 @@ def through(tmp_path: Path, caching: Caching | None, seed: int = 0) -> World:
         world.settings, service=structs.replace(world.settings.service, limits=limits)
     )
     chance = Random(seed)
-    world.outside = replace(world.outside, timing=replace(world.outside.timing, random=chance.random))
+    world.dependencies = replace(
+        world.dependencies, timing=replace(world.dependencies.timing, random=chance.random)
+    )
     return world
 
 

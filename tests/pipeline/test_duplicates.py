@@ -287,7 +287,7 @@ def last_look(world: World) -> tuple[str, dict[str, int]] | None:
     """The run that `doctor` names, and its numbers; the whole history has to hold."""
 
     async def look() -> tuple[str, dict[str, int]] | None:
-        async with open_run_store(world.settings, world.outside, create=False) as store:
+        async with open_run_store(world.settings, world.dependencies, create=False) as store:
             assert store.verify(None).broken_at == 0
             looked = store.last_look()
             return (looked.run, dict(looked.seen)) if looked else None

@@ -193,7 +193,7 @@ def explain(world: World, *texts: str, offline: bool = False, **selection: Any) 
         pipeline.explain(
             world.settings,
             declared,
-            world.outside,
+            world.dependencies,
             addresses=texts,
             selection=Selection(**selection),
             offline=offline,

@@ -32,7 +32,9 @@ def declared(numbers: Any = range(COUNT)) -> dict[str, Any]:
 def crowd(path: Path, *, form: str = "json", **changes: Any) -> World:
     """Return a project that has applied everybody, and has read the list completely."""
     world = World(path, SandboxConfig(contacts=COUNT), changes=changes, service={"format": form})
-    world.outside = replace(world.outside, token=lambda: "the same for all plans, so that they compare")
+    world.dependencies = replace(
+        world.dependencies, token=lambda: "the same for all plans, so that they compare"
+    )
     world.write(declared())
     world.apply()
     world.clock.pass_s(60)
@@ -325,7 +327,9 @@ def test_contacts_with_devices_in_scope_are_looked_at_one_by_one_as_before(tmp_p
     phone |= {"deviceModel": "Pixel 9", "pushToken": "token-of-the-phone"}
     manifest["contacts"]["p0"]["devices"] = {"phone": phone}
     world = World(tmp_path, SandboxConfig(contacts=COUNT))
-    world.outside = replace(world.outside, token=lambda: "the same for all plans, so that they compare")
+    world.dependencies = replace(
+        world.dependencies, token=lambda: "the same for all plans, so that they compare"
+    )
     world.write(manifest)
     world.apply()
     world.clock.pass_s(60)

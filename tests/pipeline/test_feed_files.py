@@ -36,14 +36,14 @@ def salt_of(world: World) -> str:
 
 
 async def _salt(world: World) -> str:
-    async with open_run_store(world.settings, world.outside, create=False) as store:
+    async with open_run_store(world.settings, world.dependencies, create=False) as store:
         return store.salt
 
 
 def recalled(world: World, asked: ListRequest, **changes: Any) -> RememberedList | None:
     """Return what these settings would believe of the file."""
     settings = structs.replace(world.settings, **changes)
-    lists = RowCache(settings, world.outside, salt_of(world), world.clock())
+    lists = RowCache(settings, world.dependencies, salt_of(world), world.clock())
     return asyncio.run(lists.recall(asked)).known
 
 

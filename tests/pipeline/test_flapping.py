@@ -36,7 +36,7 @@ def theirs(tmp_path: Path, ours: World) -> World:
 def beside(ours: World, root: Path, *, store: str) -> World:
     made = World(root, changes={"stack": "theirs", "store": store})
     made.clock, made.wire = ours.clock, ours.wire
-    made.outside = replace(ours.outside, connections=ours.wire)
+    made.dependencies = replace(ours.dependencies, connections=ours.wire)
     declares(made, jobTitle="Manager")
     return made
 

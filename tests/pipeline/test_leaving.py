@@ -64,7 +64,7 @@ def sent(world: World, since: int) -> list[str]:
 
 def history(world: World) -> list[tuple[str, str]]:
     async def work() -> list[tuple[str, str]]:
-        async with open_run_store(world.settings, world.outside, create=False) as store:
+        async with open_run_store(world.settings, world.dependencies, create=False) as store:
             found = store.history(limit=20, run="")
             return [(one.action, one.entity) for one in found if one.action == "forget"]
 

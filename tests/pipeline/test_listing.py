@@ -56,7 +56,7 @@ def listed(world: World, *, everyone: bool = True, **selection: tuple[str, ...])
     desired = pipeline.validate(world.settings, world.environ)
     found = world.run(
         pipeline.list_entities(
-            world.settings, desired, world.outside, selection=Selection(**selection), everyone=everyone
+            world.settings, desired, world.dependencies, selection=Selection(**selection), everyone=everyone
         )
     )
     assert {method for method, _ in world.wire.sent[before:]} <= {"GET"}

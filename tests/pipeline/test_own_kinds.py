@@ -104,7 +104,7 @@ def test_an_own_kind_is_listed_with_whose_it_is(tmp_path: Path, form: str) -> No
         pipeline.list_entities(
             world.settings,
             pipeline.validate(world.settings, {}),
-            world.outside,
+            world.dependencies,
             selection=Selection(("kind:template",)),
             everyone=True,
         )

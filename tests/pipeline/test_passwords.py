@@ -118,7 +118,7 @@ def test_no_password_is_computed_on_the_event_loop(tmp_path: Path) -> None:
         finally:
             beside += digests.compute_scrypt.cache_info().misses - before
 
-    world.outside = replace(world.outside, offload=counting)
+    world.dependencies = replace(world.dependencies, offload=counting)
     digests.forget_stretched()
     world.write(people())
     world.apply()

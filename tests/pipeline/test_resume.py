@@ -46,7 +46,7 @@ class Killed(Wire):
         self.unwritten: list[str] = []  # requests that write and whose intent was not on disk
         self.opened: list[Store] = []  # a process that is gone holds no file open; this one would
         world.wire = self
-        world.outside = replace(world.outside, connections=self, offload=self.in_place)
+        world.dependencies = replace(world.dependencies, connections=self, offload=self.in_place)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         self._effect()
@@ -108,7 +108,7 @@ class Timed(Wire):
     def __init__(self, world: World) -> None:
         super().__init__(world.wire.inner)
         self.world, self.began, self.first_after_s = world, world.clock.now, -1.0
-        world.outside = replace(world.outside, connections=self)
+        world.dependencies = replace(world.dependencies, connections=self)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if self.first_after_s < 0:
@@ -336,8 +336,8 @@ def test_another_clock_or_one_that_was_set_shortens_no_wait(tmp_path: Path, then
     """
     world = built(tmp_path, concurrency=1, settle_s=10)
     wire = halfway(world)
-    right = world.outside.now
-    world.outside = replace(world.outside, now=lambda: right() + timedelta(seconds=apart_s))
+    right = world.dependencies.now
+    world.dependencies = replace(world.dependencies, now=lambda: right() + timedelta(seconds=apart_s))
 
     second = Timed(world)
     run = world.resume() if then == "resume" else world.apply()[1]
@@ -384,7 +384,7 @@ def test_asked_to_stop_while_it_waits_for_an_older_store_it_stays_doubtful(tmp_p
     stop.signal()
 
     with pytest.raises(Interrupted):
-        applied(world, world.outside, stop)
+        applied(world, world.dependencies, stop)
 
     assert [notice.kind for notice in world.plan().plan.notices] == ["store"]
 
@@ -540,7 +540,7 @@ def test_a_run_that_was_asked_to_stop_is_gone_on_with(tmp_path: Path) -> None:
         return await send()
 
     world.meets(stopping, "POST")
-    run = applied(world, world.outside, stop)
+    run = applied(world, world.dependencies, stop)
     world.wire.rules.clear()
     assert (run.exit_code, run.count("applied"), run.count("not attempted")) == (130, 1, 4)
 
@@ -577,7 +577,7 @@ def test_asked_to_stop_while_it_waits_nothing_is_settled_and_nothing_lost(tmp_pa
     second = Killed(world)
 
     with pytest.raises(Interrupted):
-        applied(world, world.outside, stop)
+        applied(world, world.dependencies, stop)
 
     assert second.arrived == []
     world.resume()
@@ -591,7 +591,7 @@ def test_refused_credentials_while_settling_end_it_and_free_the_lock(tmp_path: P
     world.sent()
     world.meets(answered(401))
     with pytest.raises(Unauthorized):
-        applied(world, world.outside, StopFlag())
+        applied(world, world.dependencies, StopFlag())
 
     assert world.sent() == {"GET": 1}
     world.wire.rules.clear()
@@ -612,7 +612,7 @@ def test_a_declined_apply_leaves_the_earlier_run_to_be_resumed(tmp_path: Path) -
         pipeline.apply(
             world.settings,
             pipeline.validate(world.settings, world.environ),
-            world.outside,
+            world.dependencies,
             options=Options(),
             consent=Consent(),
             saved=None,

@@ -55,7 +55,7 @@ def applied(world: World, then: Callable[[], Awaitable[None]]) -> Run:
         return await send()
 
     world.meets(meanwhile, "POST", nth=3)
-    run = world.run(verb(world, desired, world.outside, Agreeing()))
+    run = world.run(verb(world, desired, world.dependencies, Agreeing()))
     assert run is not None
     return run
 
@@ -83,7 +83,9 @@ def test_a_plan_made_during_a_run_says_who_runs_and_how_far_and_not_that_it_did_
     async def plan() -> None:
         desired = pipeline.validate(world.settings, {})
         seen.append(
-            await pipeline.plan(world.settings, desired, world.outside, options=Options(), consent=Consent())
+            await pipeline.plan(
+                world.settings, desired, world.dependencies, options=Options(), consent=Consent()
+            )
         )
 
     run = applied(world, plan)
@@ -105,7 +107,7 @@ def test_an_apply_during_a_run_is_told_how_far_that_one_is(world: World) -> None
     async def second() -> None:
         desired = pipeline.validate(world.settings, {})
         with pytest.raises(LockHeld) as held:
-            await verb(world, desired, world.outside, Agreeing())
+            await verb(world, desired, world.dependencies, Agreeing())
         caught.append(held.value)
 
     run = applied(world, second)
@@ -127,7 +129,7 @@ def test_an_apply_that_waits_for_the_lock_says_so_at_once_and_then_seldom(world:
     async def second() -> None:
         desired = pipeline.validate(settings, {})
         with pytest.raises(LockHeld):
-            await verb(world, desired, world.outside, observer)
+            await verb(world, desired, world.dependencies, observer)
 
     applied(world, second)
 
@@ -154,7 +156,7 @@ def test_a_run_is_alive_while_it_holds_the_lock_and_its_lease_lives(world: World
     plan = world.plan().plan
     with store.lock(RUN):
         waiting = store.standing()
-        store.begin(RUN, "apply", plan, Consent(), world.outside.context())
+        store.begin(RUN, "apply", plan, Consent(), world.dependencies.context())
         begun = store.standing()
         world.clock.pass_s(lease_s + 1)
         late = store.standing()

@@ -66,7 +66,7 @@ def test_it_is_found_at_every_later_moment(tmp_path: Path) -> None:
     """What is kept is not used up, and each plan has a salt, times and a fingerprint of its own."""
     world = quiet(tmp_path)
     salts = iter(("one", "two", "three"))
-    world.outside = replace(world.outside, token=lambda: next(salts))
+    world.dependencies = replace(world.dependencies, token=lambda: next(salts))
 
     plans = []
     for _ in range(3):

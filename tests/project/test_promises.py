@@ -47,7 +47,7 @@ def applied(world: World, observer: Agreeing, stop: StopFlag) -> Run | None:
         pipeline.apply(
             world.settings,
             pipeline.validate(world.settings, world.environ),
-            world.outside,
+            world.dependencies,
             options=Options(),
             consent=ALLOWED,
             saved=None,

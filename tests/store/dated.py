@@ -48,7 +48,7 @@ def dated_world(folder: Path, **changes: Any) -> World:
     # Another day's run has another id, and another day's plan another salt.
     tokens = (f"later-{number:04d}" for number in itertools.count())
     ids = (f"00000000-0000-4000-9000-{number:012d}" for number in itertools.count(1))
-    world.outside = replace(world.outside, token=tokens.__next__, run_id=ids.__next__)
+    world.dependencies = replace(world.dependencies, token=tokens.__next__, run_id=ids.__next__)
     return world
 
 

@@ -31,7 +31,7 @@ def in_store(world: World, look: Any) -> Any:
     """Return what `look(store)` returns of the project's store."""
 
     async def work() -> Any:
-        async with open_run_store(world.settings, world.outside, create=False) as store:
+        async with open_run_store(world.settings, world.dependencies, create=False) as store:
             return look(store)
 
     return world.run(work())

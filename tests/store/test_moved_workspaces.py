@@ -51,7 +51,7 @@ def in_store(world: World, look: Any) -> Any:
     """Return what `look(store)` returns of the project's store."""
 
     async def work() -> Any:
-        async with open_run_store(world.settings, world.outside, create=True) as store:
+        async with open_run_store(world.settings, world.dependencies, create=True) as store:
             return look(store)
 
     return world.run(work())
@@ -98,7 +98,9 @@ def test_an_alias_that_is_spelt_anew_keeps_every_record(world: World, before: st
 def listed(world: World) -> Inventory:
     desired = pipeline.validate(world.settings, world.environ)
     return world.run(
-        pipeline.list_entities(world.settings, desired, world.outside, selection=Selection(), everyone=False)
+        pipeline.list_entities(
+            world.settings, desired, world.dependencies, selection=Selection(), everyone=False
+        )
     )
 
 
@@ -346,9 +348,9 @@ def test_records_are_not_taken_from_under_a_run(world: World) -> None:
     workspaces = world.plan().plan.target.workspaces
 
     async def work() -> None:
-        async with open_run_store(former, world.outside, create=True) as theirs:
+        async with open_run_store(former, world.dependencies, create=True) as theirs:
             with theirs.lock("another-run"):
-                async with open_run_store(world.settings, world.outside, create=True) as ours:
+                async with open_run_store(world.settings, world.dependencies, create=True) as ours:
                     ours.take_over("http://127.0.0.1:8480", workspaces)
 
     with pytest.raises(LockHeld, match=r"a run writes under http://127\.0\.0\.1:8480"):
