@@ -9,90 +9,57 @@ The path of the data, which the functions below follow:
 4. Lock and settle. The lock of the store, and the one in the service where it is used; then what earlier runs
    left in doubt is settled by looking at the service (`settle_earlier_runs`).
 5. Plan again, under the lock, and compare: `apply` with the saved plan that was reviewed, `resume` with what
-   the interrupted run had left, `undo` with what its run left behind. Anything else is refused.
+   the interrupted run had left. `undo` plans nothing: it takes the undo that a run left, if unchanged.
 6. Execute. Each change of the plan: look, record the intent, write, read back, record the outcome -> RUN
    (`execute_plan`).
 
 Only the order is here: core/ decides, and what several commands do alike is in engine/.
 """
 
-from collections.abc import Collection
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+
 from msgspec import structs
-from reconciler.core.desired.resolve import Resolved
-from reconciler.core.desired.resolve import resolve_desired
+
+from reconciler.core.desired.resolve import Resolved, resolve_desired
 from reconciler.core.planning.select import Selection
-from reconciler.core.review.guard import NO_CONSENT
-from reconciler.core.review.guard import add_consent
-from reconciler.core.review.guard import choose_consent
-from reconciler.core.review.saved_plans import why_expired
-from reconciler.core.review.saved_plans import why_stale
+from reconciler.core.review.guard import NO_CONSENT, add_consent, choose_consent
+from reconciler.core.review.saved_plans import why_expired, why_stale
 from reconciler.core.rules import make_rules
-from reconciler.core.runs.recover import InterruptedRun
-from reconciler.core.runs.recover import find_remaining
-from reconciler.core.runs.undo import BY_MANIFEST
-from reconciler.core.runs.undo import is_undo_proved
-from reconciler.core.runs.undo import undo_as_desired
-from reconciler.core.views.inventory import Inventory
-from reconciler.core.views.inventory import make_inventory
-from reconciler.core.views.inventory import narrow_desired
+from reconciler.core.runs.recover import InterruptedRun, find_remaining
+from reconciler.core.runs.undo import BY_MANIFEST, is_undo_proved, undo_as_desired
+from reconciler.core.views.inventory import Inventory, make_inventory, narrow_desired
 from reconciler.directories.answers import ReadOnce
 from reconciler.engine.collecting import pause_collector
-from reconciler.engine.context import Dependencies
-from reconciler.engine.context import StopFlag
-from reconciler.engine.execute import Execution
-from reconciler.engine.execute import KeepUndo
-from reconciler.engine.execute import execute_plan
+from reconciler.engine.context import Dependencies, StopFlag
+from reconciler.engine.execute import Execution, KeepUndo, execute_plan
 from reconciler.engine.explaining import explain_addresses
-from reconciler.engine.exporting import ExportRequest
-from reconciler.engine.exporting import ExportResult
-from reconciler.engine.exporting import export_scopes
-from reconciler.engine.planning import PlanResult
-from reconciler.engine.planning import find_cached_plan
-from reconciler.engine.planning import judge_plan
-from reconciler.engine.planning import make_fresh_plan
-from reconciler.engine.planning import make_undo
-from reconciler.engine.planning import open_plan_cache
+from reconciler.engine.exporting import ExportRequest, ExportResult, export_scopes
+from reconciler.engine.planning import (
+    PlanResult,
+    find_cached_plan,
+    judge_plan,
+    make_fresh_plan,
+    make_undo,
+    open_plan_cache,
+)
 from reconciler.engine.recover import settle_earlier_runs
-from reconciler.engine.resources import RunObserver
-from reconciler.engine.resources import open_for_reading
-from reconciler.engine.resources import open_for_writing
-from reconciler.engine.resources import open_run_store
+from reconciler.engine.resources import RunObserver, open_for_reading, open_for_writing, open_run_store
 from reconciler.engine.service_lock import acquire_service_lock
-from reconciler.errors import DirectoryError
-from reconciler.errors import ManifestError
-from reconciler.errors import Problem
-from reconciler.errors import StalePlan
-from reconciler.instrumentation import record_span
-from reconciler.instrumentation import start_stopwatch
-from reconciler.instrumentation import step_log
-from reconciler.manifest.cache import Declaration
-from reconciler.manifest.cache import ManifestCache
-from reconciler.manifest.cache import load_project
+from reconciler.errors import DirectoryError, ManifestError, Problem, StalePlan
+from reconciler.instrumentation import record_span, start_stopwatch, step_log
+from reconciler.manifest.cache import Declaration, ManifestCache, load_project
 from reconciler.manifest.sources import is_without_manifests
 from reconciler.model.address import Address
-from reconciler.model.plans import Consent
-from reconciler.model.plans import Explanation
-from reconciler.model.plans import Options
-from reconciler.model.plans import Plan
-from reconciler.model.runs import Outcome
-from reconciler.model.runs import Run
-from reconciler.model.settings import NO_FILES
-from reconciler.model.settings import Settings
-from reconciler.model.snapshots import Desired
-from reconciler.model.snapshots import Recorded
-from reconciler.model.snapshots import Scope
+from reconciler.model.plans import Consent, Explanation, Options, Plan
+from reconciler.model.runs import Outcome, Run
+from reconciler.model.settings import NO_FILES, Settings
+from reconciler.model.snapshots import Desired, Recorded, Scope
 from reconciler.service.profile import bring_kinds
-from reconciler.store.database import Store
-from reconciler.store.database import await_store
-
-
-
+from reconciler.store.database import Store, await_store
 
 __all__ = [
     "Dependencies",

@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from reconciler import pipeline
 from reconciler.cli.console import output
-from reconciler.cli.session import checkout_of, context_of, finish, outside, refreshed, settings_of
+from reconciler.cli.session import checkout_of, context_of, finish, make_dependencies, refreshed, settings_of
 from reconciler.core.planning.deletes import uncertain_notices
 from reconciler.core.review.guard import plan_exit_code
 from reconciler.files.encryption import check_recipients, read_recipients, require_file_path
@@ -72,7 +72,7 @@ def planned_for(given: Mapping[str, Any]) -> PlanResult:
             lambda _signals: pipeline.plan(
                 settings,
                 declared.desired,
-                outside(settings, context_of(settings, checkout=checkout)),
+                make_dependencies(settings, context_of(settings, checkout=checkout)),
                 options=options_of(given),
                 consent=consent_of(given),
                 made_of=declared.made_of,

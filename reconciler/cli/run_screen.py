@@ -14,11 +14,7 @@ from reconciler.cli.console import output
 from reconciler.cli.console.logs import Events
 from reconciler.cli.planning import sizes
 from reconciler.cli.review_files import Reviews, with_reports
-from reconciler.cli.session import (
-    Signals,
-    finish,
-    outside,
-)
+from reconciler.cli.session import Signals, finish, make_dependencies
 from reconciler.core.planning.deletes import find_unmarked
 from reconciler.core.runs.recover import InterruptedRun
 from reconciler.core.suggest import did_you_mean
@@ -272,7 +268,7 @@ def carry_out(
 
 def _verb(job: Job, undo: Undo, signals: Signals, observer: Screen) -> Coroutine[Any, Any, Run | None]:
     """Return the work of the pipeline: a plan of the manifests, or the undo of a run."""
-    around = outside(job.settings, job.context)
+    around = make_dependencies(job.settings, job.context)
     if job.saved is not None and job.saved.options.undo_of:
         return pipeline.undo(
             job.settings,

@@ -141,7 +141,7 @@ def context_of(
     )
 
 
-def outside(settings: Settings, context: Context | None = None) -> Dependencies:
+def make_dependencies(settings: Settings, context: Context | None = None) -> Dependencies:
     """Return the real clock, the real chance, the real network, and where we are, where that is known yet."""
     return Dependencies.real(
         lambda: context or context_of(settings),

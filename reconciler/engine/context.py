@@ -8,38 +8,25 @@ while a run lasts (lock, stop flag, client) has its own interface.
 import asyncio
 import secrets
 import uuid
-from collections.abc import Awaitable
-from collections.abc import Callable
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from datetime import UTC
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
-from typing import Literal
-from typing import TypeVar
+from typing import Any, Literal, TypeVar
+
 from msgspec import Struct
+
 from reconciler.concurrency import run_in_thread
-from reconciler.core.rules import Rules
-from reconciler.core.rules import make_rules
+from reconciler.core.rules import Rules, make_rules
 from reconciler.model.runs import Context
-from reconciler.model.settings import Limits
-from reconciler.model.settings import Settings
+from reconciler.model.settings import Limits, Settings
 from reconciler.model.snapshots import Desired
-from reconciler.service.client import Connections
-from reconciler.service.client import Reader
-from reconciler.service.client import ServiceClient
+from reconciler.service.client import Connections, Reader, ServiceClient
 from reconciler.service.http.limiter import Timing
 from reconciler.service.profile import load_profile
-from reconciler.store.database import Offload
-from reconciler.store.database import Store
-from reconciler.store.database import await_store
+from reconciler.store.database import Offload, Store, await_store
 from reconciler.store.locks import Lock
-
-
-
-
 
 W = TypeVar("W")
 
@@ -211,7 +198,9 @@ class ReadContext:
 
     async def ask(self, call: Callable[[Store], T]) -> T:
         """Return what `call` returns of the store, beside the event loop. Raises StoreError, in time."""
-        return await await_store(self.dependencies.offload, partial(call, self.store), give_up=self.store.give_up)
+        return await await_store(
+            self.dependencies.offload, partial(call, self.store), give_up=self.store.give_up
+        )
 
 
 class ServiceLock:

@@ -4,43 +4,28 @@ Belongs here: which addresses are known, and what has to be read for them. Not h
 (core/views/explain.py).
 """
 
-from collections.abc import Collection
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
+
 from msgspec import structs
+
 from reconciler.core.compare.match import former_names
 from reconciler.core.desired.resolve import Resolved
-from reconciler.core.planning.select import Selection
-from reconciler.core.planning.select import check_selection
+from reconciler.core.planning.select import Selection, check_selection
 from reconciler.core.planning.select import list_addresses as selectable
-from reconciler.core.rules import Rules
-from reconciler.core.rules import make_rules
+from reconciler.core.rules import Rules, make_rules
 from reconciler.core.suggest import did_you_mean
-from reconciler.core.views.explain import ExplainRequest
-from reconciler.core.views.explain import PlanView
-from reconciler.core.views.explain import make_explanations
-from reconciler.core.views.explain import sources_of
-from reconciler.engine.context import Dependencies
-from reconciler.engine.context import ReadContext
+from reconciler.core.views.explain import ExplainRequest, PlanView, make_explanations, sources_of
+from reconciler.engine.context import Dependencies, ReadContext
 from reconciler.engine.planning import make_fresh_plan
-from reconciler.engine.resources import open_for_reading
-from reconciler.engine.resources import open_run_store
+from reconciler.engine.resources import open_for_reading, open_run_store
 from reconciler.errors import UnknownAddress
-from reconciler.model.address import Address
-from reconciler.model.address import parse_address
-from reconciler.model.plans import Consent
-from reconciler.model.plans import Explanation
-from reconciler.model.plans import Options
+from reconciler.model.address import Address, parse_address
+from reconciler.model.plans import Consent, Explanation, Options
 from reconciler.model.settings import Settings
-from reconciler.model.snapshots import Desired
-from reconciler.model.snapshots import Scope
-from reconciler.store.database import Store
-from reconciler.store.database import await_store
-
-
-
-
+from reconciler.model.snapshots import Desired, Scope
+from reconciler.store.database import Store, await_store
 
 _EXAMPLE = "write one as plans show it: contact/ops/jane-doe"
 _COMPARE = "compare it with the addresses that `reconciler list` shows"

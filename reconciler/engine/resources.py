@@ -6,67 +6,38 @@
 How the locks work: store/locks.py, service_lock.py.
 """
 
-from collections.abc import AsyncIterator
-from collections.abc import Awaitable
-from collections.abc import Callable
-from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager
-from contextlib import AsyncExitStack
-from contextlib import asynccontextmanager
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from datetime import datetime
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Protocol
+
 import msgspec
 from msgspec import structs
+
 from reconciler.core.runs.recover import InterruptedRun
-from reconciler.engine.context import Dependencies
-from reconciler.engine.context import ReadContext
-from reconciler.engine.context import RunContext
-from reconciler.engine.context import ServiceLock
-from reconciler.engine.context import StopFlag
-from reconciler.engine.context import format_utc
+from reconciler.engine.context import Dependencies, ReadContext, RunContext, ServiceLock, StopFlag, format_utc
 from reconciler.engine.planning import PlanResult
-from reconciler.engine.service_lock import LockTerms
-from reconciler.engine.service_lock import TicketLock
-from reconciler.errors import CorruptRecord
-from reconciler.errors import LockHeld
-from reconciler.errors import SettingsError
-from reconciler.errors import StoreError
-from reconciler.instrumentation import record_span
-from reconciler.instrumentation import start_stopwatch
-from reconciler.instrumentation import step_log
-from reconciler.model.plans import Change
-from reconciler.model.plans import Plan
+from reconciler.engine.service_lock import LockTerms, TicketLock
+from reconciler.errors import CorruptRecord, LockHeld, SettingsError, StoreError
+from reconciler.instrumentation import record_span, start_stopwatch, step_log
+from reconciler.model.plans import Change, Plan
 from reconciler.model.runs import Outcome
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
 from reconciler.ownership import Folder
 from reconciler.private_cache import CacheFolder
-from reconciler.service.client import open_client
-from reconciler.service.client import open_reader
-from reconciler.service.client import pace_key_and_rate
-from reconciler.service.http.connections import DatedConnections
-from reconciler.service.http.connections import open_connections
-from reconciler.service.http.limiter import Pacer
-from reconciler.service.http.limiter import Timing
+from reconciler.service.client import open_client, open_reader, pace_key_and_rate
+from reconciler.service.http.connections import DatedConnections, open_connections
+from reconciler.service.http.limiter import Pacer, Timing
 from reconciler.service.http.urls import origin_of
-from reconciler.service.profile import bring_kinds
-from reconciler.service.profile import load_profile
-from reconciler.store.database import Offload
-from reconciler.store.database import Store
-from reconciler.store.database import await_store
+from reconciler.service.profile import bring_kinds, load_profile
+from reconciler.store.database import Offload, Store, await_store
 from reconciler.store.history import name_operator
-from reconciler.store.locks import Holder
-from reconciler.store.locks import Lock
-from reconciler.store.locks import lease_s
+from reconciler.store.locks import Holder, Lock, lease_s
 from reconciler.store.sqlite import store_id
-
-
-
-
 
 # --- Which store this project had, remembered outside of its folder -------------------------------
 #

@@ -153,7 +153,7 @@ def _topic(argument: str) -> Topic:
 def _explain_addresses(texts: Sequence[str], given: Mapping[str, Any]) -> ExplainResult:
     """Explain addresses; what is no address is told by who knows the addresses that there are."""
     from reconciler import pipeline
-    from reconciler.cli.session import finish, outside, settings_of
+    from reconciler.cli.session import finish, make_dependencies, settings_of
     from reconciler.core.planning.select import Selection
 
     offline: bool = given["offline"]
@@ -164,7 +164,12 @@ def _explain_addresses(texts: Sequence[str], given: Mapping[str, Any]) -> Explai
         bars.advance("reading the store" if offline else "reading the service", 0, None)
         found = finish(
             lambda _signals: pipeline.explain(
-                settings, declared, outside(settings), addresses=texts, selection=selection, offline=offline
+                settings,
+                declared,
+                make_dependencies(settings),
+                addresses=texts,
+                selection=selection,
+                offline=offline,
             )
         )
     return ExplainResult(explanations=tuple(found))

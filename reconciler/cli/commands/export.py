@@ -343,13 +343,13 @@ def _read(
     settings: Settings, declared: Desired, scopes: Sequence[Scope], wishes: "ExportRequest"
 ) -> "ExportResult":
     from reconciler import pipeline
-    from reconciler.cli.session import finish, outside
+    from reconciler.cli.session import finish, make_dependencies
 
     with output.progress() as bars:
         bars.advance("reading the service", 0, None)
         return finish(
             lambda _signals: pipeline.export(
-                settings, declared, outside(settings), scopes=scopes, wishes=wishes
+                settings, declared, make_dependencies(settings), scopes=scopes, wishes=wishes
             )
         )
 

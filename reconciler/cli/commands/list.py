@@ -108,7 +108,7 @@ def list_command(*, owned: bool, unmanaged: bool, drifted: bool, **given: Any) -
 
 def _found(given: dict[str, Any], *, everyone: bool) -> Inventory:
     from reconciler import pipeline
-    from reconciler.cli.session import finish, outside, settings_of
+    from reconciler.cli.session import finish, make_dependencies, settings_of
     from reconciler.core.planning.select import Selection
 
     settings = settings_of(given["config"], given["environment"], service=True)
@@ -118,6 +118,6 @@ def _found(given: dict[str, Any], *, everyone: bool) -> Inventory:
         bars.advance("reading the service", 0, None)
         return finish(
             lambda _signals: pipeline.list_entities(
-                settings, desired, outside(settings), selection=selection, everyone=everyone
+                settings, desired, make_dependencies(settings), selection=selection, everyone=everyone
             )
         )

@@ -328,11 +328,11 @@ def _ask_tickets(
     config: str | None, environment: str | None, ask: "Callable[[TicketLock], Awaitable[T]]"
 ) -> "tuple[Settings, T]":
     """Return the settings, and the answer about the tickets of their stack in the service."""
-    from reconciler.cli.session import finish, outside, settings_of
+    from reconciler.cli.session import finish, make_dependencies, settings_of
     from reconciler.engine.resources import open_service_lock
 
     settings = settings_of(config, environment, service=True)
-    around = outside(settings)
+    around = make_dependencies(settings)
 
     async def work() -> T:
         async with open_service_lock(settings, around) as held:

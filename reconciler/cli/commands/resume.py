@@ -59,7 +59,7 @@ def _resumed(
     from reconciler import pipeline
     from reconciler.cli.review_files import Reviews, with_reports
     from reconciler.cli.run_screen import Resuming, report
-    from reconciler.cli.session import context_of, finish, outside, patient, settings_of
+    from reconciler.cli.session import context_of, finish, make_dependencies, patient, settings_of
     from reconciler.report.json import report_json
 
     reviews = Reviews("resume", given, events.file)
@@ -71,7 +71,7 @@ def _resumed(
             lambda signals: pipeline.resume(
                 settings,
                 declared.desired,
-                outside(settings, context_of(settings, declared.inputs)),
+                make_dependencies(settings, context_of(settings, declared.inputs)),
                 stop=signals.stop,
                 observer=Resuming(
                     bars, signals, ask=False, full=full, as_json=as_json, events=events, hears=reviews.hear

@@ -17,7 +17,7 @@ from msgspec import Struct, structs
 
 from reconciler.cli.console import output
 from reconciler.cli.console.error_text import error_lines
-from reconciler.cli.session import Signals, outside
+from reconciler.cli.session import Signals, make_dependencies
 from reconciler.cli.verbs.calling import once, reading, workspace_id, writing
 from reconciler.cli.verbs.service.messages.following import Followed, follow
 from reconciler.core.suggest import did_you_mean
@@ -176,7 +176,7 @@ async def outgoing(reader: Reader, settings: Settings, found: Written, *, allowe
     if desired is not None and meant.people:
         channels = _channels(found)
         people = await resolve_contacts(
-            settings, desired, outside(settings), reader, people=meant.people, channels=channels
+            settings, desired, make_dependencies(settings), reader, people=meant.people, channels=channels
         )
     known = frozenset[str]().union(*(one.keys for one in people))
     # Somebody whose number stands beside the address is one person, and gets one message.
@@ -202,7 +202,7 @@ def _schedule(found: Written, settings: Settings) -> Schedule | None:
         return None
     schedule = Schedule(found.at, settings.service.schedule_zone, found.repeat)
     try:
-        fields(schedule, outside(settings).now())
+        fields(schedule, make_dependencies(settings).now())
     except InputError as error:
         raise mistakes(found.at_place.problem(str(error), error.next, code="E100")) from None
     return schedule
