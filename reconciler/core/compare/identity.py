@@ -2,7 +2,7 @@
 
     text     composed (NFC), without space around it: Jane and JANE may be two people
     email    the local part composed and in small letters (`fold_case`), the domain by A-labels (IDNA 2008)
-    phone    the number in its country (`phone_numbers.py`)
+    phone    the number in its country (below)
 
 Nothing is joined by full case folding, by compatibility forms (full-width letters, ligatures) or by what a
 provider makes of an address (plus signs, dots, `googlemail.com`): two mailboxes would be one person. What
