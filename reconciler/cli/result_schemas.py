@@ -20,6 +20,7 @@ from reconciler.cli.documents.rows import UnfinishedRun, Untold
 from reconciler.cli.documents.table import DOCUMENTS, READ_LIMIT, Printed, schema_of
 from reconciler.cli.main import COMMANDS, cli
 from reconciler.cli.results import Result, document_fields
+from reconciler.core.export import IdentityAdvice
 from reconciler.core.review.guard import Agreement
 from reconciler.core.views.inventory import Listed, Unread
 from reconciler.model.address import Address
@@ -50,7 +51,11 @@ _FORMATS: Mapping[tuple[str, str], Schema] = {
 _NULLABLE = {Listed.__name__: listing.NULLABLE, Explanation.__name__: explain.NULLABLE}
 _REF = "#/$defs/"
 # Names under which classes are published: they were called so when the schemas were first shipped.
-_PUBLISHED = {DecidingFact.__name__: "Said", GuardReason.__name__: "Reason"}
+_PUBLISHED = {
+    DecidingFact.__name__: "Said",
+    GuardReason.__name__: "Reason",
+    IdentityAdvice.__name__: "Advice",
+}
 _ONLY_SHOWN = {"unmanaged": "$defs/counts"}  # of a plan: a file has none of it
 _EMPTY = Plan(Target("", "", ()), Options(), manifest_digest="", salt="", changes=())
 

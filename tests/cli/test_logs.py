@@ -224,7 +224,7 @@ def test_every_log_is_in_one_table() -> None:
     }
 
     # `_name` and `name` are those of libraries, which say nothing here.
-    assert used == {"logbook.py": ["STEPS", "CALLS", "READING", "_name"], "otlp.py": ["name"]}
+    assert used == {"instrumentation.py": ["STEPS", "CALLS", "READING", "_name"], "otlp.py": ["name"]}
 
 
 def test_a_path_that_goes_on_is_plain_text() -> None:

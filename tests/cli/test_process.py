@@ -301,7 +301,7 @@ def signalled(
 HANGS = """
 import os, sys, time
 from reconciler import signals
-signals.take()
+signals.take_over_signals()
 from reconciler.cli.session import finish
 async def work(heard):
     if "apply" in sys.argv:
