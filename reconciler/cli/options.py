@@ -91,14 +91,15 @@ log_options = together(
         count=True,
         expose_value=False,
         callback=_verbose,
-        help="Show on stderr what is done; -vv: each call with status, time, bytes and tries.",
+        help="Show each step on stderr, and the ids of a run after its result; "
+        "-vv: also each call with status, time, bytes and tries.",
     ),
     click.option(
         "--log-file",
         metavar="FILE",
         expose_value=False,
         callback=_log_file,
-        help="Append both to FILE, which only you can read, as JSON lines with their times.",
+        help="Append steps and calls to FILE, which only you can read, as JSON lines with their times.",
     ),
 )
 

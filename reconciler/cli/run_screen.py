@@ -313,7 +313,10 @@ def report(run: Run, *, events: Events, full: bool, as_json: bool, reviews: Revi
 def _print(run: Run, *, full: bool, as_json: bool) -> None:
     kept = f"reconciler history   (holds the run {run.run})"
     try:
-        read = output.json_pieces(run_pieces(run)) if as_json else output.lines(run_lines(run, full=full))
+        if as_json:
+            read = output.json_pieces(run_pieces(run))
+        else:
+            read = output.lines(run_lines(run, full=full, verbose=output.told_on_stderr()))
     except output.OutputLost as error:
         raise output.OutputLost(f"the report could not be printed: {error}", next=kept) from error
     if not read:

@@ -569,7 +569,7 @@ def text(review: Review) -> str:
         return escape_ci_commands(plain(drift_lines(review.plan, full=True, whom=review.whom)))
     lines = plan_lines(review.plan, review.verdict, full=True, next_step=review.next_step, whom=review.whom)
     if review.run is not None:  # the last line speaks of what comes next, and that is over
-        lines = (*lines[:-1], BLANK, *run_lines(review.run, full=True))
+        lines = (*lines[:-1], BLANK, *run_lines(review.run, full=True, verbose=True))
     return escape_ci_commands(plain(lines))
 
 

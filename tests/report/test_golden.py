@@ -56,7 +56,7 @@ TEXTS: Mapping[str, Callable[[], tuple[Line, ...]]] = {
     "drift": lambda: drift_lines(cases.MIXED, whom=who),
     "drift-none": lambda: drift_lines(cases.EMPTY),
     "run-done": lambda: run_lines(cases.DONE),
-    "run-full": lambda: run_lines(cases.DONE, full=True),
+    "run-full": lambda: run_lines(cases.DONE, full=True, verbose=True),
     "run-in-doubt": lambda: run_lines(cases.PARTIAL),
     "run-nothing": lambda: run_lines(
         structs.replace(cases.DONE, outcomes=(), adopted=0, calls={"GET": 27}, gap=None)

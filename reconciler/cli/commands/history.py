@@ -285,9 +285,9 @@ def history_command(
     the store still knows are shown by address, also in JSON (`addresses`, by hash); deleted ones are not.
 
     --verify finds every entry that was changed, removed, inserted or moved. A history that was cut off at
-    its end, or rewritten from some entry on, is found only by comparison with an earlier head: every
-    report of a run and every --verify prints one. Keep it where nobody who can write the store can
-    change it (a CI log, a ticket, a signed tag), and give it as --anchor.
+    its end, or rewritten from some entry on, is found only by comparison with an earlier head.
+    `history`, --verify, `apply -v` and the JSON report of a run print the head. Keep it where nobody who
+    can write the store can change it (a CI log, a ticket, a signed tag), and give it as --anchor.
 
     Reads settings and the store; writes nothing, and reads no credential of the service.
 

@@ -35,8 +35,11 @@ _head_columns = 50
 _address_max = 64
 
 
-def run_lines(run: Run, *, full: bool = False) -> tuple[Line, ...]:
-    """Return the whole run as lines. Every change is in it once: counted, and listed unless folded."""
+def run_lines(run: Run, *, full: bool = False, verbose: bool = False) -> tuple[Line, ...]:
+    """Return the whole run as lines. Every change is in it once: counted, and listed unless folded.
+
+    `verbose` adds the lines with which it is traced: its ids, the head of the history, the gap of its writes.
+    """
     lines: list[Line] = [_head(run), BLANK]
     if run.outcomes or run.adopted:
         lines += [*_counts(run), BLANK]
@@ -51,7 +54,8 @@ def run_lines(run: Run, *, full: bool = False) -> tuple[Line, ...]:
     lines += [BLANK] if told else []
     if run.stopped:
         lines += [line(("stopped: ", "warn"), run.stopped), BLANK]
-    return *lines, *sentence("", _said(run), _NEXT.get(run.outcome, "")), *_names(run)
+    lines += sentence("", _said(run), _NEXT.get(run.outcome, ""))
+    return *lines, *(_trace_lines(run) if verbose else ())
 
 
 def run_failure_lines(run: Run) -> tuple[Line, ...]:
@@ -68,8 +72,8 @@ def run_failure_lines(run: Run) -> tuple[Line, ...]:
     return (*lines, *sentence("", said, _NEXT.get(run.outcome, "")), line((f"run {run.run}", "dim")))
 
 
-def _names(run: Run) -> list[Line]:
-    """Return by which names the run is found again, and how close its looks and writes were."""
+def _trace_lines(run: Run) -> list[Line]:
+    """Return the ids of the run, the head of the history, and how soon its writes followed their looks."""
     code = short_fingerprint(run.fingerprint)
     trace = run.context.trace_id
     named = [("run", run.run), ("resumes", run.resumes), ("fingerprint", code), ("trace", trace)]
