@@ -24,7 +24,7 @@ from markupsafe import Markup, escape
 from reconciler.report.escaping import escape_control
 from reconciler.report.phrases import AGREED_TITLE
 from reconciler.report.review_document import (
-    FieldRow,
+    EntryField,
     Review,
     ReviewDocument,
     Tally,
@@ -177,7 +177,7 @@ piece_max = 600  # characters of one piece that are shown
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 
 
-def list_value_parts(row: FieldRow) -> list[ValuePart]:
+def list_value_parts(row: EntryField) -> list[ValuePart]:
     """Return the value of a field, or both of its values, as pieces."""
     texts = row.texts(0)
     if len(texts) < 2:  # noqa: PLR2004 - a value alone, or none

@@ -16,8 +16,8 @@ from reconciler.report.lines import count
 from reconciler.report.phrases import AGREED_TITLE
 from reconciler.report.review_document import (
     Entry,
+    EntryField,
     Fact,
-    FieldRow,
     Review,
     ReviewDocument,
     Section,
@@ -153,9 +153,10 @@ def _head(document: ReviewDocument) -> str:
     )
     agreed = "".join(f"- {prose(one)}\n" for one in document.agreements)
     agreed = f"**{AGREED_TITLE}:**\n\n{agreed}\n" if agreed else ""
+    refused = "Refused; nothing is written: " if document.refusals else ""
     said = [prose(one) for one in (*document.grave, *document.details)]
     more = f"{' '.join(said)}\n\n" if said else ""
-    return f"## {document.command}: {where}\n\n{agreed}**{prose(document.sentence)}**\n\n{more}"
+    return f"## {document.command}: {where}\n\n{agreed}**{refused}{prose(document.sentence)}**\n\n{more}"
 
 
 def _foot(document: ReviewDocument) -> str:
@@ -222,7 +223,7 @@ def _fields(entry: Entry) -> str:
     )
 
 
-def _values(row: FieldRow) -> str:
+def _values(row: EntryField) -> str:
     texts = " → ".join(code(one.text, limit=_value_max) for one in row.texts(value_max))
     return f"{texts}, {row.cause}" if row.cause and row.form != "drift" else texts
 

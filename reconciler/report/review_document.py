@@ -95,7 +95,7 @@ WORST_FIRST: tuple[Result, ...] = ("in doubt", "failed", "conflict", "skipped", 
 # --- The document ---------------------------------------------------------------------------------------
 
 
-class FieldRow(Struct, frozen=True, gc=False):
+class EntryField(Struct, frozen=True, gc=False):
     """One field of an entry. `form` says what `before` and `after` are.
 
     name: values are not shown, and none is here. value: `after` is the whole field. change: before and
@@ -154,7 +154,7 @@ class Entry(Struct, frozen=True):
     notes: tuple[Note, ...] = ()
     what: str = ""
     next: str = ""
-    fields: tuple[FieldRow, ...] = ()
+    fields: tuple[EntryField, ...] = ()
     fields_title: str = ""
     folded: bool = False
 
@@ -206,7 +206,7 @@ class Clause(Struct, frozen=True):
     tone: Tone = ""
 
 
-class Summary(Struct, frozen=True):
+class ReviewSummary(Struct, frozen=True):
     """`first` are the clauses of the headline, `grave` what makes deletes worse, `more` the rest."""
 
     first: tuple[Clause, ...]
@@ -489,7 +489,7 @@ class _EntryMaker(Struct, frozen=True):
                 adopts = [Note(f"adopted by {change.adopts}")] if change.adopts else []
                 notes = (*ended, *_place(change.place), *adopts, *self._content(address))
                 rows = tuple(
-                    self._row(FieldRow(kind, one.path, "change", one.before, one.after, one.cause))
+                    self._row(EntryField(kind, one.path, "change", one.before, one.after, one.cause))
                     for one in change.fields
                 )
                 return Entry(address, self.whom(address), notes, what, step, rows)
@@ -523,15 +523,15 @@ class _EntryMaker(Struct, frozen=True):
         paths = [path for path in KINDS[kind].presented if fields.get(path)]
         return " · ".join(display_value(kind, path, fields[path]).text for path in paths)
 
-    def _row(self, row: FieldRow) -> FieldRow:
+    def _row(self, row: EntryField) -> EntryField:
         """A document for many readers holds no value, so no form of it can show one."""
         if self.show_values:
             return row
-        return FieldRow(row.kind, row.path, "name", None, None, row.cause)
+        return EntryField(row.kind, row.path, "name", None, None, row.cause)
 
-    def _value_rows(self, kind: str, fields: Fields) -> tuple[FieldRow, ...]:
+    def _value_rows(self, kind: str, fields: Fields) -> tuple[EntryField, ...]:
         return tuple(
-            self._row(FieldRow(kind, path, "value", None, value)) for path, value in sorted(fields.items())
+            self._row(EntryField(kind, path, "value", None, value)) for path, value in sorted(fields.items())
         )
 
     def _content(self, address: Address) -> list[Note]:
@@ -557,7 +557,7 @@ class _EntryMaker(Struct, frozen=True):
         """One entity that others changed: what we left, then what is live now."""
         kind, address = drift.address.kind, drift.address
         rows = tuple(
-            self._row(FieldRow(kind, one.path, "drift", one.before, one.after, one.cause))
+            self._row(EntryField(kind, one.path, "drift", one.before, one.after, one.cause))
             for one in drift.fields
         )
         what = explain_drift(drift, values=self.show_values)
@@ -569,7 +569,7 @@ class _EntryMaker(Struct, frozen=True):
         notes = (Note(outcome.result, "result", _ENDED.get(outcome.result, "fair")), Note(outcome.action))
         own, no = "the service writes it in its own way", "not taken by the service"
         rows = tuple(
-            self._row(FieldRow(kind, one.path, "readback", one.sent, one.shown, own if one.taken else no))
+            self._row(EntryField(kind, one.path, "readback", one.sent, one.shown, own if one.taken else no))
             for one in outcome.fields
         )
         return Entry(address, self.whom(address), notes, outcome.what, outcome.next, rows)
@@ -589,7 +589,7 @@ def _place(place: str) -> list[Note]:
 _TENSES = {"will": ("will be", "will be"), "would": ("would be", "would be"), "did": ("was", "were")}
 
 
-def summarize_review(review: Review) -> Summary:
+def summarize_review(review: Review) -> ReviewSummary:
     """Return what matters of a review, most important first."""
     if review.run is not None:
         return _summarize_run(review.plan, review.run)
@@ -603,16 +603,16 @@ def enumerate_words(words: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
-def _summarize_plan(review: Review) -> Summary:
+def _summarize_plan(review: Review) -> ReviewSummary:
     plan = review.plan
     if review.command == "resume" and not plan.changes:  # without a run nothing was compared either
-        return Summary((Clause("Nothing to resume: every run of this stack has finished"),))
+        return ReviewSummary((Clause("Nothing to resume: every run of this stack has finished"),))
     tense = "will" if review.verdict.safe else "would"
     grave, other = _grave(plan.changes, tense), _milder(plan.changes, tense)
     first = grave or other or [Clause(_say_nothing_changes(plan))]
     more = [f"{enumerate_words([clause.text for clause in other])}."] if grave and other else []
     deletes = [change for change in plan.changes if isinstance(change, Delete)]
-    return Summary(tuple(first), _worsens(deletes, tense), (*more, *_other_facts(plan)))
+    return ReviewSummary(tuple(first), _worsens(deletes, tense), (*more, *_other_facts(plan)))
 
 
 def _say_nothing_changes(plan: Plan) -> str:
@@ -651,20 +651,20 @@ def _other_facts(plan: Plan) -> list[str]:
     return ([f"{enumerate_words(told)}."] if told else []) + unread_too + known + answers
 
 
-def _summarize_drift(plan: Plan) -> Summary:
+def _summarize_drift(plan: Plan) -> ReviewSummary:
     found = {drift.address: drift for drift in find_drift(plan)}
     if plan.unapplied or not found:
         said, limits = summarize_drift(plan).removesuffix("."), describe_read_limit(plan.reads)
         more = (limits,) if limits and not plan.unapplied else ()
-        return Summary((Clause(said, "warn" if plan.unapplied else ""),), more=more)
+        return ReviewSummary((Clause(said, "warn" if plan.unapplied else ""),), more=more)
     number = count_not_applied(plan)
-    return Summary(
+    return ReviewSummary(
         (Clause(f"{count_by_kind(found.values())} changed since the last apply", "warn"),),
         more=("Nothing was written.", *([f"{number:,} not yet applied."] if number else [])),
     )
 
 
-def _summarize_run(plan: Plan, run: Run) -> Summary:
+def _summarize_run(plan: Plan, run: Run) -> ReviewSummary:
     done = {(one.address, one.action) for one in run.outcomes if one.result == "applied"}
     applied = [change for change in plan.changes if (change.address, action_of(change)) in done]
     told = [*_grave(applied, "did"), *_milder(applied, "did")]
@@ -672,10 +672,10 @@ def _summarize_run(plan: Plan, run: Run) -> Summary:
     kept = [f"{count(run.records, 'record')} kept."] if run.records else []
     if run.outcomes and run.count("applied") == len(run.outcomes):
         everything = Clause(f"{count(len(run.outcomes), 'change')} applied: the service now matches the plan")
-        return Summary((everything,), more=(*([f"{past}."] if past else []), *kept))
+        return ReviewSummary((everything,), more=(*([f"{past}."] if past else []), *kept))
     if not run.outcomes:
-        return Summary((Clause(_nothing_written(run)),), more=tuple(kept))
-    return Summary(_summarize_troubles(run), more=(*([f"{past}."] if past else []), *kept))
+        return ReviewSummary((Clause(_nothing_written(run)),), more=tuple(kept))
+    return ReviewSummary(_summarize_troubles(run), more=(*([f"{past}."] if past else []), *kept))
 
 
 def _nothing_written(run: Run) -> str:
