@@ -822,12 +822,8 @@ def build_validation(result: Validated) -> ReviewDocument:
             *(("warning", ((_WARNING,), (file,))) for file in warned),
         ],
     )
-    where = (
-        f"In {count(len({*files, *warned}), 'file')}."
-        if files or warned
-        else "The manifests are as they should be."
-    )
-    verdict = "Nothing is planned until every mistake is mended." if problems else "They can be planned."
+    where = f"In {count(len({*files, *warned}), 'file')}." if files or warned else "The manifests are valid."
+    verdict = "Fix every mistake, then plan." if problems else "Ready to plan."
     mistakes = Clause(count(len(problems), "mistake"), "delete") if problems else Clause("No mistakes")
     warnings = [Clause(count(len(notices), "warning"), "warn")] if notices else []
     sections = (

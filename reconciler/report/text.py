@@ -536,9 +536,9 @@ def _last(plan: Plan, verdict: Verdict, next_step: str) -> Line:
     elif plan.changes:
         said = f"Nothing was written.  next: {next_step}"
     elif any(skip.reason in UNCERTAIN for skip in plan.skips):
-        said = "Nothing was written: what is ambiguous has to be settled at the service first."
+        said = "Nothing was written: resolve what is ambiguous at the service first."
     elif any(skip.reason in SECRET_NEEDED for skip in plan.skips):
-        said = "Nothing was written: what waits for a secret has to be given it first."
+        said = "Nothing was written: some entities wait for a secret; declare it first."
     elif plan.to_keep:
         said = f"{count(plan.to_keep, 'record')} to keep; apply needed.  next: {next_step}"
     else:

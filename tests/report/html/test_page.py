@@ -321,7 +321,7 @@ def test_the_page_of_validate_tells_mistakes_first_each_with_place_code_and_way_
     page = assert_closed(text)
 
     assert "<title>validate: 3 mistakes and 1 warning.</title>" in text
-    assert "In 2 files. Nothing is planned until every mistake is mended." in page.text
+    assert "In 2 files. Fix every mistake, then plan." in page.text
     assert re.findall(r'<section class="list [a-z]+" id=([a-z]+) ', text) == ["mistakes", "warnings"]
     assert entries(text, "mistakes") == [
         "manifests/ops.yaml:14:7",
@@ -338,7 +338,7 @@ def test_the_page_of_validate_tells_mistakes_first_each_with_place_code_and_way_
 def test_the_page_of_good_manifests_says_so_and_has_no_controls() -> None:
     text = html_of_checks(Validated(()))
 
-    assert "The manifests are as they should be. They can be planned." in assert_closed(text).text
+    assert "The manifests are valid. Ready to plan." in assert_closed(text).text
     assert "<form" not in text
 
 
