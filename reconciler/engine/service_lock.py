@@ -416,9 +416,9 @@ class TicketLock(ServiceLock):
     def _held(self, other: Ticket) -> LockHeld:
         return LockHeld(
             f"{self._name} is held by {other.holder}, run {other.run}, since "
-            f"{rules.format_moment(other.made)}.",
+            f"{rules.format_service_time(other.made)}.",
             next=f"wait until that run ends (--lock-timeout waits for it); {_suggest_unlock(other.nonce)}, "
-            f"and its lease ends by itself at {rules.format_moment(other.until)}",
+            f"and its lease ends by itself at {rules.format_service_time(other.until)}",
         )
 
 

@@ -17,7 +17,7 @@ from reconciler.core.desired.value_forms import (
     Finding,
     check_content,
     check_country,
-    check_name,
+    check_file_name,
     check_zone,
     country_region,
     find_spreadsheet_damage,
@@ -129,7 +129,7 @@ class _ValueCheck:
         finding = check_content(media, payload.data)
         if finding is not None:
             self._say(one, "content", f"content {finding.what}", finding, level)
-        named = check_name(str(fields.get("name", "")), media)
+        named = check_file_name(str(fields.get("name", "")), media)
         if named is not None and not one.hides("mimeType") and not one.hides("name"):
             self._say(one, "name", f"{fields['name']} {named.what}", named, level)
 

@@ -285,7 +285,7 @@ _LINE_ENDS = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")
 _ENDING = re.compile(r"\.([A-Za-z0-9]{1,5})$")
 
 
-def check_name(name: str, media: str) -> Finding | None:
+def check_file_name(name: str, media: str) -> Finding | None:
     """Return how the end of a file's name contradicts its type, or None."""
     found = _ENDING.search(name)
     usual = _ENDINGS.get(found[1].lower(), ()) if found else ()

@@ -144,13 +144,13 @@ def ticket_body(ticket: Ticket, holder: str) -> dict[str, str]:
         "stack": ticket.stack,
         "run": ticket.run,
         "holder": holder,
-        "until": format_moment(ticket.until),
+        "until": format_service_time(ticket.until),
     }
     content = base64.b64encode(json.dumps(about).encode()).decode()
     return {"name": ticket.name, "scope": "private", "mimeType": "application/json", "derefUri": content}
 
 
-def format_moment(seconds: int) -> str:
+def format_service_time(seconds: int) -> str:
     """Return a moment of the service's clock as people read it: ISO 8601 in UTC."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
