@@ -1,15 +1,18 @@
-"""The line of a file that a problem is about, with carets below the place, and no value of the file.
+"""The line of a file that a problem is about, with carets below the place.
 
 A manifest may hold a password or a push token that somebody typed, and rosters hold people; logs of CI jobs
-are public. So a line is shown by its structure: indentation, punctuation and keys. A key is shown only if it
-is a word of the schemas, or if the problem names it; everything else is `...`. Nothing has to know which
-values are secret, and a line inside a longer text tells no more than any other.
+are public. So in a log a line is shown by its structure: indentation, punctuation and keys. A key is shown
+only if it is a word of the schemas, or if the problem names it; everything else is `...`. Nothing has to know
+which values are secret, and a line inside a longer text tells no more than any other.
+
+On the terminal of the author the line is shown as it is, unless it may hold a secret (`may_hold_secret`).
 
 Belongs here: which characters of a line are shown, and where the carets stand. Not here: reading files.
 """
 
 import re
 from collections.abc import Container, Sequence
+from difflib import get_close_matches
 from typing import NamedTuple
 
 from reconciler.report.lines import Line, cut, line, width
@@ -30,6 +33,7 @@ _FLOW_CHAR = r"(?:[^\s\"'{}\[\],:]|:(?![\s,{}\[\]\"']|$))"
 _PLAIN_FLOW = re.compile(rf"{_FLOW_CHAR}+(?:[ \t]+{_FLOW_CHAR}+)*")
 _BLOCK = re.compile(r"[|>][-+1-9]{0,2}[ \t]*$")
 _OPENERS = ("{", "[")
+_WORD = re.compile(r"[^\s\"'{}\[\],:#]+")
 
 
 class ShownLine(NamedTuple):
@@ -57,6 +61,62 @@ def yaml_excerpt(text: str, column: int, *, said: str, known: Container[str]) ->
     if column > len(text) + 1 or len(text) > _line_max:
         return None
     return _placed(_pieces(text, column - 1, said, known), column - 1)
+
+
+# A part of the name of a field, section or variable whose value may be a secret.
+_SECRET_NAME = re.compile(
+    r"pas|pwd|secret|tok|key|auth|cred|bearer|cookie|session|salt|sign|answer|question|\bpin\b|url|dsn|store",
+    re.IGNORECASE,
+)
+# A misspelt name is often what the problem is about, so names like these count as well.
+_SECRET_WORDS = ("password", "secret", "secretanswer", "token", "pushtoken", "credential", "apikey")
+_NAME = re.compile(r"[\w-]+(?=[\"']?[ \t]*:)")
+
+# `user:password@host`, or an unbroken text as long as a token, with letters and digits.
+_SECRET_VALUE = re.compile(r"://|:[^\s:@]+@|(?=[\w+/=.-]*\d)(?=[\w+/=.-]*[A-Za-z])[\w+/=-]{20,}")
+
+
+def may_hold_secret(lines: Sequence[str], number: int) -> bool:
+    """Whether a line of a file, counted from 1, may hold a secret or a part of one.
+
+    It may if the line, or a line that encloses it by its indentation, has such a name, if a text in it looks
+    like a token, or if it has no key by which to tell.
+    """
+    text = lines[number - 1]
+    if not _COLON.search(text) or _names_secret(text) or _SECRET_VALUE.search(text):
+        return True
+    indent = _indent(text)
+    for above in reversed(lines[: number - 1]):
+        if above.strip() and not above.lstrip().startswith("#") and _indent(above) < indent:
+            if not _COLON.search(above) or _names_secret(above):
+                return True
+            indent = _indent(above)
+    return indent > 0  # nothing encloses it: no file that people write
+
+
+def _names_secret(text: str) -> bool:
+    return bool(_SECRET_NAME.search(text)) or any(
+        get_close_matches(name.lower(), _SECRET_WORDS, n=1, cutoff=0.7) for name in _NAME.findall(text)
+    )
+
+
+def _indent(text: str) -> int:
+    """Return where the first key of a line stands: the dashes of items before it count."""
+    end = len(text) - len(text.lstrip(" \t"))
+    while dash := _DASH.match(text, end):
+        end = dash.end()
+    return end
+
+
+def whole_excerpt(text: str, column: int) -> ShownLine | None:
+    """Return a line as it is, carets below a word; None where it has no such column or is very long."""
+    if column > len(text) + 1 or len(text) > _line_max:
+        return None
+    start = column - 1
+    word = _QUOTED.match(text, start) or _WORD.match(text, start)
+    expanded = text.rstrip().replace("\t", _TAB)
+    before = len(text[:start].replace("\t", _TAB))
+    return ShownLine(expanded, before, len(word[0]) if word else 1)
 
 
 def roster_excerpt(cells: int, column: int, delimiter: str) -> ShownLine | None:

@@ -97,3 +97,18 @@ def test_json_holds_no_excerpt(folder: Path) -> None:
     error = ManifestError("it cannot be used.", problems=(at("people.yaml"),))
 
     assert " | " not in error_text.error_json(error)
+
+
+def test_a_terminal_shows_the_line_as_it_is_but_for_secrets(folder: Path) -> None:
+    """The author wrote it; a log shows its structure alone."""
+    (folder / "team.yaml").write_text(f"contacts:\n  jane:\n    jobTitel: Engineer\n    pasword: {SECRET}\n")
+    output.command_begins()
+    output.project_is(str(folder))
+    problems = (at("team.yaml", 3, 5), at("team.yaml", 4, 5))
+    error = ManifestError("it cannot be used.", problems=problems)
+
+    text = plain(error_text.error_lines(error, columns=80, whole=True))
+
+    assert "    3 |     jobTitel: Engineer\n      |     ^^^^^^^^\n" in text
+    assert SECRET not in text
+    assert "Engineer" not in plain(error_text.error_lines(error, columns=80))

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from reconciler.report.excerpt import ShownLine, excerpt_lines, roster_excerpt, yaml_excerpt
+from reconciler.report.excerpt import (
+    ShownLine,
+    excerpt_lines,
+    may_hold_secret,
+    roster_excerpt,
+    whole_excerpt,
+    yaml_excerpt,
+)
 from reconciler.report.lines import plain, width
 
 KNOWN = frozenset({"contacts", "firstName", "pushToken", "timezone"})
@@ -111,3 +118,47 @@ def test_a_row_of_a_roster_shows_which_cell_and_no_cell() -> None:
 def test_a_whole_file_in_one_line_is_not_shown() -> None:
     """Nobody reads it, and every problem in it would take it apart again."""
     assert yaml_excerpt("{" + "a: b, " * 500, 2, said="", known=KNOWN) is None
+
+
+@pytest.mark.parametrize(
+    ("lines", "secret"),
+    [
+        (["contacts:", "  jane:", "    jobTitel: Engineer"], False),
+        (["contacts:", "  jane:", "    workEmailAddress1: jane@example.com"], False),
+        (["contacts:", "  - jobTitel: Engineer"], False),
+        (["contacts:", "  jane: {jobTitel: Engineer}"], False),
+        (["contacts:", "  jane:", "    pasword: hunter2"], True),
+        (["contacts:", "  jane: {password: hunter2}"], True),
+        (["contacts:", "  jane:", "    pushTokn: abc"], True),
+        (["contacts:", "  jane:", "    secrte: abc"], True),
+        (["contacts:", "  jane:", "    psuhToekn: abc"], True),
+        (["contacts:", "  jane:", "    jobTitel: a8f5f167f44f4964e6c998de"], True),
+        (["  password:", "    jobTitel: hunter2"], True),
+        (["service:", "  auth:", "    # of the team", "", "    user: jane", "    pin_: 1"], True),
+        (["contacts:", "  jane:", "    password: >", "      my", "      lines: hunter2"], True),
+        (["contacts:", "  jane:", "    hunter2"], True),
+        (["a: postgresql://jane:hunter2@db.example.com/a"], True),
+    ],
+)
+def test_a_line_that_may_hold_a_secret_is_known_by_the_names_around_it(
+    lines: list[str],
+    *,
+    secret: bool,
+) -> None:
+    """Such a line stays hidden on a terminal too: it is copied into tickets and screen shares."""
+    assert may_hold_secret(lines, len(lines)) is secret
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "expected"),
+    [
+        ("    jobTitel: Engineer", 5, "    7 |     jobTitel: Engineer\n      |     ^^^^^^^^\n"),
+        ("\tjobTitel: Engineer", 12, "    7 |     jobTitel: Engineer\n      |               ^^^^^^^^\n"),
+        ('  timezone: "Mars"  ', 13, '    7 |   timezone: "Mars"\n      |             ^^^^^^\n'),
+    ],
+)
+def test_a_whole_line_is_shown_as_it_is(text: str, column: int, expected: str) -> None:
+    found = whole_excerpt(text, column)
+
+    assert found is not None
+    assert plain(excerpt_lines(7, found, columns=80)) == expected

@@ -30,7 +30,14 @@ from reconciler.files.project_files import REFERENCE_BYTES_MAX, Unreadable, read
 from reconciler.manifest.rosters.table import count_row_cells, detect_delimiter
 from reconciler.model.documents import is_directory_row
 from reconciler.model.runs import REPORT_VERSION
-from reconciler.report.excerpt import ShownLine, excerpt_lines, roster_excerpt, yaml_excerpt
+from reconciler.report.excerpt import (
+    ShownLine,
+    excerpt_lines,
+    may_hold_secret,
+    roster_excerpt,
+    whole_excerpt,
+    yaml_excerpt,
+)
 from reconciler.report.lines import Line, line, sentence
 from reconciler.schema.shipped import schema_resources
 
@@ -48,9 +55,16 @@ _SUFFIXES = (".yaml", ".yml", ".json", ".csv")
 
 
 class Excerpts:
-    """The excerpts of the problems of one error. `folder` is where their files are named from."""
+    """The excerpts of the problems of one error. `folder` is where their files are named from.
 
-    def __init__(self, problems: Iterable[Problem], *, folder: Path, since: float, columns: int) -> None:
+    `whole`: lines are shown as they are, unless they may hold a secret.
+    """
+
+    def __init__(
+        self, problems: Iterable[Problem], *, folder: Path, since: float, columns: int, whole: bool = False
+    ) -> None:
+        self._whole = whole
+        self._legible: dict[str, set[int]] = {}  # by file, the lines that are shown as they are
         self._folder = folder
         self._since = since
         self._columns = min(columns or _columns_most, _columns_most)
@@ -79,6 +93,8 @@ class Excerpts:
         text = found.get(problem.line) if found is not None else None
         if text is None:
             return None
+        if problem.line in self._legible.get(problem.file, ()):
+            return whole_excerpt(text, problem.column)
         return yaml_excerpt(text, problem.column, said=f"{problem.what} {problem.next}", known=vocabulary())
 
     def _file(self, name: str) -> Mapping[int, str] | tuple[str, Mapping[int, int]] | None:
@@ -90,7 +106,14 @@ class Excerpts:
         if name.lower().endswith(".csv"):
             return detect_delimiter(text), count_row_cells(text, wanted)
         lines = _BREAKS.split(text)
-        return {number: lines[number - 1] for number in wanted if number <= len(lines)}
+        found = {number: lines[number - 1] for number in wanted if number <= len(lines)}
+        if self._whole:
+            self._legible[name] = {
+                number
+                for number, text in found.items()
+                if text.replace("\t", "").isprintable() and not may_hold_secret(lines, number)
+            }
+        return found
 
     def _text(self, path: Path) -> str | None:
         try:
@@ -124,14 +147,15 @@ usage_code = "E064"  # of a command line that cannot be read, which is no class 
 problems_max = 1000  # mistakes shown of one run; a terminal keeps no more lines
 
 
-def error_lines(error: ReconcilerError, *, columns: int = 0) -> tuple[Line, ...]:
+def error_lines(error: ReconcilerError, *, columns: int = 0, whole: bool = False) -> tuple[Line, ...]:
     """Problems first, in file order; then the sentence with its code, its reasons and what to do.
 
-    Below a problem stands the line of its file, in so many columns (0: it is no terminal).
+    Below a problem stands the line of its file, in so many columns (0: it is no terminal). `whole`: with its
+    values, unless it may hold a secret; otherwise by its structure.
     """
     shown: list[Line] = []
     problems = _problems(error)
-    excerpts = _excerpts(error, columns) if problems else None
+    excerpts = _excerpts(error, columns, whole=whole) if problems else None
     for problem in problems[:problems_max]:
         what = f"{problem.what} [{problem.code}]"
         said = sentence(f"{problem.where}: ", what, problem.next, style="bold")
@@ -171,11 +195,15 @@ def usage_json(sentence: str, hint: str) -> str:
     return _encoded("usage", 64, usage_code, {"kind": "UsageError", "message": sentence, "next": hint}, ())
 
 
-def _excerpts(error: ReconcilerError, columns: int) -> Excerpts:
+def _excerpts(error: ReconcilerError, columns: int, *, whole: bool) -> Excerpts:
     # Manifests and rosters are named from the folder of the settings, all other files from where we are.
     root = output.project() if isinstance(error, ManifestError | DirectoryError) else ""
     return Excerpts(
-        _problems(error)[:problems_max], folder=Path(root), since=output.began_at(), columns=columns
+        _problems(error)[:problems_max],
+        folder=Path(root),
+        since=output.began_at(),
+        columns=columns,
+        whole=whole,
     )
 
 

@@ -217,6 +217,7 @@ def failure(error: ReconcilerError, *, as_json: bool) -> None:
     log. Once alone where both lead to one place. Behind half a document no JSON may follow.
     """
     from reconciler.cli.console import error_text  # noqa: PLC0415 - only an error pays for it
+    from reconciler.environment.run_context import is_in_ci  # noqa: PLC0415 - as above
 
     if as_json and not isinstance(error, OutputLost) and sys.stdout not in _half_written:
         try:
@@ -226,7 +227,9 @@ def failure(error: ReconcilerError, *, as_json: bool) -> None:
             pass  # stderr says it instead, and the exit code stays that of the error
     with suppress(OutputLost):  # there is no output left
         columns = _columns(sys.stderr) if sys.stderr is not None else 0
-        _send_lines(sys.stderr, error_text.error_lines(error, columns=columns))
+        # The terminal of the author; that of a CI job is a log, which others read.
+        whole = columns > 0 and not is_in_ci(os.environ)
+        _send_lines(sys.stderr, error_text.error_lines(error, columns=columns, whole=whole))
 
 
 def usage(sentence: str, hint: str, *, as_json: bool) -> None:
