@@ -1,6 +1,6 @@
 """The database behind the store: which one a URL names, its transactions, its clock, its errors.
 
-No entity, no lock, no run is known here; those are `recorded.py`, `lock.py` and `runs.py`. Nor what one
+No entity, no lock, no run is known here; those are `records.py`, `locks.py` and `history.py`. Nor what one
 database does in its own way; that is `sqlite.py` and `postgres.py`.
 """
 
@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from threading import Thread
 from typing import Protocol, TypeVar
 
 from reconciler import database_urls
@@ -263,9 +264,16 @@ class Database:
         self._silence = self._silence or silence
 
     def close(self) -> None:
-        """Let go of the database."""
-        if self.pool is not None and self._silence is None:
+        """Close every connection: at once, or in a daemon thread where the database was given up.
+
+        A file on a disk that hangs takes as long to close as anything else on it, and nobody waits for that.
+        """
+        if self.pool is None:
+            return
+        if self._silence is None:
             self.pool.dispose()
+        else:
+            Thread(target=self.pool.dispose, name="aside", daemon=True).start()
 
 
 def open_database(

@@ -1,6 +1,6 @@
 """What a stack recorded at one address of a service becomes its own at another one. Rows move, none is lost.
 
-Not here: who may say that both are one service (engine/planning.py), the lines of the history (audit.py).
+Not here: who may say that both are one service (engine/planning.py), the lines of the history (history.py).
 """
 
 from collections.abc import Mapping

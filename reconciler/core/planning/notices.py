@@ -22,7 +22,7 @@ from reconciler.model.snapshots import DeletedEntity, Flap, Live, LiveEntity, Re
 #     it is drifted once more, or was set back twice lately  --> a notice names it (flapping_notices)
 #
 # So two repositories without marks that own the same person find out that there are two. Only what is
-# recorded counts: nobody can see from one store who writes. Pure; the counts are kept by store/recorded.py.
+# recorded counts: nobody can see from one store who writes. Pure; the counts are kept by store/records.py.
 
 flap_days = 30  # days after the last time that a field was set back; then it counts as calm again
 _twice = 2
