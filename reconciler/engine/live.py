@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import structs
 
+from reconciler.core.reading_policy import ReadRequest
 from reconciler.core.rules import Rules
 from reconciler.engine.list_cache import Lists
-from reconciler.engine.reading import ReadRequest
 from reconciler.engine.scopes import ScopeReader
 from reconciler.model.kinds import child_kinds
 from reconciler.model.snapshots import DeletedEntity, Desired, Live, LiveEntity, Recorded, Scope
@@ -66,7 +66,7 @@ async def read_live(
         tuple(found.read for found in results),
         {scope: tuple(found.others) for scope, found in each.items() if found.others},
         {scope: found.contradictions for scope, found in each.items() if found.contradictions},
-        {one.wanted.scope: one.again for one in readers if one.again},
+        {scope: found.restored for scope, found in each.items() if found.restored},
     )
 
 

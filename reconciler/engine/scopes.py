@@ -1,27 +1,29 @@
 """One scope, read by the cheapest way: what changed in its list, the whole list, or a look at each of ours.
 
-Belongs here: what each way costs, and what a row tells about ours. Not here: what is wanted (wanted.py),
-which fields a list is asked for (rows.py), a list by what has changed in it (following.py), all scopes
-together (reading.py).
+What each way costs, and what a row tells of ours, is decided in core/reading_policy.py. A list by what has
+changed in it is read in list_cache.py, all scopes together in live.py.
 """
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cached_property
 from http import HTTPStatus
 
 from msgspec import Struct, structs
 
-from reconciler.core.compare import normalize
 from reconciler.core.compare.evidence import MissedLook, is_wrong_service, judge_absence
-from reconciler.core.compare.identity import identity_digests, search_texts
-from reconciler.core.compare.match import IdentityIndex
 from reconciler.core.compare.normalize import observe_entity
-from reconciler.core.rules import Key
+from reconciler.core.reading_policy import (
+    ListStart,
+    ReadRequest,
+    RowJudge,
+    build_identity_filters,
+    build_lookups,
+    find_restored,
+    is_scan_dearer,
+)
 from reconciler.core.runs import ticket
 from reconciler.engine.list_cache import ListFollower, ListRequest, Lists
 from reconciler.engine.reading import (
-    ReadRequest,
     choose_list_fields,
     count_page_rows,
     find_shown_paths,
@@ -31,26 +33,22 @@ from reconciler.engine.reading import (
 )
 from reconciler.errors import NotFound, ServiceError
 from reconciler.instrumentation import record_span, start_stopwatch, step_log
-from reconciler.model.address import Address
-from reconciler.model.documents import Fields
 from reconciler.model.kinds import KINDS
-from reconciler.model.snapshots import ContradictedId, Entity, LiveEntity, Read, RecordedEntity
+from reconciler.model.snapshots import ContradictedId, LiveEntity, Read
 from reconciler.service.client import ReadCollection, Reader
 from reconciler.service.paging import Found, Page, Query
 
 
-class _SoughtFields(Struct, frozen=True):
-    """What somebody of ours looks like."""
-
-    fields: Fields
-
-
 class ScopeRead(Struct, frozen=True):
-    """What one scope shows: the rows that matter, the others, the ids that are in doubt, how it was read."""
+    """What one scope shows: the rows that matter, the others, the ids that are in doubt, how it was read.
+
+    `restored` is what we deleted and is shown again: the ids under which it is, by the one that it had.
+    """
 
     rows: Sequence[LiveEntity]
     others: Sequence[LiveEntity]
     contradictions: tuple[ContradictedId, ...]
+    restored: Mapping[str, tuple[str, ...]]
     read: Read
 
 
@@ -74,36 +72,12 @@ class ScopeReader:
         self.missed: dict[str, ServiceError] = {}  # ids that a look did not show, and what it said
         self.looked_at = 0  # ids that a look did show
         self.tickets = 0  # rows of a scan that belong to the lock in the service, and are nobody's
-        self.owners = {record.remote_id: address for address, record in wanted.records.items()}
-        self.keys = wanted.rules.keys(self.kind.name)
-        self.earlier = {one for record in wanted.records.values() for one in record.earlier}
-        self.least = self.kind.listing.always  # what any row tells, however brief
-        self.mark = wanted.rules.mark_of(self.kind.name)
+        self.judge = RowJudge(wanted)
         self.paths = wanted.paths
         self.fields = choose_list_fields(self.kind, self.paths) if self.kind.brief else ()
         # A list of everybody shows other fields: it is read whole, and what is remembered stays for plans.
         asked = ListRequest(wanted.scope, wanted.workspace, self.fields)
-        self.again: Mapping[str, tuple[str, ...]] = {}  # what we deleted, and under which ids it is shown
         self.following = ListFollower(None if wanted.everyone else lists, self.collection, self.kind, asked)
-
-    # Each of these holds every entity, and few reads need more than one of them.
-
-    @cached_property
-    def _declared(self) -> IdentityIndex[Entity]:
-        return IdentityIndex(self.wanted.entities.values(), self.keys)
-
-    @cached_property
-    def _sought(self) -> list[_SoughtFields]:
-        looks = [_SoughtFields(record.sent) for record in self.wanted.records.values()]
-        return looks + [_SoughtFields(entity.fields) for entity in self.wanted.entities.values()]
-
-    @cached_property
-    def _ours(self) -> IdentityIndex[_SoughtFields]:
-        return IdentityIndex(self._sought, self.keys)
-
-    @cached_property
-    def _namesakes(self) -> IdentityIndex[_SoughtFields]:
-        return IdentityIndex(self._sought, (self.kind.listing.alike,) if self.kind.listing.alike else ())
 
     async def read(self) -> ScopeRead:
         """Return the rows that matter, what belongs to them included; the others; how they were read.
@@ -117,24 +91,24 @@ class ScopeReader:
             if first is None:
                 self.calls += 1
                 first = await self.collection.page(Query(fields=self.fields), workspace=self.wanted.workspace)
-            direct = self._is_dearer(self._cost_of_scan(first), first)
+            direct = is_scan_dearer(self.wanted, self._describe_start(first))
             followed = bool(self.listed)
             how = "search" if direct else "feed" if followed else "scan"
             listed = "not told" if first.total is None else f"{first.total}"
             step_log.info("reading %s by %s; rows of its list: %s", scope, how, listed)
             rows = await self._recognized(first) if direct else await self._scan(first)
             shown = {row.remote_id for row in rows}
-            hidden = await self._get([one for one in self.owners if one not in shown])
+            hidden = await self._get([one for one in self.judge.owners if one not in shown])
             if not direct and any(row.remote_id not in self.listed for row in hidden if not row.parent_id):
                 self.complete = False  # the list did not show what is there: it was not all of it
                 await self.following.forget()
             rows += hidden
-            if direct or self._told(first.rows) == self.least:
+            if direct or self._told(first.rows) == self.kind.listing.always:
                 rows += await self._searched(rows, marks=direct)
             if direct:
                 self.hits |= {row.remote_id: row for row in first.rows}
             contradictions = await self._contradictions({row.remote_id for row in rows}, direct=direct)
-            self.again = self._restored(self.listed or self.hits)
+            restored = self._find_restored(self.listed or self.hits)
             others = await self._others(first, rows) if self.wanted.everyone else []
             if how == "scan":
                 await self.following.keep(self.listed, first, complete=self.complete)
@@ -142,7 +116,7 @@ class ScopeReader:
             step_log.info(what, scope, how, listed, len(rows), self.calls, took())
             read = self._read(first, how)
             notes.update(way=how, rows=read.total)
-        return ScopeRead(rows, others, contradictions, read)
+        return ScopeRead(rows, others, contradictions, restored, read)
 
     async def _contradictions(self, shown: AbstractSet[str], *, direct: bool) -> tuple[ContradictedId, ...]:
         """Return the ids that a list shows and a look does not, and those that are another entity to a look.
@@ -166,41 +140,28 @@ class ScopeReader:
             await self.following.forget()  # what is remembered of the list may be what is wrong
         return tuple(found)
 
-    def _restored(self, shown: Mapping[str, Found]) -> Mapping[str, tuple[str, ...]]:
-        """Return what we deleted and is shown, by its old id: under that, or under others by its identity.
-
-        A restored backup may give new ids. As far as rows tell who they are; brief ones may not.
-        """
-        gone = self.wanted.deleted
-        if not gone:
-            return {}
-        keys, salt = self.wanted.rules.identity.of(self.kind.name), self.wanted.salt
-        known = {one.remote_id for one in gone}
-        alike: dict[tuple[str, str], list[str]] = {}
-        strangers = () if not any(one.identities for one in gone) else shown.items()
-        for remote_id, row in strangers:
-            if remote_id not in self.owners and remote_id not in known and not self._is_ticket(row):
-                for told in identity_digests(self._entity(row).fields, keys, salt).items():
-                    alike.setdefault(told, []).append(remote_id)
-        found = {}
-        for one in gone:
-            others = (now for told in one.identities.items() for now in alike.get(told, ()))
-            ids = dict.fromkeys([*((one.remote_id,) if one.remote_id in shown else ()), *others])
-            if ids:
-                found[one.remote_id] = tuple(ids)
-        return found
+    def _find_restored(self, shown: Mapping[str, Found]) -> Mapping[str, tuple[str, ...]]:
+        """Return what we deleted and is shown, by its old id."""
+        others = (
+            (remote_id, self._entity(row).fields)
+            for remote_id, row in shown.items()
+            if remote_id not in self.judge.owners and not self._is_ticket(row)
+        )
+        return find_restored(self.wanted, shown.keys(), others)
 
     async def _search_missed(self) -> None:
         """Search for whoever is recorded and was not found by her id, by what was last seen of her.
 
         What is declared of her may have another address than she has there.
         """
-        lost = [self.wanted.records[self.owners[one]] for one in self.missed if one in self.owners]
+        lost = [
+            self.wanted.records[self.judge.owners[one]] for one in self.missed if one in self.judge.owners
+        ]
         keys = self.wanted.rules.identity.of(self.kind.name)
         looks = [
             filters
             for record in lost
-            for filters in _build_identity_filters(keys, {**record.sent, **record.shown})
+            for filters in build_identity_filters(keys, {**record.sent, **record.shown})
         ]
         for page in await gather_limited(looks, self._first_page, self.concurrency):
             self.hits |= {row.remote_id: row for row in page.rows}
@@ -230,49 +191,14 @@ class ScopeReader:
         first, self.listed = followed
         return first
 
-    # Which way is cheaper: calls that each would still take, after the first page.
-
-    def _is_dearer(self, scan: float, first: Page) -> bool:
-        """Whether a scan takes more calls than a look at each of ours."""
-        # Each takes a call at least: of thousands, what exactly is not worth computing.
-        return len(self.wanted.records) < scan and self._cost_of_each(first) < scan
-
-    def _cost_of_scan(self, first: Page) -> float:
-        if first.total is None or first.last:
-            return 0
-        if self.listed:
-            return self._looks(first, first.total)
-        return -(-first.total // count_page_rows(first)) - 1 + self._looks(first, first.total)
-
-    def _looks(self, first: Page, total: int) -> int:
-        """Return how many rows of a scan would need a look of their own."""
-        told = self._told(first.rows)
-        if told is None:
-            return 0
-        poor = [e for e in self.wanted.entities.values() if e.devices_in_scope or not self._needs(e) <= told]
-        if told == self.least and self.wanted.unrecorded:
-            # Brief rows do not show who they are: each that is not recorded might be one of ours.
-            return max(len(poor), total - len(self.wanted.records))
-        remembered = sum(1 for record in self.wanted.records.values() if record.modified)
-        return max(0, len(poor) - remembered)
-
-    def _cost_of_each(self, first: Page) -> float:
-        if first.total is None:
-            return float("inf")
-        told = self._told(first.rows)
-        looks = 0 if told is None else 1
-        recorded = sum(self._cost_of_one(address, told) for address in self.wanted.records)
-        return recorded + len(self.wanted.unrecorded) * (1 + looks) + bool(self.mark)
-
-    def _cost_of_one(self, address: Address, told: frozenset[str] | None) -> int:
-        """Return the calls that somebody recorded takes: a search for each identity, and perhaps a look."""
-        entity, searches = self.wanted.entities.get(address), len(self._lookups(address))
-        enough = told is None or (
-            entity is not None
-            and not entity.devices_in_scope
-            and (self._needs(entity) <= told or bool(self.wanted.records[address].modified))
+    def _describe_start(self, first: Page) -> ListStart:
+        return ListStart(
+            first.total,
+            count_page_rows(first),
+            self._told(first.rows),
+            last=first.last,
+            complete=bool(self.listed),
         )
-        return searches + (0 if searches and enough else 1)
 
     # The ways to read: the whole list, by id (`_get`), and by identity.
 
@@ -307,24 +233,18 @@ class ScopeReader:
         One page each: where the service ignores the filter, the rest is looked at by id.
         """
         hits: dict[str, Found] = {}
-        searches = [search for address in self.wanted.records for search in self._lookups(address)]
+        searches = [
+            search for address in self.wanted.records for search in build_lookups(self.wanted, address)
+        ]
         for page in await gather_limited(searches, self._first_page, self.concurrency):
             hits |= {row.remote_id: row for row in page.rows}
         self.hits |= hits
-        wanted = {one: row for one, row in hits.items() if one in self.owners or self._shares(row)}
+        wanted = {
+            one: row
+            for one, row in hits.items()
+            if one in self.judge.owners or self.judge.may_be_ours(self._entity(row).fields)
+        }
         return await self._known(wanted.values(), self._told(first.rows), strangers=True)
-
-    def _lookups(self, address: Address) -> list[dict[str, str]]:
-        """Return a filter for every identity of somebody recorded, but for our mark: one search finds all."""
-        entity, record = self.wanted.entities.get(address), self.wanted.records[address]
-        fields = {**record.sent, **(entity.fields if entity else {})}
-        return _build_identity_filters(self.wanted.rules.identity.of(self.kind.name), fields)
-
-    def _shares(self, found: Found) -> bool:
-        """Whether a row may be somebody of ours: it is alike by an identity, or too brief to tell."""
-        fields = self._entity(found).fields
-        told = any(path in fields for key in self.keys for path in key)
-        return not told or bool(self._ours.sharing(fields))
 
     async def _searched(self, rows: Sequence[LiveEntity], *, marks: bool) -> list[LiveEntity]:
         """Search by identity whoever is declared and not found by a record; with `marks`, whoever is marked.
@@ -332,17 +252,16 @@ class ScopeReader:
         Whoever was removed and made again by hand has a new id, and a brief row that does not tell.
         """
         known = {row.remote_id for row in rows}
-        found = {address for remote_id, address in self.owners.items() if remote_id in known}
+        found = {address for remote_id, address in self.judge.owners.items() if remote_id in known}
         nameless = [
             e
             for a, e in self.wanted.entities.items()
             if a not in found and (marks or a in self.wanted.records)
         ]
-        searches = [
-            search for entity in nameless for search in _build_identity_filters(self.keys, entity.fields)
-        ]
-        if marks and self.mark:
-            searches.append({self.mark: f"{self.wanted.rules.stack}/"})
+        keys, mark = self.wanted.rules.keys(self.kind.name), self.wanted.rules.mark_of(self.kind.name)
+        searches = [search for entity in nameless for search in build_identity_filters(keys, entity.fields)]
+        if marks and mark:
+            searches.append({mark: f"{self.wanted.rules.stack}/"})
         hits: dict[str, Found] = {}
         for rows_found in await gather_limited(searches, self._search, self.concurrency):
             self.hits |= {one.remote_id: one for one in rows_found}
@@ -356,9 +275,14 @@ class ScopeReader:
         rows: list[LiveEntity] = []
         looks: list[str] = []
         for one in found:
-            row = self._row(one, told, strangers=strangers)
-            rows += row or []
-            looks += [one.remote_id] if row is None else []
+            if told is None:
+                rows += self._entities(one)
+                continue
+            row = self.judge.judge_row(self._entity(one), told, strangers=strangers)
+            if row == "look":
+                looks.append(one.remote_id)
+            elif row != "skip":
+                rows.append(row)
         return rows + await self._get(looks)
 
     # Calls, each counted once.
@@ -401,50 +325,6 @@ class ScopeReader:
     def _told(self, rows: Sequence[Found]) -> frozenset[str] | None:
         return find_shown_paths(self.kind, rows, self.fields, self.paths)
 
-    def _row(self, found: Found, told: frozenset[str] | None, *, strangers: bool) -> list[LiveEntity] | None:
-        """Return what a list row tells, or None when it tells too little and needs a look of its own.
-
-        A brief row does not say who it is: with `strangers` those that are not recorded are looked at.
-        """
-        if told is None:
-            return self._entities(found)
-        row = structs.replace(self._entity(found), known=told, devices_known=False)
-        record = self.wanted.records.get(self.owners.get(found.remote_id, Address("")))
-        entity = self.wanted.entities.get(record.address) if record else None
-        if record:
-            # What is ours and no longer declared may be deleted, and that is planned against the whole of it.
-            return self._recorded_row(row, entity, record) if entity else None
-        if told == self.least:
-            # Who was made twice has the same name both times; nothing else of a brief row tells.
-            return None if strangers or self._namesakes.sharing(row.fields) else []
-        if found.remote_id in self.earlier:
-            return None
-        if str(row.fields.get(self.mark, "")).startswith(f"{self.wanted.rules.stack}/"):
-            return None
-        # Also somebody recorded may be meant: whoever was removed and made again by hand has a new id.
-        same = self._declared.sharing(row.fields)
-        enough = all(not entity.devices_in_scope and self._needs(entity) <= told for entity in same)
-        return [row] if enough else None
-
-    def _recorded_row(
-        self, row: LiveEntity, entity: Entity, record: RecordedEntity
-    ) -> list[LiveEntity] | None:
-        needs = self._needs(entity) | record.sent.keys()
-        if entity.devices_in_scope:
-            return None
-        if needs <= (row.known or frozenset()):
-            return [row]
-        # Not touched since we looked: what it showed then is what it shows now.
-        same = record.modified and normalize.parse_instant(record.modified) == normalize.parse_instant(
-            row.modified
-        )
-        if same and needs <= record.sent.keys():
-            return [structs.replace(row, fields=record.shown, known=frozenset(record.sent))]
-        return None
-
-    def _needs(self, entity: Entity) -> frozenset[str]:
-        return frozenset(entity.fields) - self.kind.write_only
-
     def _is_ticket(self, found: Found) -> bool:
         return self.kind.tickets and ticket.is_ticket_name(found.body.get("name"))
 
@@ -475,8 +355,3 @@ def _explain_contradiction(error: ServiceError) -> str:
         return "a look at its id finds nothing, and the list shows it"
     moved = f" ({error.status})" if error.status != HTTPStatus.OK else ""
     return f"a look at its id shows another entity, or sends us elsewhere{moved}"
-
-
-def _build_identity_filters(keys: Iterable[Key], fields: Fields) -> list[dict[str, str]]:
-    """Return a filter for every identity that these fields have, in order of preference."""
-    return [dict(search_texts(key, fields)) for key in keys if all(fields.get(path) for path in key)]
