@@ -64,10 +64,6 @@ EXTRAS: Mapping[str, Extra] = {
     "postgres": Extra(
         "a store or a roster on a PostgreSQL server", (Library("psycopg[binary]>=3.2", "psycopg"),)
     ),
-    "sandbox": Extra(
-        "serving the sandbox or receiving callbacks",
-        (Library("starlette>=1.0", "starlette"), Library("uvicorn>=0.34", "uvicorn")),
-    ),
     "sql": Extra(
         "a roster from a database that is neither SQLite nor PostgreSQL",
         (Library("sqlalchemy>=2.0.40", "sqlalchemy"),),

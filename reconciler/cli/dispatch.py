@@ -24,24 +24,18 @@ class CommandWork:
     """The callback of a command: its function is called with the options, and what it returns is printed.
 
     The function returns a Result, or the exit code where it printed everything itself. It gets the option
-    `--format` (as_json, form) only if it names that parameter. `needs` is an extra without which it cannot
-    work (extras.py); "" for none.
+    `--format` (as_json, form) only if it names that parameter.
     """
 
-    def __init__(self, function: "Callable[..., Result | int]", needs: str = "") -> None:
+    def __init__(self, function: "Callable[..., Result | int]") -> None:
         self.function = function
-        self.needs = needs
         update_wrapper(self, function)
 
     def __call__(self, **given: Any) -> int:
-        """Run the function, print its result, and return the exit code. Raises MissingExtra."""
+        """Run the function, print its result, and return the exit code."""
         from reconciler.cli.telemetry.recording import telemetry
 
         with telemetry().of_command(click.get_current_context().command_path):
-            if self.needs:
-                from reconciler.extras import require_extra
-
-                require_extra(self.needs)
             code = self.function.__code__
             takes = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
             form = given.get("form") or ("json" if given.get("as_json") else "text")
@@ -55,11 +49,6 @@ class CommandWork:
 def prints_result(function: "Callable[..., Result | int]") -> CommandWork:
     """Decorate the function of a command."""
     return CommandWork(function)
-
-
-def prints_result_with(extra: str) -> "Callable[[Callable[..., Result | int]], CommandWork]":
-    """Decorate the function of a command that needs this extra."""
-    return lambda function: CommandWork(function, extra)
 
 
 def print_result(result: "Result", form: str) -> int:
@@ -84,13 +73,10 @@ class Runs:
     """The callback of a command whose work is in another module.
 
     `target` is `module:function`, below `reconciler.cli.verbs`.
-
-    `needs` is an extra without which it cannot work (extras.py); "" for none.
     """
 
-    def __init__(self, target: str, declaration: Callable[[], None], needs: str) -> None:
+    def __init__(self, target: str, declaration: Callable[[], None]) -> None:
         self.target = target
-        self.needs = needs
         update_wrapper(self, declaration)
 
     def __call__(self, **given: Any) -> int:
@@ -101,11 +87,7 @@ class Runs:
             return self.load()(**given)
 
     def load(self) -> Callable[..., int]:
-        """Import the module, and return the function. Raises MissingExtra."""
-        if self.needs:
-            from reconciler.extras import require_extra
-
-            require_extra(self.needs)
+        """Import the module, and return the function."""
         module, name = self.target.split(":")
         function: Callable[..., int] = getattr(import_module(f"reconciler.cli.verbs.{module}"), name)
         return function
@@ -141,6 +123,6 @@ def _docstring(function: Callable[..., Any]) -> str | None:
     return next((ast.get_docstring(one) for one in found if one.name == function.__name__), None)
 
 
-def runs(target: str, *, needs: str = "") -> Callable[[Callable[[], None]], Runs]:
-    """Decorate a declaration whose work is done by the function `target`, with the extra `needs`."""
-    return lambda declaration: Runs(target, declaration, needs)
+def runs(target: str) -> Callable[[Callable[[], None]], Runs]:
+    """Decorate a declaration whose work is done by the function `target`."""
+    return lambda declaration: Runs(target, declaration)

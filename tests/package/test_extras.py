@@ -31,7 +31,15 @@ def test_the_table_names_what_the_package_installs() -> None:
     """An error names an extra; pip has to find it, and bring what the error missed."""
     told = {name: sorted(one.required for one in extra.libraries) for name, extra in EXTRAS.items()}
 
-    assert told == {name: sorted(wanted) for name, wanted in DECLARED.items() if name != "all"}
+    assert told == {
+        name: sorted(wanted) for name, wanted in DECLARED.items() if name not in ("all", "sandbox")
+    }
+
+
+def test_what_was_the_extra_of_the_sandbox_brings_nothing_more() -> None:
+    """`pip install messaging-reconciler[sandbox]` goes on working: its libraries are part of the base."""
+    assert DECLARED["sandbox"] == []
+    assert {"starlette", "uvicorn"} <= {Requirement(one).name for one in PROJECT["dependencies"]}
 
 
 def test_all_is_all_of_them() -> None:
@@ -54,20 +62,23 @@ def test_the_modules_of_an_extra_are_those_of_its_packages(name: str) -> None:
         assert {f"{path}/__init__.py", f"{path}/__init__.pyi"} & brought, module
 
 
-def test_a_command_asks_for_its_extra_before_it_begins() -> None:
-    """Its module would end with the name of a library, which says nothing of what to do."""
+def test_a_missing_extra_is_named_before_its_library_is_imported() -> None:
+    """The import would end with the name of a library, which says nothing of what to do."""
     code = """
 import sys
-sys.modules["uvicorn"] = None
-from reconciler.cli.main import run
-sys.exit(run(["sandbox", "--port", "0"]))
+sys.modules["pyrage"] = None
+from reconciler.errors import MissingExtra
+from reconciler.extras import require_extra
+try:
+    require_extra("encryption")
+except MissingExtra as error:
+    print(error, error.next, sep="\\n")
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
-    assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr == (
-        "serving the sandbox or receiving callbacks needs the extra sandbox, which is not installed. [E005]\n"
-        f"  next: {shlex.quote(sys.executable)} -P -m pip install 'uvicorn>=0.34'\n"
+    assert done.stdout == (
+        "encrypting or decrypting a plan needs the extra encryption, which is not installed.\n"
+        f"{shlex.quote(sys.executable)} -P -m pip install 'pyrage>=1.2'\n"
     )
 
 
@@ -96,7 +107,7 @@ def test_the_hint_names_libraries_and_the_python_that_runs(name: str) -> None:
 @pytest.mark.parametrize(
     ("without", "names", "wanted"),
     [
-        (("uvicorn",), ("sandbox",), ["uvicorn>=0.34"]),
+        (("pyrage",), ("encryption", "ldap"), ["pyrage>=1.2"]),
         (("opentelemetry.sdk",), ("otel",), ["opentelemetry-sdk>=1.30"]),
         (("opentelemetry",), ("otel",), [one.required for one in EXTRAS["otel"].libraries[:2]]),
         (("psycopg", "ldap3"), ("ldap", "postgres"), ["ldap3>=2.9", "psycopg[binary]>=3.2"]),

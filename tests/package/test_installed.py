@@ -31,7 +31,6 @@ contacts:
   jane-doe: {firstName: Jane, lastName: Doe, workEmailAddress1: jane.doe@example.com}
 """
 KEY = str(pyrage.x25519.Identity.generate().to_public())
-LISTEN = ("callbacks", "listen", "--port", "0", "--no-key")
 # extra -> what asks for it: a command, settings as variables, and files of the project.
 OVER_LDAP = """version: 1
 stack: on-call
@@ -70,19 +69,12 @@ ASKING: dict[str, list[tuple[tuple[str, ...], dict[str, str], dict[str, str]]]] 
             },
         )
     ],
-    "sandbox": [(("sandbox", "--port", "0"), {}, {}), (("demo",), {}, {}), (LISTEN, {}, {})],
 }
 # What may be imported where its extra is installed, and by nothing else: module -> extra.
 GATED = {
     "reconciler.directories.ldap_requests": "ldap",
     "reconciler.directories.sql_postgresql": "postgres",
     "reconciler.cli.telemetry.otlp": "otel",
-    "reconciler.cli.verbs.service.callbacks.listening": "sandbox",
-    "reconciler.cli.verbs.service.sandbox": "sandbox",
-    "reconciler.messaging.receiver_server": "sandbox",
-    "reconciler.sandbox.app": "sandbox",
-    "reconciler.sandbox.server": "sandbox",
-    "reconciler.asgi_server": "sandbox",
     "reconciler.directories.sql_dialects": "sql",
     "reconciler.store.postgres": "postgres",
 }
@@ -158,6 +150,9 @@ def test_the_package_alone_plans_applies_and_names_what_is_missing(
         stranger = Stranger(environment, project, address)
         day_one(stranger)
         names_what_is_missing(stranger)
+        stranger.says("demo")
+    with installed_sandbox(environment, project) as first_advice:
+        assert first_advice.startswith("http://127.0.0.1:"), "what init says to do next"
 
     missing = run(environment / "bin" / "python", "-I", "-c", IMPORT_ALL, cwd=project)
     assert json.loads(missing.stdout).keys() == GATED.keys(), missing.stderr

@@ -100,7 +100,7 @@ def _header(_ctx: click.Context, _parameter: click.Parameter, name: str) -> str:
     "crash.",
 )
 @options.replies_format_option
-@runs("service.callbacks.listening:listen", needs="sandbox")
+@runs("service.callbacks.listening:listen")
 def listen() -> None:
     """Receive the replies that the service sends, and print each as one line of JSON.
 
@@ -110,11 +110,11 @@ def listen() -> None:
     again, with the same ids; --events FILE holds them once. The listener ends when nobody reads its
     output. It has no TLS: put a proxy in front, and give the service the address of the proxy.
 
-    Needs the extra sandbox and no settings. Writes the inbox and --events FILE (both 0600). Existing
-    ones must be regular files of yours, with that mode and without links.
+    Needs no settings. Writes the inbox and --events FILE (both 0600). Existing ones must be regular
+    files of yours, with that mode and without links.
 
-    Exit codes: 0 stopped, 1 port in use, file unusable or output gone, 3 key unusable or
-    extra missing, 4 another command reads this inbox, 64 usage.
+    Exit codes: 0 stopped, 1 port in use, file unusable or output gone, 3 key unusable,
+    4 another command reads this inbox, 64 usage.
 
     \b
     Examples:

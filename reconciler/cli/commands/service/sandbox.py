@@ -9,17 +9,17 @@ from reconciler.cli.dispatch import runs
 @click.command()
 @server_options
 @switches
-@runs("service.sandbox:sandbox", needs="sandbox")
+@runs("service.sandbox:sandbox")
 def command() -> None:
     """Run the whole messaging service on this machine. No message leaves it.
 
     Callbacks go to this machine only, unless --callback-targets is any. It prints its address when it is
     ready, and ends with Ctrl-C. It does not answer web pages: Host must be a numeric address, localhost,
-    or the host of --link-base. It needs the extra sandbox.
+    or the host of --link-base.
 
     Writes --data FILE, if given.
 
-    Exit codes: 0 stopped, 1 port in use or file unusable, 3 extra missing, 64 usage.
+    Exit codes: 0 stopped, 1 port in use or file unusable, 64 usage.
 
     \b
     Examples:
