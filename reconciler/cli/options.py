@@ -114,8 +114,7 @@ cache_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_caches,
-    help="Read every manifest anew, and keep nothing of them below .reconciler/cache. Lists that are kept "
-    "there are not affected.",
+    help="Do not use the manifest cache in .reconciler/cache. Cached lists are still used.",
 )
 # `config`: the settings file, or None; `environment`: the name of the section, or None.
 settings_options = together(
@@ -137,8 +136,8 @@ settings_options = together(
 same_service_option = click.option(
     "--same-service",
     is_flag=True,
-    help="service.base_url is spelt anew and is still the same service: what was recorded under its former "
-    "address is ours here.",
+    help="service.base_url has changed but still names the same service: keep using the records made "
+    "under the old address.",
 )
 workspace_option = click.option(
     "--workspace",
@@ -167,7 +166,7 @@ recipients_option = click.option(
 dry_run_option = click.option(
     "--dry-run", is_flag=True, help="Show what would change. Sends nothing but GET."
 )
-yes_option = click.option("--yes", is_flag=True, help="Do not ask; required if nobody can answer.")
+yes_option = click.option("--yes", is_flag=True, help="Do not ask; required where there is no terminal.")
 
 # `only` and `excluded`: tuples of selectors.
 selection_options = together(
@@ -176,7 +175,7 @@ selection_options = together(
         multiple=True,
         metavar="SELECTOR",
         shell_complete=Completes("addresses"),
-        help="Only these: an address, a glob of addresses, kind:device, workspace:ops, tag:team=sre. "
+        help="Include only these: an address, a glob of addresses, kind:device, workspace:ops, tag:team=sre. "
         "Repeatable.",
     ),
     click.option(
@@ -185,7 +184,7 @@ selection_options = together(
         multiple=True,
         metavar="SELECTOR",
         shell_complete=Completes("addresses"),
-        help="All except these; the same selectors. Repeatable.",
+        help="Exclude these; takes the same selectors. Repeatable.",
     ),
 )
 # `allow_deletes`, `allow_creates`, `allow_updates`, `allow_fewer_rows`, `allow_moves`: a number, or None;
@@ -194,8 +193,8 @@ consent_options = together(
     _consent("deletes", "deletes"),
     _consent("creates", "creates of entities that disappeared"),
     _consent("updates", "updates"),
-    _consent("fewer-rows", "rows fewer in the answers of directories"),
-    _consent("moves", "moves that lose live fields or devices which nobody declares"),
+    _consent("fewer-rows", "fewer rows from directories"),
+    _consent("moves", "moves that lose live fields or undeclared devices"),
     click.option(
         "--reactivate",
         multiple=True,
@@ -208,16 +207,16 @@ consent_options = together(
         multiple=True,
         metavar="ADDRESS",
         shell_complete=Completes("addresses"),
-        help="Create this entity once more, though an earlier create of it is in doubt: it is nobody who is "
-        "there. Repeatable.",
+        help="Create this entity again although an earlier create of it is in doubt: you checked that "
+        "it does not exist. Repeatable.",
     ),
     click.option(
         "--confirm-same",
         multiple=True,
         metavar="ADDRESS",
         shell_complete=Completes("addresses"),
-        help="This entity is still the recorded one, though its identity and most else of it have changed. "
-        "Repeatable.",
+        help="Treat this entity as the recorded one although its identity and most other fields have "
+        "changed. Repeatable.",
     ),
 )
 # `encrypt_to`: public keys as text; `recipients_file`: paths of files that hold some.
@@ -254,13 +253,14 @@ lock_option = click.option(
 refresh_option = click.option(
     "--refresh",
     type=click.Choice(("auto", "full")),
-    help="full: read every list completely. auto: read what changed since, where that can be proved. "
-    "Default: refresh.mode of the settings, auto.",
+    help="full: read every list completely. auto: read only what has changed, where the result is "
+    "provably the same. Default: refresh.mode of the settings, auto.",
 )
 in_service_option = click.option(
     "--in-service",
     is_flag=True,
-    help="The lock in the service instead of the store. Reads the secrets and asks the service.",
+    help="Use the lock in the service instead of the one in the store. Reads the secrets and calls the "
+    "service.",
 )
 fail_fast_option = click.option(
     "--fail-fast", is_flag=True, help="Start no further change after the first failure."
@@ -277,15 +277,17 @@ report_option = click.option(
 # `reports`, and `show_values`: whether reports for many readers hold values.
 report_options = together(
     report_option,
-    click.option("--show-values", is_flag=True, help="Values in reports that otherwise name fields alone."),
+    click.option(
+        "--show-values", is_flag=True, help="Include values in reports that otherwise show only field names."
+    ),
 )
 # `events`: a path, "-" or None.
 events_option = click.option(
     "--events",
     metavar="FILE",
     shell_complete=Completes("files"),
-    help="Append what the run does to FILE, which only you can read, while it does it: JSON lines. - is "
-    "standard output, in the place of the text.",
+    help="Append events to FILE, which only you can read, as JSON lines while the command runs. With -, "
+    "write them to standard output instead of the text.",
 )
 full_option = click.option("--full", is_flag=True, help="Do not shorten long lists.")
 detailed_option = click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 if changes were found.")

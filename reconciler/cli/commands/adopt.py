@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("addresses", metavar="[ADDRESS]...", nargs=-1, shell_complete=Completes("addresses"))
-@click.option("--all", "everything", is_flag=True, help="Everything that is declared, live and not ours.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Adopt every live entity that is declared and unmanaged."
+)
 @options.settings_options
 @options.cache_option
 @options.yes_option
@@ -34,14 +36,14 @@ if TYPE_CHECKING:
 @options.format_option
 @prints_result
 def adopt_command(*, events: str | None, as_json: bool, **given: Any) -> int:
-    """Begin to own entities that are declared and live, and change nothing at the service.
+    """Start managing live entities that are declared, without changing them at the service.
 
-    They are recognized as in every plan, and recorded as they are. What differs from the manifest is
-    not written: the next plan shows it as an update. Creates, updates and deletes are left for apply.
-    An address is adopted with what is declared below it, such as the devices of a contact.
+    Entities are recognized as in every plan and recorded as they are. Differences from the manifest are
+    not written: the next plan shows them as updates. Creates, updates and deletes are left to apply. An
+    address includes the entities declared below it, such as the devices of a contact.
 
-    Reads settings, manifests, the store and the service; writes the store, what it keeps of
-    large manifests and of lists below .reconciler/cache, and nothing at the service.
+    Reads settings, manifests, the store and the service; writes the store, caches of large manifests and
+    of lists in .reconciler/cache, and nothing at the service.
 
     Exit codes: 0 done, 1 failed, 3 input invalid, or an address is not declared, 4 lock held,
     5 ambiguous entity, 7 refused by you, 64 usage, 130 interrupted.
@@ -74,15 +76,15 @@ def adopt_command(*, events: str | None, as_json: bool, **given: Any) -> int:
 @options.format_option
 @prints_result
 def forget_command(*, events: str | None, as_json: bool, **given: Any) -> int:
-    """Stop owning these entities, and leave them at the service as they are.
+    """Stop managing these entities, and leave them at the service as they are.
 
-    The entry has to be taken out of the manifests first: what is declared would be adopted again. An
-    address is forgotten with what belongs to it, such as the devices of a contact. Nothing is written
-    to the service but to take off the ownership mark, if you use one. To say the same in git, name the
-    entry under `removed:` of a manifest.
+    Remove the entry from the manifests first: a declared entity would be adopted again. An address
+    includes the entities that belong to it, such as the devices of a contact. The only write to the
+    service removes the ownership mark, if you use one. To do the same in git, list the entry under
+    `removed:` of a manifest.
 
-    Reads settings, manifests, the store and the service; writes the store, the mark at the service,
-    and what it keeps of large manifests and of lists below .reconciler/cache.
+    Reads settings, manifests, the store and the service; writes the store, the mark at the service, and
+    caches of large manifests and of lists in .reconciler/cache.
 
     Exit codes: 0 done, 1 failed, 3 input invalid, or an address is declared or not known, 4 lock held,
     5 conflict or ambiguous entity, 6 applied in part, 7 refused by a guard or by you, 8 in doubt,

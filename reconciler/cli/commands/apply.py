@@ -39,7 +39,7 @@ _STILL_IN_GIT = "git still holds what was undone: revert the commit too, or the 
 @click.option(
     "--allow-dirty",
     is_flag=True,
-    help="In CI: apply even if what was read is not in the commit that is recorded.",
+    help="In CI: apply even if the files differ from the recorded commit.",
 )
 @options.same_service_option
 @options.refresh_option
@@ -63,19 +63,19 @@ def apply_command(
 ) -> int:
     """Change the service to what the manifests say.
 
-    Without FILE it plans, shows the plan and asks; if nobody can answer, give --yes. With the FILE of
-    `reconciler plan -o FILE` it plans again, and continues only if the new plan is the same. Changes
-    that an earlier run left in doubt are settled first. The first Ctrl-C finishes the requests under way
-    and reports; the second stops at once.
+    Without FILE it plans, shows the plan and asks; without a terminal, pass --yes. With the FILE of
+    `reconciler plan -o FILE` it plans again, and continues only if the new plan is the same. Changes that
+    an earlier run left in doubt are settled first. The first Ctrl-C finishes the requests under way and
+    reports; the second stops at once.
 
     With --undo FILE it writes the inverse of what was applied, also if the run ended early. Show it with
     `reconciler show`, and apply it with `reconciler apply`, as a plan of its own.
 
-    The commit is recorded with the run, with +dirty if something was read that it does not hold. In CI
-    (the variable CI is set) such a run is refused before anything is sent, unless --allow-dirty is given.
+    The run records the commit, with +dirty if the files differ from it. In CI (the variable CI is set) a
+    dirty run is refused before anything is sent, unless you give --allow-dirty.
 
     Reads settings, manifests, FILE, the store and the service; writes the service and the store, FILE of
-    --undo and --report, and what it keeps of large manifests and of lists below .reconciler/cache.
+    --undo and --report, and caches of large manifests and of lists in .reconciler/cache.
 
     Exit codes: 0 done, 1 failed, 3 input invalid, 4 lock held, 5 stale plan, conflict
     or ambiguous entity,

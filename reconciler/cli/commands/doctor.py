@@ -88,7 +88,7 @@ def _summary(findings: Sequence[CheckResult]) -> Line:
 @options.format_option
 @prints_result
 def doctor_command(*, offline: bool, timeout_s: float, **given: Any) -> DoctorResult:
-    """Check everything that a run needs, each part on its own, and say how to fix what is wrong.
+    """Check everything that a run needs, one part at a time, and say how to fix problems.
 
     Checks settings, secrets (never shown), manifests, the store with its lock, unfinished runs, history
     and the duplicates that the last run saw, the service with credentials, workspaces, the

@@ -66,7 +66,9 @@ class CodesResult(Result, frozen=True):
 @click.argument(
     "arguments", metavar="ADDRESS|CODE...", nargs=-1, required=True, shell_complete=Completes("topics")
 )
-@click.option("--offline", is_flag=True, help="Ask the manifests and the store alone; call nobody.")
+@click.option(
+    "--offline", is_flag=True, help="Use only the manifests and the store; do not call the service."
+)
 @options.settings_options
 @options.selection_options
 @options.format_option
@@ -76,15 +78,15 @@ def explain_command(*, arguments: Sequence[str], **given: Any) -> ExplainResult 
 
     For each field: what the manifest declares, with the file and line, the default, the cell of a roster
     or the variable that it comes from; what is live; what the last apply sent; what an apply would write,
-    and why. Then whose the entity is, its id, what holds it back, and the run that recorded it last. Also
-    for what is recorded and no longer declared. A plan of these addresses alone is made for it, as with
-    `reconciler plan --only`. With --only or --except it also says whether such a plan leaves an address
-    out. Secrets are hidden as in a plan.
+    and why. Then the owner of the entity, its id, what blocks it, and the run that recorded it last. This
+    works for recorded entities that are no longer declared, too. It plans only these addresses, as
+    `reconciler plan --only` does. With --only or --except it also says whether such a plan leaves an
+    address out. Secrets are hidden as in a plan.
 
-    A code, as it stands behind a mistake or a refusal, is explained with an example; nothing is read for it.
+    A code, as shown after an error or a refusal, is explained with an example, without reading anything.
 
-    Reads settings, manifests, the store and the service; writes nothing, but what it keeps of lists
-    below .reconciler/cache. With --offline it asks no service, and cannot say what is live.
+    Reads settings, manifests, the store and the service; writes nothing, except caches of lists in
+    .reconciler/cache. With --offline it asks no service, and cannot say what is live.
 
     Exit codes: 0 explained; 1 failed; 3 input invalid, or an address is not known; 64 usage;
     130 interrupted.

@@ -227,13 +227,13 @@ def export_values(about: Summary) -> dict[str, object]:
     "--only",
     multiple=True,
     metavar="SELECTOR",
-    help="Only these: contact, kind:resource, workspace:ops. Repeatable.",
+    help="Include only these: contact, kind:resource, workspace:ops. Repeatable.",
 )
 @click.option(
     "--timezone",
     default="",
     metavar="NAME",
-    help="Write this time zone where the service shows its offset. Default: time zones are left out.",
+    help="Write this time zone where its offset matches. Default: omit time zones.",
 )
 @click.option(
     "--devices",
@@ -244,13 +244,14 @@ def export_values(about: Summary) -> dict[str, object]:
 @click.option(
     "--env-file",
     metavar="FILE",
-    help="Declare push tokens too, by variables, and write their values to this new file, readable by you "
-    "alone. In a repository it has to be ignored by git.",
+    help="Also declare push tokens, as variables, and write their values to this new file, which only "
+    "you can read. In a repository, git must ignore the file.",
 )
 @click.option(
     "--secrets-file",
     metavar="FILE",
-    help="The same, encrypted for plan.recipients of the settings: such a file may be committed.",
+    help="Like --env-file, but encrypted for plan.recipients of the settings, so that you can commit "
+    "the file.",
 )
 @options.recipients_options
 @options.full_option
@@ -270,13 +271,13 @@ def export_command(
     as_json: bool,
     **given: Any,
 ) -> int:
-    """Write what is live as manifests whose plan is empty.
+    """Export live entities as manifests whose plan is empty.
 
-    What is declared already, by its record or its identity, stays as it is: a second export adds what is new,
-    at the end of files that it wrote, else in new ones. Whatever cannot be exported is listed. Push tokens
-    are left out: a device that exists is managed without. Keys of callbacks become variables of the
-    environment. Content of resources cannot be read back: a placeholder stands there, and nothing is uploaded
-    until you replace it.
+    Entities that are already declared, by record or by identity, are skipped: a second export appends new
+    entities to files that an export wrote, otherwise to new files. Entities that cannot be exported are
+    listed. Push tokens are omitted: existing devices are managed without them. Callback keys become
+    environment variables. The content of resources cannot be read back: the manifest gets a placeholder,
+    and nothing is uploaded until you replace it.
 
     Reads settings, manifests, the store and the service; writes manifests, and the file of --env-file or
     --secrets-file.

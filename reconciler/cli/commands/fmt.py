@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 def fmt_command(
     *, paths: tuple[str, ...], check: bool, diff: bool, config: str | None, environment: str | None
 ) -> int:
-    """Bring manifests into one form: the order of keys, quotes, indentation, blank lines.
+    """Format manifests: order of keys, quotes, indentation, blank lines.
 
-    What a manifest says stays the same, and so does every comment. Each file is read again after formatting
-    and compared; one that would say something else is left as it is, and told.
+    The meaning of a manifest and its comments do not change. Each file is read again after formatting and
+    compared; a file whose meaning would change is left as it is and reported.
 
-    Keys are in the order in which `export` writes them. Entries, tags, custom fields and columns stay in
-    yours. A blank line ends a group of keys, and keys are sorted within their group; a comment above a key
-    moves with it. A value gets quotes where other readers of YAML would see a number, a date or a truth
-    value, and loses those that it does not need.
+    Keys are in the order in which `export` writes them. Entries, tags, custom fields and columns keep
+    your order. A blank line ends a group of keys, and keys are sorted within their group; a comment above
+    a key moves with it. A value gets quotes where other YAML parsers would see a number, a date or a
+    boolean; quotes that are not needed are removed.
 
     PATH is a manifest, or a folder of them. Default: the manifests of the settings. JSON manifests,
     rosters and the settings are left alone.
 
-    Needs no secret, no variable and no service. Reads manifests and, where there are any, the settings;
+    Needs no secrets, no variables and no service. Reads manifests and, where there are any, the settings;
     writes manifests.
 
     Exit codes: 0 done, or nothing to do; 1 a file cannot be written; 2 not formatted (--check,

@@ -256,21 +256,21 @@ def verification_result(found: "Verification", anchor: Head | None) -> Verificat
 
 @click.command()
 @options.settings_options
-@click.option("--run", metavar="ID", help="Only this run, with each of its changes.")
-@click.option("--of", "address", metavar="ADDRESS", help="Only the changes of this entity.")
+@click.option("--run", metavar="ID", help="Show only this run, with all its changes.")
+@click.option("--of", "address", metavar="ADDRESS", help="Show only changes to this entity.")
 @click.option(
     "--limit",
     type=click.IntRange(min=1, max=100_000),
     default=20,
     show_default=True,
     metavar="N",
-    help="The last N runs.",
+    help="Show the last N runs.",
 )
 @click.option("--verify", is_flag=True, help="Check that no entry was changed, removed or moved.")
 @click.option(
     "--anchor",
     metavar="N:HASH",
-    help="With --verify: a head that was printed earlier; it proves that the end was not cut off.",
+    help="With --verify: a head printed earlier, to detect a history whose end was cut off.",
 )
 @options.full_option
 @options.format_option
@@ -284,10 +284,10 @@ def history_command(
     hashes. It holds no personal data: an entity is a keyed hash, by which --of finds it. Entities that
     the store still knows are shown by address, also in JSON (`addresses`, by hash); deleted ones are not.
 
-    --verify finds every entry that was changed, removed, inserted or moved. A history that was cut off at
-    its end, or rewritten from some entry on, is found only by comparison with an earlier head.
-    `history`, --verify, `apply -v` and the JSON report of a run print the head. Keep it where nobody who
-    can write the store can change it (a CI log, a ticket, a signed tag), and give it as --anchor.
+    --verify finds every entry that was changed, removed, inserted or moved. A history whose end was cut
+    off, or that was rewritten from some entry on, can be detected only with an earlier head. `history`,
+    --verify, `apply -v` and the JSON report of a run print the head. Keep it where nobody who can write
+    the store can change it (a CI log, a ticket, a signed tag), and give it as --anchor.
 
     Reads settings and the store; writes nothing, and reads no credential of the service.
 

@@ -71,21 +71,22 @@ def _id(_ctx: click.Context, _parameter: click.Parameter, given: str) -> str:
 @click.option(
     "--ci",
     type=click.Choice(("github", "gitlab", "none")),
-    help="Whose CI jobs to write. Default: as the remotes of the repository say, else github.",
+    help="Write CI jobs for this provider. Default: detected from the git remotes, otherwise github.",
 )
 @options.format_option
 @prints_result
 def init_command(*, folder: str, workspace_id: str, ci: "Ci | None") -> InitResult:
     """Start a project in FOLDER: settings, a manifest, .gitignore, hooks and a CI job that check it.
 
-    FOLDER is here by default, and made if it is not there. Nothing is asked, and no file is written over:
-    what is there is kept, and named. The address of the service is that of RECONCILER_SERVICE_BASE_URL,
-    else a sandbox on this machine. A project that has settings or manifests gets no further manifest.
+    FOLDER is the current folder by default, and is created if missing. No question is asked and no file
+    is overwritten: existing files are kept and listed. The service address comes from
+    RECONCILER_SERVICE_BASE_URL; without it, a sandbox on this machine. A project that already has
+    settings or manifests gets no new manifest.
 
     Writes reconciler.yaml, manifests/people.yaml, .gitignore, .pre-commit-config.yaml, and .github or
-    .gitlab-ci.yml, from the templates of docs/ci.md. Calls nobody.
+    .gitlab-ci.yml, from the templates of docs/ci.md. Makes no network request.
 
-    Exit codes: 0 written, or all was there; 1 failed, 3 input invalid, 64 usage.
+    Exit codes: 0 written, or everything existed already; 1 failed, 3 input invalid, 64 usage.
 
     \b
     Examples:

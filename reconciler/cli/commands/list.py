@@ -51,9 +51,9 @@ class ListResult(Result, frozen=True):
 
 
 @click.command()
-@click.option("--owned", is_flag=True, help="Those that are ours, drifted ones too.")
-@click.option("--unmanaged", is_flag=True, help="Those that are neither declared nor ours.")
-@click.option("--drifted", is_flag=True, help="Those that `reconciler drift` tells of.")
+@click.option("--owned", is_flag=True, help="Owned, including drifted.")
+@click.option("--unmanaged", is_flag=True, help="Unmanaged: neither declared nor owned.")
+@click.option("--drifted", is_flag=True, help="Drifted, as in `reconciler drift`.")
 @options.settings_options
 @options.cache_option
 @options.selection_options
@@ -62,19 +62,20 @@ class ListResult(Result, frozen=True):
 def list_command(*, owned: bool, unmanaged: bool, drifted: bool, **given: Any) -> ListResult:
     """List the entities of all kinds and workspaces that manifests declare.
 
-    Each with its state, address, id at the service, place in the manifests, what an apply would do, and the
-    fields that tell who it is. The states: declared (not ours yet), owned, drifted (somebody else changed
-    it), unmanaged (live, neither declared nor ours). Several of --owned, --unmanaged and --drifted add up.
-    To a selector, whoever has no address is of a kind and a workspace, and fits contact/ops/*.
+    Each row shows the state, address, service id, place in the manifests, the planned change, and the
+    identity fields. The states: declared (not ours yet), owned, drifted (somebody else changed it),
+    unmanaged (live, neither declared nor ours). Several of --owned, --unmanaged and --drifted add up.
+    Selectors match unmanaged entities by kind and workspace: contact/ops/* includes them.
 
-    Kinds that no manifest has in a workspace are not read; a line says so. So do lines where an alias was
-    spelt anew, or where records are at a former address of the service: whose an entity is follows from it.
+    Kinds that no manifest declares in a workspace are not read, and a line says so. Lines also say where
+    an alias was renamed or records belong to a former address of the service, because that decides which
+    entities are owned.
 
     In CSV, a cell that a spreadsheet would take for a formula begins with an apostrophe, telephone numbers
-    as well: '+61491570156. Control characters stand as escapes, such as \\n.
+    as well: '+61491570156. Control characters are written as escapes, such as \\n.
 
-    Reads settings, manifests, the store and the service; writes nothing, but what it keeps
-    of large manifests and of lists below .reconciler/cache.
+    Reads settings, manifests, the store and the service; writes nothing, except caches of large manifests
+    and of lists in .reconciler/cache.
 
     Exit codes: 0 listed, also if there is none; 1 failed, 3 input invalid.
 

@@ -273,9 +273,9 @@ def unlock_command(
 ) -> UnlockResult | TicketRemoval:
     """Release the lock of this stack if the holder has exactly this id.
 
-    Rarely needed: the lock of a dead run expires (`reconciler lock` shows when). Make sure that the run is
-    dead. A run that still lives notices before its next write, and writes nothing more; what it was sending
-    at that moment is in doubt. The history records who released the lock.
+    Rarely needed: the lock of a dead run expires (`reconciler lock` shows when). Make sure that the run
+    is dead. A run that is still alive notices before its next write and writes nothing more; the request
+    it was sending is in doubt. The history records who released the lock.
 
     With --in-service: removes the ticket with this id from the service. The history does not record that.
 

@@ -42,11 +42,11 @@ def plan_command(
     apply FILE`, which refuses it if anything has changed since. With --encrypt-to, or plan.recipients in
     the settings, only those people can read FILE.
 
-    Reads settings, manifests, the store and the service; writes FILE with -o and --report, and what
-    it keeps of large manifests and of lists below .reconciler/cache.
+    Reads settings, manifests, the store and the service; writes FILE with -o and --report, and caches of
+    large manifests and of lists in .reconciler/cache.
 
-    Exit codes: 0 planned, 1 failed, 2 changes or records to keep found (--detailed-exitcode),
-    3 input invalid, 5 planned, but an entity is ambiguous or waits for a secret, 7 refused by a guard.
+    Exit codes: 0 planned, 1 failed, 2 changes or adoptions found (--detailed-exitcode), 3 input invalid,
+    5 planned, but an entity is ambiguous or waits for a secret, 7 refused by a guard.
 
     \b
     Examples:
@@ -119,11 +119,10 @@ def drift_command(*, full: bool, as_json: bool, **given: Any) -> int:
     """Show what others changed on the service since the last apply.
 
     Changes in the manifests are not drift; `reconciler plan` shows them. A second live entity for a
-    declared or recorded one is drift, whoever created it. What was declared since the last apply is
-    counted as not yet applied.
+    declared or recorded one is drift. Entities declared since the last apply count as not yet applied.
 
-    Reads settings, manifests, the store and the service; writes nothing, but FILE of --report,
-    and what it keeps of large manifests and of lists below .reconciler/cache.
+    Reads settings, manifests, the store and the service; writes nothing, except FILE of --report, and
+    caches of large manifests and of lists in .reconciler/cache.
 
     Exit codes: 0 no drift, 1 failed, or nothing to compare with in a workspace, 2 drift found, 3 input
     invalid.

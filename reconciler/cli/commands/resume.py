@@ -27,11 +27,11 @@ def resume_command(*, as_json: bool, events: str | None, **given: Any) -> int:
     """Settle the changes that an interrupted run left in doubt, then apply the rest of its plan.
 
     A request without an answer is looked up once it can no longer arrive late; nothing is sent twice.
-    Then the remaining changes of the old plan are applied as they are in it, with the consent that was
-    given then, without a question. Further changes are listed, and left to a new plan.
+    Then the remaining changes of the old plan are applied with the consent given for it, without a
+    question. Other changes are listed and left to a new plan.
 
     Reads settings, manifests, the store and the service; writes the service and the store, FILE of
-    --report, and what it keeps of large manifests and of lists below .reconciler/cache.
+    --report, and caches of large manifests and of lists in .reconciler/cache.
 
     Exit codes: 0 done, or nothing to resume, 1 failed, 3 input invalid, 4 lock held,
     5 the old plan expired, conflict

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.group(name="rosters", no_args_is_help=False)
 def rosters_command() -> None:
-    """Look at what the directories say that rosters come from.
+    """Inspect the directories that rosters come from.
 
     Exit codes: 0 done, 1 failed, 2 the file differs (--check), 3 input invalid, 64 usage.
 
@@ -40,26 +40,26 @@ def rosters_command() -> None:
     shell_complete=Completes("files"),
     help="The CSV file. Default: rosters/NAME.csv beside the settings.",
 )
-@click.option("--check", is_flag=True, help="Write nothing; exit with 2 if the file is not what it would be.")
-@click.option("--force", is_flag=True, help="Replace a file that has other columns, or is none of CSV.")
+@click.option("--check", is_flag=True, help="Write nothing; exit with 2 if the file would change.")
+@click.option("--force", is_flag=True, help="Replace a file that has other columns or is not CSV.")
 @options.settings_options
 @prints_result
 def snapshot_command(
     *, name: str, into: str | None, check: bool, force: bool, config: str | None, environment: str | None
 ) -> int:
-    """Write what a directory of the settings says to a CSV file.
+    """Save a directory of the settings as a CSV file.
 
-    Its rows are sorted, so that a commit of it shows who comes and who goes. A roster with `file:` in the
-    place of `directory:` declares the same from it, and needs no directory. A column in which any cell is
-    no text (bytes, a list, several values) is left out, and told: no roster can take from it.
+    Rows are sorted, so that a commit shows who was added and who was removed. A roster with `file:`
+    instead of `directory:` declares the same people from the file. A column with a cell that is not text
+    (bytes, a list, several values) is left out and reported, because rosters cannot use it.
 
-    A file that has the same columns is replaced, whole or not at all; any other stays, unless --force.
-    Cells are as the directory says them: one that begins with = is a formula to a spreadsheet.
+    A file with the same columns is replaced atomically; any other file is kept, unless you give --force.
+    Cells are not changed: a spreadsheet reads a cell that begins with = as a formula.
 
     Reads the settings, the secrets of this directory, and the directory; calls no service.
 
-    Exit codes: 0 done, or nothing to do; 1 the directory did not answer, or the file cannot be written;
-    2 the file differs (--check); 3 the directory is not described, or answers what no roster may hold.
+    Exit codes: 0 done, or nothing to do; 1 the directory did not answer, or the file cannot be written; 2
+    the file differs (--check); 3 the directory is not in the settings, or its answer cannot be a roster.
 
     \b
     Examples:

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 def show_command(*, file: str, identity: str | None, full: bool, as_json: bool, **given: Any) -> int:
     """Show the plan that `reconciler plan -o FILE` or `reconciler apply --undo FILE` wrote.
 
-    The guard is shown with its default limits; it decides again when the plan is applied. Beside the
-    address of whom the plan updates stands a name, where manifests are found that have it.
+    The guard is shown with its default limits; it decides again when the plan is applied. If manifests
+    are found, the names of updated people are shown beside their addresses.
 
     Reads FILE and manifests; writes nothing but reports, and makes no request.
 

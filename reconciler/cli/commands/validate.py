@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option(
     "--without-variables",
     is_flag=True,
-    help="Accept variables that are not set, and ask no directory: each is a warning, and not checked.",
+    help="Accept unset variables and do not query directories: each is a warning and is not checked.",
 )
 @prints_result
 def validate_command(
@@ -43,18 +43,18 @@ def validate_command(
 ) -> int:
     """Check the settings and every manifest offline, and show all mistakes at once.
 
-    At most 1,000 mistakes are shown, with the number of the others. For a file that is not YAML, only
-    that is shown.
+    At most 1,000 mistakes are shown, with the number of the others. For a file that is not valid YAML,
+    only the syntax error is shown.
 
     Values that are probably wrong, such as a phone number in no known range, are warnings. They do not
     change the exit code (`checks` of the settings).
 
-    Use --without-variables where secrets must not be, as in a pull request: manifests that take values
-    from the environment are still checked, and so is what stands beside a roster from a directory. `plan`
-    and `apply` need every value.
+    Use --without-variables where secrets are not available, such as in a pull request: manifests that
+    take values from the environment are still checked, and so is the rest of a manifest with a roster
+    from a directory. `plan` and `apply` need every value.
 
     Reads settings, manifests, the files they name and the directories that rosters come from; writes
-    nothing, but FILE of --report, and what it keeps of large manifests below .reconciler/cache.
+    nothing, except FILE of --report, and caches of large manifests in .reconciler/cache.
 
     Exit codes: 0 no mistakes, 1 a directory did not answer or a report could not be written, 3 mistakes.
 
