@@ -41,7 +41,7 @@ OPTIONS = ("host", "sslmode", "sslrootcert", "sslcert", "sslkey", "passfile", "c
 _SSLMODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 
 
-class UnusableUrl(Exception):
+class UnusableDatabaseUrl(Exception):
     """Why a URL leads to no database, as the end of a sentence about it, and `next`; nothing of it is shown.
 
     Whose URL it is, a store's or a directory's, is for the caller to say.
@@ -107,29 +107,29 @@ def parse_server_url(url: str) -> ServerUrl:
     )
 
 
-def find_url_fault(url: str) -> UnusableUrl | None:
+def find_url_fault(url: str) -> UnusableDatabaseUrl | None:
     """Return why a URL names no store, without its password; None where it does."""
     if url.startswith(POSTGRESQL):
         try:
             parse_server_url(url)
-        except UnusableUrl as error:
+        except UnusableDatabaseUrl as error:
             return error
         return None
     if sqlite_path(url) is not None:
         return None
     if url.startswith("sqlite:"):
-        return UnusableUrl(f"{hide_url_password(url)} does not name a file.", f"write {EXAMPLES}")
+        return UnusableDatabaseUrl(f"{hide_url_password(url)} does not name a file.", f"write {EXAMPLES}")
     # The rest of it may hold a password, so that only a plain word at its start is shown.
     scheme, mark, _ = url.partition("://")
     named = scheme if mark and _WORD.fullmatch(scheme) else "a URL like this" if url else "an empty URL"
-    return UnusableUrl(f"{named} is not supported.", f"write {EXAMPLES}")
+    return UnusableDatabaseUrl(f"{named} is not supported.", f"write {EXAMPLES}")
 
 
 def hide_url_password(url: str) -> str:
     """Return the URL as it may be shown: without its password, whatever else is wrong with it."""
     try:
         password = parse_server_url(url).password.reveal()
-    except UnusableUrl:
+    except UnusableDatabaseUrl:
         return mask_url(url)
     return _PASSWORD.sub(r"\1:(secret)@", url) if password else url
 
@@ -138,7 +138,7 @@ def url_has_password(url: str) -> bool:
     """Whether the URL holds a password, or what looks like one."""
     try:
         return bool(parse_server_url(url).password.reveal())
-    except UnusableUrl:
+    except UnusableDatabaseUrl:
         return _PASSWORD.search(url) is not None
 
 
@@ -163,5 +163,5 @@ def _check_url_option(name: str, value: str) -> None:
         raise _unusable_url(f"has an empty {name}", f"give {name} a value, or leave it out")
 
 
-def _unusable_url(what: str, hint: str) -> UnusableUrl:
-    return UnusableUrl(f"the postgresql:// URL {what}.", hint)
+def _unusable_url(what: str, hint: str) -> UnusableDatabaseUrl:
+    return UnusableDatabaseUrl(f"the postgresql:// URL {what}.", hint)

@@ -17,17 +17,17 @@ import click
 from reconciler.cli.console import output
 
 if TYPE_CHECKING:
-    from reconciler.cli.results import Result
+    from reconciler.cli.results import CommandResult
 
 
 class CommandWork:
     """The callback of a command: its function is called with the options, and what it returns is printed.
 
-    The function returns a Result, or the exit code where it printed everything itself. It gets the option
+    The function returns a result, or the exit code where it printed everything itself. It gets the option
     `--format` (as_json, form) only if it names that parameter.
     """
 
-    def __init__(self, function: "Callable[..., Result | int]") -> None:
+    def __init__(self, function: "Callable[..., CommandResult | int]") -> None:
         self.function = function
         update_wrapper(self, function)
 
@@ -46,12 +46,12 @@ class CommandWork:
             return result if isinstance(result, int) else print_result(result, form)
 
 
-def prints_result(function: "Callable[..., Result | int]") -> CommandWork:
+def prints_result(function: "Callable[..., CommandResult | int]") -> CommandWork:
     """Decorate the function of a command."""
     return CommandWork(function)
 
 
-def print_result(result: "Result", form: str) -> int:
+def print_result(result: "CommandResult", form: str) -> int:
     """Print a result as text, json or csv, and return the exit code of the process.
 
     That is the code of the result; 1 where a report is missing, unless the code tells of worse.

@@ -19,7 +19,7 @@ from reconciler.cli.dispatch import CommandWork
 from reconciler.cli.documents.rows import UnfinishedRun, Untold
 from reconciler.cli.documents.table import DOCUMENTS, READ_LIMIT, Printed, schema_of
 from reconciler.cli.main import COMMANDS, cli
-from reconciler.cli.results import Result, document_fields
+from reconciler.cli.results import CommandResult, document_fields
 from reconciler.core.export import IdentityAdvice
 from reconciler.core.review.guard import Agreement
 from reconciler.core.views.inventory import Listed, Unread
@@ -86,12 +86,12 @@ def command_leaves() -> Iterator[tuple[str, click.Command]]:
             yield name, command
 
 
-def result_types(command: click.Command) -> tuple[type[Result], ...]:
+def result_types(command: click.Command) -> tuple[type[CommandResult], ...]:
     """Return the results that the function of a command may return, in the order of its annotation."""
     work = command.callback
     kind = inspect.get_annotations(work.function)["return"] if isinstance(work, CommandWork) else int
     found = get_args(kind) or (kind,)
-    return tuple(one for one in found if isinstance(one, type) and issubclass(one, Result))
+    return tuple(one for one in found if isinstance(one, type) and issubclass(one, CommandResult))
 
 
 def event_lines() -> Schema:

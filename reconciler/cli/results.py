@@ -49,7 +49,7 @@ class Doc:
         self.text = text
 
 
-class Result(Struct, frozen=True, kw_only=True):
+class CommandResult(Struct, frozen=True, kw_only=True):
     """What a command came to. `reports_missing`: a file of --report or --events could not be written."""
 
     title: ClassVar[str] = ""
@@ -64,12 +64,12 @@ class Result(Struct, frozen=True, kw_only=True):
         return 0
 
     def lines(self) -> Sequence[Line]:
-        """Return the result as text."""
-        raise NotImplementedError
+        """Return the result as text; none, where a command prints nothing for people."""
+        return ()
 
     def csv(self) -> str:
         """Return the result as CSV, for a command that has `--format csv`."""
-        raise NotImplementedError
+        return ""
 
     def csv_notes(self) -> Sequence[Line]:
         """Return what the CSV cannot say; it goes to stderr."""
@@ -85,7 +85,7 @@ class Result(Struct, frozen=True, kw_only=True):
         return {name: value for name, value in values if value is not UNSET}
 
 
-def document_fields(result: type[Result]) -> Iterator[tuple[str, Any, str]]:
+def document_fields(result: type[CommandResult]) -> Iterator[tuple[str, Any, str]]:
     """Yield name, type and description of each field of a result that is part of its JSON document."""
     for base in reversed(result.__mro__):
         for name, kind in vars(base).get("__annotations__", {}).items():

@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 from psycopg import IsolationLevel
 
-from reconciler.database_urls import ServerUrl, UnusableUrl, parse_server_url
+from reconciler.database_urls import ServerUrl, UnusableDatabaseUrl, parse_server_url
 from reconciler.directories.answers import DirectoryFailed
 from reconciler.directories.sql_values import READ_ONLY
 from reconciler.parsing.display import show_value
@@ -77,7 +77,7 @@ def query_postgresql(url: str, statement: str, timeout_s: float) -> Iterator[Ask
                 titles = [column.name for column in cursor.description or ()]
                 yield titles, _fetch_batches(cursor, ends_at)
             connection.rollback()
-    except UnusableUrl as error:
+    except UnusableDatabaseUrl as error:
         raise DirectoryFailed(str(error), error.next) from None
     except psycopg.Error as error:
         raise _explain_postgresql_error(error) from error

@@ -47,7 +47,7 @@ from reconciler.store.database import Store
 from reconciler.version import __version__
 
 
-class ListRequest(Struct, frozen=True):
+class ListCacheRequest(Struct, frozen=True):
     """Which list: its scope, the service's id of the workspace, and the fields that its rows show."""
 
     scope: Scope
@@ -76,13 +76,13 @@ class Lists(Protocol):
     def feeds(self, kind: Kind) -> bool:
         """Whether the deployment lists a kind in order of change."""
 
-    async def recall(self, asked: ListRequest) -> CachedRows:
+    async def recall(self, asked: ListCacheRequest) -> CachedRows:
         """Return what is remembered of exactly this."""
 
-    async def keep(self, asked: ListRequest, found: RememberedList | None) -> None:
+    async def keep(self, asked: ListCacheRequest, found: RememberedList | None) -> None:
         """Remember this from now on; None: nothing."""
 
-    def followed(self, asked: ListRequest, newest: NewestRows, calls: int) -> None:
+    def followed(self, asked: ListCacheRequest, newest: NewestRows, calls: int) -> None:
         """Take note of the newest rows of a list that is now as it is remembered, after so many calls."""
 
 
@@ -90,7 +90,7 @@ class ListFollower:
     """A list that may be read by what has changed in it. `calls` it took, and `why` it did not do, or ""."""
 
     def __init__(
-        self, lists: Lists | None, collection: ReadCollection, kind: Kind, asked: ListRequest
+        self, lists: Lists | None, collection: ReadCollection, kind: Kind, asked: ListCacheRequest
     ) -> None:
         self._collection = collection
         self._kind = kind
@@ -174,7 +174,7 @@ class ListFollower:
             await self._lists.keep(self._asked, None)
 
 
-async def is_list_unchanged(reader: Reader, asked: ListRequest, newest: NewestRows) -> bool:
+async def is_list_unchanged(reader: Reader, asked: ListCacheRequest, newest: NewestRows) -> bool:
     """Whether one page in order of change shows that a list is as it was; where not, a read tells more.
 
     Errors: whatever the service's client raises, but for a refusal of the order.
@@ -221,7 +221,7 @@ class RowCache:
         self._profile = load_profile(settings.service.profile)
         self.now = now.astimezone(UTC).isoformat(timespec="seconds")
         self.newest: dict[
-            Scope, tuple[ListRequest, NewestRows, int]
+            Scope, tuple[ListCacheRequest, NewestRows, int]
         ] = {}  # of the lists that this run followed
 
     @property
@@ -233,7 +233,7 @@ class RowCache:
         """Whether the profile says that a kind is listed in order of change."""
         return bool(getattr(self._profile, f"{kind.name}_feed", False))
 
-    async def recall(self, asked: ListRequest) -> CachedRows:
+    async def recall(self, asked: ListCacheRequest) -> CachedRows:
         """Return what is remembered of exactly this, and why it is to be read completely all the same."""
         known = await self._offload(partial(self._read, asked))
         if known is None:
@@ -247,11 +247,11 @@ class RowCache:
             return "a complete read was asked for"
         return why_full_read_due(known, now=self.now, every_s=refresh.complete_every_h * 3600)
 
-    def followed(self, asked: ListRequest, newest: NewestRows, calls: int) -> None:
+    def followed(self, asked: ListCacheRequest, newest: NewestRows, calls: int) -> None:
         """Take note of the newest rows of a list that is now as it is remembered, after so many calls."""
         self.newest[asked.scope] = asked, newest, calls
 
-    def state(self, asked: ListRequest, *, now: bool) -> tuple[str, ...]:
+    def state(self, asked: ListCacheRequest, *, now: bool) -> tuple[str, ...]:
         """Return what tells a list, as it is remembered, from every other; nothing where it is not.
 
         As whatever run remembers it `now`; else as this one read or wrote it.
@@ -260,11 +260,11 @@ class RowCache:
         seal = self.files.seal(name) if now else self.files.seals.get(name, b"")
         return (*self._told(asked), seal.hex()) if seal else ()
 
-    async def keep(self, asked: ListRequest, found: RememberedList | None) -> None:
+    async def keep(self, asked: ListCacheRequest, found: RememberedList | None) -> None:
         """Remember this from now on; None: nothing."""
         await self._offload(partial(self._write, asked, found))
 
-    def _read(self, asked: ListRequest) -> RememberedList | None:
+    def _read(self, asked: ListCacheRequest) -> RememberedList | None:
         data = self.files.read(self._name(asked))
         if data is None:
             return None
@@ -275,16 +275,16 @@ class RowCache:
             return None
         return known if told == self._told(asked) else None
 
-    def _write(self, asked: ListRequest, found: RememberedList | None) -> None:
+    def _write(self, asked: ListCacheRequest, found: RememberedList | None) -> None:
         data = None if found is None else msgspec.msgpack.encode((self._told(asked), found))
         self.files.write(self._name(asked), data)
         step_log.info("%s: rows remembered: %d", asked.scope, len(found.rows) if found else 0)
 
-    def _name(self, asked: ListRequest) -> str:
+    def _name(self, asked: ListCacheRequest) -> str:
         origin, scope = urls.origin_of(self._settings.service.base_url), asked.scope
         return f"{origin}\n{self._settings.stack}\n{asked.workspace}\n{scope.workspace}\n{scope.kind}"
 
-    def _told(self, asked: ListRequest) -> tuple[str, ...]:
+    def _told(self, asked: ListCacheRequest) -> tuple[str, ...]:
         """Return everything that decides what rows show."""
         service = self._settings.service
         origin = urls.origin_of(service.base_url)

@@ -22,7 +22,7 @@ from reconciler.core.reading_policy import (
     is_scan_dearer,
 )
 from reconciler.core.runs import ticket
-from reconciler.engine.list_cache import ListFollower, ListRequest, Lists
+from reconciler.engine.list_cache import ListCacheRequest, ListFollower, Lists
 from reconciler.engine.reading import (
     choose_list_fields,
     count_page_rows,
@@ -76,7 +76,7 @@ class ScopeReader:
         self.paths = wanted.paths
         self.fields = choose_list_fields(self.kind, self.paths) if self.kind.brief else ()
         # A list of everybody shows other fields: it is read whole, and what is remembered stays for plans.
-        asked = ListRequest(wanted.scope, wanted.workspace, self.fields)
+        asked = ListCacheRequest(wanted.scope, wanted.workspace, self.fields)
         self.following = ListFollower(None if wanted.everyone else lists, self.collection, self.kind, asked)
 
     async def read(self) -> ScopeRead:

@@ -99,7 +99,7 @@ def _sql_problems(described: Mapping[str, Any]) -> _Objections:
     elif url.startswith(database_urls.POSTGRESQL):
         try:
             database_urls.parse_server_url(url)
-        except database_urls.UnusableUrl as error:
+        except database_urls.UnusableDatabaseUrl as error:
             yield str(error), error.next
 
 

@@ -25,7 +25,7 @@ ca_bytes_max = 16 * 1024 * 1024  # of a file of certificates; those of a whole s
 _FILE, _FOLDERS = "SSL_CERT_FILE", "SSL_CERT_DIR"
 
 
-class ProxyChoice(Struct, frozen=True):
+class NetworkProxy(Struct, frozen=True):
     """Which proxy is used. `told` says so, and who decided, for people; `problem` why none can be."""
 
     told: str
@@ -65,7 +65,7 @@ def find_network_problems(layers: SettingLayers) -> tuple[Problem, ...]:
 
 def choose_proxy(
     layers: SettingLayers, environ: Mapping[str, str], *, known: Proxy | None = None
-) -> ProxyChoice:
+) -> NetworkProxy:
     """Return which proxy the settings want, or the environment where they leave it to it.
 
     `known` is the one that was read before from a secret's place, which is then not asked again: a command
@@ -73,51 +73,51 @@ def choose_proxy(
     """
     value = layers.values[tuple(PROXY.split("."))]
     if value.raw == "none":
-        return ProxyChoice(f"none: directly ({_place(value)})")
+        return NetworkProxy(f"none: directly ({_place(value)})")
     if value.raw == "env":
         return _proxy_of_environment(layers, environ)
     if isinstance(value.raw, str):
         return _proxy_of_settings(layers, value, value.raw)
     if known is not None:
-        return ProxyChoice(_describe_proxy(known, _place(value)), known)
+        return NetworkProxy(_describe_proxy(known, _place(value)), known)
     try:
         text = secrets.read_secret_source(
             secrets.parse_secret_source(value.raw), root=layers.root, environ=environ
         ).reveal()
     except secrets.SecretRefused as refusal:
-        return ProxyChoice("", problem=value.problem(f"{refusal}.", refusal.next, refusal.code))
+        return NetworkProxy("", problem=value.problem(f"{refusal}.", refusal.next, refusal.code))
     return _proxy_of_settings(layers, value, text)
 
 
-def _proxy_of_settings(layers: SettingLayers, value: SettingValue, text: str) -> ProxyChoice:
+def _proxy_of_settings(layers: SettingLayers, value: SettingValue, text: str) -> NetworkProxy:
     """Return the proxy of the settings. It is used for this machine too, and never for plain http."""
     base_url = layers.values["service", "base_url"].raw
     try:
         proxy = connections.parse_proxy(text, PROXY)
     except urls.UnusableUrl as error:
-        return ProxyChoice("", problem=value.problem(str(error), error.next, code="E100"))
+        return NetworkProxy("", problem=value.problem(str(error), error.next, code="E100"))
     if base_url is not None and urls.parse_base_url(base_url).scheme != "https":
         what = "service.base_url is plain http, and a proxy would read the credentials."
         hint = "write https for service.base_url, or none here"
-        return ProxyChoice("", problem=value.problem(what, hint, code="E100"))
-    return ProxyChoice(_describe_proxy(proxy, _place(value)), proxy)
+        return NetworkProxy("", problem=value.problem(what, hint, code="E100"))
+    return NetworkProxy(_describe_proxy(proxy, _place(value)), proxy)
 
 
-def _proxy_of_environment(layers: SettingLayers, environ: Mapping[str, str]) -> ProxyChoice:
+def _proxy_of_environment(layers: SettingLayers, environ: Mapping[str, str]) -> NetworkProxy:
     base_url = layers.values["service", "base_url"].raw
     if base_url is None:
-        return ProxyChoice("none: service.base_url is not set")
+        return NetworkProxy("none: service.base_url is not set")
     choice = connections.choose_proxy(urls.parse_base_url(base_url), environ)
     if not choice.text:
         why = f"{choice.why}; {choice.variable} is not in effect" if choice.why else "no variable names one"
-        return ProxyChoice(f"none: directly ({why})")
+        return NetworkProxy(f"none: directly ({why})")
     try:
         proxy = connections.parse_proxy(choice.text, choice.variable, scheme="http")
     except urls.UnusableUrl as error:
         hint = f"{error.next}; or set {PROXY}"
         place = f"environment {choice.variable}"
-        return ProxyChoice("", problem=Problem(place, 0, 0, f"{PROXY}: {error}", hint, code="E100"))
-    return ProxyChoice(_describe_proxy(proxy, choice.variable), proxy)
+        return NetworkProxy("", problem=Problem(place, 0, 0, f"{PROXY}: {error}", hint, code="E100"))
+    return NetworkProxy(_describe_proxy(proxy, choice.variable), proxy)
 
 
 def _describe_proxy(proxy: Proxy, source: str) -> str:

@@ -532,6 +532,6 @@ def _store_files(url: str) -> Iterator[str]:
     elif url.startswith(database_urls.POSTGRESQL):
         try:
             options = database_urls.parse_server_url(url).options
-        except database_urls.UnusableUrl:  # of another environment: a run with it says so
+        except database_urls.UnusableDatabaseUrl:  # of another environment: a run with it says so
             return
         yield from (options[name] for name in _OPTIONS if name in options)

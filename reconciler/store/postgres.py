@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import psycopg
 
-from reconciler.database_urls import ServerUrl, UnusableUrl, parse_server_url
+from reconciler.database_urls import ServerUrl, UnusableDatabaseUrl, parse_server_url
 from reconciler.store.adapter import (
     Connection,
     Mode,
@@ -244,7 +244,7 @@ def postgres_server(url: str) -> PostgresServer:
     """Return the server that a `postgresql://` URL names. Raises SettingsError."""
     try:
         return PostgresServer(parse_server_url(url), os.environ)
-    except UnusableUrl as error:
+    except UnusableDatabaseUrl as error:
         raise error.of_store() from None
 
 
@@ -387,5 +387,5 @@ def _connection_arguments(url: ServerUrl, found: Mapping[str, str], *, writing: 
     said = {name: value for name, value in given.items() if value}
     try:
         return {**_CONNECTION, **said, **url.options, **tls_arguments(url, found)}
-    except UnusableUrl as error:
+    except UnusableDatabaseUrl as error:
         raise error.of_store() from None

@@ -11,7 +11,7 @@ import ssl
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from reconciler.database_urls import ServerUrl, UnusableUrl
+from reconciler.database_urls import ServerUrl, UnusableDatabaseUrl
 
 # Whatever is weaker lets somebody on the way, or another server, be taken for ours.
 _FULL = "verify-full"
@@ -94,14 +94,14 @@ def tls_arguments(
     return {**place, "sslmode": _FULL, "gssencmode": "disable", **_certificate_arguments(url, found)}
 
 
-def _weak_tls_refused(mode: str, *, by_url: bool) -> UnusableUrl:
+def _weak_tls_refused(mode: str, *, by_url: bool) -> UnusableDatabaseUrl:
     if by_url:
-        return UnusableUrl(
+        return UnusableDatabaseUrl(
             f"sslmode={mode} stands in a URL whose server is named elsewhere (PGHOST, PGHOSTADDR or a "
             "service file), and that server is not on this machine: what is sent could be read on the way.",
             "name the host in the URL too, or take sslmode out of it, so that the server proves itself",
         )
-    return UnusableUrl(
+    return UnusableDatabaseUrl(
         f"the server is not on this machine, and PGSSLMODE or a service file asks for sslmode={mode}: "
         "the password and people's data could be read on the way, or reach another server.",
         "unset it, so that the server has to prove itself (verify-full); in a network that you trust, "

@@ -25,7 +25,7 @@ from reconciler.cli.commands.lock import HolderShown, UnlockResult, lock_result,
 from reconciler.cli.console import error_text
 from reconciler.cli.documents.table import DOCUMENTS, SHARED, schema_of
 from reconciler.cli.result_schemas import command_leaves, documents
-from reconciler.cli.results import Result
+from reconciler.cli.results import CommandResult
 from reconciler.cli.verbs.service.sandbox_rows import rows_of
 from reconciler.core.runs.recover import RunStatus
 from reconciler.core.runs.ticket import Ticket
@@ -299,7 +299,7 @@ NOW = datetime(2026, 3, 2, 9, 31, tzinfo=UTC)
 TICKET = Ticket("ops", 1_772_443_800, 1_772_443_900, "0123456789ab", "0d9e5b3c", "ci")
 
 
-def document_text(result: Result) -> str:
+def document_text(result: CommandResult) -> str:
     """What the dispatcher prints of a result with --format json."""
     return report_json(result.document(), result.exit_code)
 

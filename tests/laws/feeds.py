@@ -12,7 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from reconciler.core.feed import NewestRows, RememberedList, why_full_read_due
-from reconciler.engine.list_cache import CachedRows, ListRequest
+from reconciler.engine.list_cache import CachedRows, ListCacheRequest
 from reconciler.errors import NotFound
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import KINDS
@@ -154,7 +154,9 @@ class InMemory:
         self.crowd = crowd
         self.every_s = every_s
         self.kept: dict[str, bytes] = {}
-        self.newest: tuple[ListRequest, NewestRows] | None = None  # of the last read, where it was by a feed
+        self.newest: tuple[ListCacheRequest, NewestRows] | None = (
+            None  # of the last read, where it was by a feed
+        )
         self.plan = ""  # the one that was made of it
 
     @property
@@ -164,17 +166,17 @@ class InMemory:
     def feeds(self, kind: Kind) -> bool:
         return bool(kind.listing.changed)
 
-    async def recall(self, asked: ListRequest) -> CachedRows:
+    async def recall(self, asked: ListCacheRequest) -> CachedRows:
         data = self.kept.get(repr(asked))
         if data is None:
             return CachedRows()
         known = msgspec.msgpack.decode(data, type=RememberedList)
         return CachedRows(known, why_full_read_due(known, now=self.now, every_s=self.every_s))
 
-    def followed(self, asked: ListRequest, newest: NewestRows, calls: int) -> None:  # noqa: ARG002 - what is not asked here
+    def followed(self, asked: ListCacheRequest, newest: NewestRows, calls: int) -> None:  # noqa: ARG002 - what is not asked here
         self.newest = asked, newest
 
-    async def keep(self, asked: ListRequest, found: RememberedList | None) -> None:
+    async def keep(self, asked: ListCacheRequest, found: RememberedList | None) -> None:
         self.kept.pop(repr(asked), None)
         if found:
             self.kept[repr(asked)] = msgspec.msgpack.encode(found)

@@ -15,7 +15,7 @@ from pipeline.test_feed import CONTACTS, by_scan, crowd, edit, kept, read_of
 from world import World
 
 from reconciler.core.feed import RememberedList
-from reconciler.engine.list_cache import ListRequest, RowCache, _StoredList
+from reconciler.engine.list_cache import ListCacheRequest, RowCache, _StoredList
 from reconciler.engine.resources import open_run_store
 from reconciler.model.settings import Secret
 from reconciler.private_cache import ListCache
@@ -40,17 +40,17 @@ async def _salt(world: World) -> str:
         return store.salt
 
 
-def recalled(world: World, asked: ListRequest, **changes: Any) -> RememberedList | None:
+def recalled(world: World, asked: ListCacheRequest, **changes: Any) -> RememberedList | None:
     """Return what these settings would believe of the file."""
     settings = structs.replace(world.settings, **changes)
     lists = RowCache(settings, world.dependencies, salt_of(world), world.clock())
     return asyncio.run(lists.recall(asked)).known
 
 
-def asked_of(data: bytes) -> ListRequest:
+def asked_of(data: bytes) -> ListCacheRequest:
     """Return what the list was asked for that a whole file holds."""
     told, _ = msgspec.msgpack.decode(data[_SEAL:], type=_StoredList)
-    return ListRequest(CONTACTS, "", told[-_fields(told) :])
+    return ListCacheRequest(CONTACTS, "", told[-_fields(told) :])
 
 
 def _fields(told: tuple[str, ...]) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from waiting import patience_s
 
-from reconciler.database_urls import UnusableUrl, parse_server_url
+from reconciler.database_urls import UnusableDatabaseUrl, parse_server_url
 from reconciler.store.postgres import _connection_arguments
 from reconciler.store.postgres_tls import is_local_server, resolve_host, tls_arguments
 
@@ -114,7 +114,7 @@ def test_a_weaker_proof_is_not_taken_from_the_surroundings(
     url: str, found: dict[str, str], mode: str
 ) -> None:
     """A variable that was set for another database would send this one's password in the clear."""
-    with pytest.raises(UnusableUrl, match=f"sslmode={mode}") as caught:
+    with pytest.raises(UnusableDatabaseUrl, match=f"sslmode={mode}") as caught:
         proven(url, {**found, "sslmode": mode})
 
     assert f"?sslmode={mode}" in caught.value.next
@@ -131,7 +131,7 @@ def test_a_weaker_proof_is_not_taken_from_the_surroundings(
 )
 def test_a_weaker_proof_counts_only_beside_its_host(url: str, found: dict[str, str]) -> None:
     """It was written for the host of the URL; a variable that leads elsewhere was not in sight."""
-    with pytest.raises(UnusableUrl, match="named elsewhere") as caught:
+    with pytest.raises(UnusableDatabaseUrl, match="named elsewhere") as caught:
         proven(url, found)
 
     assert "name the host in the URL" in caught.value.next

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from reconciler.cli import options
 from reconciler.cli.dispatch import prints_result
-from reconciler.cli.results import Doc, Result
+from reconciler.cli.results import CommandResult, Doc
 from reconciler.report.lines import Line, line
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class SettingRow(Struct):
     origin: str
 
 
-class ConfigResult(Result, frozen=True):
+class ConfigResult(CommandResult, frozen=True):
     """Every setting. `file` names the settings file."""
 
     title: ClassVar[str] = "Every setting and where it comes from"

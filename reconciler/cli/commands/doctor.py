@@ -9,7 +9,7 @@ import click
 
 from reconciler.cli import options
 from reconciler.cli.dispatch import prints_result
-from reconciler.cli.results import Doc, Result
+from reconciler.cli.results import CommandResult, Doc
 from reconciler.model.notices import CheckResult, CheckState
 from reconciler.report.escaping import escape_control
 from reconciler.report.lines import BLANK, Line, Style, count, line, pad, width
@@ -29,7 +29,7 @@ _STATES: Mapping[CheckState, tuple[str, Style]] = {
 _state_columns = 4
 
 
-class DoctorResult(Result, frozen=True):
+class DoctorResult(CommandResult, frozen=True):
     """What was checked. The exit code is 1 where anything failed; a warning is no failure."""
 
     title: ClassVar[str] = "What was checked"

@@ -11,7 +11,7 @@ from msgspec import Struct
 from reconciler.cli import options
 from reconciler.cli.console import output
 from reconciler.cli.dispatch import Completes, prints_result
-from reconciler.cli.results import Doc, Result
+from reconciler.cli.results import CommandResult, Doc
 from reconciler.errors import UnknownAddress
 from reconciler.model.codes import CODES, Code, find_codes_near
 from reconciler.model.plans import Explanation
@@ -29,7 +29,7 @@ class CodeShown(Struct):
     right: str
 
 
-class ExplainResult(Result, frozen=True):
+class ExplainResult(CommandResult, frozen=True):
     """What is known of addresses."""
 
     title: ClassVar[str] = "What is known of addresses, or what codes mean"
@@ -48,7 +48,7 @@ class ExplainResult(Result, frozen=True):
         return explain_lines(self.explanations)
 
 
-class CodesResult(Result, frozen=True):
+class CodesResult(CommandResult, frozen=True):
     """What codes mean. `found` are the codes themselves."""
 
     codes: Annotated[tuple[CodeShown, ...], Doc("One for each code, in the order asked for.")]

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from reconciler.cli import options
 from reconciler.cli.dispatch import prints_result
-from reconciler.cli.results import Doc, Result
+from reconciler.cli.results import CommandResult, Doc
 from reconciler.errors import UnknownAddress
 from reconciler.model.address import Address, parse_address
 from reconciler.model.runs import AuditEntry, Head, Running
@@ -63,7 +63,7 @@ def history_lines(
     return *shown, *([line(("head ", "dim"), (head, "dim"))] if head else [])
 
 
-class HistoryResult(Result, frozen=True):
+class HistoryResult(CommandResult, frozen=True):
     """Runs with their changes, as they are stored. `stack` and `full` are for the text."""
 
     title: ClassVar[str] = "The history, or whether it is whole"
@@ -78,7 +78,7 @@ class HistoryResult(Result, frozen=True):
 
     def document(self) -> dict[str, object]:
         """Return the document, in which an entry has every key, also where its value is the default."""
-        return {**Result.document(self), "entries": tuple(map(structs.asdict, self.entries))}
+        return {**CommandResult.document(self), "entries": tuple(map(structs.asdict, self.entries))}
 
     def lines(self) -> Sequence[Line]:
         """Return runs with their changes, the newest last, and the head of the chain at the end."""
@@ -92,7 +92,7 @@ class HistoryResult(Result, frozen=True):
         )
 
 
-class VerificationResult(Result, frozen=True):
+class VerificationResult(CommandResult, frozen=True):
     """Whether the chain of entries is unbroken."""
 
     entries: Annotated[int, Doc("How many were checked.")]

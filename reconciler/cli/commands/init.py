@@ -11,7 +11,7 @@ import click
 
 from reconciler.cli import options
 from reconciler.cli.dispatch import Completes, prints_result
-from reconciler.cli.results import Doc, Result
+from reconciler.cli.results import CommandResult, Doc
 from reconciler.errors import InputError, SettingsError
 from reconciler.report.escaping import is_hidden
 from reconciler.report.lines import BLANK, Line, line
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from reconciler.core.project_skeleton import Ci, ProjectStart
 
 
-class InitResult(Result, frozen=True):
+class InitResult(CommandResult, frozen=True):
     """Files written and files kept, by path in the project.
 
     `elsewhere`: jobs were not written, because the folder is not the root of its repository.

@@ -9,13 +9,13 @@ import click
 from reconciler.cli import options
 from reconciler.cli.console import output
 from reconciler.cli.dispatch import prints_result
-from reconciler.cli.results import Doc, Result
+from reconciler.cli.results import CommandResult, Doc
 from reconciler.core.views.inventory import Inventory, Listed, Unread
 from reconciler.model.notices import Notice
 from reconciler.report.lines import Line
 
 
-class ListResult(Result, frozen=True):
+class ListResult(CommandResult, frozen=True):
     """Every entity that was asked for, and what is not known. `found` is all that was read."""
 
     title: ClassVar[str] = "Entities and whose they are"

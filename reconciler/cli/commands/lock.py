@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 
 from reconciler.cli import options
 from reconciler.cli.dispatch import prints_result
-from reconciler.cli.results import Doc, Result
+from reconciler.cli.results import CommandResult, Doc
 from reconciler.model.runs import Running
 from reconciler.report.lines import Line, line, pad
 from reconciler.report.values import moment_text
@@ -62,7 +62,7 @@ class TicketShown(Struct):
 # --- reconciler lock --------------------------------------------------------------------------------------
 
 
-class LockResult(Result, frozen=True):
+class LockResult(CommandResult, frozen=True):
     """Who holds the lock of the store."""
 
     title: ClassVar[str] = "Who holds the lock"
@@ -106,7 +106,7 @@ class LockResult(Result, frozen=True):
             yield line("  ", (pad(name, _store_columns), "dim"), value)
 
 
-class TicketsResult(Result, frozen=True):
+class TicketsResult(CommandResult, frozen=True):
     """Who holds the lock in the service, and who waits for it."""
 
     stack: Annotated[str, Doc("The stack of the settings.")]
@@ -220,7 +220,7 @@ def _span(seconds: int) -> str:
 # --- reconciler unlock ------------------------------------------------------------------------------------
 
 
-class UnlockResult(Result, frozen=True):
+class UnlockResult(CommandResult, frozen=True):
     """Whose lock of the store was taken away."""
 
     title: ClassVar[str] = "Whose lock was taken away"
@@ -241,7 +241,7 @@ class UnlockResult(Result, frozen=True):
         )
 
 
-class TicketRemoval(Result, frozen=True):
+class TicketRemoval(CommandResult, frozen=True):
     """Whether a ticket was removed from the service."""
 
     stack: Annotated[str, Doc("The stack of the settings.")]

@@ -10,12 +10,12 @@ import click
 from reconciler.cli import options
 from reconciler.cli.console import output
 from reconciler.cli.dispatch import Completes, prints_result
-from reconciler.cli.results import Doc, Result
+from reconciler.cli.results import CommandResult, Doc
 from reconciler.errors import InputError
 from reconciler.report.lines import Line, line
 
 
-class SchemaResult(Result, frozen=True):
+class SchemaResult(CommandResult, frozen=True):
     """The shipped schemas by name."""
 
     title: ClassVar[str] = "The shipped schemas"
