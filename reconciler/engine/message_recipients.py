@@ -12,7 +12,7 @@ from reconciler.engine.live import read_live
 from reconciler.engine.planning import resolve_target
 from reconciler.engine.resources import open_run_store
 from reconciler.errors import InputError, NotFound
-from reconciler.messaging.recipients import keys, unreached
+from reconciler.messaging.recipients import contact_address_keys, missing_channels
 from reconciler.model.address import Address
 from reconciler.model.documents import Place
 from reconciler.model.plans import Workspace
@@ -21,8 +21,8 @@ from reconciler.model.snapshots import Desired, LiveEntity, Recorded, Scope
 from reconciler.service.client import Reader
 
 
-class Person(Struct, frozen=True):
-    """A contact as a message names it: `to` is its MRI, `keys` is what it is reached by."""
+class MessageContact(Struct, frozen=True):
+    """A contact as a message names it: `to` is its MRI, `contact_address_keys` is what it is reached by."""
 
     address: Address
     to: str
@@ -37,7 +37,7 @@ async def resolve_contacts(
     *,
     people: Mapping[Address, Place],
     channels: Sequence[str],
-) -> tuple[Person, ...]:
+) -> tuple[MessageContact, ...]:
     """Return these contacts, which are all of one workspace, in their order. Sends nothing but GET.
 
     A contact is named by its MRI: it is reached on all of its channels, and the service fills in its name
@@ -57,8 +57,8 @@ async def resolve_contacts(
     _check(people, {one: why for one in people if (why := _why_not(one, matches, contested))})
     looks = await asyncio.gather(*(_look(reader, matches.found[one], workspaces[0].id) for one in people))
     made = {one: _person(one, look, channels) for one, look in zip(people, looks, strict=True)}
-    _check(people, {one: why for one, why in made.items() if not isinstance(why, Person)})
-    return tuple(person for person in made.values() if isinstance(person, Person))
+    _check(people, {one: why for one, why in made.items() if not isinstance(why, MessageContact)})
+    return tuple(person for person in made.values() if isinstance(person, MessageContact))
 
 
 def _check(people: Mapping[Address, Place], reasons: Mapping[Address, tuple[str, str]]) -> None:
@@ -111,12 +111,12 @@ def _why_not(one: Address, matches: Matches, contested: frozenset[Address]) -> t
     return None
 
 
-def _person(one: Address, look: Look, channels: Sequence[str]) -> Person | tuple[str, str]:
+def _person(one: Address, look: Look, channels: Sequence[str]) -> MessageContact | tuple[str, str]:
     if look is None:
         return f"{one} is not at the service any more.", "reconciler plan"
     mri, entity = look
-    if lacks := unreached(entity.fields, channels):
+    if lacks := missing_channels(entity.fields, channels):
         return f"{one} has no {lacks}, so this message cannot reach it.", "add one, or leave it out"
     if not mri:
         return f"{one}: the service does not tell its MRI.", "name its number or its e-mail address instead"
-    return Person(one, mri, keys(entity.fields))
+    return MessageContact(one, mri, contact_address_keys(entity.fields))

@@ -20,7 +20,7 @@ _CALLS = "see them: reconciler callbacks calls ID"
 _HOW = "give the key with --key-env or --key-file; where there is to be none, say --no-key"
 
 
-def edited(live: Callback, edit: CallbackEdit) -> Callback:
+def edit_callback(live: Callback, edit: CallbackEdit) -> Callback:
     """Return the whole callback that the edit makes of the live one; fields that nobody knows stay.
 
     Raises InputError where the live key is not shown and none is given.

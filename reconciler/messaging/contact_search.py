@@ -1,4 +1,4 @@
-"""Looking contacts up: which fields may be named, what a list is asked for, and whether somebody fits.
+"""Contact search: the fields a query may name, what a list is asked for, and whether a contact matches.
 
 The service searches by "contains" without letter case (docs/service.md, lists). One that ignores a filter
 answers everybody, so every contact is compared here again.
@@ -29,7 +29,7 @@ _OPTIONS = "messagingOptions."
 _FILTER = "FIELD=TEXT"  # how the command line writes a filter
 
 
-def searchable(declarable: Iterable[str]) -> frozenset[str]:
+def searchable_fields(declarable: Iterable[str]) -> frozenset[str]:
     """Return the fields that may be named: those that a manifest may declare and those that are read only.
 
     Without what is never shown, and without `custom` and `messagingOptions`, which are no single field.
@@ -38,12 +38,12 @@ def searchable(declarable: Iterable[str]) -> frozenset[str]:
     return (frozenset(declarable) | READ_ONLY) - CONTACT.write_only - whole
 
 
-def shown_only(declarable: Iterable[str]) -> frozenset[str]:
+def display_only_fields(declarable: Iterable[str]) -> frozenset[str]:
     """Return the fields that may be shown, and that the service does not search one by one."""
     return frozenset(path for path in declarable if path.startswith(_OPTIONS) and path.count(".") > 1)
 
 
-def checked(
+def check_contact_query(
     query: ContactQuery,
     known: frozenset[str],
     aliases: Mapping[str, str],
@@ -100,49 +100,51 @@ _OTHERWISE = (
 )
 
 
-def wanted(query: ContactQuery) -> frozenset[str]:
+def queried_fields(query: ContactQuery) -> frozenset[str]:
     """Return every field that has to be read."""
     return frozenset(query.shown) | query.filters.keys()
 
 
 def list_fields(query: ContactQuery) -> tuple[str, ...]:
     """Return what a list is asked for with `fields=`: what is read, and the witness; custom fields apart."""
-    plain = {path for path in wanted(query) if not path.startswith((_CUSTOM, _OPTIONS))}
+    plain = {path for path in queried_fields(query) if not path.startswith((_CUSTOM, _OPTIONS))}
     options = {CONTACT.wire["messagingOptions"]} if _wants(query, _OPTIONS) else set[str]()
     return tuple(sorted(plain | options | {WITNESS}))
 
 
-def wants_custom(query: ContactQuery) -> bool:
+def asks_custom_fields(query: ContactQuery) -> bool:
     """Whether custom fields have to be read."""
     return _wants(query, _CUSTOM)
 
 
 def _wants(query: ContactQuery, prefix: str) -> bool:
-    return any(path.startswith(prefix) for path in wanted(query))
+    return any(path.startswith(prefix) for path in queried_fields(query))
 
 
-def values(body: Mapping[str, Any]) -> dict[str, Scalar]:
+def searchable_values(body: Mapping[str, Any]) -> dict[str, Scalar]:
     """Return what a contact's body says, flat and normalized; nothing that is write-only."""
     read_only = {key: value for key in READ_ONLY if isinstance(value := body.get(key), str) and value}
     return {**normalize.flatten_body(CONTACT.name, body), **read_only}
 
 
-def tells(bodies: Sequence[Mapping[str, Any]], query: ContactQuery) -> bool:
+def provides_fields(bodies: Sequence[Mapping[str, Any]], query: ContactQuery) -> bool:
     """Whether the rows of a page tell what is wanted. Brief ones do not: then each contact is read alone.
 
     Custom fields are there, even empty, where the wish for them was heeded. Every brief row has empty
     `messagingoptions`, which say nothing (docs/service.md, lists).
     """
-    if wanted(query) <= BRIEF:
+    if queried_fields(query) <= BRIEF:
         return True
     # A service that heeds one wish need not heed another; who is shown too briefly is read alone.
     heeded = any(WITNESS in body for body in bodies)
-    custom = not wants_custom(query) or any(CONTACT.wire["custom"] in body for body in bodies)
+    custom = not asks_custom_fields(query) or any(CONTACT.wire["custom"] in body for body in bodies)
     options = not _wants(query, _OPTIONS) or any(body.get("messagingoptions") for body in bodies)
     return heeded and custom and options
 
 
-def fits(query: ContactQuery, found: Mapping[str, Scalar], told: frozenset[str] | None = None) -> bool:
+def matches_query(
+    query: ContactQuery, found: Mapping[str, Scalar], told: frozenset[str] | None = None
+) -> bool:
     """Whether every filter fits; `told` are the only fields that are known, None: all of them are."""
     return all(
         _contains(field, found.get(field, ""), text)

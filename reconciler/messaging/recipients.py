@@ -74,7 +74,7 @@ def resolve_recipients(
         if not is_ours(text):
             if wrong := _wrong(text):
                 problems.append(place.problem(*wrong, code="E100"))
-            plain.setdefault(key_of(text), text)
+            plain.setdefault(recipient_key(text), text)
             continue
         found = known.tagged(text) if text.startswith("tag:") else known.named(text)
         if isinstance(found, Refusal):
@@ -135,7 +135,7 @@ class _Known:
         return did_you_mean("entity", text, known if self._hints >= 0 else (), otherwise)
 
 
-def fits(text: str, channel: str) -> bool:
+def is_recipient(text: str, channel: str) -> bool:
     """Whether a text has the form of what this channel of CHANNELS reaches somebody by."""
     return bool(
         _MAIL.fullmatch(text) if channel == "email" else _NUMBER.fullmatch(_PUNCTUATION.sub("", text))
@@ -143,26 +143,26 @@ def fits(text: str, channel: str) -> bool:
 
 
 def _wrong(text: str) -> tuple[str, str] | None:
-    if fits(text, "email") or fits(text, "sms"):
+    if is_recipient(text, "email") or is_recipient(text, "sms"):
         return None
     return f"{text!r} is no recipient.", _FORMS
 
 
-def key_of(text: str) -> str:
+def recipient_key(text: str) -> str:
     """Return what two spellings of one number or e-mail address have in common."""
     # People write one number in many ways. It is one phone, and one recipient.
     digits = _PUNCTUATION.sub("", text)
     return digits.removeprefix("+") if _NUMBER.fullmatch(digits) else email_key(text)
 
 
-def keys(fields: Fields) -> frozenset[str]:
-    """Return all that somebody is reached by, as `key_of` gives it."""
+def contact_address_keys(fields: Fields) -> frozenset[str]:
+    """Return all that somebody is reached by, as `recipient_key` gives it."""
     # A contact's number is read in the contact's country; what somebody writes on a command line is not.
     paths = [CONTACT.identity_path(path) for path in (*_PHONES, *_MAILS) if fields.get(path)]
     return frozenset(identity_text(path, fields).removeprefix("+") for path in paths)
 
 
-def unreached(fields: Fields, channels: Iterable[str]) -> str:
+def missing_channels(fields: Fields, channels: Iterable[str]) -> str:
     """Return what a contact lacks for every one of these channels, or "" where one of them reaches it."""
     # Without any of these channels: whom such a message reaches only the service knows.
     wanted = [CHANNELS[channel] for channel in channels]
@@ -194,7 +194,7 @@ rows_max = 1_000_000  # as many as rosters have
 Row = Mapping[str, str]
 
 
-def addressed(data: bytes, mime_type: str, columns: Mapping[str, str]) -> tuple[str, ...]:
+def resource_recipients(data: bytes, mime_type: str, columns: Mapping[str, str]) -> tuple[str, ...]:
     """Return everybody whom the rows address, in their order, each once. `columns`: channel -> column.
 
     Raises InputError for data that holds no rows, for a column that there is not or that holds other
@@ -234,7 +234,7 @@ def _require_form(rows: Sequence[Row], channel: str, column: str) -> None:
     cells = [cell for row in rows if (cell := row.get(column, "").strip())]
     # One cell that fits is enough. The others are the service's to judge: for one wrong number nobody else
     # has to go without the message. Without any, a wrong column would be accepted and reach nobody.
-    if cells and not any(fits(cell, channel) for cell in cells):
+    if cells and not any(is_recipient(cell, channel) for cell in cells):
         _, what = CHANNELS[channel]
         raise InputError(
             f"column {column[:64]!r} holds no {what}; nothing was sent.",

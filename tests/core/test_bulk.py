@@ -3,7 +3,7 @@
 import pytest
 
 from reconciler.errors import InputError
-from reconciler.messaging.recipients import addressed
+from reconciler.messaging.recipients import resource_recipients
 
 CSV = (
     b'\xef\xbb\xbfname,mobile,mail\r\n"Doe,\nJane",+61491570156,jane@example.com\r\n'
@@ -23,7 +23,7 @@ def test_of_each_row_counts_the_first_column_that_is_filled(
     data: bytes, mime_type: str, people: tuple[str, ...]
 ) -> None:
     """The same address twice is one recipient; an empty row is nobody."""
-    assert addressed(data, mime_type, {"sms": "mobile", "email": "mail"}) == people
+    assert resource_recipients(data, mime_type, {"sms": "mobile", "email": "mail"}) == people
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_what_addresses_nobody_is_refused_without_a_cell(
 ) -> None:
     """A misspelt column would reach nobody, and be accepted; rows are people's data."""
     with pytest.raises(InputError, match=words) as refused:
-        addressed(data, mime_type, {"sms": column})
+        resource_recipients(data, mime_type, {"sms": column})
 
     assert "canary" not in f"{refused.value} {refused.value.next}"
     assert "nothing was sent" in str(refused.value) or "of type" in str(refused.value)
@@ -64,7 +64,7 @@ def test_a_column_of_other_things_is_refused(channel: str, column: str, words: s
     data = b"week,name,mail\n1,canary,canary@example.com\n2,Sam,\n"
 
     with pytest.raises(InputError, match=words) as refused:
-        addressed(data, "text/csv", {channel: column})
+        resource_recipients(data, "text/csv", {channel: column})
 
     assert "canary" not in f"{refused.value} {refused.value.next}"
 
@@ -73,4 +73,4 @@ def test_one_cell_of_the_right_form_makes_the_column_the_right_one() -> None:
     """What stands in the others is the service's to judge: nobody else goes without the message for it."""
     data = b"mobile\nunknown\n+61 491 570 156\n"
 
-    assert addressed(data, "text/csv", {"sms": "mobile"}) == ("unknown", "+61 491 570 156")
+    assert resource_recipients(data, "text/csv", {"sms": "mobile"}) == ("unknown", "+61 491 570 156")

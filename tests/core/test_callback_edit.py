@@ -4,7 +4,7 @@ import pytest
 from msgspec import structs
 
 from reconciler.errors import InputError, UnknownAddress
-from reconciler.messaging.callback_edits import chosen, differences, edited, untaken
+from reconciler.messaging.callback_edits import chosen, differences, edit_callback, untaken
 from reconciler.model.messages import Callback, CallbackAuth, CallbackCall, CallbackEdit
 from reconciler.model.settings import Secret
 
@@ -21,7 +21,7 @@ def hidden(text: str) -> Callback:
 
 def test_an_edit_keeps_all_that_it_does_not_name() -> None:
     """A PUT replaces everything: the key, the way it travels and fields without a name of ours too."""
-    after = edited(LIVE, NEW)
+    after = edit_callback(LIVE, NEW)
 
     assert [(one.field, one.before, one.after) for one in differences(LIVE, after)] == [
         ("url", URL, "https://new.example.com/")
@@ -33,13 +33,13 @@ def test_an_edit_keeps_all_that_it_does_not_name() -> None:
 def test_a_key_that_is_not_shown_has_to_be_given_again(live: Callback) -> None:
     """Written without it, the service calls without a key, and our receiver refuses every reply."""
     with pytest.raises(InputError) as refused:
-        edited(live, NEW)
+        edit_callback(live, NEW)
 
     assert "--key-env" in refused.value.next
-    given = edited(live, structs.replace(NEW, key=Secret(KEY)))
+    given = edit_callback(live, structs.replace(NEW, key=Secret(KEY)))
     assert given.auth is not None
     assert (given.auth.key.reveal(), given.auth.type) == (KEY, "httpheader")
-    assert edited(live, structs.replace(NEW, no_key=True)).auth is None
+    assert edit_callback(live, structs.replace(NEW, no_key=True)).auth is None
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_key_that_is_not_shown_has_to_be_given_again(live: Callback) -> None:
     ],
 )
 def test_a_key_is_compared_and_never_shown(edit: CallbackEdit, fields: list[str]) -> None:
-    found = differences(LIVE, edited(LIVE, edit))
+    found = differences(LIVE, edit_callback(LIVE, edit))
 
     assert [one.field for one in found] == fields
     assert KEY not in repr(found)
@@ -65,7 +65,7 @@ def test_a_key_is_compared_and_never_shown(edit: CallbackEdit, fields: list[str]
 
 def test_what_is_not_shown_is_no_evidence_against_a_write() -> None:
     """A key that the service keeps to itself cannot read back; everything else has to."""
-    wanted = edited(LIVE, structs.replace(NEW, key=Secret("another"), key_in="header"))
+    wanted = edit_callback(LIVE, structs.replace(NEW, key=Secret("another"), key_in="header"))
 
     assert untaken(wanted, structs.replace(hidden("****"), url=wanted.url)) == ()
     assert untaken(wanted, LIVE) == ("url", "auth", "key")

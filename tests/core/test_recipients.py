@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.errors import Refused
-from reconciler.messaging.recipients import check_count, is_ours, key_of, keys, resolve_recipients, unreached
+from reconciler.messaging.recipients import (
+    check_count,
+    contact_address_keys,
+    is_ours,
+    missing_channels,
+    recipient_key,
+    resolve_recipients,
+)
 from reconciler.model.documents import Controls, Place
 
 HERE = Place("--to")
@@ -77,7 +84,7 @@ def test_the_nearest_name_is_looked_for_twenty_times() -> None:
 @given(st.from_regex(r"\+?[0-9]{3,15}", fullmatch=True), st.sampled_from([" ", "-", "(", ")", "."]))
 def test_a_number_is_the_same_with_signs_between_its_digits(number: str, sign: str) -> None:
     """People write one number in many ways; it is one phone."""
-    assert key_of(sign.join(number)) == key_of(number) == number.removeprefix("+")
+    assert recipient_key(sign.join(number)) == recipient_key(number) == number.removeprefix("+")
     assert not is_ours(number)
 
 
@@ -96,13 +103,13 @@ def test_somebody_is_reached_by_one_of_the_channels() -> None:
     """Where a message has several, one of them is enough; what only the service knows is not judged."""
     mail = {"workEmailAddress1": "Jane.Doe@example.com"}
 
-    assert unreached(mail, ("sms",)) == "mobile number"
-    assert unreached(mail, ("sms", "email")) == ""
-    assert unreached({}, ("sms", "email")) == "mobile number and no e-mail address"
-    assert unreached({"workPhone1": "+61391570156"}, ("voice",)) == ""
-    assert unreached({"workPhone1": "+61391570156"}, ("sms",)) == "mobile number"
-    assert unreached({}, ()) == ""
-    assert keys(mail) == {"jane.doe@example.com"}
+    assert missing_channels(mail, ("sms",)) == "mobile number"
+    assert missing_channels(mail, ("sms", "email")) == ""
+    assert missing_channels({}, ("sms", "email")) == "mobile number and no e-mail address"
+    assert missing_channels({"workPhone1": "+61391570156"}, ("voice",)) == ""
+    assert missing_channels({"workPhone1": "+61391570156"}, ("sms",)) == "mobile number"
+    assert missing_channels({}, ()) == ""
+    assert contact_address_keys(mail) == {"jane.doe@example.com"}
 
 
 def test_many_recipients_want_their_number() -> None:
@@ -118,9 +125,11 @@ def test_a_number_of_a_contact_is_the_one_that_is_written_with_a_plus() -> None:
     """Both name one telephone: she would get the message twice."""
     fields = {"workMobilePhone1": "0491 570 156", "workCountry": "Australia"}
 
-    assert keys(fields) == {key_of("+61 491 570 156")} == {key_of("61491570156")}
+    assert (
+        contact_address_keys(fields) == {recipient_key("+61 491 570 156")} == {recipient_key("61491570156")}
+    )
 
 
 def test_two_mailboxes_are_two_recipients() -> None:
-    assert key_of("strau\u00df@example.com") != key_of("strauss@example.com")
-    assert key_of("Jane@Example.com") == key_of("jane@example.com")
+    assert recipient_key("strau\u00df@example.com") != recipient_key("strauss@example.com")
+    assert recipient_key("Jane@Example.com") == recipient_key("jane@example.com")

@@ -66,8 +66,11 @@ def checked_query(settings: Settings, asked: ContactQuery) -> ContactQuery:
         for ours, theirs in names.items()
     }
     declarable = list_known_fields({})[CONTACT.name].union(settings.contact_fields)
-    known, shown = contact_search.searchable(declarable), contact_search.shown_only(declarable)
-    return contact_search.checked(asked, known, aliases, shown)
+    known, shown = (
+        contact_search.searchable_fields(declarable),
+        contact_search.display_only_fields(declarable),
+    )
+    return contact_search.check_contact_query(asked, known, aliases, shown)
 
 
 def with_addresses(
@@ -114,7 +117,9 @@ async def _walk(contacts: ReadCollection, query: ContactQuery, workspace: str) -
 async def _pages(contacts: ReadCollection, query: ContactQuery, workspace: str) -> AsyncGenerator[Page, None]:
     """All pages of the search. No more are under way at once than fill the limit, if everybody fits."""
     sort = ("-" if query.descending else "") + ",".join(query.sort) if query.sort else ""
-    asked = Query(query.filters, contact_search.list_fields(query), contact_search.wants_custom(query), sort)
+    asked = Query(
+        query.filters, contact_search.list_fields(query), contact_search.asks_custom_fields(query), sort
+    )
     first = await contacts.page(asked, workspace=workspace)
     left = -(-query.limit // max(1, len(first.rows))) - 1
     async with aclosing(contacts.pages(asked, first, workspace=workspace, window=max(1, left))) as pages:
@@ -126,14 +131,18 @@ async def _fitting(
     contacts: ReadCollection, page: Page, query: ContactQuery, workspace: str
 ) -> list[ContactRow]:
     """Return who of a page fits, in its order."""
-    known: list[tuple[Found, Fields]] = [(row, contact_search.values(row.body)) for row in page.rows]
-    if not contact_search.tells([row.body for row in page.rows], query):
-        likely = [row for row, fields in known if contact_search.fits(query, fields, contact_search.BRIEF)]
+    known: list[tuple[Found, Fields]] = [
+        (row, contact_search.searchable_values(row.body)) for row in page.rows
+    ]
+    if not contact_search.provides_fields([row.body for row in page.rows], query):
+        likely = [
+            row for row, fields in known if contact_search.matches_query(query, fields, contact_search.BRIEF)
+        ]
         known = await _alone(contacts, likely, workspace)
     return [
         ContactRow(row.remote_id, "", {name: fields[name] for name in query.shown if name in fields})
         for row, fields in known
-        if contact_search.fits(query, fields)
+        if contact_search.matches_query(query, fields)
     ]
 
 
@@ -148,4 +157,6 @@ async def _alone(contacts: ReadCollection, rows: list[Found], workspace: str) ->
 
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(one(row)) for row in rows]
-    return [(found, contact_search.values(found.body)) for task in tasks if (found := task.result())]
+    return [
+        (found, contact_search.searchable_values(found.body)) for task in tasks if (found := task.result())
+    ]

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from reconciler.cli.session import Signals
 from reconciler.cli.verbs.calling import once, reading, writing
 from reconciler.errors import InDoubt, Rejected, ServiceError, StalePlan
-from reconciler.messaging.callback_edits import differences, edited, shows_key, to_mark, untaken
+from reconciler.messaging.callback_edits import differences, edit_callback, shows_key, to_mark, untaken
 from reconciler.model.messages import Callback, CallbackCall, CallbackEdit, FieldEdit
 from reconciler.model.settings import Settings
 from reconciler.service.client import LookAgain, Reader, ServiceClient
@@ -31,7 +31,7 @@ def preview(given: Mapping[str, Any], callback_id: str, edit: CallbackEdit) -> E
 
     async def look(reader: Reader, _settings: Settings) -> Edited:
         live = await reader.callbacks.get(callback_id)
-        return live, differences(live, edited(live, edit))
+        return live, differences(live, edit_callback(live, edit))
 
     return reading(given, look)
 
@@ -47,7 +47,7 @@ def update(
 
     async def work(client: ServiceClient, settings: Settings, signals: Signals) -> Edited:
         live = await client.callbacks.get(callback_id)
-        edits = differences(live, edited(live, edit))
+        edits = differences(live, edit_callback(live, edit))
         if not edits:
             return live, ()
         agree((live, edits))
@@ -61,7 +61,7 @@ def update(
 
 async def write_edit(client: ServiceClient, shown: Callback, edit: CallbackEdit, settle_s: float) -> Callback:
     """Return the callback as it reads back after one write. Raises as `update` does."""
-    wanted = edited(shown, edit)
+    wanted = edit_callback(shown, edit)
 
     async def missing() -> tuple[Callback, tuple[str, ...]]:
         found = await client.callbacks.get(shown.callback_id)
@@ -96,7 +96,7 @@ async def _replace_as_shown(client: ServiceClient, shown: Callback, edit: Callba
     if differences(shown, found):
         what = "the callback was changed after it was shown; nothing was written."
         raise StalePlan(what, next="run it again")
-    await client.callbacks.replace(edited(found, edit))
+    await client.callbacks.replace(edit_callback(found, edit))
 
 
 def mark(

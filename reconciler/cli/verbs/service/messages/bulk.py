@@ -18,7 +18,7 @@ from reconciler.cli.verbs.calling import reading, show, workspace_id, writing
 from reconciler.cli.verbs.service.messages.sending import callback_name, look_at, send_once, text_of
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import InputError, NotFound, UnknownAddress
-from reconciler.messaging.recipients import addressed, check_count
+from reconciler.messaging.recipients import check_count, resource_recipients
 from reconciler.messaging.reports import sent_lines
 from reconciler.model.address import Address
 from reconciler.model.kinds import RESOURCE
@@ -91,7 +91,7 @@ async def _draft(
     assert entity.content is not None  # noqa: S101 - every resource has content
     given = {"sms": columns.sms, "email": columns.email, "voice": columns.voice}
     named = {channel: column for channel, column in given.items() if column}
-    people = addressed(entity.content.data, str(entity.fields.get("mimeType", "")), named)
+    people = resource_recipients(entity.content.data, str(entity.fields.get("mimeType", "")), named)
     check_count(len(people), settings.guard.recipients_max, allowed)
     alias = entity.address.workspace
     where = await workspace_id(reader, settings, alias)

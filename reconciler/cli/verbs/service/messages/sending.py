@@ -21,7 +21,7 @@ from reconciler.cli.session import Signals, make_dependencies
 from reconciler.cli.verbs.calling import once, reading, workspace_id, writing
 from reconciler.cli.verbs.service.messages.following import Followed, follow
 from reconciler.core.suggest import did_you_mean
-from reconciler.engine.message_recipients import Person, resolve_contacts
+from reconciler.engine.message_recipients import MessageContact, resolve_contacts
 from reconciler.errors import FileError, InputError
 from reconciler.files.atomic_files import read_file
 from reconciler.messaging import recipients
@@ -54,7 +54,7 @@ class Outgoing(Struct, frozen=True):
 
     message: Message
     workspace: str  # the alias
-    people: tuple[Person, ...] = ()
+    people: tuple[MessageContact, ...] = ()
 
     @property
     def recipients(self) -> int:
@@ -172,7 +172,7 @@ async def outgoing(reader: Reader, settings: Settings, found: Written, *, allowe
     alias = _workspace(found.workspace, meant)
     recipients.check_count(len(meant.people) + len(meant.plain), settings.guard.recipients_max, allowed)
     callback = await callback_name(reader, settings, found.callback or "")
-    people: tuple[Person, ...] = ()
+    people: tuple[MessageContact, ...] = ()
     if desired is not None and meant.people:
         channels = _channels(found)
         people = await resolve_contacts(
@@ -180,7 +180,7 @@ async def outgoing(reader: Reader, settings: Settings, found: Written, *, allowe
         )
     known = frozenset[str]().union(*(one.keys for one in people))
     # Somebody whose number stands beside the address is one person, and gets one message.
-    plain = [one for one in meant.plain if recipients.key_of(one) not in known]
+    plain = [one for one in meant.plain if recipients.recipient_key(one) not in known]
     return Outgoing(_message(found, callback, (*(one.to for one in people), *plain), schedule), alias, people)
 
 
