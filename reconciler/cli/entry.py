@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 _bad_descriptor = 9  # EBADF; the module `errno` is one more import before signals are heard
-_NEXT = "  next: send it to a file, or to /dev/null where nobody reads it\n"
+_NEXT = "  next: redirect it to a file, or to /dev/null\n"
 
 
 def main() -> "NoReturn":

@@ -83,7 +83,7 @@ def planned_for(given: Mapping[str, Any]) -> PlanResult:
             f"not as in commit {checkout.commit}: {describe_input_differences(checkout.differences)}."
         )
     if checkout.unreadable:
-        output.note(f"compared with no commit: the repository cannot be read: {checkout.reason}.")
+        output.note(f"not compared with a commit: the repository cannot be read: {checkout.reason}.")
     return planned
 
 

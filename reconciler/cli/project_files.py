@@ -52,7 +52,7 @@ def write_manifests(
         # What stands for a payload may be there from an earlier export, or be the real one by now.
         if not write_new(folder / name, data, mode=private_mode) and "/" not in name:
             raise FileError(
-                f"{folder / name}: was left as it is: somebody has made it meanwhile.", next="try again"
+                f"{folder / name}: not written: another process has created it.", next="try again"
             )
     for name, (before, after) in grown.items():
         write_over(folder / name, before, after, private=private)
@@ -123,7 +123,7 @@ def _recipients(settings: Settings, given: Mapping[str, Any]) -> tuple[str, ...]
     recipients = (*settings.plan_recipients, *given["encrypt_to"], *files)
     if not recipients:
         raise InputError(
-            "--secrets-file: there is nobody to encrypt the file for.",
+            "--secrets-file: no recipients to encrypt the file for.",
             next="name public keys: plan.recipients of the settings, --encrypt-to, or --recipients-file",
         )
     check_recipients(recipients)

@@ -79,7 +79,7 @@ class Reports(Generic[Subject]):
                 size = _write(path, render(subject), mode)
                 step_log.info("report written: %s, %d bytes", path, size)
             except FileError as error:
-                output.note(f"{error} All else of this command stands.\n  next: {error.next}")
+                output.note(f"{error} The rest of this command is not affected.\n  next: {error.next}")
                 whole = False
         return whole
 

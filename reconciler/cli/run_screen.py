@@ -140,12 +140,12 @@ def _not_ours(text: str, planned: PlanResult) -> UnknownAddress:
     """Return why nothing is forgotten under an address."""
     if text in planned.recorded.entities:
         return UnknownAddress(
-            f"{text} is who another entry declares now, so it is not forgotten.",
-            next="see which: reconciler plan; take that entry out of the manifest first",
+            f"{text} is declared by another entry now, so it is not forgotten.",
+            next="see which: reconciler plan; remove that entry from the manifest first",
         )
     otherwise = "compare it with the addresses that `reconciler history` shows"
     return UnknownAddress(
-        f"{text} is not ours: nothing is recorded under this address.",
+        f"{text} is not owned: nothing is recorded under this address.",
         next=did_you_mean("entity", text, map(str, planned.recorded.entities), otherwise),
     )
 
@@ -262,7 +262,7 @@ def carry_out(
             )
         )
     if run is None:
-        raise Refused("you did not agree; nothing was written.", next=job.again)
+        raise Refused("not confirmed; nothing was written.", next=job.again)
     return run
 
 
@@ -320,4 +320,4 @@ def _print(run: Run, *, full: bool, as_json: bool) -> None:
     except output.OutputLost as error:
         raise output.OutputLost(f"the report could not be printed: {error}", next=kept) from error
     if not read:
-        output.note(f"the reader of the report stopped before its end.\n  next: {kept}")
+        output.note(f"the report was cut off because its reader closed the output.\n  next: {kept}")

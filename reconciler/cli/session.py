@@ -105,7 +105,7 @@ def _note_distrust(settings: Settings) -> None:
         where, why = fault
         _note_once(
             f"what is kept below {STATE_FOLDER}/cache is not used, because of {where}: {why}. "
-            "All is read anew.\n"
+            "Everything is read again.\n"
             f"  next: let {where} be yours alone: chown, and chmod go-w"
         )
 

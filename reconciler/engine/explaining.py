@@ -27,7 +27,7 @@ from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired, Scope
 from reconciler.store.database import Store, await_store
 
-_EXAMPLE = "write one as plans show it: contact/ops/jane-doe"
+_EXAMPLE = "use the form that plans show: contact/ops/jane-doe"
 _COMPARE = "compare it with the addresses that `reconciler list` shows"
 
 

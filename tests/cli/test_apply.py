@@ -119,7 +119,7 @@ def test_where_nobody_can_answer_apply_needs_yes(typed: str, project: Project, s
     done = project.run(service, *typed.split())
 
     assert done.returncode == 64
-    assert "nobody can be asked here: give --yes, or the FILE of a reviewed plan" in done.stdout + done.stderr
+    assert "not a terminal: give --yes, or the FILE of a reviewed plan" in done.stdout + done.stderr
     assert "reconciler apply --help" in done.stdout + done.stderr
     assert service.requests() == []
 
@@ -212,7 +212,7 @@ def test_anything_but_yes_writes_nothing(answer: str, project: Project, service:
         code = screen.end()
 
     assert (code, service.writes()) == (7, [])
-    assert "you did not agree; nothing was written. [E011]\n  next: reconciler apply" in screen.seen
+    assert "not confirmed; nothing was written. [E011]\n  next: reconciler apply" in screen.seen
 
 
 def test_no_question_is_asked_where_nothing_would_be_done(project: Project, service: Service) -> None:

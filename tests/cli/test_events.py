@@ -117,7 +117,7 @@ def test_a_plan_that_the_guard_refuses_is_told_with_its_error(project: Project, 
     ("options", "code", "said"),
     [
         (("--events", "-", "--format", "json", "--yes"), 64, "both go to standard output"),
-        (("--events", "-"), 64, "nobody can be asked here"),
+        (("--events", "-"), 64, "not a terminal"),
         (("--events", "nowhere/e.jsonl", "--yes"), 1, "events cannot be written: no such file or directory"),
         (("--events", "manifests", "--yes"), 1, "events cannot be written: is a directory"),
         (("--events", "e", "--report", "json=./e", "--yes"), 64, "names the same file"),
@@ -170,5 +170,5 @@ def test_events_that_can_no_longer_be_written_stop_no_run(
 
     assert not events.whole
     assert capsys.readouterr().err == (
-        "events are not written any more (no space left on device); the command goes on.\n"
+        "events are no longer written (no space left on device); the command goes on.\n"
     )

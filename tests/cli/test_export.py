@@ -283,6 +283,6 @@ def test_secrets_are_encrypted_for_somebody_or_not_written(project: Project, ser
     odd = project.run(service, "export", "--encrypt-to", "age1oops")
 
     assert (done.returncode, odd.returncode) == (3, 64)
-    assert "there is nobody to encrypt the file for" in done.stderr
+    assert "no recipients to encrypt the file for" in done.stderr
     assert not (project.folder / "tokens.encrypted").exists()
     assert not list(project.manifest.parent.glob("*.yaml"))

@@ -156,7 +156,7 @@ def test_a_full_disk_is_told_once_and_ends_nothing(capsys: pytest.CaptureFixture
         listener.handle(record)
 
     assert len(tries) == 1
-    assert capsys.readouterr().err.count("the log is not written any more (no space left on device)") == 1
+    assert capsys.readouterr().err.count("the log is no longer written (no space left on device)") == 1
 
 
 def test_a_command_tells_its_calls(project: Project, service: Service) -> None:

@@ -306,7 +306,7 @@ def test_a_mistake_of_ours_is_an_error_without_values() -> None:
     first, place, *_, way = done.stderr.splitlines()
     assert (done.returncode, done.stdout) == (1, "")
     assert re.fullmatch(
-        r"a mistake in reconciler, not in your files: KeyError at reconciler\.\S+:\d+ \w+\. \[E044\]", first
+        r"a bug in reconciler, not in your files: KeyError at reconciler\.\S+:\d+ \w+\. \[E044\]", first
     )
     assert re.fullmatch(r"  __main__:\d+ fails", place)
     assert way.startswith("  next: report it")
@@ -318,7 +318,7 @@ def test_a_mistake_of_ours_is_json_where_json_is_wanted() -> None:
 
     document = msgspec.json.decode(done.stdout)
     assert done.returncode == 1
-    assert done.stderr.startswith("a mistake in reconciler, not in your files: KeyError at ")
+    assert done.stderr.startswith("a bug in reconciler, not in your files: KeyError at ")
     assert (document["outcome"], document["exit_code"]) == ("failed", 1)
     assert document["error"]["kind"] == "ProgramError"
     assert document["error"]["places"][0].endswith(" fails")
@@ -339,7 +339,7 @@ def test_mistakes_in_threads_and_tasks_are_told_like_all_others() -> None:
     """Nobody waits for them, so Python and the event loop would print them themselves."""
     done = _broken("survives")
 
-    told = [line for line in done.stderr.splitlines() if line.startswith("a mistake in reconciler")]
+    told = [line for line in done.stderr.splitlines() if line.startswith("a bug in reconciler")]
     assert done.returncode == 0
     assert len(told) == 3
     assert all("ValueError at __main__:" in line for line in told)

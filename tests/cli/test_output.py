@@ -295,7 +295,7 @@ except FileError as error:
     assert done.returncode == 1
     assert done.stderr == (
         "standard output cannot be written: no space left on device. [E042]\n"
-        "  next: make room, or write to another place\n"
+        "  next: free space, or write elsewhere\n"
     )
 
 

@@ -41,7 +41,7 @@ def test_forget_leaves_what_is_live_and_prunes_nobody(project: Project, service:
     ("address", "what"),
     [
         ("contact/default/jane-doe", "contact/default/jane-doe is still declared, manifests/team.yaml:"),
-        ("contact/default/sam-leo", "is not ours: nothing is recorded under this address."),
+        ("contact/default/sam-leo", "is not owned: nothing is recorded under this address."),
         ("contact/nowhere/sam-lee", "the workspace nowhere is not in the settings."),
         ("sam-lee", "'sam-lee' is not an address."),
         (f"{SAM}@9A07", "is not an address."),
@@ -72,8 +72,8 @@ def test_forget_says_that_another_entry_is_the_one_it_names(project: Project, se
 
     assert ended.returncode == 3
     assert ended.stderr == (
-        "contact/default/jane-doe is who another entry declares now, so it is not forgotten. [E004]\n"
-        "  next: see which: reconciler plan; take that entry out of the manifest first\n"
+        "contact/default/jane-doe is declared by another entry now, so it is not forgotten. [E004]\n"
+        "  next: see which: reconciler plan; remove that entry from the manifest first\n"
     )
 
 
@@ -82,7 +82,7 @@ def test_forget_asks(project: Project, service: Service) -> None:
     done = project.run(service, "forget", SAM)
 
     assert (done.returncode, done.stdout) == (64, "")
-    assert "nobody can be asked here: give --yes." in done.stderr
+    assert "not a terminal: pass --yes." in done.stderr
     assert service.requests() == []
 
 
@@ -110,9 +110,9 @@ def test_adopt_changes_nothing_and_says_what_is_left(project: Project, service: 
 @pytest.mark.parametrize(
     ("words", "code", "what"),
     [
-        ((), 64, "give addresses, or --all"),
-        (("--all", SAM), 64, "give addresses, or --all"),
-        ((SAM,), 64, "nobody can be asked here: give --yes."),
+        ((), 64, "pass addresses, or --all"),
+        (("--all", SAM), 64, "pass addresses, or --all"),
+        ((SAM,), 64, "not a terminal: pass --yes."),
         (
             ("--yes", "contact/default/sam-leo"),
             3,

@@ -250,7 +250,9 @@ def test_a_report_that_nobody_reads_is_kept_and_said_to_be(
     run = said.partition("holds the run ")[2].partition(")")[0]
 
     assert process.returncode == 0
-    assert said.startswith("the reader of the report stopped before its end.\n  next: reconciler history ")
+    assert said.startswith(
+        "the report was cut off because its reader closed the output.\n  next: reconciler history "
+    )
     assert f'"run": "{run}"' in project.run(service, "history", "--format", "json").stdout
     assert len(service.contacts()) == 3
 

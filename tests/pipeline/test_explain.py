@@ -311,11 +311,11 @@ def test_a_selection_that_leaves_it_out_is_named(tmp_path: Path) -> None:
     ("text", "hint"),
     [
         ("contact/default/jane-do", "did you mean contact/default/jane-doe?"),
-        ("jane-doe", "write one as plans show it: contact/ops/jane-doe"),
+        ("jane-doe", "use the form that plans show: contact/ops/jane-doe"),
         ("contact/default/*", "did you mean"),
         ("contact/default/\x1b[31m", "did you mean"),
-        ("contact/" + "x" * 5_000, "write one"),
-        ("", "write one"),
+        ("contact/" + "x" * 5_000, "use the form"),
+        ("", "use the form"),
         ("gadget/default/jane-doe", "did you mean contact/default/jane-doe?"),
     ],
 )

@@ -143,7 +143,7 @@ def _adopted(
     from reconciler.cli.session import patient, settings_of
 
     if everything == bool(addresses):
-        raise click.UsageError("give addresses, or --all for everything that is declared.")
+        raise click.UsageError("pass addresses, or --all for everything that is declared.")
     _check_asking(events, yes=yes, as_json=as_json)
     settings = patient(
         settings_of(given["config"], given["environment"], service=True), given["lock_timeout"]
@@ -180,7 +180,7 @@ def _done(
 
 def _check_asking(events: "Events", *, yes: bool, as_json: bool) -> None:
     if not yes and (as_json or events.on_stdout or not output.can_ask()):
-        raise click.UsageError("nobody can be asked here: give --yes.")
+        raise click.UsageError("not a terminal: pass --yes.")
 
 
 def _declared(texts: Sequence[str], desired: Desired) -> tuple[str, ...]:
@@ -232,7 +232,7 @@ def _named(texts: Sequence[str], settings: Settings, desired: Desired) -> tuple[
         address = parse_address(text)
         if address is None or address != address.base:
             raise UnknownAddress(
-                f"{text!r} is not an address.", next="write one as plans show it: contact/ops/jane-doe"
+                f"{text!r} is not an address.", next="use the form that plans show: contact/ops/jane-doe"
             )
         if address.workspace not in {*settings.workspaces, "default"}:
             raise UnknownAddress(
@@ -244,6 +244,6 @@ def _named(texts: Sequence[str], settings: Settings, desired: Desired) -> tuple[
         if address in desired.entities:
             raise UnknownAddress(
                 f"{text} is still declared, {desired.entities[address].place}: it would be adopted again.",
-                next="take its entry out of the manifest first",
+                next="remove its entry from the manifest first",
             )
     return tuple(dict.fromkeys(texts))

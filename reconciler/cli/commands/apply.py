@@ -104,7 +104,7 @@ def apply_command(
     told, ask = events_of(events, as_json=as_json), file is None and not yes
     if ask and (as_json or told.on_stdout or not output.can_ask()):
         raise click.UsageError(
-            "nobody can be asked here: give --yes, or the FILE of a reviewed plan (reconciler plan -o FILE)."
+            "not a terminal: pass --yes, or the FILE of a reviewed plan (reconciler plan -o FILE)."
         )
     reviews = Reviews("apply", given, file, undo_file, told.file)
     with told.of_command():
@@ -190,10 +190,10 @@ def _check_commit(checkout: "Checkout", environ: Mapping[str, str]) -> None:
         )
     if is_in_ci(environ) and checkout.unreadable:
         raise CommitUnreadable(
-            "this is CI (the variable CI is set), and nobody knows whether what would be applied is in a "
+            "this is CI (the variable CI is set), and it is not known whether the files are in a "
             f"commit: the repository cannot be read: {checkout.reason}. Nothing was sent.",
-            next="check out anew in the usual form of git (git clone --ref-format=files); to apply what is "
-            "there without a comparison: --allow-dirty",
+            next="clone again in git's default format (git clone --ref-format=files); to apply the files "
+            "without a comparison: --allow-dirty",
         )
 
 

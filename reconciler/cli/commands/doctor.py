@@ -164,4 +164,4 @@ def _side_by_side(looks: Mapping[str, Look], around: "Surroundings") -> tuple[Ch
 
 
 def _late(name: str, timeout_s: float) -> CheckResult:
-    return CheckResult(name, "fail", f"no answer within {timeout_s:g} s", "give it more time with --timeout")
+    return CheckResult(name, "fail", f"no answer within {timeout_s:g} s", "allow more time with --timeout")

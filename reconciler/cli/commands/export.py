@@ -124,7 +124,7 @@ def _end_lines(about: Summary) -> list[Line]:
         return []
     return [
         line("next: reconciler plan, and commit the files; then reconciler adopt --all"),
-        line("  whoever is removed from the files before that is not ours yet, and stays at the service"),
+        line("  people you remove from the files before that are not managed yet and stay at the service"),
     ]
 
 

@@ -371,7 +371,7 @@ def _address(text: str) -> Address:
     if found is None:
         raise UnknownAddress(
             f"{text[:80]!r} is not an address.",
-            next="write it as a plan shows it: contact/ops/jane-doe",
+            next="use the form that plans show: contact/ops/jane-doe",
         )
     return found
 

@@ -44,7 +44,7 @@ class InitResult(CommandResult, frozen=True):
             lines.append(line(("! ", "warn"), f"{name}: edit the lines marked `edit` before it runs"))
         if self.elsewhere:
             why = "this is not the root of its repository (see docs/ci.md)"
-            lines.append(line(("! ", "warn"), f"no CI jobs and no hooks were written: {why}"))
+            lines.append(line(("! ", "warn"), f"CI jobs and hooks were not written: {why}"))
         if self.next:
             lines += [BLANK, line("next:"), *(line("  ", command) for command in self.next)]
         return tuple(lines)
@@ -137,7 +137,7 @@ def _place(folder: str, cwd: Path) -> Path:
     if place.is_symlink():
         raise InputError(f"{folder} is a link.", next="name the folder that it leads to")
     if place.exists() and not place.is_dir():
-        raise InputError(f"{folder} is a file.", next="name a folder, which is made if it is not there")
+        raise InputError(f"{folder} is a file.", next="choose a folder; it is created if missing")
     make_folder(place)
     require_writable_place(place / f"{SETTINGS}.new")
     if found := trust.find_folder_objection(place, trust.trusted_users(os.environ)):
@@ -198,9 +198,11 @@ def _check_ways(place: Path, wanted: Mapping[str, str]) -> None:
             way = place / above
             if above != Path() and os.path.lexists(way) and (way.is_symlink() or not way.is_dir()):
                 what = "a link, and may lead out of the project" if way.is_symlink() else "no folder"
-                raise InputError(f"{above} is {what}.", next=f"remove it, or make a folder of it: {above}")
+                raise InputError(
+                    f"{above} is {what}.", next=f"remove it, or replace it with a folder: {above}"
+                )
         if (place / name).is_dir():
-            raise InputError(f"{name} is a folder, where a file has to be.", next=f"move {name} away")
+            raise InputError(f"{name} is a folder; expected a file.", next=f"move {name} away")
 
 
 def _write(place: Path, wanted: dict[str, str]) -> tuple[str, ...]:

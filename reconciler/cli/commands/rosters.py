@@ -104,7 +104,7 @@ def snapshot_command(
 
 
 _DIFFERS = 2  # the exit code of `plan` and `drift` where there is something to do
-_HOLDS = "look what it holds; a roster of it would be refused as well"
+_HOLDS = "check its content; a roster from it would be refused as well"
 
 
 def _comes_and_goes(found: "SnapshotChange") -> str:
@@ -167,7 +167,7 @@ def _before(path: Path, shown: str) -> bytes | None:
     from reconciler.files.atomic_files import read_file
 
     if path.is_symlink():
-        raise FileError(f"{shown}: is a link.", next="put the file itself there")
+        raise FileError(f"{shown}: is a link.", next="replace the link with the file")
     return read_file(path) if path.exists() else None
 
 
@@ -179,4 +179,4 @@ def _write(path: Path, shown: str, before: bytes | None, data: bytes) -> None:
         return
     make_folder(path.parent, mode=0o777)
     if not write_new(path, data, mode=private_mode):
-        raise FileError(f"{shown}: somebody has made it meanwhile.", next="try again")
+        raise FileError(f"{shown}: another process has created it.", next="try again")

@@ -33,7 +33,7 @@ def described(error: BaseException) -> ProgramError:
     """Return the error that is shown for `error`: its kind and where it came up, none of its text."""
     frames = _frames(error)
     place = next((frame for frame in frames if frame.startswith("reconciler.")), "".join(frames[:1]))
-    sentence = f"a mistake in reconciler, not in your files: {_kind(error)}"
+    sentence = f"a bug in reconciler, not in your files: {_kind(error)}"
     places = [*frames]
     for cause in _causes(error):
         places += [f"{_kind(cause)}, behind it:", *_frames(cause)]

@@ -150,9 +150,7 @@ class Listener(logging.Handler):
         except Exception as error:  # noqa: BLE001 - whatever is wrong with a log, the command goes on
             self._broken = True
             with suppress(Exception):
-                output.note(
-                    f"the log is not written any more ({why(error, 'a mistake')}); the command goes on."
-                )
+                output.note(f"the log is no longer written ({why(error, 'a mistake')}); the command goes on.")
 
 
 def to_stderr(verbosity: int) -> None:
@@ -296,7 +294,7 @@ class Events:
                 append_all(self._handle, output.hidden(text).encode())
         except (OSError, output.OutputLost) as error:
             self._told = self.whole = False
-            output.note(f"events are not written any more ({why(error, f'{error}')}); the command goes on.")
+            output.note(f"events are no longer written ({why(error, f'{error}')}); the command goes on.")
 
 
 def events_of(target: str | None, *, as_json: bool) -> Events:

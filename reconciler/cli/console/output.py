@@ -393,7 +393,7 @@ def _send_pieces(stream: TextIO | None, pieces: Iterable[str]) -> bool:
         silence(stream)
         raise OutputLost(
             f"standard output cannot be written: {(error.strerror or 'it is broken').lower()}.",
-            next="make room, or write to another place",
+            next="free space, or write elsewhere",
         ) from error
     return stream not in _unread
 

@@ -122,7 +122,9 @@ def files(around: Surroundings) -> tuple[CheckResult, ...]:
         return (CheckResult("files", "ok", "rights are those of the folder"),)
     root = around.read.layers.root if around.read else around.cwd
     found = [*_settings_files(around.read), *(_plan_files(root) if root else ())]
-    return tuple(found) or (CheckResult("files", "ok", "settings, secrets and plans are closed to others"),)
+    return tuple(found) or (
+        CheckResult("files", "ok", "settings, secrets and plans are not readable by others"),
+    )
 
 
 def _settings_files(read: ReadSettings | None) -> Iterator[CheckResult]:
@@ -152,7 +154,7 @@ def _plan_files(root: Path) -> Iterator[CheckResult]:
         "files",
         "warn",
         f"others may read {count(len(wide), 'plan file')}: {', '.join(wide[:_listed_max])}{rest}",
-        "delete what is applied; close the others: chmod 600 FILE",
+        "delete applied plans; protect the others: chmod 600 FILE",
     )
 
 
@@ -237,7 +239,7 @@ def program(_around: Surroundings) -> tuple[CheckResult, ...]:
     ]
     if missing:
         what = f"not installed: {', '.join(missing)}"
-        return (CheckResult("program", "fail", what, "install this program again, from where it came"),)
+        return (CheckResult("program", "fail", what, "install this program again from its source"),)
     return (CheckResult("program", "ok", ", ".join(shown)), *_namesake())
 
 

@@ -110,7 +110,7 @@ def _service_lock(settings: Settings, store: Store) -> tuple[CheckResult, ...]:
     except SettingsError as error:
         return (CheckResult("service lock", "fail", str(error), error.next),)
     if without is None:
-        when = "by every run" if settings.lock.in_service == "always" else "where nobody can be asked (CI)"
+        when = "by every run" if settings.lock.in_service == "always" else "in non-interactive runs (CI)"
         return (CheckResult("service lock", "ok", f"taken {when}: runs that share no store see each other"),)
     if without.says:
         hint = "let all runs share one store (postgresql://...)"

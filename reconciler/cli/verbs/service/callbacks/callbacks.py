@@ -150,9 +150,7 @@ def _may_ask(*, dry_run: bool, yes: bool, as_json: bool) -> bool:
     if dry_run or yes:
         return False
     if as_json or not output.can_ask():
-        raise click.UsageError(
-            "nobody can be asked here: give --yes, or see with --dry-run what would change."
-        )
+        raise click.UsageError("not a terminal: pass --yes, or use --dry-run to see what would change.")
     return True
 
 
@@ -171,4 +169,4 @@ def _shown_and_agreed(lines: tuple[Line, ...], *, ask: bool, show: bool, what: s
     if show:
         output.lines(lines)
     if ask and not output.confirm("Write this?"):
-        raise Refused("you did not agree; nothing was written.", next=f"reconciler callbacks {what} ...")
+        raise Refused("not confirmed; nothing was written.", next=f"reconciler callbacks {what} ...")
