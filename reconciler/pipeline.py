@@ -181,9 +181,9 @@ def _make_manifest_error(
     """Return the error with all mistakes in file order, and their number; or that only directories failed."""
     ordered = sorted(problems, key=lambda one: (one.file, one.line, one.column, one.what))
     if failed.issuperset(problems):
-        what = "nothing can be planned: a directory that rosters come from did not answer as it should."
+        what = "nothing can be planned: a directory gave an invalid answer, or none."
         return DirectoryError(
-            what, next="mend what is named above, and run it again", problems=tuple(ordered)
+            what, next="fix what is named above, then run it again", problems=tuple(ordered)
         )
     count = "1 mistake" if len(problems) == 1 else f"{len(problems):,} mistakes"
     return ManifestError(f"the manifests cannot be used: {count}.", problems=tuple(ordered))
@@ -372,7 +372,9 @@ async def resume(
             return None
         last = unfinished[-1]
         if why := expiry_reason(last, context.now()):
-            raise StalePlan(f"{why} What it left in doubt has been looked for.", next=_PLAN_AND_APPLY)
+            raise StalePlan(
+                f"{why} What it left in doubt was looked for at the service.", next=_PLAN_AND_APPLY
+            )
         assert last.plan is not None  # noqa: S101 - a plan that cannot be read has expired
         left: Plan | None = None
         if last.plan.options.undo_of:  # it comes from the store, so nothing about it is to be proved
@@ -417,7 +419,7 @@ def workspace_mismatch(old: Plan, fresh: Plan) -> str:
     """Return why two plans do not speak of the same workspaces, or ""."""
     ids = {one.alias: one.id for one in old.target.workspaces}
     others = [one.alias for one in fresh.target.workspaces if ids.get(one.alias, one.id) != one.id]
-    return f"workspace {others[0]} is another one now." if others else ""
+    return f"workspace {others[0]} now has another id." if others else ""
 
 
 async def undo(

@@ -125,7 +125,7 @@ class _ChangeExecutor:
         else:
             self.ended(outcome)
         if self.run.context.fail_fast and outcome.result in {"failed", "conflict", "in doubt"}:
-            what = f"{outcome.address} ended as {outcome.result}, and --fail-fast was asked for."
+            what = f"{outcome.address} ended as {outcome.result}, and --fail-fast is set."
             self.run.halt(StopReason("fail-fast", what, outcome.next or "plan again"))
 
     def ended(self, outcome: Outcome) -> None:
@@ -257,12 +257,12 @@ async def execute_plan(context: RunContext, task: Execution, observer: RunObserv
 async def _begin_run(context: RunContext, task: Execution) -> tuple[Context, str]:
     """Write down that the run begins, and what it takes over. Return where it runs, and since when.
 
-    Raises StalePlan for a reviewed plan that was carried out before.
+    Raises StalePlan for a reviewed plan that was applied before.
     """
     saved, planned, about = task.saved, task.planned, context.dependencies.context()
     if saved and not await context.ask(lambda store: store.use_plan(saved.salt)):
         what = "undo" if task.command == "undo" else "plan"
-        raise StalePlan(f"this {what} was carried out before.", next="reconciler plan, then reconciler apply")
+        raise StalePlan(f"this {what} was applied before.", next="reconciler plan, then reconciler apply")
     # Its calls count from the lock on, planning and settling included: so does its time.
     held_s = max(0.0, context.timing.monotonic() - context.locked_at)
     began = format_utc(context.now() - timedelta(seconds=held_s))

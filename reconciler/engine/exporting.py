@@ -70,7 +70,7 @@ async def read_whole_scope(
     for _ in range(_walks_max):
         if not await reading.walk():
             return await reading.whole(concurrency)
-    what = f"the list of {scope} changed while it was read, so somebody may be missing; nothing was exported."
+    what = f"the list of {scope} changed while it was read, so some may be missing; nothing was exported."
     raise Unavailable(what, next="export again")
 
 

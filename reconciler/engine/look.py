@@ -65,7 +65,7 @@ async def read_unchanged(run: Session, change: Update, parent_id: str) -> Found:
     """Return the fresh entity, whose fields are what the plan saw wherever we change them."""
     found = await read_if_there(run, change, parent_id)
     if found is None:
-        raise make_conflict("it is not there any more; nothing was sent.")
+        raise make_conflict("it no longer exists; nothing was sent.")
     kind = change.address.kind
     now = read_as_planned(run, kind, found.body)
     _check_not_reused(run, change, found, "nothing was sent")
@@ -146,7 +146,7 @@ async def _check_kept_is_there(run: Session, change: Delete, duplicate: Found, p
     try:
         kept = await read_entity(run, change.address, change.keeps, parent_id)
     except NotFound:
-        raise make_conflict(f"{stays} is not there any more; nothing was deleted.") from None
+        raise make_conflict(f"{stays} no longer exists; nothing was deleted.") from None
     # Not by our mark: a copy may carry it too.
     if not shared_identity(
         flatten_body(kind, kept.body), flatten_body(kind, duplicate.body), run.rules.identity.of(kind)
@@ -277,8 +277,8 @@ async def search_rows(
     rows = await run.collection(address).search(query, workspace=run.workspace(address))
     if not rows.complete:
         # A row that slid to another page may be the one: made anew, it would be there twice.
-        what = f"whether it exists cannot be told ({rows.trouble})."
-        raise NotDone("failed", what, "run it again when less is being written there")
+        what = f"it is not known whether it exists ({rows.trouble})."
+        raise NotDone("failed", what, "run it again when fewer writes are under way there")
     return rows
 
 
@@ -308,7 +308,7 @@ async def _find_child_matches(run: Session, entity: Entity, parent_id: str) -> t
             workspace=run.workspace(entity.address), parent=parent_id
         )
     except NotFound:
-        what = "its contact is not there any more; nothing was sent."
+        what = "its contact no longer exists; nothing was sent."
         if entity.address.above and await _search_parent_list(run, entity.address, parent_id) == "lacks":
             raise ContactGone("conflict", what, PLAN_AGAIN) from None
         what = "a look at its contact finds nothing, and its list does not say the same; nothing was sent."

@@ -1,24 +1,37 @@
 """Who the contacts of a message are at the service: found as a plan finds them, then looked at once each."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
-
-from msgspec import Struct, structs
-
-from reconciler.core.compare.match import Matches, Recognized, former_names, match_entities
+from collections.abc import Mapping
+from collections.abc import Sequence
+from msgspec import Struct
+from msgspec import structs
+from reconciler.core.compare.match import Matches
+from reconciler.core.compare.match import Recognized
+from reconciler.core.compare.match import former_names
+from reconciler.core.compare.match import match_entities
 from reconciler.core.compare.normalize import observe_entity
-from reconciler.engine.context import Dependencies, ReadContext
+from reconciler.engine.context import Dependencies
+from reconciler.engine.context import ReadContext
 from reconciler.engine.live import read_live
 from reconciler.engine.planning import resolve_target
 from reconciler.engine.resources import open_run_store
-from reconciler.errors import InputError, NotFound
-from reconciler.messaging.recipients import contact_address_keys, missing_channels
+from reconciler.errors import InputError
+from reconciler.errors import NotFound
+from reconciler.messaging.recipients import contact_address_keys
+from reconciler.messaging.recipients import missing_channels
 from reconciler.model.address import Address
 from reconciler.model.documents import Place
 from reconciler.model.plans import Workspace
 from reconciler.model.settings import Settings
-from reconciler.model.snapshots import Desired, LiveEntity, Recorded, Scope
+from reconciler.model.snapshots import Desired
+from reconciler.model.snapshots import LiveEntity
+from reconciler.model.snapshots import Recorded
+from reconciler.model.snapshots import Scope
 from reconciler.service.client import Reader
+
+
+
+
 
 
 class MessageContact(Struct, frozen=True):
@@ -105,18 +118,18 @@ async def _look(reader: Reader, hit: Recognized, workspace: str) -> Look:
 
 def _why_not(one: Address, matches: Matches, contested: frozenset[Address]) -> tuple[str, str] | None:
     if one in matches.ambiguous or one in matches.claimed or one in contested:
-        return f"{one} is ambiguous: it is not sure which contact of the service it is.", "reconciler plan"
+        return f"{one} is ambiguous: it cannot be matched to one contact of the service.", "reconciler plan"
     if one not in matches.found:
-        return f"{one} is not at the service.", "reconciler apply, or leave it out"
+        return f"{one} does not exist at the service.", "reconciler apply, or leave it out"
     return None
 
 
 def _person(one: Address, look: Look, channels: Sequence[str]) -> MessageContact | tuple[str, str]:
     if look is None:
-        return f"{one} is not at the service any more.", "reconciler plan"
+        return f"{one} no longer exists at the service.", "reconciler plan"
     mri, entity = look
     if lacks := missing_channels(entity.fields, channels):
         return f"{one} has no {lacks}, so this message cannot reach it.", "add one, or leave it out"
     if not mri:
-        return f"{one}: the service does not tell its MRI.", "name its number or its e-mail address instead"
+        return f"{one}: the service does not show its MRI.", "name its number or its e-mail address instead"
     return MessageContact(one, mri, contact_address_keys(entity.fields))

@@ -139,7 +139,7 @@ async def _settle_intent(
         return None
     # Record and end of the intent in one transaction: killed in between, it would be looked for once more.
     await run.ledger.after_call(structs.replace(landed.batch, found=(intent.address,), left_by=name))
-    what = f"sent by run {name}, and not recorded then; {landed.what}"
+    what = f"sent by run {name}, but not recorded then; {landed.what}"
     return Outcome(intent.address, intent.action, "applied", what, remote_id=landed.remote_id)
 
 

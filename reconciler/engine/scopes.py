@@ -352,6 +352,6 @@ class ScopeReader:
 def _explain_contradiction(error: ServiceError) -> str:
     """Return what a look said that did not show an entity, without its path."""
     if not error.elsewhere:
-        return "a look at its id finds nothing, and the list shows it"
+        return "a look at its id finds nothing, but the list shows it"
     moved = f" ({error.status})" if error.status != HTTPStatus.OK else ""
     return f"a look at its id shows another entity, or sends us elsewhere{moved}"

@@ -307,7 +307,7 @@ class TicketLock(ServiceLock):
                 why = rows.trouble or more.trouble
             await self._pause(1.0)
         what = f"the resources cannot be listed as a whole: {why}"
-        raise self._unavailable(what, "run it again when less is being written there")
+        raise self._unavailable(what, "run it again when fewer writes are under way there")
 
     def _tickets(self, rows: tuple[Found, ...], read_at: float) -> Tickets:
         names = {row.remote_id: row.body.get("name") for row in rows}

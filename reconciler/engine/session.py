@@ -308,7 +308,7 @@ class Session:
         self._check_not_over()
         passed_s = self.context.timing.monotonic() - began
         if passed_s > lease_s / 2:
-            what = f"this machine stood still for {passed_s:.0f} s; nothing was sent."
+            what = f"this machine was suspended for {passed_s:.0f} s; nothing was sent."
             raise NotDone("not attempted", what, GO_ON)
 
     def _check_not_over(self) -> None:

@@ -252,8 +252,8 @@ async def _take_recent_rows(pages: AsyncIterator[Page], kind: Kind, back_s: floa
 
 def _check_list_complete(trouble: str) -> None:
     if trouble:
-        what = f"whether it is there under another identity cannot be told ({trouble})."
-        raise NotDone("in doubt", what, "run it again when less is being written there")
+        what = f"it is not known whether it exists under another identity ({trouble})."
+        raise NotDone("in doubt", what, "run it again when fewer writes are under way there")
 
 
 # --- Settling -------------------------------------------------------------------------------------
@@ -448,7 +448,7 @@ async def _find_not_taken(run: Session, doubt: Doubt) -> LandedWrite | None:
         case Update():
             found = await look.read_if_there(run, change, parent_id)
             if found is None:
-                raise NotDone("conflict", "it is not there any more.")
+                raise NotDone("conflict", "it no longer exists.")
             proof = readback.prove_update(run, change, before, found, parent_id, at_once=False)
             batch = run.keep(proof.record, proof.row)
             refused = proof.reading.refused

@@ -173,7 +173,7 @@ def test_nobody_is_left_out_in_silence(project: Project, service: Service) -> No
 
     said = refused(project, service, "--to", "tag:rota=night", "--to", "contact/default/ada-king", *TEXT)
 
-    assert "contact/default/ada-king is not at the service." in said
+    assert "contact/default/ada-king does not exist at the service." in said
     assert f"{JANE_AT} is ambiguous" in said
     assert "2 of 3 contacts cannot be reached; nothing was sent." in said
     lacking = refused(project, service, "--to", "contact/default/sam-lee", *TEXT)

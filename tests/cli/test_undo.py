@@ -331,7 +331,7 @@ def test_an_undo_that_was_interrupted_is_resumed(tmp_path: Path) -> None:
 
     first = world.undo(saved, stop=stop, observer=Stopping(stop))
     left = count(world)
-    with pytest.raises(StalePlan, match="carried out before"):
+    with pytest.raises(StalePlan, match="applied before"):
         world.undo(saved)
     rest = world.run(
         pipeline.resume(

@@ -242,7 +242,7 @@ def test_a_machine_that_stood_still_after_an_intent_sends_nothing(tmp_path: Path
     run = bench.apply(PEOPLE[0])
 
     assert list(results(run).values()) == ["not attempted"]
-    assert "stood still" in run.outcomes[0].what
+    assert "was suspended for" in run.outcomes[0].what
     assert bench.wire.writes() == []
     assert bench.recorded().doubts == {}
 

@@ -253,7 +253,7 @@ def test_where_the_other_has_gone_meanwhile_the_duplicate_stays(tmp_path: Path) 
     assert [(str(one.address), one.result) for one in run.outcomes] == [
         (f"contact/default/jane@{second}", "conflict")
     ]
-    assert "is not there any more; nothing was deleted" in run.outcomes[0].what
+    assert "no longer exists; nothing was deleted" in run.outcomes[0].what
     assert second in ids(world)
 
 

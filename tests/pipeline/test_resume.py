@@ -308,7 +308,7 @@ def test_what_was_made_and_not_recorded_is_found_and_reported(tmp_path: Path) ->
     assert run is not None
     assert [len(sort_out_run(one).in_doubt) for one in observer.left] == [1]
     assert run.outcomes[0].result == "applied"
-    assert "and not recorded then; it is there, recognized by" in run.outcomes[0].what
+    assert "but not recorded then; it is there, recognized by" in run.outcomes[0].what
     assert run.resumes == observer.left[0].run
     assert run.audit_head.partition(":")[0].isdigit()
     assert sorted(one.address for one in run.outcomes) == sorted({one.address for one in run.outcomes})
@@ -490,7 +490,7 @@ def test_an_alias_that_means_another_workspace_now_is_not_gone_on_with(tmp_path:
     other = structs.replace(planned, target=structs.replace(planned.target, workspaces=tuple(where)))
 
     assert pipeline.workspace_mismatch(planned, planned) == ""
-    assert pipeline.workspace_mismatch(planned, other) == "workspace default is another one now."
+    assert pipeline.workspace_mismatch(planned, other) == "workspace default now has another id."
 
 
 def test_the_consent_of_then_holds_and_no_more_than_that(tmp_path: Path) -> None:

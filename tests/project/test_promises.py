@@ -67,7 +67,7 @@ def test_a_saved_plan_is_used_though_what_it_says_is_still_so(tmp_path: Path) ->
     world.apply(saved=saved)
     world.sent()
 
-    with pytest.raises(StalePlan, match="carried out before"):
+    with pytest.raises(StalePlan, match="applied before"):
         world.apply(saved=saved)
 
     assert set(world.sent()) == {"GET"}
@@ -81,7 +81,7 @@ def test_an_undo_is_used_though_what_it_says_is_still_so(tmp_path: Path) -> None
 
     assert world.undo(undo).outcome == "done"
     world.sent()
-    with pytest.raises(StalePlan, match="carried out before"):
+    with pytest.raises(StalePlan, match="applied before"):
         world.undo(undo)
 
     assert set(world.sent()) <= {"GET"}
@@ -108,7 +108,7 @@ def test_a_run_is_not_gone_on_with_in_another_workspace_of_the_same_alias(tmp_pa
     stopped(world)
     world.settings = structs.replace(world.settings, workspaces={"ops": WorkspaceRef(name="Lab")})
 
-    with pytest.raises(StalePlan, match="ops is another one now"):
+    with pytest.raises(StalePlan, match="ops now has another id"):
         world.resume()
 
     assert set(world.sent()) == {"GET"}

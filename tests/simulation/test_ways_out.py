@@ -72,7 +72,7 @@ def test_a_run_that_fails_fast_removes_its_ticket(trouble: str) -> None:
         end = universe.loop.run(universe.run(SCENARIO.wanted, own="own-0.db"))
 
         assert end.run is not None
-        assert trouble == "403" or "--fail-fast was asked for" in end.run.stopped
+        assert trouble == "403" or "--fail-fast is set" in end.run.stopped
         assert tickets(universe) == []
 
 
