@@ -1,37 +1,24 @@
 """Who the contacts of a message are at the service: found as a plan finds them, then looked at once each."""
 
 import asyncio
-from collections.abc import Mapping
-from collections.abc import Sequence
-from msgspec import Struct
-from msgspec import structs
-from reconciler.core.compare.match import Matches
-from reconciler.core.compare.match import Recognized
-from reconciler.core.compare.match import former_names
-from reconciler.core.compare.match import match_entities
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct, structs
+
+from reconciler.core.compare.match import Matches, Recognized, former_names, match_entities
 from reconciler.core.compare.normalize import observe_entity
-from reconciler.engine.context import Dependencies
-from reconciler.engine.context import ReadContext
+from reconciler.engine.context import Dependencies, ReadContext
 from reconciler.engine.live import read_live
 from reconciler.engine.planning import resolve_target
 from reconciler.engine.resources import open_run_store
-from reconciler.errors import InputError
-from reconciler.errors import NotFound
-from reconciler.messaging.recipients import contact_address_keys
-from reconciler.messaging.recipients import missing_channels
+from reconciler.errors import InputError, NotFound
+from reconciler.messaging.recipients import contact_address_keys, missing_channels
 from reconciler.model.address import Address
 from reconciler.model.documents import Place
 from reconciler.model.plans import Workspace
 from reconciler.model.settings import Settings
-from reconciler.model.snapshots import Desired
-from reconciler.model.snapshots import LiveEntity
-from reconciler.model.snapshots import Recorded
-from reconciler.model.snapshots import Scope
+from reconciler.model.snapshots import Desired, LiveEntity, Recorded, Scope
 from reconciler.service.client import Reader
-
-
-
-
 
 
 class MessageContact(Struct, frozen=True):
