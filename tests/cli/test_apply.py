@@ -119,7 +119,7 @@ def test_where_nobody_can_answer_apply_needs_yes(typed: str, project: Project, s
     done = project.run(service, *typed.split())
 
     assert done.returncode == 64
-    assert "not a terminal: give --yes, or the FILE of a reviewed plan" in done.stdout + done.stderr
+    assert "not a terminal: pass --yes, or the FILE of a reviewed plan" in done.stdout + done.stderr
     assert "reconciler apply --help" in done.stdout + done.stderr
     assert service.requests() == []
 
