@@ -171,7 +171,9 @@ def query_dialect(url: str, statement: str, timeout_s: float, *, leave_tls: bool
         what = f"what speaks {parse_dialect(url)} is not installed here."
         raise DirectoryFailed(what, "install the driver of that database beside reconciler") from error
     except (ArgumentError, ValueError) as error:  # the second: a port that is no number
-        raise DirectoryFailed("its url is none.", "write it as SQLAlchemy documents it") from error
+        raise DirectoryFailed(
+            "its url is not that of a database.", "write it as SQLAlchemy documents it"
+        ) from error
     except DBAPIError as error:  # its words may hold data
         kind = type(error.orig).__name__
         what = f"it cannot be read: its driver says {kind}."

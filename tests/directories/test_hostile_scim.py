@@ -338,7 +338,7 @@ def test_a_service_that_changes_while_it_is_read_is_read_once_more() -> None:
         ({"url": "http://127.0.0.1.example.com"}, "anyone on the network could read"),
         ({"url": "http://192.0.2.7"}, "anyone on the network could read"),
         *(
-            ({"url": url}, "its `url` is not an address")
+            ({"url": url}, "its `url` is not the address of a SCIM service")
             for url in (
                 "",
                 "idp.example.com",
@@ -348,6 +348,11 @@ def test_a_service_that_changes_while_it_is_read_is_read_once_more() -> None:
                 "https://canary:canary@idp.example.com",
                 "https://idp.example.com?x=canary",
                 "https://idp.example.com#canary",
+            )
+        ),
+        *(
+            ({"url": url}, "its `url` is not an address")
+            for url in (
                 "https://idp.example.com:99999",
                 "https://[::1",
                 "https://idp.example.com\n.example.net",
