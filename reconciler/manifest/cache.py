@@ -231,7 +231,7 @@ cache_bytes_min = 128 * 1024  # of all manifests and rosters; fewer are read as 
 _entry_max = 512 * 1024 * 1024  # bytes
 _FORM = re.compile(r"\.?[0-9a-f]{64}\.part(?:\.[0-9a-f]{16})?")
 # Packages whose version decides what a value is taken for, and the folders of ours that do.
-_PACKAGES = ("phonenumbers", "email-validator", "idna", "tzdata", "PyYAML", "jsonschema-rs")
+_PACKAGES = ("phonenumberslite", "email-validator", "idna", "tzdata", "PyYAML", "jsonschema-rs")
 _CODE = ("core", "files", "live", "manifest", "model", "parsing", "schema")
 
 
