@@ -100,7 +100,7 @@ def test_a_reviewed_plan_is_carried_out_where_the_directory_answers_the_same(ask
     [
         (
             "DELETE FROM staff WHERE id = 7",
-            "not what it says; the directory staff answers something else now.",
+            "the changes would differ now; the directory staff answers something else now.",
         ),
         ("UPDATE staff SET name = 'Kim' WHERE id = 7", "the directory staff answers something else now."),
         (

@@ -314,7 +314,7 @@ MISTAKES: dict[Callable[[Root], None], tuple[str, str]] = {
     plain_under_that_name: ("E181", "is not encrypted in the age format"),
     not_utf8: ("E106", "bytes that are not UTF-8 text"),
     too_large: ("E108", "has over 16,777,216 bytes"),
-    no_assignment: ("E182", "secrets.env.age:2: this line is no assignment"),
+    no_assignment: ("E182", "secrets.env.age:2: this line does not assign a variable"),
     an_expansion: ("E182", "secrets.env.age:1: a shell would read this line as more than one value"),
     twice: ("E182", "secrets.env.age:2: this line sets the variable that secrets.env.age:1 sets"),
     twice_in_two_files: ("E182", "more.env.age:1: this line sets the variable that secrets.env.age:1 sets"),

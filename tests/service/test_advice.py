@@ -35,7 +35,7 @@ LISTS: dict[str, tuple[dict[str, object], str]] = {
     "a total and no rows": ({"contacts": [], "status": "1 to 20 of 55", "link": []}, "counts wrong"),
     "another page": (listing([JANE], "21 to 21 of 55"), "counts wrong"),
     "a total of a million": (listing([JANE], "1 to 1 of 900000000"), "counts wrong"),
-    "an error under 200": ({"errorSummary": "no", "errorText": "no"}, "ask the people"),
+    "an error under 200": ({"errorSummary": "no", "errorText": "no"}, "ask the operators"),
     "words that nobody knows": ({"contacts": [], "status": "nothing here", "link": []}, "specification"),
 }
 
