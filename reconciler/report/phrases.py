@@ -37,6 +37,15 @@ from reconciler.report.lines import Line, count, line
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))  # seconds, and how they are written
 
 
+def describe_kinds(addresses: Iterable[Address]) -> str:
+    """Return how many entities of each kind there are: `3 contacts, 1 device, 0 resources`."""
+    kinds = Counter(address.kind for address in addresses)
+    return (
+        ", ".join(count(kinds[name], name, kind.plural) for name, kind in KINDS.items() if kinds[name])
+        or "nothing"
+    )
+
+
 def describe_read(read: Read, at: str) -> str:
     """Return `feed, 2 calls, 4,998 avoided; complete 3 h ago`. `at` is when the plan was made (ISO 8601)."""
     parts = ["read"] if not read.how else [read.how, count(read.calls, "call")]

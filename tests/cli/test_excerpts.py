@@ -23,7 +23,13 @@ def folder(tmp_path: Path) -> Path:
 
 
 def told(*problems: Problem, kind: type[InputError] = ManifestError) -> str:
-    return plain(error_text.error_lines(kind("it cannot be used.", problems=problems)))
+    return _shown(kind("it cannot be used.", problems=problems))
+
+
+def _shown(error: InputError, *, columns: int = 0, whole: bool = False) -> str:
+    """Return what `output.failure` prints."""
+    project, since = output.project(), output.began_at()
+    return plain(error_text.error_lines(error, columns=columns, whole=whole, project=project, since=since))
 
 
 def at(file: str, line: int = 4, column: int = 10) -> Problem:
@@ -107,8 +113,8 @@ def test_a_terminal_shows_the_line_as_it_is_but_for_secrets(folder: Path) -> Non
     problems = (at("team.yaml", 3, 5), at("team.yaml", 4, 5))
     error = ManifestError("it cannot be used.", problems=problems)
 
-    text = plain(error_text.error_lines(error, columns=80, whole=True))
+    text = _shown(error, columns=80, whole=True)
 
     assert "    3 |     jobTitel: Engineer\n      |     ^^^^^^^^\n" in text
     assert SECRET not in text
-    assert "Engineer" not in plain(error_text.error_lines(error, columns=80))
+    assert "Engineer" not in _shown(error, columns=80)

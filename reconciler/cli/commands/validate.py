@@ -1,8 +1,6 @@
 """`reconciler validate`: settings and manifests checked offline. Sends nothing, reads no secret."""
 
 import os
-from collections import Counter
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -11,10 +9,9 @@ from reconciler.cli import options
 from reconciler.cli.console import output
 from reconciler.cli.dispatch import prints_result
 from reconciler.errors import DirectoryError, InputError, Problem
-from reconciler.model.address import Address
-from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Desired
 from reconciler.report.lines import count, notice_lines
+from reconciler.report.phrases import describe_kinds
 from reconciler.report.review_document import Validated
 
 if TYPE_CHECKING:
@@ -107,16 +104,7 @@ def _show(desired: Desired) -> None:
         output.note_lines(notice_lines(shown, full=True))
     workspaces = count(len({scope.workspace for scope in desired.scopes}), "workspace")
     verdict = _verdict(len(desired.notices))
-    output.data(f"{verdict}. Declared: {declared(desired.entities)} in {workspaces}.")
-
-
-def declared(addresses: Iterable[Address]) -> str:
-    """Return how many entities of each kind there are: `3 contacts, 1 device, 0 resources`."""
-    kinds = Counter(address.kind for address in addresses)
-    return (
-        ", ".join(count(kinds[name], name, kind.plural) for name, kind in KINDS.items() if kinds[name])
-        or "nothing"
-    )
+    output.data(f"{verdict}. Declared: {describe_kinds(desired.entities)} in {workspaces}.")
 
 
 def _verdict(warnings: int) -> str:

@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from reconciler.cli.console import output
 from reconciler.core.text import escape_undecodable
 from reconciler.errors import (
     DirectoryError,
@@ -147,16 +146,24 @@ usage_code = "E064"  # of a command line that cannot be read, which is no class 
 problems_max = 1000  # mistakes shown of one run; a terminal keeps no more lines
 
 
-def error_lines(error: ReconcilerError, *, columns: int = 0, whole: bool = False) -> tuple[Line, ...]:
+def error_lines(
+    error: ReconcilerError, *, columns: int = 0, whole: bool = False, project: str = "", since: float = 0
+) -> tuple[Line, ...]:
     """Problems first, in file order; then the sentence with its code, its reasons and what to do.
 
     Below a problem stands the line of its file, in so many columns (0: it is no terminal). `whole`: with its
-    values, unless it may hold a secret; otherwise by its structure.
+    values, unless it may hold a secret; otherwise by its structure. Manifests are named from `project`. Of a
+    file that was written after `since`, which is when the command began, no line is shown.
     """
     shown: list[Line] = []
     problems = _problems(error)
-    excerpts = _excerpts(error, columns, whole=whole) if problems else None
-    for problem in problems[:problems_max]:
+    # Manifests and rosters are named from the folder of the settings, all other files from where we are.
+    folder = Path(project if isinstance(error, ManifestError | DirectoryError) else "")
+    listed = problems[:problems_max]
+    excerpts = (
+        Excerpts(listed, folder=folder, since=since, columns=columns, whole=whole) if problems else None
+    )
+    for problem in listed:
         what = f"{problem.what} [{problem.code}]"
         said = sentence(f"{problem.where}: ", what, problem.next, style="bold")
         shown += [said[0], *(excerpts.of(problem) if excerpts else ()), *said[1:]]
@@ -193,18 +200,6 @@ def error_json(error: ReconcilerError) -> str:
 def usage_json(sentence: str, hint: str) -> str:
     """Return a mistake in the command line itself in the same form."""
     return _encoded("usage", 64, usage_code, {"kind": "UsageError", "message": sentence, "next": hint}, ())
-
-
-def _excerpts(error: ReconcilerError, columns: int, *, whole: bool) -> Excerpts:
-    # Manifests and rosters are named from the folder of the settings, all other files from where we are.
-    root = output.project() if isinstance(error, ManifestError | DirectoryError) else ""
-    return Excerpts(
-        _problems(error)[:problems_max],
-        folder=Path(root),
-        since=output.began_at(),
-        columns=columns,
-        whole=whole,
-    )
 
 
 def _problems(error: ReconcilerError) -> tuple[Problem, ...]:

@@ -229,7 +229,10 @@ def failure(error: ReconcilerError, *, as_json: bool) -> None:
         columns = _columns(sys.stderr) if sys.stderr is not None else 0
         # The terminal of the author; that of a CI job is a log, which others read.
         whole = columns > 0 and not is_in_ci(os.environ)
-        _send_lines(sys.stderr, error_text.error_lines(error, columns=columns, whole=whole))
+        rendered = error_text.error_lines(
+            error, columns=columns, whole=whole, project=project(), since=began_at()
+        )
+        _send_lines(sys.stderr, rendered)
 
 
 def usage(sentence: str, hint: str, *, as_json: bool) -> None:

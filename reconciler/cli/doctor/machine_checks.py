@@ -17,13 +17,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from reconciler import pipeline
-from reconciler.cli.commands.validate import declared
 from reconciler.cli.doctor.check_context import Surroundings, mistakes, unchecked
 from reconciler.errors import Problem, SettingsError
 from reconciler.extras import EXTRAS, install_hint, installed_versions, is_extra_installed
 from reconciler.model.notices import CheckResult
 from reconciler.model.settings import Settings
 from reconciler.report.lines import count
+from reconciler.report.phrases import describe_kinds
 from reconciler.settings import network, trust
 from reconciler.settings.layers import MAYBE_REFERENCES, SECRETS, settings_error
 from reconciler.settings.reader import ReadSettings
@@ -94,7 +94,7 @@ def manifests(around: Surroundings) -> tuple[CheckResult, ...]:
     if around.read is None:
         return (unchecked("manifests", "the settings"),)
     desired = pipeline.validate(around.read.settings, around.environ)
-    what, warnings = declared(desired.entities), len(desired.notices)
+    what, warnings = describe_kinds(desired.entities), len(desired.notices)
     if warnings:
         what = f"{what}; {count(warnings, 'warning')}"
         return (CheckResult("manifests", "warn", what, "reconciler validate shows what is probably wrong"),)
