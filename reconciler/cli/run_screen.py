@@ -12,6 +12,7 @@ from typing import Any
 from reconciler import pipeline
 from reconciler.cli.console import output
 from reconciler.cli.console.logs import Events
+from reconciler.cli.console.places import Bars
 from reconciler.cli.planning import sizes
 from reconciler.cli.review_files import Reviews, with_reports
 from reconciler.cli.session import Signals, finish, make_dependencies
@@ -39,7 +40,7 @@ class Screen:
 
     def __init__(
         self,
-        bars: output.Bars,
+        bars: Bars,
         signals: Signals,
         *,
         ask: bool,

@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, TextIO
 
 from reconciler import signals
+from reconciler.cli.console.places import Bars, LiveLines
 from reconciler.errors import (
     FileError,
     ReconcilerError,
@@ -124,31 +125,6 @@ def wants_colour(stream: TextIO | None, environ: Mapping[str, str]) -> bool:
     if environ.get("FORCE_COLOR", "") not in ("", "0"):
         return True
     return is_terminal(stream)
-
-
-class Bars:
-    """Progress on stderr, one bar for each thing that advances. This one shows nothing: it is no terminal."""
-
-    def advance(self, what: str, done: int, total: int | None, more: str = "") -> None:
-        """Show that `done` of `total` are done; without a total the bar only shows that work goes on.
-
-        `more` stands behind the numbers.
-        """
-
-    def clear(self) -> None:
-        """Take all bars away, so that text or a question may follow. They may come again."""
-
-
-class LiveLines:
-    """Lines on stderr that are shown in place of those before. Here `shown` is false: it is no terminal."""
-
-    shown = False
-
-    def update(self, rendered: "Sequence[Line]") -> None:
-        """Show these lines now."""
-
-    def clear(self) -> None:
-        """Take the lines away."""
 
 
 _columns_min = 40  # a terminal that says less is none to read on
@@ -310,7 +286,9 @@ def progress() -> Iterator[Bars]:
     """Yield bars that are gone at the end, whatever happens. Where no terminal is, a line comes at times."""
     terminal = is_terminal(sys.stderr)
     # Bars and the lines of -v would be drawn over each other.
-    bars = _terminal().TerminalBars() if terminal and not told_on_stderr() else Bars()
+    bars = (
+        _terminal().TerminalBars(coloured=_colours_stderr()) if terminal and not told_on_stderr() else Bars()
+    )
     watching = import_module("reconciler.cli.console.progress").watching
     with watching(bars, None if terminal else note) as watch:
         try:
@@ -322,11 +300,16 @@ def progress() -> Iterator[Bars]:
 @contextmanager
 def live() -> Iterator[LiveLines]:
     """Yield a place for lines that are gone at the end, whatever happens."""
-    place = _terminal().TerminalLines() if is_terminal(sys.stderr) else LiveLines()
+    terminal = is_terminal(sys.stderr)
+    place = _terminal().TerminalLines(hidden, coloured=_colours_stderr()) if terminal else LiveLines()
     try:
         yield place
     finally:
         place.clear()
+
+
+def _colours_stderr() -> bool:
+    return wants_colour(sys.stderr, os.environ)
 
 
 def _terminal() -> "ModuleType":

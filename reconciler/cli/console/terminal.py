@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
 from reconciler import signals
-from reconciler.cli.console import output
+from reconciler.cli.console.places import Bars, LiveLines
 from reconciler.report.escaping import escape_control
 from reconciler.report.lines import Line
 
@@ -30,12 +30,12 @@ _STYLES = {
 }
 
 
-def console(stream: TextIO) -> Console:
+def console(stream: TextIO, *, coloured: bool) -> Console:
     """Return a console that takes nothing as markup and guesses nothing about the stream."""
     return Console(
         file=stream,
         force_terminal=True,
-        color_system="standard" if output.wants_colour(stream, os.environ) else None,
+        color_system="standard" if coloured else None,
         markup=False,
         emoji=False,
         highlight=False,
@@ -44,17 +44,18 @@ def console(stream: TextIO) -> Console:
 
 def coloured(stream: TextIO, rendered: Sequence[Line]) -> str:
     """Return rendered lines with the colours of their styles."""
-    shown = console(stream)
+    shown = console(stream, coloured=True)
     with shown.capture() as captured:
         for spans in rendered:
             shown.print(_text(spans), soft_wrap=True)
     return captured.get()
 
 
-class TerminalBars(output.Bars):
+class TerminalBars(Bars):
     """Progress on stderr, one bar for each thing that advances."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, coloured: bool) -> None:
+        self._coloured = coloured
         self._bars: Progress | None = None
         self._tasks: dict[str, TaskID] = {}
         self._gone = _nothing
@@ -79,18 +80,20 @@ class TerminalBars(output.Bars):
 
     def _started(self) -> Progress:
         columns = (TextColumn("{task.description}", markup=False), BarColumn())
-        bars = Progress(*columns, console=console(sys.stderr), transient=True)
+        bars = Progress(*columns, console=console(sys.stderr, coloured=self._coloured), transient=True)
         self._gone = signals.add_cleanup(_give_cursor_back)
         bars.start()
         return bars
 
 
-class TerminalLines(output.LiveLines):
+class TerminalLines(LiveLines):
     """Lines on stderr that are shown in place of those before."""
 
     shown = True
 
-    def __init__(self) -> None:
+    def __init__(self, hide: Callable[[str], str], *, coloured: bool) -> None:
+        self._hide = hide  # our secrets
+        self._coloured = coloured
         self._display: RichLive | None = None
         self._gone = _nothing
 
@@ -98,9 +101,11 @@ class TerminalLines(output.LiveLines):
         """Show these lines now."""
         if self._display is None:
             self._gone = signals.add_cleanup(_give_cursor_back)
-            self._display = RichLive(console=console(sys.stderr), auto_refresh=False, transient=True)
+            self._display = RichLive(
+                console=console(sys.stderr, coloured=self._coloured), auto_refresh=False, transient=True
+            )
             self._display.start()
-        rows = (_text(spans, output.hidden) for spans in rendered)
+        rows = (_text(spans, self._hide) for spans in rendered)
         self._display.update(Text("\n").join(rows), refresh=True)
 
     def clear(self) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from reconciler.cli.console import output
+from reconciler.cli.console.places import LiveLines
 from reconciler.core.text import fold_case
 from reconciler.engine.context import StopFlag
 from reconciler.errors import ServiceError
@@ -71,7 +72,7 @@ def _ended(progress: Progress) -> End | None:
     return "undelivered" if 0 < waiting <= lost else None
 
 
-def _show(screen: output.LiveLines, before: Progress, now: Progress) -> None:
+def _show(screen: LiveLines, before: Progress, now: Progress) -> None:
     if screen.shown:
         screen.update(progress_lines(now.statuses, now.counts, now.responses))
     else:
