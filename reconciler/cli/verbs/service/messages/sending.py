@@ -348,8 +348,8 @@ def _report(ready: Outgoing, sent: Sent, followed: Followed | None, *, as_json: 
         output.explain_failure(followed_lines(*values, followed.end)[-1:])
     if followed.trouble is not None:
         if as_json:
-            told = error_lines(followed.trouble, project=output.project(), since=output.began_at())
-            output.explain_failure(told)
+            why = error_lines(followed.trouble, project=output.project(), since=output.began_at())
+            output.explain_failure(why)
         else:
             output.failure(followed.trouble, as_json=False)
     return followed.exit_code
