@@ -106,6 +106,9 @@ def log_lines() -> Schema:
 
 def _lines(title: str, kinds: tuple[type, ...]) -> Schema:
     found, definitions = msgspec.json.schema_components(kinds)
+    for one in definitions.values():
+        # Python 3.13 and newer strip the indentation of docstrings themselves.
+        one["description"] = inspect.cleandoc(one["description"])
     return {"$schema": _DRAFT, "title": title, "anyOf": list(found), "$defs": definitions}
 
 
