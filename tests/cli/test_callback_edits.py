@@ -99,9 +99,9 @@ def test_a_dry_run_shows_the_same_and_sends_nothing_but_get(
 
 
 WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
-    "nobody to ask": (("update", "ID", "--url", ELSEWHERE), 64, "give --yes"),
-    "nobody to ask in JSON": (("update", "ID", "--url", ELSEWHERE, "--format", "json"), 64, "give --yes"),
-    "nobody to ask about calls": (("mark", "ID", "C1", "--status", "success"), 64, "give --yes"),
+    "nobody to ask": (("update", "ID", "--url", ELSEWHERE), 64, "pass --yes"),
+    "nobody to ask in JSON": (("update", "ID", "--url", ELSEWHERE, "--format", "json"), 64, "pass --yes"),
+    "nobody to ask about calls": (("mark", "ID", "C1", "--status", "success"), 64, "pass --yes"),
     "nothing to change": (("update", "ID", "--yes"), 64, "name what is to change"),
     "two keys": (("update", "ID", "--yes", "--key-env", "A", "--no-key"), 64, "not several"),
     "no call": (("mark", "ID", "--status", "failed", "--yes"), 64, "--message"),
