@@ -17,7 +17,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, TextIO
 
 from reconciler import signals
-from reconciler.cli.console.places import Bars, LiveLines
 from reconciler.errors import (
     FileError,
     ReconcilerError,
@@ -32,6 +31,7 @@ from reconciler.report.escaping import (
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from reconciler.cli.console.places import Bars, LiveLines
     from reconciler.report.lines import Line
 import time
 from collections.abc import Callable, Mapping
@@ -282,8 +282,10 @@ def _interruptible() -> Iterator[int]:
 
 
 @contextmanager
-def progress() -> Iterator[Bars]:
+def progress() -> "Iterator[Bars]":
     """Yield bars that are gone at the end, whatever happens. Where no terminal is, a line comes at times."""
+    from reconciler.cli.console.places import Bars  # noqa: PLC0415 - `--version` does without
+
     terminal = is_terminal(sys.stderr)
     # Bars and the lines of -v would be drawn over each other.
     bars = (
@@ -298,8 +300,10 @@ def progress() -> Iterator[Bars]:
 
 
 @contextmanager
-def live() -> Iterator[LiveLines]:
+def live() -> "Iterator[LiveLines]":
     """Yield a place for lines that are gone at the end, whatever happens."""
+    from reconciler.cli.console.places import LiveLines  # noqa: PLC0415 - `--version` does without
+
     terminal = is_terminal(sys.stderr)
     place = _terminal().TerminalLines(hidden, coloured=_colours_stderr()) if terminal else LiveLines()
     try:
