@@ -33,7 +33,7 @@ def test_a_killed_run_is_named_by_plan_and_gone_on_with_by_resume(
     cut_off(project, slow_service, lambda process: process.kill())
 
     planned = project.run(slow_service, "plan")
-    done = project.run(slow_service, "resume")
+    done = project.run(slow_service, "resume", "-v")
 
     assert "(apply, 20" in planned.stderr
     assert "did not finish: " in planned.stderr
