@@ -30,11 +30,11 @@ _LAYERS = (
     ("manifests", ("manifest", "parsing")),
     ("check of what is declared", ("core/desired",)),
     ("HTTP and decoding", ("service",)),
-    ("reading lists", ("live",)),
+    ("reading lists", ("engine/live", "engine/scopes", "engine/reading", "engine/list_cache")),
     ("planning", ("core", "model")),
     ("store", ("store",)),
-    ("applying", ("apply",)),
-    ("event loop, and waiting threads", ("cli/running", "aside", "work", "pipeline")),
+    ("event loop, and waiting threads", ("cli/session", "concurrency", "engine/planning", "pipeline")),
+    ("applying", ("engine",)),
     ("command and report", ("",)),
 )
 

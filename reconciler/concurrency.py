@@ -37,8 +37,13 @@ async def run_in_thread(work: Callable[[], T]) -> T:
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(told, end)
 
-    Thread(target=run, name="aside", daemon=True).start()
+    start_daemon_thread(run)
     return await done
+
+
+def start_daemon_thread(work: Callable[[], object]) -> None:
+    """Start `work` in a thread that nobody waits for: it holds up no end of the process."""
+    Thread(target=work, name="aside", daemon=True).start()
 
 
 # --- Time limits. A thread is not ended by one ----------------------------------------------------

@@ -142,7 +142,7 @@ def use_recorder(recorder: Recorder) -> Iterator[None]:
 
 
 STEPS = "reconciler.steps"  # what a command does, a sentence each
-CALLS = "reconciler.calls"  # each try of a call to the service (service/http/told.py)
+CALLS = "reconciler.calls"  # each try of a call to the service (service/http/exchange.py)
 READING = "reconciler.reading"  # how far a list is read (engine/reading.py)
 
 step_log = logging.getLogger(STEPS)

@@ -29,7 +29,7 @@ from reconciler.service.http.urls import origin_of
 
 # --- The files of --report FORMAT=FILE: checked before anything is done, written whole, private ------------
 #
-# They hold names of people, as plans do, but for those of SHARED (report/formats/table.py).
+# They hold names of people, as plans do, but for those of SHARED (report/report_formats.py).
 
 
 Subject = TypeVar("Subject")

@@ -61,7 +61,7 @@ async def resolve_target(context: ReadContext, desired: Desired) -> Target:
 
 # --- `--same-service`: records of a former address of the service become ours here ----------------
 #
-# Which address is meant is decided in core/planning/baseline.py; store/rehoming.py moves the rows. A plan
+# Which address is meant is decided in core/planning/records.py; store/rehoming.py moves the rows. A plan
 # moves nothing: it compares with both.
 
 

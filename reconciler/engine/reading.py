@@ -72,7 +72,7 @@ def iterate_children(kind: Kind, whole: Found) -> Iterator[tuple[Kind, Found]]:
 def choose_list_fields(kind: Kind, wanted: frozenset[str]) -> tuple[str, ...]:
     """Return the fields to ask a list of brief rows for: what will be compared, and the witness."""
     heads = {path.partition(".")[0] for path in wanted} - kind.write_only
-    # Custom fields are asked for by a parameter of their own (service/queries.py).
+    # Custom fields are asked for by a parameter of their own (service/paging.py).
     names = {kind.wire.get(head, head) for head in heads - {kind.custom}}
     return tuple(sorted(names | {kind.listing.witness} - {""}))
 

@@ -232,7 +232,7 @@ _entry_max = 512 * 1024 * 1024  # bytes
 _FORM = re.compile(r"\.?[0-9a-f]{64}\.part(?:\.[0-9a-f]{16})?")
 # Packages whose version decides what a value is taken for, and the folders of ours that do.
 _PACKAGES = ("phonenumberslite", "email-validator", "idna", "tzdata", "PyYAML", "jsonschema-rs")
-_CODE = ("core", "files", "live", "manifest", "model", "parsing", "schema")
+_CODE = ("core", "files", "manifest", "model", "parsing", "schema")
 
 
 class Declaration(Struct, frozen=True):

@@ -3,7 +3,7 @@
 Everything that the program knows of any kind of entity is a column here. Whatever needs to know more asks for
 a column, not for the kind's name. What only one kind has is a rule of its own, and names it: how many devices
 of an app and which push tokens there may be (core/desired/crosscheck.py), what XML alone knows
-(xml/forms.py).
+(service/xml/documents.py).
 """
 
 import re

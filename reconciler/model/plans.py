@@ -15,7 +15,7 @@ from reconciler.model.snapshots import Read, Scope
 
 # --- Changes: Create, Update, Delete, and why -----------------------------------------------------
 # Values in a change are normalized and safe to store and show: a secret stands as `Masked` text (see
-# `core/comparing/normalize.py`). Request bodies are built from the Entity, never from a change.
+# `core/compare/normalize.py`). Request bodies are built from the Entity, never from a change.
 
 
 Cause = Literal[
@@ -412,7 +412,7 @@ Decision = Literal[
     "unknown",  # not compared: nothing live was read, or it is not certain what is
 ]
 
-# Why a field is not written; see core/comparing/diff.py for the first ones.
+# Why a field is not written; see core/compare/diff.py for the first ones.
 FieldReason = Literal[
     "as declared",
     "as sent",

@@ -29,7 +29,7 @@ from reconciler.model.plans import (
     SkipReason,
     Update,
 )
-from reconciler.model.runs import Outcome, Result
+from reconciler.model.runs import Outcome
 from reconciler.model.snapshots import UNKNOWN, Read
 from reconciler.parsing.display import show_value
 from reconciler.report.lines import Line, count, line
@@ -103,7 +103,7 @@ def describe_answer(answer: DirectoryAnswer) -> str:
     return f"{told} ({answer.before:,} at the last apply)" if answer.before not in (0, answer.rows) else told
 
 
-# --- What a person agreed to with a plan (core/review/consents.py): the first thing in every review -
+# --- What a person agreed to with a plan (core/review/guard.py): the first thing in every review -
 
 
 AGREED_TITLE = "Agreed to, for this plan alone"
@@ -140,7 +140,7 @@ def describe_input_differences(differences: Sequence[InputDifference]) -> str:
 
 # --- The hint that a delete and a create of a plan may be one entity under a new name -------------
 #
-# Hints decide nothing. Which entities look alike is core/review/lookalikes.py.
+# Hints decide nothing. Which entities look alike is core/review/display_names.py.
 
 
 _WITH_META = (".yaml", ".yml", ".json")  # an entry in one of these may have a `meta:`; a row of a roster not
@@ -207,9 +207,6 @@ _NOTICED = {
     "value": "a declared value looks wrong; reconciler validate shows it.",
     "duplicate": "may be live twice; left alone.",
 }
-
-# Worst first.
-TROUBLE: tuple[Result, ...] = ("in doubt", "failed", "conflict", "skipped", "not attempted")
 
 
 def describe_cascades(deletes: Iterable[Delete]) -> str:

@@ -2,7 +2,7 @@
 
 A new format is a module beside this one, and a row. A module is loaded when a report of its format is asked
 for: HTML brings Jinja2, and a command without reports needs none of them. Files are written by
-cli/files/reports.py.
+cli/review_files.py.
 """
 
 from collections.abc import Callable, Iterator, Mapping

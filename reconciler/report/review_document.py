@@ -16,7 +16,13 @@ from typing import Any, Literal, assert_never
 from msgspec import Struct, structs
 
 from reconciler.core.review.display_names import DisplayName, find_lookalikes, no_name
-from reconciler.core.review.drift import Drift, count_not_applied, find_drift, summarize_drift
+from reconciler.core.review.drift import (
+    Drift,
+    count_not_applied,
+    find_drift,
+    list_notices_beside_drift,
+    summarize_drift,
+)
 from reconciler.core.review.guard import list_agreements
 from reconciler.errors import Problem
 from reconciler.model.address import Address
@@ -357,9 +363,7 @@ def list_review_notices(review: Review) -> list[Notice]:
     """Return the notices; of a drift without those that its own entries tell."""
     if review.command != "drift":
         return [*review.plan.notices]
-    twice = frozenset({"duplicate", "ambiguous"})
-    told = {str(one.address) for one in find_drift(review.plan) if one.cause in twice}
-    return [one for one in review.plan.notices if one.kind not in twice or one.subject not in told]
+    return [*list_notices_beside_drift(review.plan, find_drift(review.plan))]
 
 
 def _unexpected(plan: Plan, outcomes: Sequence[Outcome]) -> list[Outcome]:

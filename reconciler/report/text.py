@@ -10,14 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct, structs
 
 from reconciler.core.review.display_names import DisplayName, find_lookalikes, no_name
-from reconciler.core.review.drift import Drift, find_drift, summarize_drift
+from reconciler.core.review.drift import Drift, find_drift, list_notices_beside_drift, summarize_drift
 from reconciler.core.review.guard import list_agreements
 from reconciler.errors import Problem
 from reconciler.model.address import Address
 from reconciler.model.codes import SKIP_CODES
 from reconciler.model.documents import Fields
 from reconciler.model.kinds import KINDS, child_kinds
-from reconciler.model.notices import Notice
 from reconciler.model.plans import (
     SECRET_NEEDED,
     UNCERTAIN,
@@ -227,7 +226,6 @@ def delete_lines(before: Fields, kind: str, *, full: bool) -> list[Line]:
 
 _drift_address_max = 64  # columns
 _who_max = 60  # columns of a name and an identity
-_TOLD_AS_DRIFT = frozenset({"duplicate", "ambiguous"})  # kinds of notices, and causes of drift
 
 
 def shorten_names(whom: DisplayName, *, full: bool) -> DisplayName:
@@ -240,7 +238,7 @@ def shorten_names(whom: DisplayName, *, full: bool) -> DisplayName:
 def drift_lines(plan: Plan, *, full: bool = False, whom: DisplayName = no_name) -> tuple[Line, ...]:
     """Return what others changed, as lines: what we left, then what is live now; `whom` says of whom."""
     found = find_drift(plan)
-    told = [*notice_lines(_besides(plan, found), full=full), *outside_lines(plan.outside)]
+    told = [*notice_lines(list_notices_beside_drift(plan, found), full=full), *outside_lines(plan.outside)]
     others_told = [BLANK, *told] if told else []
     style: Style = "warn" if plan.unapplied else "bold"
     if not found:
@@ -263,12 +261,6 @@ def drift_lines(plan: Plan, *, full: bool = False, whom: DisplayName = no_name) 
         lines += [each for row in table for each in row_lines(row, shared)]
     repair = "reconciler plan   (shows what would be written; a manifest edit keeps what is live)"
     return *lines, *rest, *others_told, BLANK, *sentence("", "Nothing was written.", repair)
-
-
-def _besides(plan: Plan, found: Iterable[Drift]) -> list[Notice]:
-    """Return the notices of a plan that say more than its drift does."""
-    told = {str(drift.address) for drift in found if drift.cause in _TOLD_AS_DRIFT}
-    return [one for one in plan.notices if one.kind not in _TOLD_AS_DRIFT or one.subject not in told]
 
 
 def _drift_rows(drift: Drift, *, full: bool) -> list[ShownField]:

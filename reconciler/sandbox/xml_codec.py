@@ -10,8 +10,8 @@ says how its document becomes XML and back:
       <status>1 to 1 of 1    </status>
       <D:contacts><D:contact>         the rows' frame (the key in JSON) and the rows
 
-To add a kind, add a row: Form(root, keys with a rule, key of the list, rule of its rows). The rules are in
-xml/rules.py: Number, Flag, Moment (milliseconds in JSON, ISO 8601 here), Node (an object; some keys as
+To add a kind, add a row: Form(root, keys with a rule, key of the list, rule of its rows). The rules stand
+below: Number, Flag, Moment (milliseconds in JSON, ISO 8601 here), Node (an object; some keys as
 attributes), Many (a list of objects), Pairs (free keys: entry, key, value), Links. Other keys need none.
 What is no object in JSON, such as the plain text of an accepted message, does not come here.
 

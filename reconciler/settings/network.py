@@ -1,7 +1,7 @@
 """The way to the service, by settings and variables: which proxy, and which certificates prove the service.
 
 Belongs here: reading `service.network`, its files, and the variables that it lets decide. Not here: the
-rules for variables and URLs, TLS, connecting (tls.py; proxies.py and connections.py in service/http/).
+rules for variables and URLs, TLS, connecting (tls.py, service/http/connections.py).
 
 A proxy's address may hold a password: no problem here quotes one.
 """

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from threading import Thread
 from typing import Protocol, TypeVar
 
 from reconciler import database_urls
+from reconciler.concurrency import start_daemon_thread
 from reconciler.core.text import escape_undecodable, why_not_text
 from reconciler.errors import StoreError
 from reconciler.extras import require_extra
@@ -273,7 +273,7 @@ class Database:
         if self._silence is None:
             self.pool.dispose()
         else:
-            Thread(target=self.pool.dispose, name="aside", daemon=True).start()
+            start_daemon_thread(self.pool.dispose)
 
 
 def open_database(

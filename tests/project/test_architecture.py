@@ -13,6 +13,7 @@ PAGE = ROOT / "docs" / "architecture.md"
 
 _LINE = re.compile(r"(?P<number>[0-9]+)\. `(?P<file>[a-z_/]+\.py)`: `(?P<name>\w+)` - \S.*")
 _PATH = re.compile(r"`([\w.-]*/[\w/.-]*|\w+\.py)`")
+_MODULE = re.compile(r"(?<![\w/.])(?:[a-z_]+/)+[a-z_]+\.py\b")
 _NAMED = re.compile(r"`([\w.]+)` in `([\w/]+\.py)`")
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -110,6 +111,20 @@ def test_every_function_that_the_page_names_is_in_its_file() -> None:
 
     assert len(named) > 5
     assert [(name, file) for name, file in named if name not in defined(file)] == []
+
+
+def test_every_path_in_a_comment_or_docstring_of_the_package_is_there() -> None:
+    """Code that was moved leaves such words behind, and they send their reader to nothing."""
+    there = [f"/{path.relative_to(ROOT).as_posix()}" for path in ROOT.glob("[!.]*/**/*.py")]
+    stale = [
+        f"{file.relative_to(ROOT).as_posix()}: {path}"
+        for file in (ROOT / "reconciler").rglob("*.py")
+        for path in _MODULE.findall(file.read_text(encoding="utf-8"))
+        if not any(one.endswith(f"/{path}") for one in there)
+    ]
+
+    assert there
+    assert stale == []
 
 
 def test_the_page_is_read_in_ten_minutes() -> None:

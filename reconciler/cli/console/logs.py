@@ -44,7 +44,7 @@ from reconciler.service.http.exchange import TriedCall
 
 # --- Files that grow line by line while a command runs: logs and events. Only this user can read them
 #
-# Not here: files that appear whole (files/whole.py).
+# Not here: files that appear whole (files/atomic_files.py).
 
 
 _mode = 0o600

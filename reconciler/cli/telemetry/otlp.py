@@ -267,7 +267,7 @@ def _parent(environ: Mapping[str, str]) -> Context:
     names = (name for name in ("TRACEPARENT", "TRACESTATE") if name in environ)
     carrier = {
         name.lower(): environ[name].strip() for name in names
-    }  # as surroundings/run_context.py reads it
+    }  # as environment/run_context.py reads it
     return TraceContextTextMapPropagator().extract(carrier, Context())
 
 

@@ -203,15 +203,21 @@ _FLAG_PARTS: Mapping[FieldShape, str] = require_rows(
 # --- Secrets: what a plan and what a store may hold of them ---------------------------------------
 
 
-def redact_for_plan(kind: str, fields: Fields, salt: str) -> Fields:
-    """Return the fields as a plan may hold them; those without a secret are returned as they are."""
+def _replace_secrets(
+    kind: str, fields: Fields, salt: str, replace: Callable[[str, str, Scalar, str], Scalar]
+) -> Fields:
     secret = KINDS[kind].secret
+    # Most have none, and are returned as they are.
     if secret.isdisjoint(fields):
         return fields
     return {
-        path: redact_value_for_plan(kind, path, value, salt) if path in secret else value
-        for path, value in fields.items()
+        path: replace(kind, path, value, salt) if path in secret else value for path, value in fields.items()
     }
+
+
+def redact_for_plan(kind: str, fields: Fields, salt: str) -> Fields:
+    """Return the fields as a plan may hold them; those without a secret are returned as they are."""
+    return _replace_secrets(kind, fields, salt, redact_value_for_plan)
 
 
 def redact_value_for_plan(kind: str, path: str, value: Scalar, salt: str) -> Scalar:
@@ -232,13 +238,7 @@ def digest_for_store(kind: str, fields: Fields, salt: str) -> Fields:
 
     Fields without a secret are returned.
     """
-    secret = KINDS[kind].secret
-    if secret.isdisjoint(fields):
-        return fields
-    return {
-        path: digest_value_for_store(kind, path, value, salt) if path in secret else value
-        for path, value in fields.items()
-    }
+    return _replace_secrets(kind, fields, salt, digest_value_for_store)
 
 
 def digest_value_for_store(kind: str, path: str, value: Scalar, salt: str) -> Scalar:

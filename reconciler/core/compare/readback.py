@@ -214,13 +214,6 @@ _SAME: Mapping[ReadBack, Callable[[str, str, str], bool]] = require_rows(
 )
 
 
-def paths_read_back(kind: str, sent: Fields, shown: Mapping[str, Scalar]) -> frozenset[str]:
-    """Return the paths of `sent` that read back as sent, after normalizing."""
-    return frozenset(
-        path for path, value in sent.items() if reads_back_as(kind, path, value, shown.get(path, ""))
-    )
-
-
 # --- Creates: is what was made, or may have been made, the entity that was sent? ------------------
 #
 # A service may write an address in its own way: a domain in its A-label, without the part behind a plus sign,

@@ -70,7 +70,7 @@ def _digest_value(value: object) -> str:
 
 # --- No-op plans: reused while their inputs are unchanged -----------------------------------------
 #
-# Whether the inputs are unchanged is decided in engine/plan_cache.py, and of a list of the service in
+# Whether the inputs are unchanged is decided in engine/planning.py, and of a list of the service in
 # core/feed.py.
 
 

@@ -227,7 +227,7 @@ def count_postponed(total: ScopePlan) -> dict[str, int]:
 #     another alias than before             --> the records go with the workspace's id; said (alias_notices)
 #     recorded at another address           --> nobody's until a person says that it is the same service
 #
-# Decisions over values. Reading the store is store/database.py; taking records over is engine/rehoming.py.
+# Decisions over values. Reading the store is store/database.py; taking records over is engine/planning.py.
 
 
 SAME_SERVICE = "--same-service"

@@ -3,7 +3,7 @@
 Why a field is "drifted" is decided by the comparison (core/compare/diff.py, rule D2).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from msgspec import Struct, structs
@@ -37,6 +37,15 @@ def find_drift(plan: Plan) -> tuple[Drift, ...]:
     for drift in _each_drift(plan):
         found.setdefault((drift.address, drift.cause), drift)
     return tuple(sorted(found.values(), key=lambda drift: (drift.address, drift.cause)))
+
+
+_TOLD_AS_DRIFT = frozenset({"duplicate", "ambiguous"})  # kinds of notices, and causes of drift
+
+
+def list_notices_beside_drift(plan: Plan, found: Iterable[Drift]) -> tuple[Notice, ...]:
+    """Return the notices of a plan that say more than its drift does, in their order."""
+    told = {str(drift.address) for drift in found if drift.cause in _TOLD_AS_DRIFT}
+    return tuple(one for one in plan.notices if one.kind not in _TOLD_AS_DRIFT or one.subject not in told)
 
 
 def drift_exit_code(plan: Plan) -> int:

@@ -231,7 +231,7 @@ def _in_base64(data: bytes) -> Iterator[str]:
 
 
 def _in_a_message(value: str) -> str:
-    """Return a secret as messages of SARIF have it, without placeholders and links (formats/sarif.py)."""
+    """Return a secret as messages of SARIF have it, without placeholders and links (report/sarif.py)."""
     return value.replace("](", "] (").replace("{", "{{").replace("}", "}}")
 
 

@@ -93,7 +93,7 @@ class Transport:
         self._proxy = service.network.proxy  # which failures are told of; `connections` go through it
         self._timing = timing
         self.form: media.Form = service.format
-        # By chance: no two clients ask at the same addresses, which a cache would answer (caches.py).
+        # By chance: no two clients ask at the same addresses, which a cache would answer (exchange.py).
         first = int(timing.random() * exchange.address_numbers)
         self._requests = Requests(service, self._credentials, vendor=vendor, first=first)
         self._read_only = read_only

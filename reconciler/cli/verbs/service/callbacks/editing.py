@@ -1,7 +1,7 @@
 """`callbacks update` and `callbacks mark`: look, show, ask, look again, write once, and read back.
 
 Belongs here: the order of these steps. Not here: what an edit makes of a callback
-(messaging/callback_edits.py), options (commands/service/callbacks.py), lines
+(messaging/callback_edits.py), options (cli/commands/service/callbacks.py), lines
 (messaging/reports.py).
 
 Success is what reads back. A write whose answer was lost is done where it reads back; else it is in doubt.

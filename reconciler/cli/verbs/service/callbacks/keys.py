@@ -1,7 +1,7 @@
 """The key of a callback: where it comes from, which is never the command line itself.
 
-Belongs here: what the options for it mean. Not here: their names (commands/service/callbacks.py), reading a
-source (settings/secrets.py), comparing keys (messaging/receiver.py).
+Belongs here: what the options for it mean. Not here: their names (cli/commands/service/callbacks.py), reading
+a source (settings/secrets.py), comparing keys (messaging/receiver.py).
 """
 
 import os
