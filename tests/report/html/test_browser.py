@@ -69,7 +69,7 @@ SETTLED = """async () => {
   const number = (text) => Number(text.split(' ')[0].replaceAll(',', ''));
   for (let tries = 0; tries < 10000; tries++) {
     await new Promise(requestAnimationFrame);
-    const shown = document.querySelectorAll('main ul:not(.x) > li:not(.x)').length;
+    const shown = document.querySelectorAll('main .list > ul:not(.x) > li:not(.x)').length;
     if (shown === number(document.getElementById('shown').textContent)) return shown;
   }
   return -1;
