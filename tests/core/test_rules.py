@@ -9,7 +9,7 @@ from reconciler.model.runs import EXIT_CODE_WORDS
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "planning.md").read_text(encoding="utf-8")
 RULE = re.compile(r"\b[SMDXGRA]\d{1,2}\b")
-STATED = set(re.findall(r"^- \*\*([A-Z]\d+)\*\*", PAGE, re.MULTILINE))
+STATED = set(re.findall(r"^(?:- \*\*|\| )([A-Z]\d+)(?:\*\*| \|)", PAGE, re.MULTILINE))
 # Every rule that the planner decides, and how many there are of each letter.
 DECIDED = {
     f"{letter}{number}"

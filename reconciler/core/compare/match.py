@@ -72,7 +72,7 @@ def match_entities(
     alone.sort(key=lambda one: strength.index(one[0]))
     claimed = {}
     owner = {record.remote_id: address for address, record in records.items()}
-    # Who has a live entity by its record or by a stronger identity keeps it: planning rules, M, "Ours".
+    # Who has a live entity by its record or by a stronger identity keeps it: docs/planning.md, M3.
     held = {hit.live.remote_id: ("record", address) for address, hit in found.items()}
     for by, row, address in alone:
         reason, holder = held.setdefault(row.remote_id, (by, address))

@@ -190,7 +190,7 @@ def _skip_ambiguous(at: MatchedGroup, address: Address) -> Skip | None:
         step = "change or remove the others at the service, so that one is left; then plan again"
         return Skip(address, "ambiguous", what, step)
     if holder := at.matches.claimed.get(address):
-        # So an e-mail address moves from one person to another in two plans: docs/planning.md, M, "Ours".
+        # So an e-mail address moves from one person to another in two plans: docs/planning.md, M3.
         what = f"looks like the live {address.kind} that is {holder}."
         return Skip(address, "ambiguous", what, "apply what is planned, then plan again")
     return None
@@ -238,7 +238,7 @@ def _plan_absent(across: PlanContext, at: MatchedGroup, entity: Entity) -> Scope
     part = ScopePlan(renames=_plan_rename(at, address, None))
     if why := why_not_created(entity, recorded=recorded):
         return structs.replace(part, skips=(why,))
-    # On something new, "" has nothing to clear, and is not sent: docs/planning.md, S, "Ours".
+    # On something new, "" has nothing to clear, and is not sent: docs/planning.md, S2.
     wanted = {path: v for path, v in normalize_fields(address.kind, entity.fields).items() if v != ""}
     fields = redact_for_plan(address.kind, wanted, across.salts.plan)
     create = Create(address, str(entity.place), fields, "gone" if recorded else "declared")
