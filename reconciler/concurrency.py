@@ -1,13 +1,15 @@
-"""Threads beside the event loop, and time limits for what is awaited."""
+"""Work that runs side by side, time limits, and the cyclic garbage collector: all below any subject."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+import gc
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import copy_context
 from threading import Thread
 from typing import TypeVar
 
 T = TypeVar("T")
+R = TypeVar("R")
 # A larger body is decoded in a thread; a page of 20 rows has some 20 thousand bytes.
 thread_threshold_bytes = 64 * 1024
 
@@ -46,6 +48,21 @@ def start_daemon_thread(work: Callable[[], object]) -> None:
     Thread(target=work, name="aside", daemon=True).start()
 
 
+async def gather_limited(items: Sequence[T], work: Callable[[T], Awaitable[R]], limit: int) -> list[R]:
+    """Return the results in the order of the items, with at most `limit` of them under way."""
+    results: dict[int, R] = {}
+    queue = iter(enumerate(items))
+
+    async def worker() -> None:
+        for index, item in queue:
+            results[index] = await work(item)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(min(limit, len(items))):
+            group.create_task(worker())
+    return [results[index] for index in range(len(items))]
+
+
 # --- Time limits. A thread is not ended by one ----------------------------------------------------
 
 
@@ -67,3 +84,21 @@ async def time_limit(seconds: float) -> AsyncIterator[None]:
         if limit.expired() and task and task.cancelling() <= asked:
             raise TimeoutError from None
         raise
+
+
+# --- The cyclic garbage collector -----------------------------------------------------------------
+
+
+@contextmanager
+def pause_collector() -> Iterator[None]:
+    """Load many values without it: it would walk all of them again and again.
+
+    What is loaded is left to it afterwards: a program that plans many times must not keep all of it for ever.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()

@@ -13,6 +13,10 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple, Protocol
 
+from msgspec import Struct
+
+from reconciler.model.snapshots import Scope
+
 SpanValue = str | int | float | bool
 SpanNotes = dict[str, SpanValue]  # attributes by their names in ATTRIBUTES
 
@@ -143,7 +147,7 @@ def use_recorder(recorder: Recorder) -> Iterator[None]:
 
 STEPS = "reconciler.steps"  # what a command does, a sentence each
 CALLS = "reconciler.calls"  # each try of a call to the service (service/http/exchange.py)
-READING = "reconciler.reading"  # how far a list is read (engine/reading.py)
+READING = "reconciler.reading"  # how far a list is read: `ReadProgress`
 
 step_log = logging.getLogger(STEPS)
 call_log = logging.getLogger(CALLS)
@@ -158,3 +162,19 @@ def start_stopwatch(clock: Callable[[], float] = time.monotonic) -> Callable[[],
     """Return what tells the seconds since now."""
     began = clock()
     return lambda: clock() - began
+
+
+# --- How far a list is read (cli/console/progress.py shows it) -------------------------------------
+
+
+class ReadProgress(Struct, frozen=True):
+    """How many rows of a scope's list have been read, of how many (None: the service does not say)."""
+
+    scope: Scope
+    rows: int
+    total: int | None
+
+
+def report_progress(scope: Scope, rows: int, total: int | None) -> None:
+    """Report how far a list is read, to handlers of `reading_log`."""
+    reading_log.debug("%s", ReadProgress(scope, rows, total))

@@ -24,6 +24,7 @@ from pathlib import Path
 
 from msgspec import structs
 
+from reconciler.concurrency import pause_collector
 from reconciler.core.desired.resolve import Resolved, resolve_desired
 from reconciler.core.planning.select import Selection
 from reconciler.core.review.guard import NO_CONSENT, add_consent, choose_consent
@@ -31,12 +32,17 @@ from reconciler.core.review.saved_plans import why_expired, why_stale
 from reconciler.core.rules import make_rules
 from reconciler.core.runs.recover import InterruptedRun, find_remaining
 from reconciler.core.runs.undo import BY_MANIFEST, is_undo_proved, undo_as_desired
+from reconciler.core.views.explain import make_explanations
 from reconciler.core.views.inventory import Inventory, make_inventory, narrow_desired
 from reconciler.directories.answers import ReadOnce
-from reconciler.engine.collecting import pause_collector
 from reconciler.engine.context import Dependencies, StopFlag
 from reconciler.engine.execute import Execution, KeepUndo, execute_plan
-from reconciler.engine.explaining import explain_addresses
+from reconciler.engine.explaining import (
+    add_explain_plan,
+    is_in_plan_scope,
+    load_explain_evidence,
+    narrow_to_workspaces,
+)
 from reconciler.engine.exporting import ExportRequest, ExportResult, export_scopes
 from reconciler.engine.planning import (
     PlanResult,
@@ -254,13 +260,22 @@ async def explain(
     selection: Selection,
     offline: bool,
 ) -> tuple[Explanation, ...]:
-    """Return everything that is known of these addresses, and why a plan writes them or not. Only GETs.
+    """Return what is known of each address, once each in their order, and why a plan writes it or not.
 
-    Nothing at all is sent where `offline`. Raises UnknownAddress.
+    Sends nothing but GET, and nothing at all where `offline`, or where no manifest declares any of their
+    kinds. Raises UnknownAddress for a text that is no address, or is neither declared nor recorded.
     """
-    return await explain_addresses(
-        settings, declared, dependencies, addresses, selection=selection, offline=offline
-    )
+    async with open_run_store(settings, dependencies, create=False) as store:
+        loading = partial(load_explain_evidence, store, addresses, declared, make_rules(settings), selection)
+        wanted, known = await await_store(dependencies.offload, loading, give_up=store.give_up)
+    planned = () if offline else tuple(one for one in wanted if is_in_plan_scope(declared.desired, one))
+    found = {one.address: one for one in make_explanations([a for a in wanted if a not in planned], known)}
+    if planned:
+        desired = narrow_to_workspaces(declared.desired, planned)
+        async with open_for_reading(settings, desired, dependencies) as context:
+            known = await add_explain_plan(context, known, planned)
+        found |= {one.address: one for one in make_explanations(planned, known)}
+    return tuple(found[one] for one in wanted)
 
 
 async def export(

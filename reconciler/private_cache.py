@@ -67,7 +67,7 @@ class CacheFolder(Folder):
 #
 #     <digest>.list    the seal (32 bytes), then the content
 #
-# What the content is: engine/list_cache.py. The seal is keyed by the store's salt: it tells of which store a
+# What the content is: engine/lists.py. The seal is keyed by the store's salt: it tells of which store a
 # list is, and proves nothing about who wrote it, for everybody who plans reads the salt.
 
 list_bytes_max = 1024 * 1024 * 1024  # of one file; a list of a million rows has some 400 MB

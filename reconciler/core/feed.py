@@ -1,7 +1,7 @@
 """FEED: do the newest rows of a list, and what it showed before, make the whole list as it is now?
 
 Belongs here: that decision, page by page, and what is worth remembering of a list. Not here: fetching pages
-(engine/list_cache.py), where a list is kept (engine/list_cache.py).
+and caching rows (engine/lists.py).
 
     page in order of change ──▶ more    every row so far may be newer than what is remembered
                             ──▶ done    rows from before the last read, just as they are remembered

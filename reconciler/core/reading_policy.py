@@ -2,7 +2,7 @@
 
 A scope is read by what has changed in its list, by the whole list, or by a lookup of each entity of ours. A
 list may show brief rows: then a row may need a look at its id. Both are decided here, without a call.
-Not here: the calls (engine/scopes.py), what the pages of a list by change prove (feed.py).
+Not here: the calls (engine/live.py), what the pages of a list by change prove (feed.py).
 """
 
 from collections.abc import Collection, Iterable, Mapping

@@ -1,12 +1,9 @@
-"""What `explain` reads and asks: the store, and the service as `plan --only` of the same addresses would.
+"""The evidence for `explain`: from the store, and from the service as `plan --only` of the same addresses.
 
-Belongs here: which addresses are known, and what has to be read for them. Not here: what is said of them
-(core/views/explain.py).
+What is said of it is in core/views/explain.py.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
-from functools import partial
 
 from msgspec import structs
 
@@ -14,56 +11,27 @@ from reconciler.core.compare.match import former_names
 from reconciler.core.desired.resolve import Resolved
 from reconciler.core.planning.select import Selection, check_selection
 from reconciler.core.planning.select import list_addresses as selectable
-from reconciler.core.rules import Rules, make_rules
+from reconciler.core.rules import Rules
 from reconciler.core.suggest import did_you_mean
-from reconciler.core.views.explain import ExplainRequest, PlanView, make_explanations, sources_of
-from reconciler.engine.context import Dependencies, ReadContext
+from reconciler.core.views.explain import ExplainRequest, PlanView, sources_of
+from reconciler.engine.context import ReadContext
 from reconciler.engine.planning import make_fresh_plan
-from reconciler.engine.resources import open_for_reading, open_run_store
 from reconciler.errors import UnknownAddress
 from reconciler.model.address import Address, parse_address
-from reconciler.model.plans import Consent, Explanation, Options
-from reconciler.model.settings import Settings
+from reconciler.model.plans import Consent, Options
 from reconciler.model.snapshots import Desired, Scope
-from reconciler.store.database import Store, await_store
+from reconciler.store.database import Store
 
 _EXAMPLE = "use the form that plans show: contact/ops/jane-doe"
 _COMPARE = "compare it with the addresses that `reconciler list` shows"
 
 
-async def explain_addresses(
-    settings: Settings,
-    declared: Resolved,
-    dependencies: Dependencies,
-    texts: Sequence[str],
-    *,
-    selection: Selection,
-    offline: bool,
-) -> tuple[Explanation, ...]:
-    """Return the explanation of each address that `texts` write, once each, in their order.
-
-    Sends nothing but GET, and nothing at all where `offline`, or where no manifest speaks of what they are.
-    Raises UnknownAddress for what is no address, or neither declared nor recorded.
-    """
-    async with open_run_store(settings, dependencies, create=False) as store:
-        looking = partial(_load_evidence, store, texts, declared, make_rules(settings), selection)
-        addresses, known = await await_store(dependencies.offload, looking, give_up=store.give_up)
-    asked = () if offline else tuple(one for one in addresses if _is_in_scope(declared.desired, one))
-    found = {one.address: one for one in make_explanations([a for a in addresses if a not in asked], known)}
-    if asked:
-        part = _narrow_to_workspaces(declared.desired, asked)
-        async with open_for_reading(settings, part, dependencies) as context:
-            planned = await _add_plan(replace(context, desired=part), known, asked)
-        found |= {one.address: one for one in make_explanations(asked, planned)}
-    return tuple(found[one] for one in addresses)
-
-
-def _load_evidence(
+def load_explain_evidence(
     store: Store, texts: Sequence[str], declared: Resolved, rules: Rules, selection: Selection
 ) -> tuple[tuple[Address, ...], ExplainRequest]:
     """Return the addresses, and what manifests and store know of them. Raises UnknownAddress.
 
-    Of the store that is what is recorded where it is certain which workspace an alias means.
+    The store's records count where it is certain which workspace an alias means.
     """
     workspaces = store.workspaces()
     stored = store.recorded(workspaces)
@@ -86,7 +54,7 @@ def _list_former_addresses(desired: Desired, addresses: Collection[Address]) -> 
 def _parse_addresses(
     texts: Sequence[str], desired: Desired, recorded: Collection[Address]
 ) -> tuple[Address, ...]:
-    """Return the addresses once each. Raises UnknownAddress for the first that nobody knows."""
+    """Return the addresses once each. Raises UnknownAddress for the first that is not known."""
     known = {*desired.entities, *desired.removed, *recorded}
     found: dict[Address, None] = {}
     for text in texts:
@@ -105,12 +73,12 @@ def _parse_addresses(
     return tuple(found)
 
 
-def _is_in_scope(desired: Desired, address: Address) -> bool:
+def is_in_plan_scope(desired: Desired, address: Address) -> bool:
     """Whether a plan has something to say of an address: its kind is in scope, or it leaves."""
     return Scope.of(address.above or address) in desired.scopes or address in desired.removed
 
 
-def _narrow_to_workspaces(desired: Desired, addresses: Collection[Address]) -> Desired:
+def narrow_to_workspaces(desired: Desired, addresses: Collection[Address]) -> Desired:
     """Return what is declared in the workspaces of these addresses; the others need not be looked up."""
     names = {one.workspace for one in addresses}
     return structs.replace(
@@ -121,10 +89,10 @@ def _narrow_to_workspaces(desired: Desired, addresses: Collection[Address]) -> D
     )
 
 
-async def _add_plan(
+async def add_explain_plan(
     context: ReadContext, known: ExplainRequest, addresses: Sequence[Address]
 ) -> ExplainRequest:
-    """Return the same with the plan of these addresses, and what it saw."""
+    """Return `known` with the plan of these addresses, and with what the plan read."""
     only = tuple(map(str, addresses))
     planned = await make_fresh_plan(context, Options(only=only), Consent())
     seen = PlanView(planned.live, planned.plan, planned.verdict)

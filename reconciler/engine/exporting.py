@@ -9,6 +9,7 @@ from functools import partial
 
 from msgspec import Struct, structs
 
+from reconciler.concurrency import gather_limited
 from reconciler.core.compare.normalize import observe_entity
 from reconciler.core.export import (
     Export,
@@ -21,15 +22,10 @@ from reconciler.core.export import (
 )
 from reconciler.core.runs import ticket
 from reconciler.engine.context import ReadContext
+from reconciler.engine.lists import choose_list_fields, find_shown_paths, iterate_children
 from reconciler.engine.planning import resolve_target
-from reconciler.engine.reading import (
-    choose_list_fields,
-    find_shown_paths,
-    gather_limited,
-    iterate_children,
-    report_progress,
-)
 from reconciler.errors import NotFound, Unavailable
+from reconciler.instrumentation import report_progress
 from reconciler.manifest.drop_invalid import drop_invalid_entries
 from reconciler.manifest.flatten import list_known_fields
 from reconciler.manifest.load import extend_contact_schemas

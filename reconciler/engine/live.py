@@ -1,25 +1,59 @@
-"""SERVICE IN: what exists -> Live, for the kinds and workspaces in question, read completely and cheaply.
+"""What exists at the service, as `Live`: complete for the kinds and workspaces in question, in few calls.
 
-The service allows a few requests a second, so the number of calls is the time. Each scope is read
-by whichever takes fewer: a scan of the whole list, which may be known but for what has changed
-(following.py), or a look at each entity that is declared or recorded. A scan suggests, it never
-decides: what it did not show is looked up by its id before it counts as gone. Both ways show a second
-live entity for one of ours, but for brief list rows, which tell no more than names
-(docs/planning.md, T1).
+The service allows a few requests a second, so the number of calls is the time. Each scope is read by
+the way that takes fewer: a scan of the whole list, of which earlier rows may be cached (lists.py), or a
+look at each entity that is declared or recorded. A scan suggests and never decides: an entity that it did
+not show is looked up by its id before it counts as gone. Both ways show a second live entity for one of
+ours, except where list rows are brief and show names alone (docs/planning.md, T1).
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from http import HTTPStatus
 
-from msgspec import structs
+from msgspec import Struct, structs
 
-from reconciler.core.reading_policy import ReadRequest
+from reconciler.concurrency import gather_limited
+from reconciler.core.compare.evidence import MissedLook, is_wrong_service, judge_absence
+from reconciler.core.compare.normalize import observe_entity
+from reconciler.core.reading_policy import (
+    ListStart,
+    ReadRequest,
+    RowJudge,
+    build_identity_filters,
+    build_lookups,
+    find_restored,
+    is_scan_dearer,
+)
 from reconciler.core.rules import Rules
-from reconciler.engine.list_cache import Lists
-from reconciler.engine.scopes import ScopeReader
-from reconciler.model.kinds import child_kinds
-from reconciler.model.snapshots import DeletedEntity, Desired, Live, LiveEntity, Recorded, Scope
-from reconciler.service.client import Reader
+from reconciler.core.runs import ticket
+from reconciler.engine.lists import (
+    ListCacheRequest,
+    ListFollower,
+    Lists,
+    choose_list_fields,
+    count_page_rows,
+    find_shown_paths,
+    iterate_children,
+)
+from reconciler.errors import NotFound, ServiceError
+from reconciler.instrumentation import record_span, report_progress, start_stopwatch, step_log
+from reconciler.model.kinds import KINDS, child_kinds
+from reconciler.model.snapshots import (
+    ContradictedId,
+    DeletedEntity,
+    Desired,
+    Live,
+    LiveEntity,
+    Read,
+    Recorded,
+    Scope,
+)
+from reconciler.service.client import ReadCollection, Reader
+from reconciler.service.paging import Found, Page, Query
+
+# --- All scopes, side by side ----------------------------------------------------------------------
 
 
 async def read_live(
@@ -37,9 +71,9 @@ async def read_live(
     """Return everything live that the plan has to know, with what belongs to it where that is in scope.
 
     `workspaces` maps aliases to the service's ids ("" for the default workspace). Scopes are read side
-    by side. With `everyone` the rest of each list is read too (`others`); what a plan has to know is read
-    in the same way. `deleted` is what we deleted: `again` has what of it is shown. `lists` are
-    what earlier reads showed; None: every list is read.
+    by side. With `everyone` the rest of each list is read too (`others`). `deleted` are entities that we
+    deleted: `again` names those that are shown again. `lists` are what earlier reads showed; without them
+    every list is read.
     Errors: whatever the service's client raises; nothing unreadable becomes an empty list.
     """
     wanted = [
@@ -76,3 +110,332 @@ def _make_read_request(
     entities = {address: one for address, one in desired.entities.items() if Scope.of(address) == scope}
     records = {address: one for address, one in recorded.entities.items() if Scope.of(address) == scope}
     return ReadRequest(scope, workspaces[scope.workspace], entities, records, rules)
+
+
+# --- One scope, by the cheapest way: its changes, the whole list, or a look at each of ours --------
+#
+# What each way costs, and what a row tells of ours, is decided in core/reading_policy.py; a list is followed
+# by what has changed in it in lists.py.
+
+
+class ScopeRead(Struct, frozen=True):
+    """What one scope shows: the rows that matter, the others, the ids that are in doubt, how it was read.
+
+    `restored` are entities that we deleted and that are shown again: former id -> the ids they have now.
+    """
+
+    rows: Sequence[LiveEntity]
+    others: Sequence[LiveEntity]
+    contradictions: tuple[ContradictedId, ...]
+    restored: Mapping[str, tuple[str, ...]]
+    read: Read
+
+
+class ScopeReader:
+    """Reads one scope by the cheaper way, and counts its calls."""
+
+    def __init__(
+        self, reader: Reader, wanted: ReadRequest, concurrency: int, lists: Lists | None = None
+    ) -> None:
+        self.wanted = wanted
+        self.kind = KINDS[wanted.scope.kind]
+        self.collection: ReadCollection = reader[self.kind.name]
+        self.concurrency = concurrency
+        self.calls = 0
+        self.complete = True
+        self.seen = -1  # rows of a scan
+        self.listed: dict[str, Found] = {}  # the rows of the whole list, where it was read
+        # The rows that searches showed, and the first page where that is not the whole list.
+        self.hits: dict[str, Found] = {}
+        self.missed: dict[str, ServiceError] = {}  # ids that a look did not show, and what it said
+        self.looked_at = 0  # ids that a look did show
+        self.tickets = 0  # rows of a scan that are tickets of the lock in the service
+        self.judge = RowJudge(wanted)
+        self.paths = wanted.paths
+        self.fields = choose_list_fields(self.kind, self.paths) if self.kind.brief else ()
+        # A list of everyone shows other fields: it is read whole, and the cached rows stay for plans.
+        asked = ListCacheRequest(wanted.scope, wanted.workspace, self.fields)
+        self.following = ListFollower(None if wanted.everyone else lists, self.collection, self.kind, asked)
+
+    async def read(self) -> ScopeRead:
+        """Return the rows that matter with what belongs to them, the others if wanted, and how it was read.
+
+        Raises ServiceError where every look shows another entity.
+        """
+        scope = self.wanted.scope
+        with record_span("list", kind=scope.kind, workspace=scope.workspace) as notes:
+            took = start_stopwatch()
+            first = await self._follow_list()
+            if first is None:
+                self.calls += 1
+                first = await self.collection.page(Query(fields=self.fields), workspace=self.wanted.workspace)
+            start = ListStart(
+                first.total,
+                count_page_rows(first),
+                self._find_shown(first.rows),
+                last=first.last,
+                complete=bool(self.listed),
+            )
+            direct = is_scan_dearer(self.wanted, start)
+            followed = bool(self.listed)
+            how = "search" if direct else "feed" if followed else "scan"
+            listed = "not told" if first.total is None else f"{first.total}"
+            step_log.info("reading %s by %s; rows of its list: %s", scope, how, listed)
+            rows = await self._search_recorded(first) if direct else await self._scan_list(first)
+            shown = {row.remote_id for row in rows}
+            hidden = await self._look_at_all([one for one in self.judge.owners if one not in shown])
+            if not direct and any(row.remote_id not in self.listed for row in hidden if not row.parent_id):
+                self.complete = False  # the list did not show what is there: it was not all of it
+                await self.following.forget()
+            rows += hidden
+            if direct or self._find_shown(first.rows) == self.kind.listing.always:
+                rows += await self._search_declared(rows, marks=direct)
+            if direct:
+                self.hits |= {row.remote_id: row for row in first.rows}
+            contradictions = await self._find_contradictions({row.remote_id for row in rows}, direct=direct)
+            restored = self._find_restored(self.listed or self.hits)
+            others = await self._list_others(first, rows) if self.wanted.everyone else []
+            if how == "scan":
+                await self.following.keep(self.listed, first, complete=self.complete)
+            what = "read %s by %s; rows of its list: %s, entries kept: %d, calls: %d, %.1f s"
+            step_log.info(what, scope, how, listed, len(rows), self.calls, took())
+            read = self._describe_read(first, how)
+            notes.update(way=how, rows=read.total)
+        return ScopeRead(rows, others, contradictions, restored, read)
+
+    async def _follow_list(self) -> Page | None:
+        """Return the first page of a list that was followed by its changes, and set `listed` to its rows."""
+        followed = await self.following.first(self.paths)
+        self.calls += self.following.calls
+        if followed is None:
+            return None
+        first, self.listed = followed
+        return first
+
+    # The ways to read: the whole list, by identity, and by id (`_look_at_all`).
+
+    async def _scan_list(self, first: Page) -> list[LiveEntity]:
+        """Read the whole list, then look at the entities whose rows show too little."""
+        found = await self._read_list(first)
+        self.seen = len(found)
+        self.tickets = sum(map(self._is_ticket, found.values()))
+        strangers = bool(self.wanted.unrecorded or self.wanted.rules.mark)
+        return await self._complete_rows(found.values(), self._find_shown(first.rows), strangers=strangers)
+
+    async def _read_list(self, first: Page) -> dict[str, Found]:
+        """Read the whole list, once, and return its rows by id."""
+        if not self.listed:
+            self.listed = {row.remote_id: row for row in first.rows}
+            report_progress(self.wanted.scope, len(self.listed), first.total)
+            if not first.last:
+                async for page in self._walk_pages({}, first):
+                    self.listed |= {row.remote_id: row for row in page.rows}
+                    report_progress(self.wanted.scope, len(self.listed), first.total)
+        return self.listed
+
+    async def _search_recorded(self, first: Page) -> list[LiveEntity]:
+        """Search for each recorded entity by identity: one call each, as by id, and it shows duplicates too.
+
+        One page each: where the service ignores the filter, the rest is looked at by id.
+        """
+        hits: dict[str, Found] = {}
+        searches = [
+            search for address in self.wanted.records for search in build_lookups(self.wanted, address)
+        ]
+        for page in await gather_limited(searches, self._search_first_page, self.concurrency):
+            hits |= {row.remote_id: row for row in page.rows}
+        self.hits |= hits
+        wanted = {
+            one: row
+            for one, row in hits.items()
+            if one in self.judge.owners or self.judge.may_be_ours(self._observe_row(row).fields)
+        }
+        return await self._complete_rows(wanted.values(), self._find_shown(first.rows), strangers=True)
+
+    async def _search_declared(self, rows: Sequence[LiveEntity], *, marks: bool) -> list[LiveEntity]:
+        """Search by identity for what is declared and not found by a record; with `marks`, by our mark too.
+
+        An entity that was removed and made again by hand has a new id, and a brief row does not show that.
+        """
+        known = {row.remote_id for row in rows}
+        found = {address for remote_id, address in self.judge.owners.items() if remote_id in known}
+        nameless = [
+            e
+            for a, e in self.wanted.entities.items()
+            if a not in found and (marks or a in self.wanted.records)
+        ]
+        keys, mark = self.wanted.rules.keys(self.kind.name), self.wanted.rules.mark_of(self.kind.name)
+        searches = [search for entity in nameless for search in build_identity_filters(keys, entity.fields)]
+        if marks and mark:
+            searches.append({mark: f"{self.wanted.rules.stack}/"})
+        hits: dict[str, Found] = {}
+        for rows_found in await gather_limited(searches, self._search_all, self.concurrency):
+            self.hits |= {one.remote_id: one for one in rows_found}
+            hits |= {one.remote_id: one for one in rows_found if one.remote_id not in known}
+        return await self._complete_rows(
+            hits.values(), self._find_shown(tuple(hits.values())), strangers=True
+        )
+
+    async def _complete_rows(
+        self, found: Iterable[Found], told: frozenset[str] | None, *, strangers: bool
+    ) -> list[LiveEntity]:
+        """Return list rows as live entities, each looked at by its id where the row shows too little."""
+        rows: list[LiveEntity] = []
+        looks: list[str] = []
+        for one in found:
+            if told is None:
+                rows += self._observe_whole(one)
+                continue
+            row = self.judge.judge_row(self._observe_row(one), told, strangers=strangers)
+            if row == "look":
+                looks.append(one.remote_id)
+            elif row != "skip":
+                rows.append(row)
+        return rows + await self._look_at_all(looks)
+
+    # What rows and looks together say.
+
+    async def _find_contradictions(
+        self, shown: AbstractSet[str], *, direct: bool
+    ) -> tuple[ContradictedId, ...]:
+        """Return the ids that a list shows and a look does not, and those that are another entity to a look.
+
+        Of the others that were not shown the list says the same, so they are gone (docs/planning.md, M8).
+        """
+        wrong = [error for error in self.missed.values() if error.elsewhere]
+        if wrong and is_wrong_service(right=self.looked_at, wrong=len(wrong)):
+            raise wrong[0]
+        if direct:
+            await self._search_missed()
+        found = []
+        for remote_id, error in sorted(self.missed.items()):
+            row = self.listed.get(remote_id) or self.hits.get(remote_id)
+            says: MissedLook = "elsewhere" if error.elsewhere else "absent"
+            if remote_id in shown or judge_absence(says, "shows" if row else "lacks") != "in doubt":
+                continue
+            fields = self._observe_row(row).fields if row else {}
+            found.append(ContradictedId(remote_id, says, _explain_contradiction(error), fields))
+        if found:
+            await self.following.forget()  # what is remembered of the list may be what is wrong
+        return tuple(found)
+
+    async def _search_missed(self) -> None:
+        """Search for recorded entities that a look by id did not show, by their fields as last seen.
+
+        The declared fields may differ from what the service has.
+        """
+        lost = [
+            self.wanted.records[self.judge.owners[one]] for one in self.missed if one in self.judge.owners
+        ]
+        keys = self.wanted.rules.identity.of(self.kind.name)
+        looks = [
+            filters
+            for record in lost
+            for filters in build_identity_filters(keys, {**record.sent, **record.shown})
+        ]
+        for page in await gather_limited(looks, self._search_first_page, self.concurrency):
+            self.hits |= {row.remote_id: row for row in page.rows}
+
+    def _find_restored(self, shown: Mapping[str, Found]) -> Mapping[str, tuple[str, ...]]:
+        """Return the entities that we deleted and that are shown again, by former id."""
+        others = (
+            (remote_id, self._observe_row(row).fields)
+            for remote_id, row in shown.items()
+            if remote_id not in self.judge.owners and not self._is_ticket(row)
+        )
+        return find_restored(self.wanted, shown.keys(), others)
+
+    async def _list_others(self, first: Page, rows: Sequence[LiveEntity]) -> list[LiveEntity]:
+        """Return the other entities of the list, as brief as their rows: no look is spent on them."""
+        known, told = {row.remote_id for row in rows}, self._find_shown(first.rows)
+        rest = [one for one in (await self._read_list(first)).values() if one.remote_id not in known]
+        return [
+            structs.replace(self._observe_row(one), known=told) for one in rest if not self._is_ticket(one)
+        ]
+
+    def _describe_read(self, first: Page, how: str) -> Read:
+        """Return the report of this read. `avoided` counts calls saved over a look at each row."""
+        total = self.seen if first.total is None else first.total
+        total -= self.tickets or sum(map(self._is_ticket, first.rows))
+        naive = total + -(-total // count_page_rows(first)) if total > 0 else 0
+        return Read(
+            self.wanted.scope,
+            how,
+            self.calls,
+            max(0, naive - self.calls),
+            total,
+            self.complete,
+            self.following.completed,
+            self.following.why,
+        )
+
+    # Calls, each counted once.
+
+    async def _search_first_page(self, filters: Mapping[str, str]) -> Page:
+        self.calls += 1
+        return await self.collection.page(Query(filters, self.fields), workspace=self.wanted.workspace)
+
+    async def _walk_pages(self, filters: Mapping[str, str], first: Page | None = None) -> AsyncIterator[Page]:
+        query = Query(filters, self.fields)
+        async for page in self.collection.pages(query, first, workspace=self.wanted.workspace):
+            self.calls += page is not first
+            self.complete = self.complete and not page.trouble
+            yield page
+
+    async def _search_all(self, filters: Mapping[str, str]) -> list[Found]:
+        return [row async for page in self._walk_pages(filters) for row in page.rows]
+
+    async def _look_at_all(self, remote_ids: Iterable[str]) -> list[LiveEntity]:
+        """Return whole entities by id; those that are not shown are left out, and stand in `missed`."""
+        rows: list[LiveEntity] = []
+        for found in await gather_limited(list(remote_ids), self._look_at, self.concurrency):
+            rows += self._observe_whole(found) if found else []
+        return rows
+
+    async def _look_at(self, remote_id: str) -> Found | None:
+        self.calls += 1
+        try:
+            found = await self.collection.get(remote_id, workspace=self.wanted.workspace)
+        except ServiceError as error:
+            if not (error.elsewhere or isinstance(error, NotFound)):
+                raise
+            self.missed[remote_id] = error
+            return None
+        self.looked_at += 1
+        return found
+
+    # What a row shows.
+
+    def _find_shown(self, rows: Sequence[Found]) -> frozenset[str] | None:
+        return find_shown_paths(self.kind, rows, self.fields, self.paths)
+
+    def _is_ticket(self, found: Found) -> bool:
+        return self.kind.tickets and ticket.is_ticket_name(found.body.get("name"))
+
+    def _observe_row(self, found: Found) -> LiveEntity:
+        return observe_entity(
+            self.kind.name, self.wanted.scope.workspace, found.remote_id, found.body, seen=found.date
+        )
+
+    def _observe_whole(self, found: Found) -> list[LiveEntity]:
+        """Return a whole entity, and what belongs to it after it; nothing for a ticket of the lock."""
+        if self._is_ticket(found):
+            return []  # the one place: what is not read is not planned, adopted or pruned
+        workspace = self.wanted.scope.workspace
+        return [
+            self._observe_row(found),
+            *(
+                observe_entity(
+                    kind.name, workspace, one.remote_id, one.body, seen=found.date, parent_id=found.remote_id
+                )
+                for kind, one in iterate_children(self.kind, found)
+            ),
+        ]
+
+
+def _explain_contradiction(error: ServiceError) -> str:
+    """Return why a look did not show an entity, without its path."""
+    if not error.elsewhere:
+        return "a look at its id finds nothing, but the list shows it"
+    moved = f" ({error.status})" if error.status != HTTPStatus.OK else ""
+    return f"a look at its id shows another entity, or sends us elsewhere{moved}"

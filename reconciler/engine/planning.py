@@ -32,7 +32,7 @@ from reconciler.core.rules import check_one_alias, resolve_workspace
 from reconciler.core.runs.recover import InterruptedRun, doubtful_store_notice
 from reconciler.core.runs.undo import BY_MANIFEST, narrow_undo, undo_as_desired
 from reconciler.engine.context import Dependencies, ReadContext, RunContext, format_utc
-from reconciler.engine.list_cache import ListCacheRequest, RowCache, is_list_unchanged, open_row_cache
+from reconciler.engine.lists import ListCacheRequest, RowCache, is_list_unchanged, open_row_cache
 from reconciler.engine.live import read_live
 from reconciler.errors import Refused, StalePlan, UnsafePlan
 from reconciler.instrumentation import record_span, start_stopwatch, step_log
@@ -124,7 +124,7 @@ _plan_cache_form = "2"  # 1 saw no blanks at the edges of live values, and knew 
 
 
 class _CachedList(Struct, frozen=True, array_like=True):
-    """One list: what it was asked for, its state (engine/list_cache.py), and its newest rows."""
+    """One list: what it was asked for, its state (engine/lists.py), and its newest rows."""
 
     asked: ListCacheRequest
     state: tuple[str, ...]

@@ -7,7 +7,7 @@ from waiting import until
 
 from reconciler.cli.console.places import Bars
 from reconciler.cli.console.progress import Watch, watching
-from reconciler.engine.reading import report_progress
+from reconciler.instrumentation import report_progress
 from reconciler.model.snapshots import Scope
 from reconciler.report.progress import ProgressLine, progress_more, progress_text
 from reconciler.service.answers import Answer, Call

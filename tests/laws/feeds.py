@@ -12,7 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from reconciler.core.feed import NewestRows, RememberedList, why_full_read_due
-from reconciler.engine.list_cache import CachedRows, ListCacheRequest
+from reconciler.engine.lists import CachedRows, ListCacheRequest
 from reconciler.errors import NotFound
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import KINDS

@@ -16,8 +16,8 @@ from reconciler import pipeline
 from reconciler.cli.verbs.service.sandbox_rows import rows_of
 from reconciler.core.export import WHOLE, Exported
 from reconciler.engine.exporting import ExportRequest, ExportResult
-from reconciler.engine.reading import ReadProgress
 from reconciler.errors import Rejected, Unavailable
+from reconciler.instrumentation import ReadProgress
 from reconciler.manifest.export import append_entries, build_export_files, list_scope_files
 from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Scope

@@ -9,7 +9,7 @@ from core.build import RULES, contact, desired, planned, record, recorded
 from laws.feeds import LIES, PAGE, Crowd, InMemory, text
 
 from reconciler.core.planning.fingerprint import fingerprint
-from reconciler.engine.list_cache import is_list_unchanged
+from reconciler.engine.lists import is_list_unchanged
 from reconciler.engine.live import read_live
 from reconciler.model.snapshots import Desired, Read, Recorded
 

@@ -15,7 +15,7 @@ from pipeline.test_feed import CONTACTS, by_scan, crowd, edit, kept, read_of
 from world import World
 
 from reconciler.core.feed import RememberedList
-from reconciler.engine.list_cache import ListCacheRequest, RowCache, _StoredList
+from reconciler.engine.lists import ListCacheRequest, RowCache, _StoredList
 from reconciler.engine.resources import open_run_store
 from reconciler.model.settings import Secret
 from reconciler.private_cache import ListCache

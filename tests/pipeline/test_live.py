@@ -8,7 +8,7 @@ from msgspec import structs
 from wire import edited_list, nobody, without_parameter
 from world import PHONE, World
 
-from reconciler.engine.reading import choose_list_fields, find_shown_paths
+from reconciler.engine.lists import choose_list_fields, find_shown_paths
 from reconciler.model.kind import Field, Kind
 from reconciler.model.plans import Consent, Create, Delete, Options, Update
 from reconciler.model.settings import Refresh

@@ -441,7 +441,7 @@ def _asks_the_store(work: Callable[[], object]) -> bool:
         "reconciler.model",
         "reconciler.environment",
         "reconciler.engine.planning",
-        "reconciler.engine.list_cache",
+        "reconciler.engine.lists",
         "simulation.",
     )
     return not module.startswith(beside) and getattr(func, "__name__", "") != "_learn"

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 
 from reconciler import instrumentation
 from reconciler.cli.console.places import Bars
-from reconciler.engine.reading import ReadProgress
+from reconciler.instrumentation import ReadProgress
 from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Scope
 from reconciler.report.progress import ProgressLine, progress_more, progress_text

@@ -1,11 +1,11 @@
-"""One list, read by what has changed in it since the last run: a few calls instead of all its pages.
+"""Lists of the service: what their rows show, and reading one by what has changed since the last run.
 
-A `ListFollower` fetches pages in order of change, and a `RowCache` keeps what lists showed from one run to
-the next. What the pages prove is decided in core/feed.py; what rows tell of ours is in scopes.py, which goes
-on as after a scan; the files are in private_cache.py.
+A `ListFollower` fetches pages in order of change, a few calls instead of all pages, and a `RowCache` keeps
+rows from one run to the next. What the pages prove is decided in core/feed.py; live.py goes on with the rows
+as after a scan; private_cache.py writes the files.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
@@ -15,6 +15,7 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
+from reconciler.concurrency import pause_collector
 from reconciler.core.feed import (
     MORE,
     FeedRow,
@@ -27,13 +28,12 @@ from reconciler.core.feed import (
     remember_list,
     why_full_read_due,
 )
-from reconciler.engine.collecting import pause_collector
 from reconciler.engine.context import Dependencies, ReadContext
-from reconciler.engine.reading import find_shown_paths
 from reconciler.errors import Malformed, Rejected
 from reconciler.instrumentation import step_log
+from reconciler.model.field_types import FieldShape, require_rows
 from reconciler.model.kind import Kind
-from reconciler.model.kinds import KINDS
+from reconciler.model.kinds import KINDS, child_kinds
 from reconciler.model.profile import Profile
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Scope
@@ -41,10 +41,69 @@ from reconciler.private_cache import ListCache
 from reconciler.service.client import ReadCollection, Reader
 from reconciler.service.http import urls
 from reconciler.service.http.auth import credential_hash
-from reconciler.service.paging import Found, Page, Query
+from reconciler.service.paging import Found, Page, Query, remote_id
 from reconciler.service.profile import load_profile
 from reconciler.store.database import Store
 from reconciler.version import __version__
+
+# --- What the rows of a list show ------------------------------------------------------------------
+#
+# Which fields show that a row is whole or brief: model/kinds.py.
+
+
+def choose_list_fields(kind: Kind, wanted: frozenset[str]) -> tuple[str, ...]:
+    """Return the fields to ask a list of brief rows for: what will be compared, and the witness."""
+    heads = {path.partition(".")[0] for path in wanted} - kind.write_only
+    # Custom fields are asked for by a parameter of their own (service/paging.py).
+    names = {kind.wire.get(head, head) for head in heads - {kind.custom}}
+    return tuple(sorted(names | {kind.listing.witness} - {""}))
+
+
+def find_shown_paths(
+    kind: Kind, rows: Sequence[Found], asked: tuple[str, ...], wanted: frozenset[str]
+) -> frozenset[str] | None:
+    """Return the paths that such list rows show, of those wanted, or None where they show everything.
+
+    `asked` are the fields that they were asked for.
+    """
+    listing = kind.listing
+    if not kind.brief or any(listing.whole & row.body.keys() for row in rows):
+        return None
+    if not any(listing.witness in row.body for row in rows):
+        return listing.always
+    shown = listing.always | {kind.ours.get(name, name) for name in asked}
+    for head, shape in kind.structured.items():
+        key = kind.wire.get(head, head)
+        if any(row.body.get(key) or (key in row.body and _EMPTY_TELLS[shape]) for row in rows):
+            shown |= {path for path in wanted if path.startswith(f"{head}.")}
+    return shown
+
+
+# Whether an empty value of a brief row says that the entity has none, by the shape of its field.
+# Every brief row has `messagingoptions: []`, which says nothing; one row that has some tells.
+_EMPTY_TELLS: Mapping[FieldShape, bool] = require_rows(
+    FieldShape, {"scalar": True, "content": True, "custom": True, "channels": False, "group": True}
+)
+
+
+def iterate_children(kind: Kind, whole: Found) -> Iterator[tuple[Kind, Found]]:
+    """Yield the entities in a whole body that belong to it. Raises Malformed for one without an id."""
+    for child in child_kinds(kind.name):
+        rows = whole.body.get(child.rows_key)
+        for body in (row for row in rows if isinstance(row, dict)) if isinstance(rows, list) else ():
+            found = Found(remote_id(body, child.segment), body, whole.date)
+            if not found.remote_id:
+                what = f"the service shows a {child.name} without an id."
+                raise Malformed(f"{kind.name} {whole.remote_id}: {what}")
+            yield child, found
+
+
+def count_page_rows(page: Page) -> int:
+    """Return how many rows its first page shows that a list has on each."""
+    return len(page.rows) or 1
+
+
+# --- A list followed by what has changed in it -----------------------------------------------------
 
 
 class ListCacheRequest(Struct, frozen=True):
@@ -200,13 +259,15 @@ def _strip_row(body: Mapping[str, object], kind: Kind) -> dict[str, object]:
     return {key: value for key, value in body.items() if key not in unused}
 
 
-# --- What lists showed, from one run to the next --------------------------------------------------
+# --- The row cache: what lists showed, from one run to the next ------------------------------------
 #
-# A list that was kept for anything else (another service, stack, workspace, fields, profile or version of
-# this program) is not found.
+# Rows that were kept for anything else (another service, stack, workspace, fields, profile or version of
+# this program) are not found.
 
 
 _list_cache_form = "2"  # of what is kept; another one is not read
+
+
 _StoredList = tuple[tuple[str, ...], RememberedList]
 
 
