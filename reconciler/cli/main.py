@@ -58,12 +58,6 @@ _MODULES = {
     "unlock": "lock",
     "forget": "adopt",
     "drift": "plan",
-    "contacts": "service.contacts",
-    "messages": "service.messages",
-    "callbacks": "service.callbacks",
-    "workspaces": "service.workspaces",
-    "sandbox": "service.sandbox",
-    "demo": "service.demo",
 }
 
 EXIT_CODES = """\

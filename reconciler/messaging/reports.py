@@ -8,13 +8,10 @@ from collections.abc import Sequence
 
 from reconciler.core.text import fold_case
 from reconciler.messaging.callback_edits import shown
-from reconciler.model.documents import Scalar
 from reconciler.model.encoding import encode_json
-from reconciler.model.kinds import CONTACT
 from reconciler.model.messages import (
     Callback,
     CallbackCall,
-    ContactsFound,
     Delivery,
     FieldEdit,
     MessageDetail,
@@ -26,7 +23,6 @@ from reconciler.model.messages import (
     Sent,
     StatusCount,
 )
-from reconciler.model.plans import Workspace
 from reconciler.model.runs import REPORT_VERSION
 from reconciler.report.escaping import escape_control
 from reconciler.report.json import json_text
@@ -179,12 +175,6 @@ def call_lines(calls: Sequence[CallbackCall]) -> tuple[Line, ...]:
     return table(("call", "message", "status", "http", "attempted", "reason"), rows, summary)
 
 
-def workspace_lines(workspaces: Sequence[Workspace]) -> tuple[Line, ...]:
-    """List workspaces with the alias that the settings give them, if any."""
-    rows = [(one.id, one.alias or "-", one.name) for one in workspaces]
-    return table(("id", "alias", "name"), rows, count(len(rows), "workspace"))
-
-
 def progress_lines(
     states: Sequence[StatusCount], counts: Sequence[ResponseCount], answers: Sequence[Response]
 ) -> tuple[Line, ...]:
@@ -275,40 +265,3 @@ def mark_lines(calls: Sequence[CallbackCall], status: str) -> tuple[Line, ...]:
         return (line(f"all of these calls are {status} already; nothing was written"),)
     rows = [(one.call_id, one.message_id, f"{one.status} → {status}", one.reason) for one in calls]
     return table(("call", "message", "status", "reason"), rows, count(len(rows), "call"))
-
-
-# --- Contacts that were looked up: as lines, and as JSON ------------------------------------------
-#
-# People's data: only the fields that were asked for, whole, and made inert. Not here: who is found
-# (messaging/contact_search.py), exit codes (cli/).
-
-
-def contact_lines(found: ContactsFound, columns: Sequence[str], workspace: str) -> tuple[Line, ...]:
-    """List who was found: id, address, and these fields; then how many, and whether that may be all."""
-    rows = [
-        (one.contact_id, one.address, *(_cell(one.fields.get(name, "")) for name in columns))
-        for one in found.contacts
-    ]
-    summary = count(len(rows), CONTACT.name) if rows else f"no contact of workspace {workspace} fits"
-    if found.more:
-        summary += "; there may be more: raise --limit"
-    lines = table((CONTACT.name, "address", *columns), rows, summary, last=0)
-    if not found.trouble:
-        return lines
-    return (*lines, line(("! ", "warn"), f"somebody may be missing: {found.trouble}."))
-
-
-def contact_values(found: ContactsFound) -> dict[str, object]:
-    """Return the same for the JSON form; a field that a contact has not is left out."""
-    return {
-        CONTACT.plural: [
-            {"contact_id": one.contact_id, "address": one.address or None, "fields": one.fields}
-            for one in found.contacts
-        ],
-        "more": found.more,
-        "trouble": found.trouble,
-    }
-
-
-def _cell(value: Scalar) -> str:
-    return value if isinstance(value, str) else str(value).lower()

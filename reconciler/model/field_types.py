@@ -13,7 +13,7 @@ A cell names a behaviour. The layer that has the behaviour keeps a table from it
     check       what judges a declared value: core/desired/check_values.py
     xml         what its element holds: service/xml/documents.py
     schema      its part of the schema of manifests: schema/shipped.py
-    sandbox     what the sandbox takes of it in kinds of a profile: cli/verbs/service/sandbox_rows.py
+    sandbox     what the sandbox takes of it in kinds of a profile: cli/sandbox_collections.py
 
 docs/adding-a-field-type.md adds one, step by step.
 """

@@ -247,10 +247,9 @@ class ContactQuery(Struct, frozen=True):
 
 
 class ContactRow(Struct, frozen=True):
-    """One contact: the service's id, our address where one is recorded or "", and the fields asked for."""
+    """One contact that was found: the service's id, and the fields asked for that it has."""
 
     contact_id: str
-    address: str
     fields: Mapping[str, Scalar]
 
 

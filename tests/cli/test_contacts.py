@@ -10,7 +10,7 @@ from cli.hands import Project, Service
 from cli.listener import done
 from service.support import END, answer, app_wire, contact, listing, with_client
 
-from reconciler.cli.verbs.service.contacts import find_contacts
+from reconciler.messaging.contact_search import find_contacts
 from reconciler.model.messages import ContactQuery, ContactsFound
 from reconciler.sandbox.app import SandboxConfig, running_sandbox
 from reconciler.service.client import ServiceClient

@@ -8,7 +8,7 @@ import pytest
 from cli.hands import PLAIN
 from waiting import patience_s
 
-from reconciler.cli.verbs.service.demo.story import without_entry
+from reconciler.cli.commands.demo import remove_entry
 from reconciler.errors import ReconcilerError
 
 
@@ -97,6 +97,6 @@ def test_an_entry_leaves_the_manifest_whole() -> None:
     """The rest stays as it was, to the letter."""
     text = "contacts:\n  a:\n    x: 1\n\n    y: 2\n\n  b:\n    x: 1\n\nresources:\n  a-b:\n    x: 1\n"
 
-    assert without_entry(text, "a") == "contacts:\n  b:\n    x: 1\n\nresources:\n  a-b:\n    x: 1\n"
+    assert remove_entry(text, "a") == "contacts:\n  b:\n    x: 1\n\nresources:\n  a-b:\n    x: 1\n"
     with pytest.raises(ReconcilerError):
-        without_entry(text, "c")
+        remove_entry(text, "c")

@@ -26,7 +26,7 @@ from reconciler.cli.console import error_text
 from reconciler.cli.documents.table import DOCUMENTS, SHARED, schema_of
 from reconciler.cli.result_schemas import command_leaves, documents
 from reconciler.cli.results import CommandResult
-from reconciler.cli.verbs.service.sandbox_rows import rows_of
+from reconciler.cli.sandbox_collections import build_own_collections
 from reconciler.core.runs.recover import RunStatus
 from reconciler.core.runs.ticket import Ticket
 from reconciler.model.kinds import KINDS
@@ -272,7 +272,7 @@ def test_kinds_of_a_projects_own_fit_the_schemas_of_the_project(tmp_path: Path) 
     project = Project(tmp_path / "project")
     (project.folder / ".git").mkdir()
     with running_sandbox(
-        SandboxConfig(), collections=rows_of(load_profile(str(OWN / "profile.yaml")))
+        SandboxConfig(), collections=build_own_collections(load_profile(str(OWN / "profile.yaml")))
     ) as where:
         environ = project.environ(Service(where))
         for words in ("plan", "list", "apply --yes", "list", "drift", "history", "plan", "export --into new"):

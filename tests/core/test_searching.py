@@ -3,10 +3,10 @@
 import pytest
 
 from reconciler.errors import InputError
-from reconciler.messaging import contact_search
+from reconciler.messaging import contact_query
 from reconciler.model.messages import ContactQuery
 
-KNOWN = contact_search.searchable_fields(
+KNOWN = contact_query.searchable_fields(
     {"firstName", "lastName", "status", "workEmailAddress1", "password", "secretAnswer", "username"}
     | {"custom", "messagingOptions", "messagingOptions.sms.primary", "badgeNumber"}
 )
@@ -15,7 +15,7 @@ ALIASES = {"workEmailAddressPrimary": "workEmailAddress1"}
 
 def query(*shown: str, sort: tuple[str, ...] = (), **filters: str) -> ContactQuery:
     """The query as it is checked."""
-    return contact_search.check_contact_query(ContactQuery(filters, shown, sort), KNOWN, ALIASES)
+    return contact_query.check_contact_query(ContactQuery(filters, shown, sort), KNOWN, ALIASES)
 
 
 def test_a_field_may_be_named_as_the_service_names_it_in_a_query() -> None:
@@ -24,20 +24,20 @@ def test_a_field_may_be_named_as_the_service_names_it_in_a_query() -> None:
 
     assert found.filters == {"workEmailAddress1": "doe", "custom.employeeId": "7", "badgeNumber": "9"}
     assert found.shown == ("username", "firstName", "lastName", "custom.shift")
-    assert contact_search.asks_custom_fields(found)
+    assert contact_query.asks_custom_fields(found)
 
 
 @pytest.mark.parametrize(
     ("wrong", "hint"),
     [
         ("firstname", "did you mean firstName?"),
-        ("jobb", contact_search._OTHERWISE),
-        ("custom.", contact_search._OTHERWISE),
-        ("custom", contact_search._OTHERWISE),
-        ("messagingOptions", contact_search._OTHERWISE),
+        ("jobb", contact_query._OTHERWISE),
+        ("custom.", contact_query._OTHERWISE),
+        ("custom", contact_query._OTHERWISE),
+        ("messagingOptions", contact_query._OTHERWISE),
         ("password", "name another field"),
         ("secretAnswer", "name another field"),
-        ("passwort", contact_search._OTHERWISE),
+        ("passwort", contact_query._OTHERWISE),
     ],
 )
 def test_an_unknown_field_is_named_with_the_nearest_one_and_without_its_text(wrong: str, hint: str) -> None:
@@ -48,7 +48,7 @@ def test_an_unknown_field_is_named_with_the_nearest_one_and_without_its_text(wro
         ContactQuery({}, (), (wrong,)),
     ):
         with pytest.raises(InputError) as refused:
-            contact_search.check_contact_query(given, KNOWN, ALIASES)
+            contact_query.check_contact_query(given, KNOWN, ALIASES)
 
         (problem,) = refused.value.problems
         assert (wrong in problem.what, problem.next) == (True, hint)
@@ -58,11 +58,11 @@ def test_an_unknown_field_is_named_with_the_nearest_one_and_without_its_text(wro
 def test_options_of_a_channel_are_shown_and_not_searched() -> None:
     """The service compares every text of all options with such a filter."""
     path = "messagingOptions.sms.primary"
-    asked = contact_search.check_contact_query(ContactQuery({}, (path,)), KNOWN, ALIASES, frozenset({path}))
+    asked = contact_query.check_contact_query(ContactQuery({}, (path,)), KNOWN, ALIASES, frozenset({path}))
 
-    assert "messagingoptions" in contact_search.list_fields(asked)
+    assert "messagingoptions" in contact_query.list_fields(asked)
     with pytest.raises(InputError) as refused:
-        contact_search.check_contact_query(ContactQuery({path: "x"}), KNOWN, ALIASES, frozenset({path}))
+        contact_query.check_contact_query(ContactQuery({path: "x"}), KNOWN, ALIASES, frozenset({path}))
     assert refused.value.problems[0].next == f"show it: --field {path}"
 
 
@@ -83,8 +83,8 @@ def test_rows_tell_what_they_show_the_wish_for(
     told: bool,  # noqa: FBT001 - a column of the table
 ) -> None:
     """A service that heeds one wish need not heed another; who is shown too briefly is read alone."""
-    assert contact_search.provides_fields([body], ContactQuery({}, (*contact_search.ALWAYS, *shown))) is told
-    assert contact_search.provides_fields([{}], ContactQuery({"status": "A"}, ("lastName",)))
+    assert contact_query.provides_fields([body], ContactQuery({}, (*contact_query.ALWAYS, *shown))) is told
+    assert contact_query.provides_fields([{}], ContactQuery({"status": "A"}, ("lastName",)))
 
 
 def test_every_unknown_field_is_named_at_once() -> None:
@@ -118,17 +118,17 @@ def test_a_contact_fits_that_contains_every_text(
     fit: bool,  # noqa: FBT001 - a column of the table
 ) -> None:
     """Without letter case and in any normal form; a status is compared whole."""
-    asked = contact_search.check_contact_query(ContactQuery(filters), KNOWN, ALIASES)
+    asked = contact_query.check_contact_query(ContactQuery(filters), KNOWN, ALIASES)
 
-    assert contact_search.matches_query(asked, contact_search.searchable_values(fields)) is fit
-    assert contact_search.matches_query(asked, {}, frozenset()), (
+    assert contact_query.matches_query(asked, contact_query.searchable_values(fields)) is fit
+    assert contact_query.matches_query(asked, {}, frozenset()), (
         "what a brief row does not tell rules nobody out"
     )
 
 
 def test_secrets_of_a_contact_are_in_no_value() -> None:
     """A service that shows them against its rules shows them to nobody here."""
-    shown = contact_search.searchable_values(
+    shown = contact_query.searchable_values(
         {"firstName": "Jane", "password": "canary", "secretAnswer": "x", "mri": "j.1"}
     )
 

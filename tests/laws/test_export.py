@@ -13,7 +13,7 @@ from wire import Send
 from world import World
 
 from reconciler import pipeline
-from reconciler.cli.verbs.service.sandbox_rows import rows_of
+from reconciler.cli.sandbox_collections import build_own_collections
 from reconciler.core.export import WHOLE, Exported
 from reconciler.engine.exporting import ExportRequest, ExportResult
 from reconciler.errors import Rejected, Unavailable
@@ -209,7 +209,7 @@ def test_kinds_of_the_account_and_of_a_project_are_exported(tmp_path: Path, form
         SandboxConfig(callback_check=False),
         service={"format": form, "profile": str(profile)},
         changes={"variables": ("*",)},
-        collections=rows_of(load_profile(str(profile))),
+        collections=build_own_collections(load_profile(str(profile))),
     )
     try:
         hello = {"name": "hello", "subject": "A word", "body": "=1+1 ${env:HOME}", "type": "defaultReply"}

@@ -12,7 +12,7 @@ from pipeline.test_golden import CASES, GOLDEN, Planned, planned
 from world import World
 
 from reconciler import pipeline
-from reconciler.cli.verbs.service.sandbox_rows import rows_of
+from reconciler.cli.sandbox_collections import build_own_collections
 from reconciler.core.compare.normalize import WITHHELD
 from reconciler.core.planning.select import Selection
 from reconciler.core.views.explain import ExplainRequest, PlanView, make_explanations, sources_of
@@ -332,7 +332,7 @@ def test_an_unknown_address_is_refused_with_the_nearest(text: str, hint: str, tm
 
 def test_an_own_kind_is_explained_like_any_other(tmp_path: Path) -> None:
     """A row of a profile, and no line of code."""
-    rows = rows_of(load_profile(str(OWN_KINDS)))
+    rows = build_own_collections(load_profile(str(OWN_KINDS)))
     world = World(tmp_path, SandboxConfig(), service={"profile": str(OWN_KINDS)}, collections=rows)
     hello = {"name": "hello", "subject": "A word", "body": "Good morning", "type": "defaultReply"}
     try:

@@ -10,7 +10,7 @@ from pipeline.test_resume import PHONE, gone_on, person
 from world import World
 
 from reconciler.cli.planning import exit_code
-from reconciler.cli.verbs.service.sandbox_rows import rows_of
+from reconciler.cli.sandbox_collections import build_own_collections
 from reconciler.core.review.drift import find_drift
 from reconciler.engine.resources import open_run_store
 from reconciler.errors import ManifestError, StalePlan
@@ -286,7 +286,9 @@ def test_killed_at_any_effect_she_is_live_and_not_ours_in_the_end(
 
 def test_a_kind_of_ones_own_leaves_alike(tmp_path: Path) -> None:
     """Nothing of it knows a kind."""
-    world = World(tmp_path, service={"profile": str(OWN)}, collections=rows_of(load_profile(str(OWN))))
+    world = World(
+        tmp_path, service={"profile": str(OWN)}, collections=build_own_collections(load_profile(str(OWN)))
+    )
     entry = {"name": "hello", "subject": "A word", "body": "Good morning", "type": "defaultReply"}
     try:
         world.write({"templates": {"hello": entry}})

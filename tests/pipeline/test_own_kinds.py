@@ -15,7 +15,7 @@ from world import World, actions
 
 from reconciler import pipeline
 from reconciler.cli.main import run
-from reconciler.cli.verbs.service.sandbox_rows import rows_of
+from reconciler.cli.sandbox_collections import build_own_collections
 from reconciler.core.planning.select import Selection
 from reconciler.errors import ManifestError, SettingsError, UnsafePlan
 from reconciler.model import address
@@ -41,7 +41,7 @@ def _no_kinds_are_left() -> Iterator[None]:
 
 def world_of(folder: Path, form: str = "json") -> World:
     """A world whose service has the kinds of the example, on both sides."""
-    rows = rows_of(load_profile(str(EXAMPLE)))
+    rows = build_own_collections(load_profile(str(EXAMPLE)))
     service = {"format": form, "profile": str(EXAMPLE)}
     return World(folder, SandboxConfig(), service=service, collections=rows)
 
@@ -332,7 +332,7 @@ def test_of_brief_rows_each_is_looked_at(tmp_path: Path, form: str) -> None:
     text = EXAMPLE.read_text().replace("identity:", "listing: brief\n    identity:", 1)
     (tmp_path / "brief.yaml").write_text(text)
     profile = str(tmp_path / "brief.yaml")
-    rows = rows_of(load_profile(profile))
+    rows = build_own_collections(load_profile(profile))
     assert rows[0].brief == ("name", "type")
     world = World(tmp_path, SandboxConfig(), service={"format": form, "profile": profile}, collections=rows)
     declare(world)
@@ -391,7 +391,7 @@ def test_flags_numbers_groups_and_secrets_of_an_own_kind_come_back_as_sent(tmp_p
         tmp_path,
         SandboxConfig(),
         service={"format": form, "profile": profile},
-        collections=rows_of(load_profile(profile)),
+        collections=build_own_collections(load_profile(profile)),
         changes={"variables": ("RULE_KEY",)},
         environ={"RULE_KEY": "a-key-that-nobody-sees-4712"},
     )
@@ -429,7 +429,12 @@ def test_an_address_in_another_letter_case_is_the_same_one(tmp_path: Path) -> No
         "base: service\nkinds: {desk: {identity: [mail], fields: {mail: {type: email}, note: {}}}}\n"
     )
     service = {"profile": str(profile)}
-    world = World(tmp_path, SandboxConfig(), service=service, collections=rows_of(load_profile(str(profile))))
+    world = World(
+        tmp_path,
+        SandboxConfig(),
+        service=service,
+        collections=build_own_collections(load_profile(str(profile))),
+    )
 
     async def make(client: Any) -> None:
         await client["desk"].create({"mail": "Desk@Example.com", "note": "by hand"})
@@ -460,7 +465,10 @@ def test_sentences_use_the_plural_of_the_row(tmp_path: Path) -> None:
     (tmp_path / "kinds.yaml").write_text(CATEGORIES)
     profile = str(tmp_path / "kinds.yaml")
     world = World(
-        tmp_path, SandboxConfig(), service={"profile": profile}, collections=rows_of(load_profile(profile))
+        tmp_path,
+        SandboxConfig(),
+        service={"profile": profile},
+        collections=build_own_collections(load_profile(profile)),
     )
 
     async def make_two(client: Any) -> None:

@@ -9,9 +9,7 @@ import pytest
 from sandbox.asking import JANE, PIXEL, Sandbox, last_segment, origin
 from sandbox.receiving import MOBILE, callback_body, message_body, receiving, sent
 
-from reconciler.cli.commands.service.sandbox import command
-from reconciler.cli.commands.service.sandbox_switches import SWITCHES
-from reconciler.cli.verbs.service.sandbox import configured
+from reconciler.cli.commands.sandbox import SWITCHES, command, make_sandbox_config
 from reconciler.sandbox.config import RECORDED, Like, SandboxConfig
 from reconciler.sandbox.faults import FaultRule
 
@@ -22,7 +20,7 @@ IN_PYTHON = {"clock", "caching", "key_in_links", "xml_prefixes", "callback_conne
 def config_of(arguments: list[str]) -> SandboxConfig:
     """What the command would serve."""
     given = command.make_context("sandbox", arguments).params
-    return configured({name: value for name, value in given.items() if name != "port"})
+    return make_sandbox_config({name: value for name, value in given.items() if name != "port"})
 
 
 @pytest.mark.spec("8/rule-2.prev")

@@ -8,7 +8,6 @@ from msgspec import Struct, defstruct
 from reconciler.messaging.reports import callback_values
 from reconciler.model.address import Address
 from reconciler.model.codes import CODES
-from reconciler.model.documents import Scalar
 from reconciler.model.messages import Callback, CallbackAuth
 from reconciler.report.codes import code_value
 
@@ -62,14 +61,6 @@ class Untold(Struct):
     kind: str
     workspace: str
     entities: int
-
-
-class ContactShown(Struct):
-    """A contact: the service's id, our address or null, and those fields asked for that it has."""
-
-    contact_id: str
-    address: Address | None
-    fields: Mapping[str, Scalar]
 
 
 class UnfinishedRun(Struct):

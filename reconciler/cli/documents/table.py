@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple
 
 from reconciler.cli.documents.rows import (
     CallbackShown,
-    ContactShown,
     ExportedEntry,
     LeftOut,
     Untold,
@@ -31,7 +30,7 @@ from reconciler.model.messages import (
     StatusCount,
 )
 from reconciler.model.notices import Notice
-from reconciler.model.plans import Target, Workspace
+from reconciler.model.plans import Target
 from reconciler.model.snapshots import ReadLimit
 from reconciler.service.messaging.callbacks import CallStatus
 
@@ -124,20 +123,6 @@ DOCUMENTS: Mapping[str, Printed] = {
                 "untold": (tuple[Untold, ...], "What was not looked at."),
                 "calls": (int, "How many calls it took."),
                 "advice": (tuple[IdentityAdvice, ...], "Identities that would recognize more entities."),
-            },
-        ),
-    ),
-    "output/workspaces-list": Printed(
-        "The workspaces of the account",
-        ({"workspaces": (tuple[Workspace, ...], "In the order of the service.")},),
-    ),
-    "output/contacts-search": Printed(
-        "Contacts that were looked up",
-        (
-            {
-                "contacts": (tuple[ContactShown, ...], "In the order that was asked for."),
-                "more": (bool, "Whether the search ended at its limit."),
-                "trouble": (str, "Why somebody may be missing; or empty."),
             },
         ),
     ),

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import click
 
+from reconciler.cli.client_session import run_with_client, run_with_reader, send_write_once, show
 from reconciler.cli.console import output
 from reconciler.cli.session import Signals
-from reconciler.cli.verbs.calling import once, reading, show, writing
 from reconciler.cli.verbs.service.callbacks import editing, keys
 from reconciler.cli.verbs.service.callbacks.editing import Edited
 from reconciler.errors import Refused
@@ -35,21 +35,29 @@ _LOOK = "reconciler callbacks list"
 
 def list_(*, as_json: bool, **given: Any) -> int:
     """List the callbacks of the account."""
-    found = reading(given, lambda reader, _settings: reader.callbacks.list())
+    found = run_with_reader(
+        given["config"], given["environment"], lambda reader, _settings: reader.callbacks.list()
+    )
     values = {"callbacks": [callback_values(one) for one in found]}
     return show(values, callback_lines(found), as_json=as_json)
 
 
 def get(*, callback_id: str, as_json: bool, **given: Any) -> int:
     """Show one callback, whole."""
-    found = reading(given, lambda reader, _settings: reader.callbacks.get(callback_id))
+    found = run_with_reader(
+        given["config"], given["environment"], lambda reader, _settings: reader.callbacks.get(callback_id)
+    )
     return show({"callback": callback_values(found)}, callback_detail(found), as_json=as_json)
 
 
 def calls(*, callback_id: str, message_id: str | None, failed: bool, as_json: bool, **given: Any) -> int:
     """List the calls of one callback that the service made."""
     status: Literal["FAILED"] | None = "FAILED" if failed else None
-    every = reading(given, lambda reader, _settings: reader.callbacks.calls(callback_id, status))
+    every = run_with_reader(
+        given["config"],
+        given["environment"],
+        lambda reader, _settings: reader.callbacks.calls(callback_id, status),
+    )
     found = tuple(one for one in every if message_id in (None, one.message_id))
     return show({"calls": found}, call_lines(found), as_json=as_json)
 
@@ -59,11 +67,11 @@ def create(*, name: str, url: str, as_json: bool, **given: Any) -> int:
     callback = _callback(name, url, keys.key_of(given), given)
 
     async def create_it(client: ServiceClient, _settings: Settings, signals: Signals) -> Callback:
-        return await once(
+        return await send_write_once(
             signals, client.callbacks.create(callback), f"the callback {name} was created;", _LOOK
         )
 
-    made = writing(given, create_it)
+    made = run_with_client(given["config"], given["environment"], create_it)
     return show({"callback": callback_values(made)}, callback_lines((made,))[:-1], as_json=as_json)
 
 
@@ -85,11 +93,11 @@ def delete(*, callback_id: str, as_json: bool, **given: Any) -> int:
     """Delete a callback. Raises InDoubt where it is not known whether it was done."""
 
     async def delete_it(client: ServiceClient, _settings: Settings, signals: Signals) -> None:
-        await once(
+        await send_write_once(
             signals, client.callbacks.delete(callback_id), f"the callback {callback_id} was deleted;", _LOOK
         )
 
-    writing(given, delete_it)
+    run_with_client(given["config"], given["environment"], delete_it)
     return show({"deleted": callback_id}, (line(f"deleted: callback {callback_id}"),), as_json=as_json)
 
 

@@ -1,7 +1,7 @@
 """`callbacks update` and `callbacks mark`: look, show, ask, look again, write once, and read back.
 
 Belongs here: the order of these steps. Not here: what an edit makes of a callback
-(messaging/callback_edits.py), options (cli/commands/service/callbacks.py), lines
+(messaging/callback_edits.py), options (cli/commands/callbacks.py), lines
 (messaging/reports.py).
 
 Success is what reads back. A write whose answer was lost is done where it reads back; else it is in doubt.
@@ -11,8 +11,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from reconciler.cli.client_session import run_with_client, run_with_reader, send_write_once
 from reconciler.cli.session import Signals
-from reconciler.cli.verbs.calling import once, reading, writing
 from reconciler.errors import InDoubt, Rejected, ServiceError, StalePlan
 from reconciler.messaging.callback_edits import differences, edit_callback, shows_key, to_mark, untaken
 from reconciler.model.messages import Callback, CallbackCall, CallbackEdit, FieldEdit
@@ -33,7 +33,7 @@ def preview(given: Mapping[str, Any], callback_id: str, edit: CallbackEdit) -> E
         live = await reader.callbacks.get(callback_id)
         return live, differences(live, edit_callback(live, edit))
 
-    return reading(given, look)
+    return run_with_reader(given["config"], given["environment"], look)
 
 
 def update(
@@ -52,11 +52,11 @@ def update(
             return live, ()
         agree((live, edits))
         written = write_edit(client, live, edit, settings.service.limits.settle_s)
-        return await once(
+        return await send_write_once(
             signals, written, f"the callback {callback_id} was updated;", _look(callback_id)
         ), edits
 
-    return writing(given, work)
+    return run_with_client(given["config"], given["environment"], work)
 
 
 async def write_edit(client: ServiceClient, shown: Callback, edit: CallbackEdit, settle_s: float) -> Callback:
@@ -117,11 +117,11 @@ def mark(
             return ()
         agree(calls)
         written = write_marks(client, callback_id, calls, status, settings.service.limits.settle_s)
-        return await once(
+        return await send_write_once(
             signals, written, f"calls of {callback_id} were marked;", _look_at_calls(callback_id)
         )
 
-    return writing(given, work)
+    return run_with_client(given["config"], given["environment"], work)
 
 
 def preview_mark(
@@ -135,7 +135,7 @@ def preview_mark(
     async def look(reader: Reader, _settings: Settings) -> tuple[CallbackCall, ...]:
         return to_mark(wanted(await reader.callbacks.calls(callback_id)), status)
 
-    return reading(given, look)
+    return run_with_reader(given["config"], given["environment"], look)
 
 
 async def write_marks(

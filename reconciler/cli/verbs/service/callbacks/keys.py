@@ -1,6 +1,6 @@
 """The key of a callback: where it comes from, which is never the command line itself.
 
-Belongs here: what the options for it mean. Not here: their names (cli/commands/service/callbacks.py), reading
+Belongs here: what the options for it mean. Not here: their names (cli/commands/callbacks.py), reading
 a source (settings/secrets.py), comparing keys (messaging/receiver.py).
 """
 

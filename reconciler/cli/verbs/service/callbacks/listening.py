@@ -15,9 +15,9 @@ from typing import Any, Literal
 
 from reconciler import asgi_server, signals
 from reconciler.cli.console import output
+from reconciler.cli.ports import explain_refused_port
 from reconciler.cli.verbs.service.callbacks.keys import key_of
 from reconciler.cli.verbs.service.callbacks.telling import ReplySink, Teller, ending, only_teller
-from reconciler.cli.verbs.service.ports import refused_port
 from reconciler.errors import InputError, ReconcilerError
 from reconciler.messaging import receiver_server
 from reconciler.messaging.inbox import EventFile, Inbox
@@ -132,7 +132,7 @@ def _listening(host: str, port: int) -> Iterator[socket]:
 
 
 def _unusable(error: OSError, host: str, port: int) -> ReconcilerError:
-    return refused_port(error, host, port, command="callbacks listen", example=8490) or InputError(
+    return explain_refused_port(error, host, port, command="callbacks listen", example=8490) or InputError(
         f"{host} port {port} cannot be used: {(error.strerror or str(error)).lower()}.",
         next="name an address of this machine with --host",
     )

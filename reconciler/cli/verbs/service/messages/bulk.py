@@ -13,8 +13,8 @@ from typing import Any
 import click
 from msgspec import Struct, structs
 
+from reconciler.cli.client_session import find_workspace_id, run_with_client, run_with_reader, show
 from reconciler.cli.session import Signals, open_store
-from reconciler.cli.verbs.calling import reading, show, workspace_id, writing
 from reconciler.cli.verbs.service.messages.sending import callback_name, look_at, send_once, text_of
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import InputError, NotFound, UnknownAddress
@@ -55,10 +55,10 @@ def bulk(*, address: str, dry_run: bool, allow_recipients: int, as_json: bool, *
         return draft, await send_once(client, signals, draft.message, where)
 
     if dry_run:
-        draft = reading(given, look)
+        draft = run_with_reader(given["config"], given["environment"], look)
         told = f"would reach {count(draft.recipients, 'recipient')} in workspace {draft.workspace}"
         return show({"dry_run": True, **_about(draft)}, (line(f"{told}; nothing was sent"),), as_json=as_json)
-    draft, sent = writing(given, send)
+    draft, sent = run_with_client(given["config"], given["environment"], send)
     lines = sent_lines(sent, look_at(sent, draft.workspace))
     return show({"sent": sent, **_about(draft)}, lines, as_json=as_json)
 
@@ -94,7 +94,7 @@ async def _draft(
     people = resource_recipients(entity.content.data, str(entity.fields.get("mimeType", "")), named)
     check_count(len(people), settings.guard.recipients_max, allowed)
     alias = entity.address.workspace
-    where = await workspace_id(reader, settings, alias)
+    where = await find_workspace_id(reader, settings, alias)
     remote_id = _applied(settings, entity, where)
     callback = await callback_name(reader, settings, message.callback_id)
     await _require_live(reader, entity, remote_id, where)

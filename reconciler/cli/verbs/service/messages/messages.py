@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 import click
 
-from reconciler.cli.verbs import calling
-from reconciler.cli.verbs.calling import reading, workspace_id
+from reconciler.cli import client_session
+from reconciler.cli.client_session import find_workspace_id, run_with_reader
 from reconciler.messaging.reports import (
     answer_lines,
     delivery_lines,
@@ -30,22 +30,22 @@ def list_(*, start: datetime | None, end: datetime | None, shared: bool, as_json
     if start is not None and end is not None and end < start:
         raise click.UsageError("--to is before --from.")
     found = _asked(given, lambda messages, where: messages.list(start, end, workspace=where, shared=shared))
-    return calling.show({"messages": found}, message_table(found), as_json=as_json)
+    return client_session.show({"messages": found}, message_table(found), as_json=as_json)
 
 
 def show(*, message_id: str, as_json: bool, **given: Any) -> int:
     """Show one message, whole."""
     found = _asked(given, lambda messages, where: messages.get(message_id, workspace=where))
-    return calling.show({"message": found}, detail_lines(found), as_json=as_json)
+    return client_session.show({"message": found}, detail_lines(found), as_json=as_json)
 
 
 def status(*, message_id: str, detailed: bool, as_json: bool, **given: Any) -> int:
     """Show how many recipients are in each state, or with `detailed` each of them."""
     if detailed:
         each = _asked(given, lambda messages, where: messages.status(message_id, "detailed", workspace=where))
-        return calling.show({"deliveries": each}, delivery_lines(each), as_json=as_json)
+        return client_session.show({"deliveries": each}, delivery_lines(each), as_json=as_json)
     counted = _asked(given, lambda messages, where: messages.status(message_id, workspace=where))
-    return calling.show({"status": counted}, status_lines(counted), as_json=as_json)
+    return client_session.show({"status": counted}, status_lines(counted), as_json=as_json)
 
 
 def responses(*, message_id: str, detailed: bool, rule: str, as_json: bool, **given: Any) -> int:
@@ -54,15 +54,15 @@ def responses(*, message_id: str, detailed: bool, rule: str, as_json: bool, **gi
         each = _asked(
             given, lambda messages, where: messages.response_details(message_id, rule, workspace=where)
         )
-        return calling.show({"answers": each}, answer_lines(each), as_json=as_json)
+        return client_session.show({"answers": each}, answer_lines(each), as_json=as_json)
     counted = _asked(given, lambda messages, where: messages.responses(message_id, rule, workspace=where))
-    return calling.show({"responses": counted}, response_lines(counted), as_json=as_json)
+    return client_session.show({"responses": counted}, response_lines(counted), as_json=as_json)
 
 
 def _asked(given: dict[str, Any], ask: Callable[[ReadMessages, str], Awaitable[T]]) -> T:
     """Return what the messages of a workspace say; `ask` gets the workspace as the service calls it."""
 
     async def asking(reader: Reader, settings: Settings) -> T:
-        return await ask(reader.messages, await workspace_id(reader, settings, given["workspace"]))
+        return await ask(reader.messages, await find_workspace_id(reader, settings, given["workspace"]))
 
-    return reading(given, asking)
+    return run_with_reader(given["config"], given["environment"], asking)

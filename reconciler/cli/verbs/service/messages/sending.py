@@ -15,10 +15,10 @@ from typing import Any
 import click
 from msgspec import Struct, structs
 
+from reconciler.cli.client_session import find_workspace_id, run_with_client, run_with_reader, send_write_once
 from reconciler.cli.console import output
 from reconciler.cli.console.error_text import error_lines
 from reconciler.cli.session import Signals, make_dependencies
-from reconciler.cli.verbs.calling import once, reading, workspace_id, writing
 from reconciler.cli.verbs.service.messages.following import Followed, follow
 from reconciler.core.suggest import did_you_mean
 from reconciler.engine.message_recipients import MessageContact, resolve_contacts
@@ -271,10 +271,10 @@ def show_draft(given: Mapping[str, Any], found: Written, *, allowed: int, as_jso
 
     async def look(reader: Reader, settings: Settings) -> Outgoing:
         ready = await outgoing(reader, settings, found, allowed=allowed)
-        await workspace_id(reader, settings, ready.workspace)  # refuses one that there is not
+        await find_workspace_id(reader, settings, ready.workspace)  # refuses one that there is not
         return ready
 
-    ready = reading(given, look)
+    ready = run_with_reader(given["config"], given["environment"], look)
     names: Mapping[str, str] = {one.to: one.address for one in ready.people}
     to = tuple(names.get(one, one) for one in ready.message.to)
     if as_json:
@@ -291,7 +291,7 @@ def _send(
 
     async def send_it(client: ServiceClient, settings: Settings, signals: Signals) -> SendResult:
         ready = await outgoing(client, settings, found, allowed=allowed)
-        where = await workspace_id(client, settings, ready.workspace)
+        where = await find_workspace_id(client, settings, ready.workspace)
         if ready.people:  # how many a tag stands for is not to be seen in the command line
             output.note(f"sending to {count(ready.recipients, 'recipient')}.")
         sent = await send_once(client, signals, ready.message, where)
@@ -305,13 +305,13 @@ def _send(
         )
         return ready, sent, followed
 
-    return _report(*writing(given, send_it), as_json=as_json)
+    return _report(*run_with_client(given["config"], given["environment"], send_it), as_json=as_json)
 
 
 async def send_once(client: ServiceClient, signals: Signals, message: Message, workspace: str) -> Sent:
     """Send a message, and say after a signal what is not known. `workspace` is the service's id."""
     call = client.messages.send(message, workspace=workspace)
-    return await once(signals, call, "the message was sent;", "reconciler messages list")
+    return await send_write_once(signals, call, "the message was sent;", "reconciler messages list")
 
 
 def look_at(sent: Sent, alias: str, verb: str = "responses") -> str:

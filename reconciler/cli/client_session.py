@@ -1,7 +1,4 @@
-"""What the commands for messages, callbacks and workspaces share: a client, a workspace, a write.
-
-Belongs here: opening the client for one command, and what a signal may do to it. Not here: what is asked.
-"""
+"""What the commands about the service share: a client, a workspace, a write that is sent once."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -19,26 +16,32 @@ from reconciler.service.client import Reader, ServiceClient, Timing, open_client
 T = TypeVar("T")
 
 
-def reading(given: Mapping[str, Any], ask: Callable[[Reader, Settings], Awaitable[T]]) -> T:
-    """Return what `ask` learns from a client that sends nothing but GET."""
-    settings = settings_of(given["config"], given["environment"], service=True)
+def run_with_reader(
+    config: str | None, environment: str | None, ask: Callable[[Reader, Settings], Awaitable[T]]
+) -> T:
+    """Return what `ask` returns; it gets a client that sends nothing but GET."""
+    settings = settings_of(config, environment, service=True)
 
-    async def talking(_signals: Signals) -> T:
+    async def work(_signals: Signals) -> T:
         async with open_reader(settings.service, timing=Timing.real()) as reader:
             return await ask(reader, settings)
 
-    return finish(talking)
+    return finish(work)
 
 
-def writing(given: Mapping[str, Any], ask: Callable[[ServiceClient, Settings, Signals], Awaitable[T]]) -> T:
-    """Return what `ask` returns, which has a client that writes; its writes go through `once`."""
-    settings = settings_of(given["config"], given["environment"], service=True)
+def run_with_client(
+    config: str | None,
+    environment: str | None,
+    ask: Callable[[ServiceClient, Settings, Signals], Awaitable[T]],
+) -> T:
+    """Return what `ask` returns; it gets a client that writes. Its writes go through `send_write_once`."""
+    settings = settings_of(config, environment, service=True)
 
-    async def talking(signals: Signals) -> T:
+    async def work(signals: Signals) -> T:
         async with open_client(settings.service, timing=Timing.real()) as client:
             return await ask(client, settings, signals)
 
-    return finish(talking)
+    return finish(work)
 
 
 def show(about: Mapping[str, object], lines: Sequence[Line], *, as_json: bool) -> int:
@@ -50,28 +53,28 @@ def show(about: Mapping[str, object], lines: Sequence[Line], *, as_json: bool) -
     return 0
 
 
-async def once(signals: Signals, call: Coroutine[Any, Any, T], what: str, look: str) -> T:
+async def send_write_once(signals: Signals, call: Coroutine[Any, Any, T], what: str, look: str) -> T:
     """Return the answer of a write that is sent once, and never again.
 
-    The first signal lets it finish, the second ends it. Where nobody knows whether it was done: InDoubt,
-    which says `what` it was, and the command that lets somebody `look`.
+    The first signal lets it finish, the second ends it. Raises InDoubt if it is unknown whether the write was
+    done: `what` names the write in the error, `look` is the command that shows whether it is there.
     """
     signals.apply_begins(f"in doubt whether {what} stopped at once.\n  next: {look}\n".encode())
     call_ends = asyncio.ensure_future(call)
-    told_to_end = asyncio.ensure_future(signals.stop.wait_now())
-    await asyncio.wait({call_ends, told_to_end}, return_when=asyncio.FIRST_COMPLETED)
-    told_to_end.cancel()
+    stop_asked = asyncio.ensure_future(signals.stop.wait_now())
+    await asyncio.wait({call_ends, stop_asked}, return_when=asyncio.FIRST_COMPLETED)
+    stop_asked.cancel()
     if not call_ends.done():
         call_ends.cancel()
         await asyncio.gather(call_ends, return_exceptions=True)
-        raise _doubt(what, look)
+        raise _make_in_doubt(what, look)
     try:
         return call_ends.result()
     except InDoubt as error:
-        raise _doubt(what, look, error) from error
+        raise _make_in_doubt(what, look, error) from error
 
 
-def _doubt(what: str, look: str, error: InDoubt | None = None) -> InDoubt:
+def _make_in_doubt(what: str, look: str, error: InDoubt | None = None) -> InDoubt:
     why = str(error) if error else "the command was stopped before the answer came."
     about = {"method": error.method, "path": error.path, "code": error.code} if error else {}
     return InDoubt(
@@ -82,7 +85,7 @@ def _doubt(what: str, look: str, error: InDoubt | None = None) -> InDoubt:
     )
 
 
-async def workspace_id(client: Reader, settings: Settings, alias: str) -> str:
+async def find_workspace_id(client: Reader, settings: Settings, alias: str) -> str:
     """Return the service's id of a workspace by its alias; "" for the default one. Raises SettingsError."""
     if alias in ("", "default"):
         return ""

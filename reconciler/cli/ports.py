@@ -18,7 +18,9 @@ _REFUSALS: Mapping[int, tuple[str, str]] = {
 }
 
 
-def refused_port(error: OSError, host: str, port: int, *, command: str, example: int) -> FileError | None:
+def explain_refused_port(
+    error: OSError, host: str, port: int, *, command: str, example: int
+) -> FileError | None:
     """Return the error that names the port, or None where something else is wrong.
 
     `command` is what was typed behind `reconciler`, `example` a port that it may use.

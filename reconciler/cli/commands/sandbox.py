@@ -1,15 +1,24 @@
-"""The switches of `reconciler sandbox`: one for each form in which the service may answer or fail.
+"""`reconciler sandbox`: the whole service on loopback, until it is stopped.
 
-Belongs here: their names, values and help. Not here: what they do, and their defaults, which are those of
-`SandboxConfig`. A switch has the name of its option there.
+Each form in which the service may answer or fail has an option. What it does, and its default, stand in
+`SandboxConfig`, where an option has the same name.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from reconciler import signals
+from reconciler.cli.dispatch import prints_result
 from reconciler.cli.options import together
+
+if TYPE_CHECKING:
+    from reconciler.errors import ReconcilerError
+    from reconciler.sandbox.config import SandboxConfig
+    from reconciler.sandbox.faults import FaultRule
+
+# --- The options ------------------------------------------------------------------------------------------
 
 amount = click.FloatRange(0, min_open=True)
 whole = click.IntRange(1)
@@ -91,7 +100,9 @@ default_port = 8480
 Workspaces = tuple[tuple[str, str | None], ...]
 
 
-def _workspaces(_ctx: click.Context, _parameter: click.Parameter, written: tuple[str, ...]) -> Workspaces:
+def _parse_workspaces(
+    _ctx: click.Context, _parameter: click.Parameter, written: tuple[str, ...]
+) -> Workspaces:
     """Return NAME=ID pairs; an id of None is made from the name by the sandbox."""
     pairs = []
     for text in written:
@@ -132,7 +143,7 @@ CONTENT = (
 )
 
 
-def _option(switch: Switch) -> Callable[[Any], Any]:
+def _make_option(switch: Switch) -> Callable[[Any], Any]:
     values = switch.values
     return click.option(
         f"--{switch.name}" if values is not None else f"--{switch.name}/--no-{switch.name}",
@@ -145,16 +156,16 @@ def _option(switch: Switch) -> Callable[[Any], Any]:
 
 
 server_options = together(
-    *map(_option, SERVER),
+    *map(_make_option, SERVER),
     click.option(
         "--workspace",
         "workspaces",
         multiple=True,
         metavar="NAME[=ID]",
-        callback=_workspaces,
+        callback=_parse_workspaces,
         help="A workspace beside the default one. Repeatable.",
     ),
-    *map(_option, CONTENT),
+    *map(_make_option, CONTENT),
 )
 # All switches, `--like` and `--fault`. What is not given is None.
 switches = together(
@@ -172,5 +183,127 @@ switches = together(
         metavar="NAME[,OPTION=VALUE]...",
         help="Arm a fault: drop-after,method=POST,path=/contacts. Repeatable.",
     ),
-    *map(_option, SWITCHES),
+    *map(_make_option, SWITCHES),
 )
+
+
+# --- The command ------------------------------------------------------------------------------------------
+
+
+@click.command()
+@server_options
+@switches
+@prints_result
+def command(*, port: int, profile: str | None, **given: Any) -> int:
+    """Run the whole messaging service on this machine. No message leaves it.
+
+    Callbacks go to this machine only, unless --callback-targets is any. It prints its address when it is
+    ready, and ends with Ctrl-C. It does not answer web pages: Host must be a numeric address, localhost,
+    or the host of --link-base.
+
+    Writes --data FILE, if given.
+
+    Exit codes: 0 stopped, 1 port in use or file unusable, 64 usage.
+
+    \b
+    Examples:
+        reconciler sandbox
+        reconciler sandbox --port 8480 \\
+            --workspace Operations=4C8FE1A2B3D4E5F6 --contacts 55
+        reconciler sandbox --like recorded --requests-per-second 10 \\
+            --fault latency,seconds=2,times=null
+    """
+    from reconciler.cli.console import output
+    from reconciler.cli.sandbox_collections import build_own_collections
+    from reconciler.sandbox.app import serve_sandbox
+    from reconciler.service.profile import load_profile
+
+    served = None
+    if profile is not None:
+        if not profile.endswith(".yaml"):
+            raise click.BadParameter(f"{profile!r} is no file that ends in .yaml.", param_hint="'--profile'")
+        served = load_profile(profile)
+        given["vendor"] = given["vendor"] or served.vendor
+    config = make_sandbox_config(given)
+    try:
+        serve_sandbox(
+            config,
+            collections=build_own_collections(served) if served is not None else (),
+            port=port,
+            on_ready=lambda address: _report_ready(address, config.named_workspaces()),
+        )
+    except OSError as error:
+        raise _explain_unusable(error, port) from error
+    output.note("sandbox stopped.")
+    return 0
+
+
+def make_sandbox_config(given: Mapping[str, Any]) -> "SandboxConfig":
+    """Return the configuration that the options write. Raises UsageError."""
+    from reconciler.sandbox.config import SandboxConfig
+
+    found = {name: value for name, value in given.items() if value is not None}
+    faults = tuple(_parse_fault(line) for line in found.pop("faults"))
+    if "resource_put" in found:
+        found["resource_put"] = int(found["resource_put"])
+    try:
+        return SandboxConfig.like(found.pop("like"), **found, faults=faults)
+    except ValueError as error:
+        raise click.UsageError(f"{error}.") from error
+
+
+def _parse_fault(line: str) -> "FaultRule":
+    """Return the rule that `NAME[,OPTION=VALUE]...` writes. Raises BadParameter."""
+    import msgspec
+
+    from reconciler.sandbox.faults import FaultRule
+
+    name, *options = line.split(",")
+    values = _parse_fault_options(line, options, FaultRule.__struct_fields__)
+    try:
+        return msgspec.convert({**values, "fault": name}, FaultRule, strict=False)
+    except msgspec.ValidationError as error:
+        _, _, option = str(error).rstrip("`").partition("`$.")
+        why = f"{option} cannot be {values[option]!r}" if option in values else str(error)
+        raise _bad_fault(line, f": {why}.") from error
+
+
+def _parse_fault_options(line: str, written: list[str], fields: tuple[str, ...]) -> dict[str, str | None]:
+    pairs = [option.partition("=") for option in written]
+    if any(not equals for _, equals, _ in pairs):
+        raise _bad_fault(line, " is not NAME[,OPTION=VALUE]...")
+    values = {key: None if value == "null" else value for key, _, value in pairs}
+    known = [one for one in fields if one != "fault"]
+    unknown = [key for key in values if key not in known]
+    if unknown:
+        raise _bad_fault(line, f": a fault has no option {unknown[0]!r}; it has {', '.join(known)}.")
+    return values
+
+
+def _bad_fault(line: str, what: str) -> click.BadParameter:
+    return click.BadParameter(f"{line!r}{what}", param_hint="'--fault'")
+
+
+def _report_ready(address: str, workspaces: tuple[tuple[str, str], ...]) -> None:
+    from reconciler.cli.console import output
+
+    signals.set_reaction(signals.leave_to_server)
+    named = "".join(f"\n  workspace {name} has the id {found}" for name, found in workspaces)
+    output.data(f"sandbox ready at {address}")
+    output.note(
+        f"  settings: service.base_url: {address}, or RECONCILER_SERVICE_BASE_URL={address}\n"
+        "  credentials: what --username, --password and --api-key say (demo, demo, demo-key)"
+        f"{named}\n  stop it with Ctrl-C"
+    )
+
+
+def _explain_unusable(error: OSError, port: int) -> "ReconcilerError":
+    from reconciler.cli.ports import explain_refused_port
+    from reconciler.errors import FileError, InputError
+    from reconciler.sandbox.state import DataFileError
+
+    if isinstance(error, DataFileError):
+        return FileError(f"{error}.", next="name another file with --data, or leave it out")
+    return explain_refused_port(error, "127.0.0.1", port, command="sandbox", example=8480) or InputError(
+        f"the sandbox cannot start: {(error.strerror or str(error)).lower()}.", next="try --port 0"
+    )

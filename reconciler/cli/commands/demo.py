@@ -1,28 +1,123 @@
-"""What the demo stands on: a sandbox in a process of its own, a folder to work in, and another hand.
-
-Belongs here: starting and always stopping the sandbox, running the real command, changing something
-through the service's API as a colleague would. Not here: the story (story.py).
-"""
+"""`reconciler demo`: the whole story with the real commands against a sandbox of its own."""
 
 import base64
 import json
 import os
-import shutil
+import re
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from reconciler import signals
-from reconciler.cli.project_files import example
-from reconciler.errors import ReconcilerError, Unavailable
-from reconciler.model.kinds import CONTACT
+from reconciler.cli.console import output
+from reconciler.cli.dispatch import prints_result
+from reconciler.errors import ReconcilerError
+
+if TYPE_CHECKING:
+    import subprocess
+
+
+@click.command()
+@prints_result
+def command() -> int:
+    """See the program at work in half a minute, offline: plan, apply, drift, repair, prune, and a refusal.
+
+    It starts a sandbox on a free port of this machine and runs the real commands in a temporary
+    folder. Nothing is sent to another machine, and the folder is removed.
+
+    Writes a temporary folder.
+
+    Exit codes: 0 every step went as expected, 1 a step did not, 130 interrupted.
+
+    \b
+    Example:
+        reconciler demo
+    """
+    with open_stage() as stage:
+        DemoStory(stage).run()
+    return 0
+
+
+# --- The story --------------------------------------------------------------------------------------------
+
+
+class DemoStory:
+    """The steps of the demo, in order. A step that does not end as told ends the demo."""
+
+    def __init__(self, stage: "Stage") -> None:
+        self._stage = stage
+        self._step = 0
+
+    def run(self) -> None:
+        """Run every step. Raises ReconcilerError at the first that does not end as told."""
+        manifest = self._stage.manifest
+        output.data(
+            f"A sandbox of the service runs at {self._stage.address}. The folder holds examples/quickstart:\n"
+            "three contacts, one of them with a device, and a resource, declared in manifests/team.yaml."
+        )
+        self._heading("What would be done? A plan reads, and writes nothing.")
+        self._run("plan")
+        self._heading("Do it.")
+        self._run("apply --yes")
+        self._heading("A second run has nothing to do.")
+        self._run("plan --detailed-exitcode")
+
+        self._heading("A colleague gives Jane another job title, in the service itself. We notice:")
+        self._stage.change_job_title("jane.doe@example.com", "Night Watch")
+        self._run("drift", ends_with=2)
+        self._heading("The manifest says Engineer, so apply repairs it.")
+        self._run("apply --yes")
+
+        self._heading(
+            "Ada leaves manifests/team.yaml, so she leaves the service. Only what is ours is pruned."
+        )
+        whole = manifest.read_text(encoding="utf-8")
+        manifest.write_text(remove_entry(whole, "ada-king"), encoding="utf-8")
+        smaller = manifest.read_text(encoding="utf-8")
+        self._run("apply --yes")
+
+        self._heading("By accident, all contacts vanish from the manifest. The guard refuses the plan:")
+        emptied = remove_entry(remove_entry(smaller, "jane-doe"), "sam-lee")
+        manifest.write_text(emptied.replace("\ncontacts:\n", "\ncontacts: {}\n"), encoding="utf-8")
+        self._run("apply --yes", ends_with=7)
+        manifest.write_text(smaller, encoding="utf-8")
+        self._heading("With the manifest back there is nothing to do: nothing had been deleted.")
+        self._run("plan --detailed-exitcode")
+        output.data(
+            "\nThat was all of it: planned, applied, nothing left, drift seen and repaired, pruned, and a\n"
+            "dangerous plan refused. The sandbox has been stopped, the folder is gone.\n"
+            "  next: README.md, a first project of your own; `reconciler --help`; `reconciler sandbox`"
+        )
+
+    def _heading(self, text: str) -> None:
+        self._step += 1
+        output.data(f"\n{self._step}. {text}")
+
+    def _run(self, words: str, *, ends_with: int = 0) -> None:
+        output.data(f"\n$ reconciler {words}")
+        code = self._stage.run(*words.split())
+        if code != ends_with:
+            raise ReconcilerError(
+                f"the demo did not go as expected: `reconciler {words}` ended with {code}, not {ends_with}.",
+                next="run the demo again; if it ends here again, report what it printed",
+            )
+
+
+def remove_entry(text: str, name: str) -> str:
+    """Return a manifest without the entry of that name: its line and all lines that are indented below it."""
+    shorter, count = re.subn(rf"^  {re.escape(name)}:\n(?:(?:   .*)?\n)*", "", text, flags=re.MULTILINE)
+    if count != 1:
+        raise ReconcilerError(f"the example holds no entry {name}.", next="install reconciler again")
+    return shorter
+
+
+# --- The stage: a sandbox in a process of its own, a folder to work in, and another user -------------------
 
 _CREDENTIALS = {"SVC_USER": "demo", "SVC_PASSWORD": "demo", "SVC_API_KEY": "demo-key"}  # the sandbox's own
 _CONTACT = "application/vnd.service.contact-v1+json"
@@ -85,6 +180,8 @@ class Stage:
 
     def run(self, *arguments: str) -> int:
         """Return the exit code of the real command; what it prints goes where our own output goes."""
+        import subprocess
+
         with subprocess.Popen(  # noqa: S603 - our own program, with words from our own table
             [sys.executable, "-m", "reconciler", *arguments], cwd=self.folder, env=self.environ
         ) as process:
@@ -92,6 +189,8 @@ class Stage:
 
     def change_job_title(self, mail: str, title: str) -> None:
         """Change a contact as a colleague with another program would: read it, change it, put it back."""
+        from reconciler.model.kinds import CONTACT
+
         found = self._call("GET", f"/contacts?workEmailAddress1={mail}")["contacts"]
         path = f"/contacts/{found[0]['id']}"
         whole = self._call("GET", f"{path}?customFields=true")
@@ -100,6 +199,10 @@ class Stage:
         self._call("PUT", path, body | {"jobTitle": title, "timezone": "Australia/Melbourne"})
 
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        from http.client import HTTPConnection, HTTPException
+
+        from reconciler.errors import Unavailable
+
         user = f"{_CREDENTIALS['SVC_USER']}:{_CREDENTIALS['SVC_PASSWORD']}"
         headers = {
             "Authorization": "Basic " + base64.b64encode(user.encode()).decode(),
@@ -125,23 +228,30 @@ class Stage:
 
 
 @contextmanager
-def staged() -> Iterator[Stage]:
+def open_stage() -> Iterator[Stage]:
     """Yield a stage. The sandbox is stopped and the folder gone at the end, also after a signal."""
+    import shutil
+    from tempfile import TemporaryDirectory
+
+    from reconciler.cli.project_files import example
+
     relay = SignalRelay()
     signals.set_reaction(relay.arrived)
     try:
         with TemporaryDirectory(prefix="reconciler-demo-") as temporary:
             folder = Path(temporary) / "quickstart"
             shutil.copytree(example("quickstart"), folder, ignore=shutil.ignore_patterns(".reconciler"))
-            with _sandbox(folder, relay) as address:
+            with _run_sandbox(folder, relay) as address:
                 yield Stage(address, folder, relay)
     finally:
         signals.set_reaction(signals.end_before_start)
 
 
 @contextmanager
-def _sandbox(folder: Path, relay: SignalRelay) -> Iterator[str]:
+def _run_sandbox(folder: Path, relay: SignalRelay) -> Iterator[str]:
     """Yield the address of a sandbox on a free port; it has ended afterwards."""
+    import subprocess
+
     with subprocess.Popen(
         [sys.executable, "-m", "reconciler", "sandbox", "--port", "0"],
         cwd=folder,
@@ -158,13 +268,14 @@ def _sandbox(folder: Path, relay: SignalRelay) -> Iterator[str]:
                 )
             yield ready.split()[-1]
         finally:
-            _end(process)
+            _stop_process(process)
 
 
-def _end(process: "subprocess.Popen[str]") -> None:
-    if signals.was_ignored_at_start(
-        signal.SIGTERM
-    ):  # by the sandbox too, which keeps nothing that a kill could harm
+def _stop_process(process: "subprocess.Popen[str]") -> None:
+    import subprocess
+
+    # The sandbox ignores it too then; a kill harms nothing, for it keeps nothing.
+    if signals.was_ignored_at_start(signal.SIGTERM):
         process.kill()
     process.terminate()
     try:
