@@ -4,16 +4,13 @@ Pure: `now` and chance (a number from 0 to 1) come in; sending, sleeping and clo
 """
 
 import ipaddress
-import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache
 
 from msgspec import Struct
-
-from reconciler.model.runs import Gap
 
 # --- Retry: table A8 of docs/planning.md as data --------------------------------------------------
 #
@@ -264,23 +261,6 @@ def _adjust_to_clock(pace: Pace, now: float) -> Pace:
     if not back_s:
         return pace
     return Pace(pace.rate, pace.changed_at - back_s, pace.next_at - back_s, seen_at=now)
-
-
-# --- Gaps between looks and writes of one run, as two numbers -------------------------------------
-
-
-def summarize_gaps(seconds: Sequence[float], looked_again: int = 0) -> Gap | None:
-    """Return median and 99th percentile (nearest rank) of these gaps, or None where there are none."""
-    ordered = sorted(seconds)
-    if not ordered:
-        return None
-    return Gap(len(ordered), _percentile_ms(ordered, 0.5), _percentile_ms(ordered, 0.99), looked_again)
-
-
-def _percentile_ms(ordered: Sequence[float], share: float) -> float:
-    # Nearest rank: a gap that was measured, never one between two. The limit that it is read against is 50 ms
-    # (rule A9).
-    return round(ordered[math.ceil(share * len(ordered)) - 1] * 1000, 1)
 
 
 # --- Hosts on this machine: to them alone, credentials may travel without encryption --------------

@@ -16,7 +16,6 @@ from typing import Literal
 
 from msgspec import structs
 
-from reconciler.core.calls import summarize_gaps
 from reconciler.core.compare.bodies import find_shared_secrets
 from reconciler.core.planning.deletes import add_unmarked, forgotten_at_once
 from reconciler.core.planning.records import refresh_records
@@ -36,7 +35,7 @@ from reconciler.instrumentation import SpanNotes, record_span, start_stopwatch, 
 from reconciler.model.address import Address
 from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Change, Consent, Plan, Update, Workspace, action_of
-from reconciler.model.runs import EXIT_CODE_WORDS, Context, Outcome, Run
+from reconciler.model.runs import EXIT_CODE_WORDS, Context, Outcome, Run, summarize_gaps
 from reconciler.model.snapshots import Desired, LiveEntity, Recorded, RecordedEntity
 from reconciler.store.database import Store
 

@@ -1,10 +1,12 @@
-"""Types of fields: everything that follows from what a field holds is one row here.
+"""Types of fields: everything that follows from what a field holds is one row of `FIELD_TYPES`.
 
-A cell names a behaviour. The layer that has the behaviour keeps a table from its names to functions, made by
-`require_rows`, so that a name without a function, or a function without a name, ends every command at once:
+Where a text alone decides (`same`, `check`), a cell is the rule itself: a function above the rows. Otherwise
+it is the name of a rule, which needs a library, a whole entity or a body. The layer that has the rule keeps
+a table from names to functions, made by `require_rows`: a name without a function, or a function without a
+name, ends every command at once.
 
     shape       how a value becomes flat paths, and how one of them is set: core/compare/normalize.py,
-                core/compare/bodies.py, and the tables of `FieldShape` in live/ and manifest/
+                core/compare/bodies.py, and the tables of `FieldShape` in engine/ and manifest/
     normal      the form in which equal means equal: core/compare/normalize.py
     same        which other spelling reads back as what was sent: core/compare/readback.py
     key         the form in which two values are one identity, and what a search for one asks for:
@@ -18,7 +20,8 @@ A cell names a behaviour. The layer that has the behaviour keeps a table from it
 docs/adding-a-field-type.md adds one, step by step.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar, get_args
 
 from msgspec import Struct
@@ -30,29 +33,56 @@ FieldType = Literal[OwnType, "content", "custom", "channels"]
 
 FieldShape = Literal["scalar", "content", "custom", "channels", "group"]
 NormalForm = Literal["text", "flag", "number"]
-ReadBack = Literal["identity", "phone", "email", "zone"]
+ReadBack = Literal["identity", "email", "zone"]
 IdentityKey = Literal["text", "email", "phone"]
 LookalikeRule = Literal["nothing", "name", "email", "phone"]
-FieldCheck = Literal["spreadsheets", "phones", "emails", "countries", "zones"]
+# Each is also the name of the setting, in `Checks`, that says how strict it is.
+FieldCheck = Literal["phones", "emails", "countries", "zones"]
 XmlForm = Literal["text", "truth", "number", "channels", "custom", "object"]
 SchemaPart = Literal["text", "flag", "number", "group", "custom", "messagingOptions", "content"]
 SandboxType = Literal["none", "text", "flag", "number", "group"]
 
+# Whether two texts, what was sent and what is shown, are spellings of one value.
+SameText = Callable[[str, str], bool]
+
+
+class Finding(Struct, frozen=True):
+    """One thing that is wrong with a value: a phrase that follows it, and what to do.
+
+    `impossible`: the value cannot work, whatever the service does; else it is only unlikely to be meant.
+    `code` is that of the mistake, where it is one. `guess` says what the value is understood as, `instead` is
+    a hint that speaks of the value and takes the place of `hint`: both are shown only where the value may be.
+    """
+
+    what: str
+    hint: str
+    code: str
+    impossible: bool = False
+    guess: str = ""
+    instead: str = ""
+
+
+class TextCheck(Struct, frozen=True):
+    """A check that needs the text of a value alone; `setting` is in `Checks` and says how strict it is."""
+
+    find: Callable[[str], Finding | None]
+    setting: Literal["spreadsheets", FieldCheck]
+
 
 class TypeRow(Struct, frozen=True, kw_only=True):
-    """What a type of field means. No cell has a default: whoever adds a type has to think of each.
+    """What a type of field means. No cell has a default: a new type has to answer each question.
 
-    `recognizes`: an export that finds nobody to recognize by the identity fields proposes a field of this
-    type. `distinguishes`: two entities seldom share a value, so that one which has changed speaks for
-    somebody else behind the same id (M9). The others: the table above.
+    `recognizes`: where the identity fields recognize no entity, an export proposes a field of this type.
+    `distinguishes`: two entities seldom share a value, so a changed value suggests that another entity has
+    the same id now (M9). The other cells: the table above.
     """
 
     shape: FieldShape
     normal: NormalForm
-    same: ReadBack
+    same: ReadBack | SameText
     key: IdentityKey
     lookalike: LookalikeRule
-    check: FieldCheck
+    check: FieldCheck | TextCheck
     xml: XmlForm
     schema: SchemaPart
     sandbox: SandboxType
@@ -81,13 +111,59 @@ def require_rows(names: Any, table: Mapping[str, T]) -> dict[Any, T]:
     return dict(table)
 
 
+# --- Rules that need a text alone -----------------------------------------------------------------
+
+_REWRITTEN = re.compile(r"[+-]?[0-9](?:[.,][0-9]+)?[eE]\+?[0-9]{1,3}")
+_BROKEN = re.compile(r"#(?:REF|N/A|VALUE|NAME\?|DIV/0|NUM|NULL)!?|#{3,}")
+
+
+def find_spreadsheet_damage(text: str) -> Finding | None:
+    """Return what a spreadsheet did to a text, or None. `447700900123` becomes `4.47701E+11` there."""
+    # Cheap before sure: this is asked of every text of every entity. An employee number is often the
+    # identity, and a rewritten one is the same for many people (tests/core/test_values.py).
+    if "E+" in text or "e+" in text or "E1" in text:
+        if _REWRITTEN.fullmatch(text):
+            what = "looks like a number that a spreadsheet rewrote; its digits are lost"
+            return Finding(
+                what, "format the column as text, and enter the value again", impossible=True, code="E405"
+            )
+    elif text.startswith("#") and _BROKEN.fullmatch(text):
+        return Finding(
+            "is what a spreadsheet shows for a broken cell", "correct the cell", impossible=True, code="E405"
+        )
+    return None
+
+
+SPREADSHEET_CHECK = TextCheck(find_spreadsheet_damage, "spreadsheets")
+
+_PHONE = re.compile(r"(\+?)([0-9 ().\-/]*[0-9][0-9 ().\-/]*)", re.ASCII)
+_NOT_A_DIGIT = re.compile(r"[^0-9]", re.ASCII)
+
+# Digits from which on a number without a plus may begin with its country code. Fewer may be a national one:
+# 6561234567 is one in Singapore with a plus before it, and one in the United States without.
+international_digits = 11
+
+
+def same_phone(sent: str, shown: str) -> bool:
+    """Whether two numbers have the same digits. A plus counts where the other may be a national number."""
+    one, other = _PHONE.fullmatch(sent), _PHONE.fullmatch(shown)
+    if one is None or other is None:
+        return False
+    digits, theirs = (_NOT_A_DIGIT.sub("", found[2]) for found in (one, other))
+    # Another digit, or another country, calls somebody else. No country code begins with 0.
+    plus_alike = one[1] == other[1] or (len(digits) >= international_digits and digits[0] != "0")
+    return digits == theirs and plus_alike
+
+
+# --- The rows -------------------------------------------------------------------------------------
+
 _TEXT = TypeRow(
     shape="scalar",
     normal="text",
     same="identity",
     key="text",
     lookalike="name",
-    check="spreadsheets",
+    check=SPREADSHEET_CHECK,
     xml="text",
     schema="text",
     sandbox="text",
@@ -105,7 +181,7 @@ FIELD_TYPES: Mapping[FieldType, TypeRow] = require_rows(
             same="identity",
             key="text",
             lookalike="nothing",
-            check="spreadsheets",
+            check=SPREADSHEET_CHECK,
             xml="truth",
             schema="flag",
             sandbox="flag",
@@ -119,7 +195,7 @@ FIELD_TYPES: Mapping[FieldType, TypeRow] = require_rows(
             same="identity",
             key="text",
             lookalike="nothing",
-            check="spreadsheets",
+            check=SPREADSHEET_CHECK,
             xml="number",
             schema="number",
             sandbox="number",
@@ -142,7 +218,7 @@ FIELD_TYPES: Mapping[FieldType, TypeRow] = require_rows(
         "phone": TypeRow(
             shape="scalar",
             normal="text",
-            same="phone",
+            same=same_phone,
             key="phone",
             lookalike="phone",
             check="phones",
@@ -187,7 +263,7 @@ FIELD_TYPES: Mapping[FieldType, TypeRow] = require_rows(
             same="identity",
             key="text",
             lookalike="nothing",
-            check="spreadsheets",
+            check=SPREADSHEET_CHECK,
             xml="text",
             schema="content",
             sandbox="none",
@@ -201,7 +277,7 @@ FIELD_TYPES: Mapping[FieldType, TypeRow] = require_rows(
             same="identity",
             key="text",
             lookalike="nothing",
-            check="spreadsheets",
+            check=SPREADSHEET_CHECK,
             xml="custom",
             schema="custom",
             sandbox="none",
@@ -215,7 +291,7 @@ FIELD_TYPES: Mapping[FieldType, TypeRow] = require_rows(
             same="identity",
             key="text",
             lookalike="nothing",
-            check="spreadsheets",
+            check=SPREADSHEET_CHECK,
             xml="channels",
             schema="messagingOptions",
             sandbox="none",
@@ -229,7 +305,7 @@ FIELD_TYPES: Mapping[FieldType, TypeRow] = require_rows(
             same="identity",
             key="text",
             lookalike="nothing",
-            check="spreadsheets",
+            check=SPREADSHEET_CHECK,
             xml="object",
             schema="group",
             sandbox="group",

@@ -1,6 +1,7 @@
 """Runs: how each change ended, the report of a run, its journal, its entries of the history, its events."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
@@ -77,6 +78,17 @@ class Gap(Struct, frozen=True):
     median_ms: float
     p99_ms: float
     looked_again: int = 0
+
+
+def summarize_gaps(seconds: Sequence[float], looked_again: int = 0) -> Gap | None:
+    """Return the gap of a run from those of its writes, in seconds; None where nothing was written."""
+    ordered = sorted(seconds)
+    if not ordered:
+        return None
+    # Nearest rank: a gap that was measured, never one between two. The limit that it is read against is 50 ms
+    # (rule A9).
+    median_s, p99_s = (ordered[math.ceil(share * len(ordered)) - 1] for share in (0.5, 0.99))
+    return Gap(len(ordered), round(median_s * 1000, 1), round(p99_s * 1000, 1), looked_again)
 
 
 class Run(Struct, frozen=True):

@@ -14,6 +14,7 @@ from reconciler.core.desired.resolve import Resolved, resolve_desired
 from reconciler.core.rules import Rules
 from reconciler.errors import Problem
 from reconciler.model.documents import Content, Document, Fields, Manifest, Origin, Place
+from reconciler.model.field_types import find_spreadsheet_damage
 from reconciler.model.geography import COUNTRY_CODES, COUNTRY_NAMES, zone_names
 from reconciler.model.notices import Notice
 from reconciler.model.settings import Checks
@@ -254,8 +255,7 @@ def test_a_number_that_a_spreadsheet_rewrote_is_noticed_in_any_field() -> None:
     assert isinstance(_one(**{"custom.employeeId": "1.2E+10"}), Notice)
     assert isinstance(_one(jobTitle="#N/A"), Notice)
     assert all(
-        value_forms.find_spreadsheet_damage(text) is None
-        for text in ("E+", "1E", "C1E1", "#1 support", "2.5", "3E+x")
+        find_spreadsheet_damage(text) is None for text in ("E+", "1E", "C1E1", "#1 support", "2.5", "3E+x")
     )
 
 

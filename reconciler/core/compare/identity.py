@@ -21,7 +21,7 @@ from reconciler.core.rules import Key
 from reconciler.core.text import fold_case, normalize_unicode, trim_edges
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields, Place, Scalar
-from reconciler.model.field_types import IdentityKey, require_rows
+from reconciler.model.field_types import IdentityKey, international_digits, require_rows
 from reconciler.model.geography import COUNTRY_CODES
 from reconciler.model.kind import IdentityPath
 from reconciler.model.notices import Notice
@@ -49,9 +49,6 @@ _PARTED = re.compile(
 )
 _NOT_A_DIGIT = re.compile(r"[^0-9]")
 _length_max = 60  # characters; no number is longer, and the library takes its time over long ones
-# Digits from which on a number without a plus may begin with its country code. Fewer may be a national one:
-# 6561234567 is one in Singapore with a plus before it, and one in the United States without.
-_international_digits = 11
 _SIGNS = {"\uff0b": "+", "\uff08": "(", "\uff09": ")", "\uff0e": ".", "\uff0f": "/", "\u2212": "-"}
 
 
@@ -90,7 +87,7 @@ def last_digits(text: str) -> str:
 
 def _possible_numbers(area: str, digits: str, region: str) -> Iterator["PhoneNumber"]:
     """Yield the numbers that digits without a plus may be, the likeliest first."""
-    long = len(digits) >= _international_digits and digits[0] != "0"
+    long = len(digits) >= international_digits and digits[0] != "0"
     abroad = _parse_possible(f"+{digits}", "") if long else None
     if region and abroad is not None and abroad.country_code == _country_code_of(region):
         yield abroad  # German numbers may have so many digits that this one would be a national one as well

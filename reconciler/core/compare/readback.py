@@ -10,7 +10,6 @@ Of a create also: is the entity that came back the one that was sent? What a rec
 core/planning/records.py.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Literal
 
@@ -28,17 +27,10 @@ from reconciler.core.compare.normalize import (
 from reconciler.core.rules import Key
 from reconciler.core.text import fold_case, has_edges, trim_edges
 from reconciler.model.documents import Fields, Scalar
-from reconciler.model.field_types import ReadBack, require_rows
+from reconciler.model.field_types import ReadBack, require_rows, same_phone
 from reconciler.model.kind import PHONE_NAME, IdentityPath
 from reconciler.model.kinds import KINDS
 from reconciler.model.runs import FieldResult
-
-_PHONE = re.compile(r"(\+?)([0-9 ().\-/]*[0-9][0-9 ().\-/]*)", re.ASCII)
-_NOT_A_DIGIT = re.compile(r"[^0-9]", re.ASCII)
-
-# Digits from which on a number without a plus is taken for the same number with one. Fewer may be a national
-# number: 6561234567 is one in Singapore with a plus before it, and one in the United States without.
-_international_digits = 11
 
 
 class FieldReadings(Struct, frozen=True):
@@ -105,10 +97,10 @@ def reads_back_as(kind: str, path: str, sent: Scalar, shown: Scalar) -> bool:
         return False
     if has_edges(shown) or has_edges(sent):
         return False
-    form = KINDS[kind].type_of(path).same
-    if form == "identity" and PHONE_NAME.search(path) and "." not in path:
-        form = "phone"
-    return _SAME[form](path, sent, shown)
+    rule = KINDS[kind].type_of(path).same
+    if rule == "identity" and PHONE_NAME.search(path) and "." not in path:
+        rule = same_phone
+    return _SAME[rule](path, sent, shown) if isinstance(rule, str) else rule(sent, shown)
 
 
 def is_flag_cleared(kind: str, path: str, sent: Scalar, shown: Scalar) -> bool:
@@ -191,23 +183,11 @@ def _unseen_result(kind: str, path: str, value: Scalar, salt: str) -> FieldResul
     return _redact_result(kind, FieldResult(path, _none_for_empty(value), None), salt)
 
 
-def _same_phone(sent: str, shown: str) -> bool:
-    """Whether two numbers have the same digits. A plus counts where the other may be a national number."""
-    one, other = _PHONE.fullmatch(sent), _PHONE.fullmatch(shown)
-    if one is None or other is None:
-        return False
-    digits, theirs = (_NOT_A_DIGIT.sub("", found[2]) for found in (one, other))
-    # Another digit, or another country, calls somebody else. No country code begins with 0.
-    plus_alike = one[1] == other[1] or (len(digits) >= _international_digits and digits[0] != "0")
-    return digits == theirs and plus_alike
-
-
-# Whether two values are spellings of one, by the type of their field.
+# Whether two values are spellings of one, by the type of their field, where the texts alone do not decide.
 _SAME: Mapping[ReadBack, Callable[[str, str, str], bool]] = require_rows(
     ReadBack,
     {
         "identity": lambda path, sent, shown: identity_key(path, sent) == identity_key(path, shown),
-        "phone": lambda _path, sent, shown: _same_phone(sent, shown),
         "email": lambda _path, sent, shown: email_key(sent) == email_key(shown),
         "zone": lambda _path, sent, shown: normalize.zone_has_offset(sent, shown),
     },

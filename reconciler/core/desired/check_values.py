@@ -1,12 +1,12 @@
 """The values of every entity against what their fields can hold: mistakes, and what looks like one.
 
-Which field holds what stands in the tables here; what is wrong with one value is found in
-value_forms.py and phone_plans.py. A value that stands in `defaults`, or in a roster's template, is judged
-once.
+The type of a field says which check judges it (model/field_types.py). A check of a text alone stands there,
+the others in value_forms.py and phone_plans.py. A value in `defaults`, or in the template of a roster, is
+judged once.
 """
 
 from collections.abc import Callable, Mapping
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, structs
@@ -14,18 +14,16 @@ from msgspec import Struct, structs
 from reconciler.core.desired.crosscheck import PRIVATE_TYPES, Declared, DeclaredEntities
 from reconciler.core.desired.value_forms import (
     EmailCheck,
-    Finding,
     check_content,
     check_country,
     check_file_name,
     check_zone,
     country_region,
-    find_spreadsheet_damage,
 )
 from reconciler.core.text import describe_edges, has_edges, is_blank
 from reconciler.errors import Problem
 from reconciler.model.documents import Place
-from reconciler.model.field_types import FieldCheck, require_rows
+from reconciler.model.field_types import SPREADSHEET_CHECK, FieldCheck, Finding, TextCheck, require_rows
 from reconciler.model.kinds import KINDS, cache_by_kinds
 from reconciler.model.notices import Notice
 from reconciler.model.settings import CheckLevel, Checks
@@ -37,7 +35,7 @@ _SHOWN_MAX = 60  # characters of a value in a message
 
 
 @cache_by_kinds
-def _checks_of(kind: str) -> Mapping[str, FieldCheck]:
+def _checks_of(kind: str) -> Mapping[str, FieldCheck | TextCheck]:
     """Return which check judges each field, by its type. Below a structured field there are texts.
 
     A field that completes a telephone number is judged as the number is.
@@ -68,10 +66,11 @@ class _ValueCheck:
         self.notices: list[Notice] = []
         self.blanks = BlankEdges()
         self._checks = checks
+        self._judges: dict[str, dict[str, _Judge]] = {}
+        self._judge_text = self._judge_of(SPREADSHEET_CHECK)
         self.emails = EmailCheck()
         # Kept by text, for many entities have the same: of an unknown one the nearest name is searched once.
         self.zone, self.country = cache(check_zone), cache(check_country)
-        self._judges = {name: (one.judge, one.level(checks)) for name, one in _JUDGES.items()}
         self._judged: set[tuple[object, ...]] = set()  # values that stand in one place for many entities
 
     @cached_property
@@ -84,19 +83,30 @@ class _ValueCheck:
         if one.edges:
             self.blanks.entity(one)
         secret = KINDS[one.document.kind].secret
-        fields = _checks_of(one.document.kind)
+        judges = self._judges_of(one.document.kind)
         for path, value in one.entity.fields.items():
             # A password may look like anything.
             if not isinstance(value, str) or not value or path in secret:
                 continue
-            judge, level = self._judges[fields.get(path, "spreadsheets")]
+            judge, level = judges.get(path, self._judge_text)
             if level == "off":
                 continue
-            finding = judge(self, path, value.strip(), one)
+            finding = judge(path, value.strip(), one)
             if finding is not None:
                 self._report(one, path, value, finding, level)
         if one.entity.content is not None and self._checks.content != "off":
             self._content(one)
+
+    def _judges_of(self, kind: str) -> Mapping[str, "_Judge"]:
+        if kind not in self._judges:
+            self._judges[kind] = {path: self._judge_of(check) for path, check in _checks_of(kind).items()}
+        return self._judges[kind]
+
+    def _judge_of(self, check: FieldCheck | TextCheck) -> "_Judge":
+        if isinstance(check, str):
+            return _Judge(partial(_FINDERS[check], self), getattr(self._checks, check))
+        find = check.find
+        return _Judge(lambda _path, text, _one: find(text), getattr(self._checks, check.setting))
 
     def phone(self, path: str, text: str, one: Declared) -> Finding | None:
         # Twenty times quicker than to parse the number, and yes only where the library says so too.
@@ -161,28 +171,20 @@ class _ValueCheck:
 
 
 class _Judge(NamedTuple):
-    """What judges a value, and the setting that says how strictly."""
+    """What judges a value, by its path, its text and its entity, and how strictly."""
 
-    judge: Callable[[_ValueCheck, str, str, Declared], Finding | None]
-    level: Callable[[Checks], CheckLevel]
+    judge: Callable[[str, str, Declared], Finding | None]
+    level: CheckLevel
 
 
-# By the check of the type of a field.
-_JUDGES: Mapping[FieldCheck, _Judge] = require_rows(
+# What finds a mistake in a value, by the type of its field, where the text alone does not decide.
+_FINDERS: Mapping[FieldCheck, Callable[[_ValueCheck, str, str, Declared], Finding | None]] = require_rows(
     FieldCheck,
     {
-        "phones": _Judge(_ValueCheck.phone, lambda checks: checks.phones),
-        "emails": _Judge(
-            lambda check, _path, text, _one: check.emails.check(text), lambda checks: checks.emails
-        ),
-        "zones": _Judge(lambda check, _path, text, _one: check.zone(text), lambda checks: checks.zones),
-        "countries": _Judge(
-            lambda check, _path, text, _one: check.country(text), lambda checks: checks.countries
-        ),
-        "spreadsheets": _Judge(
-            lambda _check, _path, text, _one: find_spreadsheet_damage(text),
-            lambda checks: checks.spreadsheets,
-        ),
+        "phones": _ValueCheck.phone,
+        "emails": lambda check, _path, text, _one: check.emails.check(text),
+        "zones": lambda check, _path, text, _one: check.zone(text),
+        "countries": lambda check, _path, text, _one: check.country(text),
     },
 )
 

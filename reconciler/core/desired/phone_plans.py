@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import phonenumbers
 from phonenumbers import COUNTRY_CODE_TO_REGION_CODE, NumberParseException, PhoneMetadata, PhoneNumber
 
-from reconciler.core.desired.value_forms import Finding, find_spreadsheet_damage
+from reconciler.model.field_types import Finding, find_spreadsheet_damage
 from reconciler.model.geography import COUNTRY_NAMES
 
 # Ranges that regulators keep free for films and examples and that the numbering plans do not count as

@@ -1,6 +1,7 @@
-"""Checks of one value by its form: spreadsheet damage, countries, time zones, e-mail addresses, content.
+"""Checks of one value by its form: countries, time zones, e-mail addresses, content.
 
-Each returns a `Finding`, or None. Phone numbers are checked in phone_plans.py, which loads a large library.
+Each returns a `Finding`, or None. Phone numbers are checked in phone_plans.py, which loads a large library;
+check_values.py says which field is checked how.
 """
 
 import csv
@@ -12,54 +13,12 @@ from ipaddress import ip_address
 from typing import Any, NamedTuple, NoReturn
 from xml.parsers import expat
 
-from msgspec import Struct
-
 from reconciler.core.compare.identity import region_of_country
 from reconciler.core.compare.normalize import FIXED_OFFSET_ZONES
 from reconciler.core.suggest import did_you_mean
 from reconciler.core.text import fold_case
+from reconciler.model.field_types import Finding
 from reconciler.model.geography import COUNTRY_NAMES, zone_names, zones_with_abbreviation
-
-
-class Finding(Struct, frozen=True):
-    """One thing that is wrong with a value: a phrase that follows it, and what to do.
-
-    `impossible`: the value cannot work, whatever the service does; else it is only unlikely to be meant.
-    `code` is that of the mistake, where it is one. `guess` says what the value is understood as, `instead` is
-    a hint that speaks of the value and takes the place of `hint`: both are shown only where the value may be.
-    """
-
-    what: str
-    hint: str
-    code: str
-    impossible: bool = False
-    guess: str = ""
-    instead: str = ""
-
-
-# --- Spreadsheets: what they make of numbers and codes --------------------------------------------
-
-
-_REWRITTEN = re.compile(r"[+-]?[0-9](?:[.,][0-9]+)?[eE]\+?[0-9]{1,3}")
-_BROKEN = re.compile(r"#(?:REF|N/A|VALUE|NAME\?|DIV/0|NUM|NULL)!?|#{3,}")
-
-
-def find_spreadsheet_damage(text: str) -> Finding | None:
-    """Return what a spreadsheet did to a text, or None. `447700900123` becomes `4.47701E+11` there."""
-    # Cheap before sure: this is asked of every text of every entity. An employee number is often the
-    # identity, and a rewritten one is the same for many people (tests/core/test_values.py).
-    if "E+" in text or "e+" in text or "E1" in text:
-        if _REWRITTEN.fullmatch(text):
-            what = "looks like a number that a spreadsheet rewrote; its digits are lost"
-            return Finding(
-                what, "format the column as text, and enter the value again", impossible=True, code="E405"
-            )
-    elif text.startswith("#") and _BROKEN.fullmatch(text):
-        return Finding(
-            "is what a spreadsheet shows for a broken cell", "correct the cell", impossible=True, code="E405"
-        )
-    return None
-
 
 # --- Countries: an ISO 3166-1 code of two letters, or a name in English ---------------------------
 
