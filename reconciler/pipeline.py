@@ -57,7 +57,8 @@ from reconciler.engine.resources import RunObserver, open_for_reading, open_for_
 from reconciler.engine.service_lock import acquire_service_lock
 from reconciler.errors import DirectoryError, ManifestError, Problem, StalePlan
 from reconciler.instrumentation import record_span, start_stopwatch, step_log
-from reconciler.manifest.cache import Declaration, ManifestCache, load_project
+from reconciler.manifest.cache import Declaration, ManifestCache
+from reconciler.manifest.load import load_project
 from reconciler.manifest.sources import is_without_manifests
 from reconciler.model.address import Address
 from reconciler.model.plans import Consent, Explanation, Options, Plan

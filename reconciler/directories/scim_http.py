@@ -29,8 +29,8 @@ from reconciler.directories.answers import (
 )
 from reconciler.model.documents import CHARACTERS_MAX
 from reconciler.model.settings import ScimDirectory
-from reconciler.parsing.build import NODES_MAX
 from reconciler.parsing.json_reader import EXACT_DECODER
+from reconciler.parsing.tree_builder import NODES_MAX
 from reconciler.service.http.exchange import chain_of_causes
 
 ScimQuery = tuple[tuple[str, str], ...]

@@ -39,7 +39,7 @@ from reconciler.files.project_files import (
     identify_files,
 )
 from reconciler.instrumentation import start_stopwatch, step_log
-from reconciler.manifest.load import LoadedManifests, load_manifests
+from reconciler.manifest.load import LoadedManifests, load_project
 from reconciler.manifest.sources import ManifestFile, find_manifests, read_manifest
 from reconciler.model.address import Address
 from reconciler.model.documents import ROWS_MAX, Controls, InputFile, Place, Scalar
@@ -395,30 +395,6 @@ class ManifestCache:
         return sha256(
             encode_json([self._rules, self._settings.contact_fields, list(KINDS.values())])
         ).digest()
-
-
-def load_project(
-    settings: Settings,
-    environ: Mapping[str, str],
-    *,
-    chosen: frozenset[str] | None = None,
-    directories: ReadOnce | None = None,
-) -> LoadedManifests:
-    """Return what the manifests of a project say; with `chosen`, only those of these names.
-
-    `directories` are those of the settings, of which some may have been asked already.
-    """
-    return load_manifests(
-        [Path(path) for path in settings.manifests],
-        root=Path(settings.root),
-        environ=environ,
-        variables=settings.variables,
-        variable_files=settings.variable_files,
-        extra_contact_fields=settings.contact_fields,
-        private=[Path(path) for path in settings.private_files],
-        chosen=chosen,
-        directories=directories or ReadOnce(settings.directories),
-    )
 
 
 def _holds_secret(part: ManifestPart) -> bool:

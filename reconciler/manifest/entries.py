@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import KINDS, cache_by_kinds, child_kinds
-from reconciler.parsing.build import pack_position
 from reconciler.parsing.tree import Tree
+from reconciler.parsing.tree_builder import pack_position
 
 if TYPE_CHECKING:  # it loads jsonschema, which only a refused file pays for (schema/check.py)
     from reconciler.schema.explain import Mistake

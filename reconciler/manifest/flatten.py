@@ -27,9 +27,9 @@ from reconciler.model.documents import Content, Controls, Document, Fields, Plac
 from reconciler.model.field_types import FieldShape, require_rows
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import CONTACT, KINDS, cache_by_kinds, child_kinds
-from reconciler.parsing.build import unpack_place
 from reconciler.parsing.display import show_value
 from reconciler.parsing.tree import Tree
+from reconciler.parsing.tree_builder import unpack_place
 from reconciler.schema.shipped import ExtraFields, definition_name, read_schema
 
 # --- Places of fields, one integer each -----------------------------------------------------------

@@ -43,14 +43,14 @@ from reconciler.manifest.flatten import (
     list_known_fields,
 )
 from reconciler.manifest.rosters.roster import Roster
-from reconciler.manifest.rosters.tables import RosterTables
+from reconciler.manifest.rosters.roster_sources import RosterTables
 from reconciler.manifest.sources import ManifestFile, find_manifests, read_manifest
 from reconciler.manifest.variables import ManifestVariables, UnsetVariable, substitute_variables
 from reconciler.model.documents import ROWS_MAX, Content, Document, InputFile, Manifest, Place, Removed
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import CONTACT
 from reconciler.model.notices import Notice
-from reconciler.model.settings import NO_FILES, VariableFiles
+from reconciler.model.settings import NO_FILES, Settings, VariableFiles
 from reconciler.parsing.display import show_value
 from reconciler.parsing.standins import find_stand_in
 from reconciler.parsing.tree import Tree, read_tree
@@ -444,3 +444,27 @@ def _tabulate_mappings(rows: list[dict[str, str]]) -> list[list[str]]:
         what = f"{len(rows):,} rows of {len(header):,} columns are more than {PAYLOAD_BYTES_MAX:,} bytes."
         raise Unreadable(what, "check the keys of the rows: each of them is a column", code="E100")
     return [header, *([row.get(key, "") for key in header] for row in rows)]
+
+
+def load_project(
+    settings: Settings,
+    environ: Mapping[str, str],
+    *,
+    chosen: frozenset[str] | None = None,
+    directories: ReadOnce | None = None,
+) -> LoadedManifests:
+    """Return what the manifests of a project say; with `chosen`, only those of these names.
+
+    `directories` are those of the settings, of which some may have been asked already.
+    """
+    return load_manifests(
+        [Path(path) for path in settings.manifests],
+        root=Path(settings.root),
+        environ=environ,
+        variables=settings.variables,
+        variable_files=settings.variable_files,
+        extra_contact_fields=settings.contact_fields,
+        private=[Path(path) for path in settings.private_files],
+        chosen=chosen,
+        directories=directories or ReadOnce(settings.directories),
+    )

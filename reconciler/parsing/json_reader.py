@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from reconciler.core.text import strip_quoted_text
 from reconciler.model.documents import UNSAID
-from reconciler.parsing.build import DEPTH_MAX, Builder, Position
+from reconciler.parsing.tree_builder import DEPTH_MAX, Builder, Position
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _LITERAL = re.compile(

@@ -16,15 +16,6 @@ from typing import Any
 
 from reconciler.errors import Problem
 from reconciler.model.documents import Place
-from reconciler.parsing.build import (
-    GAP,
-    Builder,
-    Marks,
-    SecondValue,
-    StopReading,
-    is_after_secret,
-    pack_position,
-)
 from reconciler.parsing.display import (
     CHARACTER_HINT,
     UNFIT_CHARACTERS,
@@ -35,6 +26,15 @@ from reconciler.parsing.display import (
 )
 from reconciler.parsing.json_reader import build_json
 from reconciler.parsing.standins import find_stand_in
+from reconciler.parsing.tree_builder import (
+    GAP,
+    Builder,
+    Marks,
+    SecondValue,
+    StopReading,
+    is_after_secret,
+    pack_position,
+)
 from reconciler.parsing.yaml_reader import build_yaml
 
 TREE_BYTES_MAX = 10 * 1024 * 1024  # bytes of one file

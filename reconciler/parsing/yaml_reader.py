@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import yaml
 
 from reconciler.core.text import strip_quoted_text
-from reconciler.parsing.build import GAP, Builder, Position
 from reconciler.parsing.display import describe_character
+from reconciler.parsing.tree_builder import GAP, Builder, Position
 
 # --- Rules of YAML 1.2 that the C parser does not hold --------------------------------------------
 #

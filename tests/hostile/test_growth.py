@@ -24,7 +24,7 @@ from reconciler.errors import Malformed, ReconcilerError, SettingsError
 from reconciler.files.project_files import Unreadable, detect_private_content
 from reconciler.manifest.load import load_manifests
 from reconciler.manifest.rosters.roster import compile_template
-from reconciler.manifest.rosters.tables import read_roster
+from reconciler.manifest.rosters.roster_sources import read_roster
 from reconciler.manifest.variables import ManifestVariables
 from reconciler.model.address import parse_address
 from reconciler.parsing.tree import read_tree

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from manifest.project import Project
 
 from reconciler.directories.answers import AnswerRows, ReadOnce
+from reconciler.manifest.rosters.roster_sources import build_answer_table, summarize_answer
 from reconciler.manifest.rosters.snapshot import build_snapshot, compare_snapshots
 from reconciler.manifest.rosters.table import read_csv
-from reconciler.manifest.rosters.tables import build_answer_table, summarize_answer
 from reconciler.model.documents import Place
 from reconciler.model.settings import DirectorySetting, Secret, SqlDirectory
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from manifest.project import Project
 
+from reconciler.manifest.rosters.roster_sources import read_roster
 from reconciler.manifest.rosters.table import read_csv
-from reconciler.manifest.rosters.tables import read_roster
 from reconciler.model.documents import COLUMNS_MAX
 
 ROSTER = """rosters:

@@ -14,8 +14,8 @@ from reconciler.directories.answers import ReadOnce
 from reconciler.files.project_files import REFERENCE_BYTES_MAX, ROSTER_BYTES_MAX
 from reconciler.manifest.load import _Loader
 from reconciler.manifest.rosters.roster import RowTemplate, UnknownColumn, compile_template
+from reconciler.manifest.rosters.roster_sources import RosterTables
 from reconciler.manifest.rosters.table import read_csv
-from reconciler.manifest.rosters.tables import RosterTables
 from reconciler.manifest.sources import ManifestFile
 from reconciler.manifest.variables import ManifestVariables
 from reconciler.model.address import ENTITY_NAME

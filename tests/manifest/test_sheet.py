@@ -17,8 +17,8 @@ from manifest.spreadsheets import Cell, Raw, dated, error, formula, package, she
 
 from reconciler.errors import Problem
 from reconciler.files.project_files import Unreadable
+from reconciler.manifest.rosters.roster_sources import read_roster
 from reconciler.manifest.rosters.table import RosterTable, read_csv
-from reconciler.manifest.rosters.tables import read_roster
 from reconciler.manifest.rosters.xlsx_package import UNPACKED_MAX
 from reconciler.model.documents import COLUMNS_MAX
 

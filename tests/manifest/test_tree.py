@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.parsing import yaml_reader
-from reconciler.parsing.build import Builder, StopReading
 from reconciler.parsing.display import UNFIT_CHARACTERS
 from reconciler.parsing.tree import Tree, read_tree
+from reconciler.parsing.tree_builder import Builder, StopReading
 
 SMALL = settings(max_examples=effort.count(small=60, full=300), deadline=None)
 

@@ -15,8 +15,8 @@ from manifest.project import RULES, Project
 from reconciler.core.desired.resolve import resolve_desired
 from reconciler.errors import SettingsError
 from reconciler.parsing import yaml_reader
-from reconciler.parsing.build import Builder, StopReading
 from reconciler.parsing.tree import read_tree
+from reconciler.parsing.tree_builder import Builder, StopReading
 from reconciler.service.profile import load_profile
 from reconciler.settings.reader import read_settings
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from reconciler.parsing.build import Builder, StopReading
 from reconciler.parsing.tree import read_tree
+from reconciler.parsing.tree_builder import Builder, StopReading
 from reconciler.parsing.yaml_reader import LOADER, build_yaml
 
 FILE = Path(__file__).parent / "yaml-test-suite" / "cases.jsonl"

@@ -149,7 +149,7 @@ def _made(settings: Settings, name: str, before: bytes, into: Path) -> "Snapshot
 
 def _table(asked: "ReadOnce", name: str) -> "RosterTable":
     from reconciler.directories.answers import DirectoryFailed
-    from reconciler.manifest.rosters.tables import build_answer_table
+    from reconciler.manifest.rosters.roster_sources import build_answer_table
 
     try:
         return build_answer_table(
