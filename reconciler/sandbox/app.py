@@ -1,21 +1,21 @@
 """The service over HTTP: one ASGI application, usable in process or behind a port."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from email.utils import format_datetime
 from http import HTTPStatus
 from inspect import isawaitable
-from typing import TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from reconciler.sandbox import callback_calls, gateway, openapi, server
+from reconciler.sandbox import callback_calls, openapi, server
 from reconciler.sandbox import control_requests as control
+from reconciler.sandbox.authentication import accepts_user
 from reconciler.sandbox.calls import (
     Answer,
     AnswerType,
@@ -30,6 +30,7 @@ from reconciler.sandbox.calls import (
 )
 from reconciler.sandbox.collections import PLAIN_COLLECTIONS, Collection
 from reconciler.sandbox.config import SandboxConfig
+from reconciler.sandbox.contacts import invent_contacts
 from reconciler.sandbox.documents import DocumentWriter
 from reconciler.sandbox.faults import Course
 from reconciler.sandbox.gateway import Cache, Gateway, stored_statuses
@@ -40,8 +41,6 @@ from reconciler.sandbox.server import refuse_web_pages
 from reconciler.sandbox.state import DataFileError, State
 
 __all__ = ["SandboxConfig", "create_app", "running_sandbox", "serve_sandbox"]
-
-Found = TypeVar("Found")
 
 # Past its limit a body is read on and thrown away, so that the sender sees the refusal and no broken pipe.
 oversize_factor = 8
@@ -56,6 +55,7 @@ def create_app(config: SandboxConfig, *, collections: Sequence[Collection] = ())
     """
     added = ServedCollections((*PLAIN_COLLECTIONS, *collections))
     state = State(config)
+    state.add_invented(config.contacts, lambda last: invent_contacts(config.contacts, after=last))
     service = SandboxService(state, added)
 
     @asynccontextmanager
@@ -209,7 +209,7 @@ class SandboxService:
             return Outgoing(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, b"Request size limit exceeded", "text/plain")
         route: Route | None = None
         try:
-            if not gateway.accepts_user(config, incoming.headers):
+            if not accepts_user(config, incoming.headers):
                 raise unauthorized()
             self._state.expire_resources()
             place = find_place(incoming.path, self._added.routes)
@@ -234,7 +234,8 @@ class SandboxService:
         hidden = self._state.faults.hidden(config.clock())
         own = self._added.forms
         call = Call(self._state, shelf, place.ids, incoming, writer, hidden, kind, form, own)
-        answer = await _await_result(endpoint(call))
+        found = endpoint(call)
+        answer = await found if isawaitable(found) else found
         self._delay_in_lists(incoming, answer)
         return self._shown(incoming, answer, kind, shown)
 
@@ -265,13 +266,11 @@ class SandboxService:
 
     async def _control(self, incoming: Incoming) -> Outgoing:
         try:
-            if not (self._is_public(incoming) or gateway.accepts_user(self._config, incoming.headers)):
+            if not (self._is_public(incoming) or accepts_user(self._config, incoming.headers)):
                 raise unauthorized()
             self._state.expire_resources()
-            return await _await_result(
-                control.carry_out_control(
-                    self._state, self._log, incoming.method, incoming.path, incoming.body or b""
-                )
+            return await control.carry_out_control(
+                self._state, self._log, incoming.method, incoming.path, incoming.body or b""
             )
         except Refusal as refusal:
             return self._refused(incoming, refusal, None)
@@ -329,11 +328,6 @@ async def _close_connection(scope: Scope, receive: Receive) -> None:
     close()
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-async def _await_result(found: Found | Awaitable[Found]) -> Found:
-    """What an endpoint gave, awaited where it had to wait for somebody else."""
-    return await found if isawaitable(found) else found
 
 
 async def _read_body(receive: Receive, bytes_max: int) -> bytes | None:

@@ -15,8 +15,10 @@ from urllib.parse import parse_qsl, quote, urlsplit
 
 import msgspec
 
-from reconciler.sandbox import message_documents, message_endpoints
+from reconciler.sandbox import message_endpoints
 from reconciler.sandbox.callbacks import (
+    callback_call_row,
+    callback_document,
     mark_call_failed,
     read_callback,
     record_attempt,
@@ -296,7 +298,7 @@ class CallbackCollection(CollectionRow[Callback]):
 
     def shown(self, call: Call, record: Callback, view: View) -> Body:  # noqa: ARG002  the same everywhere
         """The whole callback."""
-        return message_documents.callback_document(call.writer, record)
+        return callback_document(call.writer, record)
 
 
 CALLBACKS = CallbackCollection(
@@ -325,9 +327,7 @@ def list_calls(call: Call) -> Answer:
         for one in call.state.mail.calls_of(callback)
         if one.status and status in ("", one.status) and (not wanted or one.id in wanted)
     ]
-    return call.paged(
-        "calls", found, lambda one: message_documents.callback_call_row(call.writer, callback, one)
-    )
+    return call.paged("calls", found, lambda one: callback_call_row(call.writer, callback, one))
 
 
 def put_calls(call: Call) -> Answer:

@@ -1,4 +1,4 @@
-"""Callbacks: how a body becomes one, and what is sent to it when somebody replies or a delivery fails.
+"""Callbacks: how a body becomes one, what it is sent on a reply or a failed delivery, and its documents.
 
 Source: specification 2.6 and 6; docs/service.md, callbacks.
 """
@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from reconciler.sandbox.config import SandboxConfig
+from reconciler.sandbox.documents import DocumentWriter, body_types, make_link
 from reconciler.sandbox.message_documents import responder_document, short_time
 from reconciler.sandbox.messages import channel_name, reply_category
 from reconciler.sandbox.records import AuthType, Body, Callback, CallbackCall, Message, Recipient, Reply
@@ -211,3 +212,62 @@ def _read_flag(value: object) -> bool:
     if str(value).lower() not in ("true", "false"):
         raise invalid("retriesEnabled must be true or false")
     return str(value).lower() == "true"
+
+
+# --- Callbacks and their calls as documents
+
+
+def callback_document(writer: DocumentWriter, callback: Callback) -> Body:
+    """The whole callback, its key included, as documented; lists show the same."""
+    uri = writer.address("callbacks", callback.id)
+    history = body_types(writer.config.vendor, "api-call")
+    auth = {"auth": {"type": callback.auth_type, "key": callback.key}} if callback.auth_type else {}
+    return {
+        "id": callback.id,
+        "name": callback.name,
+        "url": callback.url,
+        **auth,
+        "contentType": callback.content_type,
+        "removeHTML": _enabled_word(on=callback.remove_html),
+        "retriesEnabled": callback.retries,
+        "email": callback.email,
+        "callbacks": {
+            "reply": _enabled_word(on=callback.on_reply),
+            "undeliverable": _enabled_word(on=callback.on_undeliverable),
+        },
+        "link": [
+            *writer.record_links(uri, "Callback", "api-callback"),
+            make_link(f"{uri}/calls", "retrieveCallbackHistory"),
+            make_link(f"{uri}/calls", "updateCallbackHistory", "PUT", history),
+        ],
+    }
+
+
+def callback_call_row(writer: DocumentWriter, callback: Callback, call: CallbackCall) -> Body:
+    """One event that was tried at least once, and how the last attempt ended."""
+    payload = call.payload
+    uri = f"{writer.address('callbacks', callback.id, 'calls')}?id={call.id}"
+    return {
+        "id": call.id,
+        "messageId": call.message,
+        "messageLocation": payload.get("location") or payload.get("messagelocation"),
+        "status": call.status,
+        "from": payload["from"],
+        "responseMessage": payload["responseMessage"],
+        "callback": {
+            "id": callback.id,
+            "name": callback.name,
+            "url": callback.url,
+            "attemptedDate": short_time(call.attempted) if call.attempted else "",
+            "statusCode": call.code,
+            "statusMessage": call.reason,
+        },
+        "link": [
+            make_link(uri, "self"),
+            make_link(uri, "updateCall", "PUT", body_types(writer.config.vendor, "api-call")),
+        ],
+    }
+
+
+def _enabled_word(*, on: bool) -> str:
+    return "enabled" if on else "disabled"

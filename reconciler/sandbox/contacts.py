@@ -1,10 +1,10 @@
-"""What happens to a contact: how a body becomes one, and what a full replacement spares.
+"""Contacts: how a body becomes one, what a full replacement keeps, and what their addresses do.
 
-Source: docs/service.md, contacts (recorded traffic of the service where it says so).
+Source: specification 2.2 and 4.2; docs/service.md, contacts, which says what was recorded.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -13,9 +13,13 @@ from zoneinfo import ZoneInfo
 
 from msgspec import structs
 
-from reconciler.sandbox.devices import DEVICE_STATUSES
+from reconciler.sandbox.calls import Call
+from reconciler.sandbox.collections import CollectionRow
+from reconciler.sandbox.documents import View
+from reconciler.sandbox.queries import read_added_fields, read_contact_query, wants_custom_fields
 from reconciler.sandbox.records import (
     CONTACT_FIELDS,
+    DEVICE_STATUSES,
     NEVER_SHOWN,
     REQUIRED_ON_CREATE,
     SERVER_OWNED,
@@ -24,7 +28,7 @@ from reconciler.sandbox.records import (
     Contact,
     make_id,
 )
-from reconciler.sandbox.refusals import given_values, invalid, require_texts
+from reconciler.sandbox.refusals import Refusal, given_values, invalid, require_texts
 
 # --- Time zones as the service shows them: a name goes in, an offset of whole hours comes out -----
 #
@@ -245,6 +249,75 @@ def _search_key(field_name: str) -> str:
     words = re.findall(r"\w+", field_name)
     joined = "".join(word[:1].upper() + word[1:] for word in words)
     return f"custom_{joined[:1].lower()}{joined[1:]}"
+
+
+# --- The addresses of contacts
+
+
+def username_taken() -> Refusal:
+    """The refusal (422) of a name that another contact's portal account has."""
+    return invalid("username: this name already exists in the company")
+
+
+def require_free_username(call: Call, fields: Body, *, owner: str | None) -> None:
+    """Refuses (422) a name of a portal account that another contact of the company has."""
+    holder = call.state.usernames.get(str(fields.get("username") or ""))
+    if holder is not None and holder != owner:
+        raise username_taken()
+
+
+def new_contact(call: Call, written: WrittenContact) -> Contact:
+    """A contact of this workspace that nobody keeps yet."""
+    known, workspace = call.state.new_id("contact"), (call.shelf.id, call.shelf.name)
+    return build_contact(written, known=known, workspace=workspace, now=call.config.clock())
+
+
+class ContactCollection(CollectionRow[Contact]):
+    """Found by any field, fast at 100,000; of usernames each is there once in the company."""
+
+    def found(self, call: Call) -> Sequence[Contact]:
+        """The contacts that answer the query."""
+        found = call.shelf.find(read_contact_query(call.query))
+        # Not always, because this list may hold 100,000 contacts.
+        return call.listed(found) if call.hidden else found
+
+    def read(self, call: Call, before: Contact | None) -> Contact:
+        """A contact with the service's rewriting done; a PUT spares what the recorded one spared."""
+        body = call.body()
+        require_contact_fields(body, strict=call.config.strict and before is None)
+        written = read_contact(body)
+        require_free_username(call, written.fields, owner=before.id if before else None)
+        if before is None:
+            return new_contact(call, written)
+        return replace_contact(before, written, workspace_name=call.shelf.name, now=call.config.clock())
+
+    def keep(self, call: Call, record: Contact) -> None:
+        """With its username and its devices, which are known in the whole company."""
+        call.state.put_contact(record)
+
+    def drop(self, call: Call, record: Contact) -> None:
+        """Its devices go with it."""
+        call.state.drop_contact(record)
+
+    def shown(self, call: Call, record: Contact, view: View) -> Body:
+        """Brief in a list, with all links after a create; custom fields only when asked for."""
+        custom = wants_custom_fields(call.query)
+        return call.writer.contact(record, view, custom=custom, added=read_added_fields(call.query))
+
+
+CONTACTS = ContactCollection(
+    name="contact",
+    plural="contacts",
+    filters=("sortOrder", "sortFields", "fields", "customFields", "filters"),
+    options=("customFields",),
+    says={
+        "list": "One page of the contacts that answer the query.",
+        "create": "A new contact; the answer is the whole of it, with all links.",
+        "get": "The whole contact with its devices; custom fields only when asked for.",
+        "put": "The contact is replaced, with the recorded exceptions.",
+        "delete": "The contact is gone, and its devices with it.",
+    },
+)
 
 
 # --- Invented people, the same ones every time: addresses at example.com, numbers reserved for fiction

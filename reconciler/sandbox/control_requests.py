@@ -1,15 +1,27 @@
-"""The control interface for messages, callbacks and the clock.
+"""The control interface below /_sandbox/, unknown to the real service: plain JSON.
 
-POST /_sandbox/clock                  {"advance_s": 60}                  the clock goes on
-POST /_sandbox/messages               {"user", "workspace"?, "to", ...}  a message of another user
-POST /_sandbox/messages/run           {}                                 the queue is executed
-POST /_sandbox/messages/{mid}/reply   {"from"?, "content", "channel"?}   a recipient answers
-POST /_sandbox/messages/{mid}/fail    {"to"?, "reason"?}                 a delivery fails
-POST /_sandbox/callbacks/deliver      {}                                 calls that are due are made
+It wants user and password in the Basic scheme, or a token, and no key. Without them only the content of a
+public resource is shown.
+
+    POST   /_sandbox/contacts/{cid}           {"jobTitle": "..."}            an edit in the portal
+    POST   /_sandbox/devices/{did}/push       {"result": "ok" | "fail"}      one push to the device
+    POST   /_sandbox/resources/expire         {} or {"ids": [...]}           these resources, or all, expire
+    GET    /_sandbox/resources/{rid}/content                                 what was uploaded, with its type
+    POST   /_sandbox/clock                    {"advance_s": 60}              the clock goes on
+    POST   /_sandbox/messages                 {"user", "workspace"?, "to"}   a message of another user
+    POST   /_sandbox/messages/run             {}                             the queue is executed
+    POST   /_sandbox/messages/{mid}/reply     {"from"?, "content", "channel"?}  a recipient answers
+    POST   /_sandbox/messages/{mid}/fail      {"to"?, "reason"?}             a delivery fails
+    POST   /_sandbox/callbacks/deliver        {}                             calls that are due are made
+    POST   /_sandbox/faults                   a rule of faults.py            arms a fault; answers its id
+    GET    /_sandbox/faults                                                  armed faults, and those there are
+    DELETE /_sandbox/faults[/{fid}]                                          disarms this one, or all
+    GET    /_sandbox/requests                                                the requests served, oldest first
+    DELETE /_sandbox/requests                                                forgets them
 """
 
 from collections import deque
-from collections.abc import Awaitable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite
@@ -24,7 +36,7 @@ from reconciler.sandbox.faults import FaultRule, Faults
 from reconciler.sandbox.message_documents import responder_document
 from reconciler.sandbox.message_endpoints import create_message
 from reconciler.sandbox.messages import read_message
-from reconciler.sandbox.records import Body, Message, Resource, device_of, with_device
+from reconciler.sandbox.records import Body, Message, Resource, device_of, device_state, with_device
 from reconciler.sandbox.refusals import (
     body_text,
     invalid,
@@ -35,130 +47,8 @@ from reconciler.sandbox.refusals import (
 )
 from reconciler.sandbox.state import State
 
-advance_max_s = 366 * 86_400.0  # one move of the clock; more than a year is a slip
-
-
-async def carry_out_mail_control(state: State, parts: list[str], body: Body) -> Body:
-    """Carries out one request; `parts` is its address below the prefix. Refuses (404, 422) what is wrong."""
-    match parts:
-        case ["clock"]:
-            return advance_clock(state, body)
-        case ["messages"]:
-            return send_as_other_user(state, body)
-        case ["messages", "run"]:
-            return run_queue(state)
-        case ["messages", message_id, "reply"]:
-            return reply_to_message(state, message_id, body)
-        case ["messages", message_id, "fail"]:
-            return fail_message(state, message_id, body)
-        case ["callbacks", "deliver"]:
-            return await deliver_calls(state)
-        case _:
-            raise not_found()
-
-
-def advance_clock(state: State, body: Body) -> Body:
-    """The clock is moved forward; refuses (422) a clock that cannot be, and any other way."""
-    seconds = body.get("advance_s")
-    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not isfinite(seconds):
-        raise invalid("advance_s must be a number of seconds")
-    if not 0 <= seconds <= advance_max_s:
-        raise invalid(f"advance_s must be 0 to {advance_max_s:.0f}")
-    move = getattr(state.config.clock, "advance", None)
-    if not callable(move):
-        raise invalid("the clock of this sandbox cannot be moved")
-    move(seconds)
-    state.mail.news.set()
-    return {"now": state.config.clock().isoformat()}
-
-
-def send_as_other_user(state: State, body: Body) -> Body:
-    """Another user sends a message; refuses (422) the user of the API, and what the service refuses."""
-    user, workspace = body.pop("user", None), body.pop("workspace", "")
-    if not isinstance(user, str) or user in ("", state.config.username):
-        raise invalid("user must name somebody else than the user of the API")
-    shelf = state.shelves.get(str(workspace))
-    if shelf is None:
-        raise not_found()
-    prefix = f"/workspaces/{shelf.id}" if shelf.id else ""
-    writer = DocumentWriter(state.config, state.config.link_base or "", prefix)
-    message = create_message(state, shelf, writer, read_message(body), user=user)
-    return {"messageid": message.id}
-
-
-def run_queue(state: State) -> Body:
-    """The next cycle comes now: how many messages were sent."""
-    return {"executed": message_endpoints.execute_due_messages(state, by_hand=True)}
-
-
-def reply_to_message(state: State, message_id: str, body: Body) -> Body:
-    """A recipient answers the message: what the service makes of it, and how many callbacks are called."""
-    message = _require_message(state, message_id)
-    content, channel = body_text(body, "content"), body_text(body, "channel")
-    require_filled(body, ("content",))
-    at = messages.find_recipient(message, body_text(body, "from"))
-    after, calls = message_endpoints.record_reply(state, message, at, content, channel)
-    recipient = after.recipients[at]
-    return {
-        "messageid": message.id,
-        "from": responder_document(recipient),
-        "responseCategory": messages.reply_category(recipient),
-        "calls": calls,
-    }
-
-
-def fail_message(state: State, message_id: str, body: Body) -> Body:
-    """A delivery of the message fails: whose, and how many callbacks are called."""
-    message = _require_message(state, message_id)
-    at = messages.find_recipient(message, body_text(body, "to"))
-    reason = body_text(body, "reason") or "Delivery failed"
-    after, calls = message_endpoints.record_failure(state, message, at, reason)
-    return {
-        "messageid": message.id,
-        "to": responder_document(after.recipients[at]),
-        "reason": reason,
-        "calls": calls,
-    }
-
-
-async def deliver_calls(state: State) -> Body:
-    """The calls that are due are made now: how many ended how, and how many still wait.
-
-    Those that were under way by themselves have ended too when this answers; they are not counted.
-    """
-    await callback_calls.wait_for_calls(state)
-    done = await callback_calls.deliver_due_calls(state)
-    await callback_calls.wait_for_calls(state)
-    return {"success": done.success, "failed": done.failed, "waiting": len(state.mail.waiting)}
-
-
-def _require_message(state: State, message_id: str) -> Message:
-    message_endpoints.execute_due_messages(state)
-    message = state.mail.messages.get(message_id)
-    if message is None:
-        raise not_found()
-    return message
-
-
-# --- The sandbox's own addresses below /_sandbox/, unknown to the real service: plain JSON --------
-#
-# They want user and password in the Basic scheme, or a token, and no key. Without them only the content of a
-# public resource is shown.
-#
-#     POST   /_sandbox/contacts/{cid}           {"jobTitle": "..."}         somebody edits it in the portal
-#     POST   /_sandbox/devices/{did}/push       {"result": "ok" | "fail"}   one push to the device
-#     POST   /_sandbox/resources/expire         {} or {"ids": [...]}        retention: these, or all, are gone
-#     GET    /_sandbox/resources/{rid}/content                              what was uploaded, with its type
-#     POST   /_sandbox/clock, messages, callbacks                           as mailcontrol.py says
-#     POST   /_sandbox/faults                   a rule of faults.py         arms a fault; answers it with its
-# id
-#     GET    /_sandbox/faults                                               those armed, and what there is
-#     DELETE /_sandbox/faults[/{fid}]                                       disarms this one, or all
-#     GET    /_sandbox/requests                                             the requests served, oldest first
-#     DELETE /_sandbox/requests                                             forgets them
-
-
 control_prefix = "/_sandbox/"
+advance_max_s = 366 * 86_400.0  # one move of the clock; more than a year is a slip
 requests_max = 50_000  # requests remembered; older ones are counted and forgotten
 
 
@@ -204,18 +94,22 @@ class RequestLog:
 
     def document(self) -> Body:
         """What is remembered; of the query everything but the key."""
-        shown = [_served_document(served) for served in self._served]
+        shown = [
+            {
+                "method": served.method,
+                "path": served.path,
+                "query": {name: value for name, value in served.query.items() if name != "apikey"},
+                "status": served.status,
+            }
+            for served in self._served
+        ]
         return {"total": self._total, "under_way": self._under_way, "requests": shown}
 
 
-def _served_document(served: ServedRequest) -> Body:
-    query = {name: value for name, value in served.query.items() if name != "apikey"}
-    return {"method": served.method, "path": served.path, "query": query, "status": served.status}
+# --- Which request does what ----------------------------------------------------------------------
 
 
-def carry_out_control(
-    state: State, log: RequestLog, method: str, path: str, body: bytes
-) -> Outgoing | Awaitable[Outgoing]:
+async def carry_out_control(state: State, log: RequestLog, method: str, path: str, body: bytes) -> Outgoing:
     """Carries out one control request; refuses (404, 405, 400, 422) as the service does."""
     match path.removeprefix(control_prefix).split("/"):
         case ["requests"]:
@@ -235,7 +129,7 @@ def carry_out_control(
             return Outgoing(200, resource.content, resource.mime_type)
         case ["clock"] | ["messages", *_] | ["callbacks", *_] as parts:
             _require_method(method, "POST")
-            return _control_mail(state, parts, _read_control_body(body))
+            return _json_answer(await _control_messages(state, parts, _read_control_body(body)))
         case ["faults"]:
             return _control_faults(state.faults, method, body)
         case ["faults", fault_id]:
@@ -256,8 +150,104 @@ def is_public_content(state: State, path: str) -> bool:
             return False
 
 
-async def _control_mail(state: State, parts: list[str], body: Body) -> Outgoing:
-    return _json_answer(await carry_out_mail_control(state, parts, body))
+async def _control_messages(state: State, parts: list[str], body: Body) -> Body:
+    """Carry out a request about the clock, messages or calls; `parts` is its address below the prefix."""
+    match parts:
+        case ["clock"]:
+            return _advance_clock(state, body)
+        case ["messages"]:
+            return _send_as_other_user(state, body)
+        case ["messages", "run"]:
+            return {"executed": message_endpoints.execute_due_messages(state, by_hand=True)}
+        case ["messages", message_id, "reply"]:
+            return _reply_to_message(state, message_id, body)
+        case ["messages", message_id, "fail"]:
+            return _fail_message(state, message_id, body)
+        case ["callbacks", "deliver"]:
+            return await deliver_calls(state)
+        case _:
+            raise not_found()
+
+
+def _advance_clock(state: State, body: Body) -> Body:
+    """The clock is moved forward; refuses (422) a clock that cannot be, and any other way."""
+    seconds = body.get("advance_s")
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not isfinite(seconds):
+        raise invalid("advance_s must be a number of seconds")
+    if not 0 <= seconds <= advance_max_s:
+        raise invalid(f"advance_s must be 0 to {advance_max_s:.0f}")
+    move = getattr(state.config.clock, "advance", None)
+    if not callable(move):
+        raise invalid("the clock of this sandbox cannot be moved")
+    move(seconds)
+    state.mail.news.set()
+    return {"now": state.config.clock().isoformat()}
+
+
+def _send_as_other_user(state: State, body: Body) -> Body:
+    """Another user sends a message; refuses (422) the user of the API, and what the service refuses."""
+    user, workspace = body.pop("user", None), body.pop("workspace", "")
+    if not isinstance(user, str) or user in ("", state.config.username):
+        raise invalid("user must name somebody else than the user of the API")
+    shelf = state.shelves.get(str(workspace))
+    if shelf is None:
+        raise not_found()
+    prefix = f"/workspaces/{shelf.id}" if shelf.id else ""
+    writer = DocumentWriter(state.config, state.config.link_base or "", prefix)
+    message = create_message(state, shelf, writer, read_message(body), user=user)
+    return {"messageid": message.id}
+
+
+def _reply_to_message(state: State, message_id: str, body: Body) -> Body:
+    """A recipient answers the message: what the service makes of it, and how many callbacks are called."""
+    message = _require_message(state, message_id)
+    content, channel = body_text(body, "content"), body_text(body, "channel")
+    require_filled(body, ("content",))
+    at = messages.find_recipient(message, body_text(body, "from"))
+    after, calls = message_endpoints.record_reply(state, message, at, content, channel)
+    recipient = after.recipients[at]
+    return {
+        "messageid": message.id,
+        "from": responder_document(recipient),
+        "responseCategory": messages.reply_category(recipient),
+        "calls": calls,
+    }
+
+
+def _fail_message(state: State, message_id: str, body: Body) -> Body:
+    """A delivery of the message fails: whose, and how many callbacks are called."""
+    message = _require_message(state, message_id)
+    at = messages.find_recipient(message, body_text(body, "to"))
+    reason = body_text(body, "reason") or "Delivery failed"
+    after, calls = message_endpoints.record_failure(state, message, at, reason)
+    return {
+        "messageid": message.id,
+        "to": responder_document(after.recipients[at]),
+        "reason": reason,
+        "calls": calls,
+    }
+
+
+async def deliver_calls(state: State) -> Body:
+    """The calls that are due are made now: how many ended how, and how many still wait.
+
+    Those that were under way by themselves have ended too when this answers; they are not counted.
+    """
+    await callback_calls.wait_for_calls(state)
+    done = await callback_calls.deliver_due_calls(state)
+    await callback_calls.wait_for_calls(state)
+    return {"success": done.success, "failed": done.failed, "waiting": len(state.mail.waiting)}
+
+
+def _require_message(state: State, message_id: str) -> Message:
+    message_endpoints.execute_due_messages(state)
+    message = state.mail.messages.get(message_id)
+    if message is None:
+        raise not_found()
+    return message
+
+
+# --- Contacts, devices, resources, faults ---------------------------------------------------------
 
 
 def _control_faults(faults: Faults, method: str, body: bytes) -> Outgoing:
@@ -304,7 +294,7 @@ def _push_to_device(state: State, device_id: str, body: Body) -> Body:
         changed = msgspec.structs.replace(changed, modified=cut_to_seconds(state.config.clock()))
     state.put_contact(changed)
     after = done.device
-    shown = after.status if state.config.device_status == "written" else devices.device_state(after)
+    shown = after.status if state.config.device_status == "written" else device_state(after)
     counts = {
         "failures": after.failures,
         "pushesCharged": after.charged,

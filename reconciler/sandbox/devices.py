@@ -1,20 +1,35 @@
-"""What happens to a push device: create, full update, and what failed pushes do to its status.
+"""Push devices: create, full update, what failed pushes do to the status, and what their addresses do.
 
 Active --second failed push, no update in between--> Disabled --PUT that says ACTIVE--> Active
 Any update forgets the failures. An update that leaves Disabled as it is changes nothing about it.
+
+Source: specification 2.1, 3.1 and 4.1; docs/service.md, devices.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
 
-from reconciler.sandbox.records import DEVICE_FIELDS, DEVICE_SERVER_OWNED, Body, Contact, Device
+from reconciler.sandbox.calls import Call
+from reconciler.sandbox.collections import CollectionRow
+from reconciler.sandbox.contacts import CONTACTS, cut_to_seconds
+from reconciler.sandbox.documents import View
+from reconciler.sandbox.records import (
+    DEVICE_FIELDS,
+    DEVICE_SERVER_OWNED,
+    DEVICE_STATUSES,
+    Body,
+    Contact,
+    Device,
+    active,
+    device_state,
+    disabled,
+    with_device,
+    without_device,
+)
 from reconciler.sandbox.refusals import given_values, invalid, require_filled, require_texts
-
-active, disabled = "Active", "Disabled"
-DEVICE_STATUSES = {"active": active, "a": active, "disabled": disabled, "d": disabled}
-"""Every spelling in the sources, in lower case -> its state (specification 3.1)."""
 
 failures_until_disabled = 2
 
@@ -75,6 +90,58 @@ def _read_device(body: Body, *, short_os: bool) -> tuple[Body, str]:
     return given, status
 
 
-def device_state(device: Device) -> str:
-    """The state that its status means, however its owner spelt it."""
-    return DEVICE_STATUSES[device.status.lower()]
+# --- The addresses of a contact's devices
+
+
+def _keep_devices(call: Call, contact: Contact) -> None:
+    """The contact is kept with its changed devices; its own time moves only when so configured."""
+    if call.config.device_touches_contact:
+        contact = msgspec.structs.replace(contact, modified=cut_to_seconds(call.config.clock()))
+    call.state.put_contact(contact)
+
+
+class DeviceCollection(CollectionRow[Device]):
+    """Kept within their contact, in the order of creation."""
+
+    def records(self, call: Call) -> Mapping[str, Device]:
+        """Those of the contact in the address; refuses (404) an unknown one."""
+        return {one.id: one for one in CONTACTS.one(call, 0).devices}
+
+    def read(self, call: Call, before: Device | None) -> Device:
+        """A device for which the contact has room among those of the same app."""
+        contact, body, config = CONTACTS.one(call, 0), call.body(), call.config
+        now, short_os = config.clock(), config.short_device_os
+        if before is None:
+            device_id, _ = call.state.new_id("device")
+            device = build_device(body, device_id=device_id, now=now, short_os=short_os)
+        else:
+            device = replace_device(before, body, now=now, short_os=short_os)
+        require_device_room(contact, device, limit=config.device_limit)
+        return device
+
+    def keep(self, call: Call, record: Device) -> None:
+        """In its old place, or behind the others of the contact."""
+        _keep_devices(call, with_device(CONTACTS.one(call, 0), record))
+
+    def drop(self, call: Call, record: Device) -> None:
+        """Gone from its contact for good."""
+        _keep_devices(call, without_device(CONTACTS.one(call, 0), record.id))
+
+    def shown(self, call: Call, record: Device, view: View) -> Body:  # noqa: ARG002  the same everywhere
+        """The whole device."""
+        return call.writer.device(call.ids[0], record)
+
+
+DEVICES = DeviceCollection(
+    name="device",
+    plural="devices",
+    media="contactdevice",
+    above=("contacts",),
+    says={
+        "list": "The contact's devices, in the order of creation. "
+        "That this list exists, and its form, is assumed.",
+        "create": "A new device of the contact; the answer is the whole of it.",
+        "put": "The device is replaced: all seven fields, or nothing.",
+        "delete": "The device is gone for good.",
+    },
+)

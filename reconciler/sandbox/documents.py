@@ -5,12 +5,20 @@ Source: specification 2 and 9; docs/service.md.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta, timezone
 from typing import Literal
 
 from reconciler.sandbox.config import SandboxConfig
-from reconciler.sandbox.devices import device_state
-from reconciler.sandbox.records import FOLLOWING, LEADING, Body, Contact, Device, Resource, Workspace
+from reconciler.sandbox.records import (
+    FOLLOWING,
+    LEADING,
+    Body,
+    Contact,
+    Device,
+    Resource,
+    Workspace,
+    device_state,
+)
 
 server_zone = timezone(timedelta(hours=10))  # recorded: a created contact's time is written with +10:00
 
@@ -224,11 +232,7 @@ def shown_time(contact: Contact) -> str:
     """The contact's time in whole seconds: with +10:00 after its create, with Z after its first update."""
     if contact.zulu:
         return f"{contact.modified:%Y-%m-%dT%H:%M:%SZ}"
-    return _server_time(contact.modified)
-
-
-def _server_time(moment: datetime) -> str:
-    return moment.astimezone(server_zone).isoformat(timespec="seconds")
+    return contact.modified.astimezone(server_zone).isoformat(timespec="seconds")
 
 
 def make_link(uri: str, rel: str, method: str = "GET", types: str = "") -> Body:

@@ -1,4 +1,4 @@
-"""Trouble on demand: which requests are struck, and what then happens to them.
+"""Faults on demand: which requests are struck, and what then happens to them.
 
     rule (matcher, options) ──armed──▶ strikes(method, path)? ──▶ Course ──▶ app.py follows it
 
@@ -108,19 +108,7 @@ class Fault:
     apply: Callable[[FaultRule, Course], Course]
 
 
-def _latency(rule: FaultRule, course: Course) -> Course:
-    return replace(course, wait_s=course.wait_s + rule.seconds)
-
-
-def _ignored_filter(_rule: FaultRule, course: Course) -> Course:
-    return replace(course, query=(*course.query, _without_filters))
-
-
-def _ignored_order(_rule: FaultRule, course: Course) -> Course:
-    return replace(course, query=(*course.query, _without_order))
-
-
-def _wrong_order(rule: FaultRule, course: Course) -> Course:
+def _change_order(rule: FaultRule, course: Course) -> Course:
     def other(query: Mapping[str, str]) -> dict[str, str]:
         sorts = {name: rule.field or "lastName" for name in query if name.lower() == "sortfields"}
         return {**query, **sorts}
@@ -128,22 +116,7 @@ def _wrong_order(rule: FaultRule, course: Course) -> Course:
     return replace(course, query=(*course.query, other))
 
 
-def _wrong_times(_rule: FaultRule, course: Course) -> Course:
-    return replace(course, shown=(*course.shown, _at_one_time))
-
-
-def _short_page(rule: FaultRule, course: Course) -> Course:
-    def fewer(query: Mapping[str, str]) -> dict[str, str]:
-        return {**query, "limit": str(rule.rows)}
-
-    return replace(course, query=(*course.query, fewer))
-
-
-def _repeated_page(_rule: FaultRule, course: Course) -> Course:
-    return replace(course, query=(*course.query, _from_the_start))
-
-
-def _normaliser(rule: FaultRule, course: Course) -> Course:
+def _normalise_field(rule: FaultRule, course: Course) -> Course:
     def changed(body: Body) -> Body:
         value = body.get(rule.field)
         return {**body, rule.field: NORMALISERS[rule.how](value)} if isinstance(value, str) else body
@@ -151,7 +124,7 @@ def _normaliser(rule: FaultRule, course: Course) -> Course:
     return replace(course, written=(*course.written, changed))
 
 
-def _empty_page(rule: FaultRule, course: Course) -> Course:
+def _drop_rows(rule: FaultRule, course: Course) -> Course:
     def emptied(document: Body) -> Body:
         if rule.words:
             return {"status": "No records found", "link": []}
@@ -161,23 +134,43 @@ def _empty_page(rule: FaultRule, course: Course) -> Course:
 
 
 FAULTS: dict[str, Fault] = {
-    "latency": Fault("request", "it is answered `seconds` later", _latency),
+    "latency": Fault(
+        "request",
+        "it is answered `seconds` later",
+        lambda rule, course: replace(course, wait_s=course.wait_s + rule.seconds),
+    ),
     "drop-before": Fault(
         "request",
         "the connection is closed, and nothing was done",
         lambda _, course: replace(course, done=0, answered=False),
     ),
-    "ignored-filter": Fault("request", "a list is given as if it had no filter", _ignored_filter),
+    "ignored-filter": Fault(
+        "request",
+        "a list is given as if it had no filter",
+        lambda _, course: replace(course, query=(*course.query, _without_filters)),
+    ),
     "ignored-order": Fault(
-        "request", "a list is given in its own order, whatever was asked for", _ignored_order
+        "request",
+        "a list is given in its own order, whatever was asked for",
+        lambda _, course: replace(course, query=(*course.query, _without_order)),
     ),
     "wrong-order": Fault(
         "request",
         "a list in any order is in that of `field` (of last names, where none is given)",
-        _wrong_order,
+        _change_order,
     ),
-    "short-page": Fault("request", "a page has `rows` rows at most, whatever was asked for", _short_page),
-    "repeated-page": Fault("request", "the first page is given, whatever was asked for", _repeated_page),
+    "short-page": Fault(
+        "request",
+        "a page has `rows` rows at most, whatever was asked for",
+        lambda rule, course: replace(
+            course, query=(*course.query, lambda query: {**query, "limit": str(rule.rows)})
+        ),
+    ),
+    "repeated-page": Fault(
+        "request",
+        "the first page is given, whatever was asked for",
+        lambda _, course: replace(course, query=(*course.query, lambda query: {**query, "offset": "0"})),
+    ),
     "drop-after": Fault(
         "state",
         "it is done, and the connection closed without an answer",
@@ -201,7 +194,7 @@ FAULTS: dict[str, Fault] = {
     "duplicate": Fault(
         "state", "it is done twice; the first is answered", lambda _, course: replace(course, done=2)
     ),
-    "normaliser": Fault("state", "`field` of what is written is changed as `how` says", _normaliser),
+    "normaliser": Fault("state", "`field` of what is written is changed as `how` says", _normalise_field),
     "index-lag": Fault(
         "state",
         "what it creates is missing from lists and searches for `seconds`",
@@ -218,13 +211,17 @@ FAULTS: dict[str, Fault] = {
         lambda _, course: replace(course, broken=True),
     ),
     "html": Fault("answer", "a page in HTML, with 200", lambda _, course: replace(course, page=html_page)),
-    "empty-page": Fault("answer", "a list shows none of its rows", _empty_page),
+    "empty-page": Fault("answer", "a list shows none of its rows", _drop_rows),
     "foreign-links": Fault(
         "answer",
         "links and Location name the origin `host`",
         lambda rule, course: replace(course, origin=rule.host),
     ),
-    "wrong-times": Fault("answer", "all rows of a list tell one and the same lastModifiedTime", _wrong_times),
+    "wrong-times": Fault(
+        "answer",
+        "all rows of a list tell one and the same lastModifiedTime",
+        lambda _, course: replace(course, shown=(*course.shown, _at_one_time)),
+    ),
     "extra-fields": Fault(
         "answer",
         "documents and rows carry fields that nobody has heard of",
@@ -342,13 +339,13 @@ def _without_order(query: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in query.items() if name.lower() not in ("sortfields", "sortorder")}
 
 
-def _from_the_start(query: Mapping[str, str]) -> dict[str, str]:
-    return {**query, "offset": "0"}
-
-
 def _at_one_time(document: Body) -> Body:
+    return _add_to_rows(document, _ONE_TIME)
+
+
+def _add_to_rows(document: Body, fields: Body) -> Body:
     return {
-        key: [{**row, **_ONE_TIME} if isinstance(row, dict) else row for row in value]
+        key: [{**row, **fields} if isinstance(row, dict) else row for row in value]
         if isinstance(value, list) and _is_rows(key, value)
         else value
         for key, value in document.items()
@@ -360,10 +357,4 @@ def _is_rows(key: str, value: object) -> bool:
 
 
 def _with_extras(document: Body) -> Body:
-    shown = {
-        key: [{**row, **EXTRAS} if isinstance(row, dict) else row for row in value]
-        if isinstance(value, list) and _is_rows(key, value)
-        else value
-        for key, value in document.items()
-    }
-    return {**shown, **EXTRAS}
+    return {**_add_to_rows(document, EXTRAS), **EXTRAS}

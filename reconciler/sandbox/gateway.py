@@ -1,11 +1,8 @@
-"""The gateway in front of the service: the key, and how many requests it lets through.
+"""The gateway in front of the service: how many requests it lets through, and which answers it stores.
 
-Source: docs/service.md, credentials and limits: 403 with a code of the gateway, or 429.
+Source: specification 8; docs/service.md, limits: 403 with a code of the gateway, or 429.
 """
 
-import base64
-import binascii
-import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,98 +11,9 @@ from math import ceil
 from typing import Generic, TypeVar
 from urllib.parse import parse_qsl, unquote
 
-import msgspec
-
+from reconciler.sandbox.authentication import accepts_key
 from reconciler.sandbox.calls import Outgoing
 from reconciler.sandbox.config import Caching, SandboxConfig
-
-# --- Bearer tokens: made for somebody who has user and password, good for a while -----------------
-#
-# Source: docs/service.md, credentials. The token is a JWT; its claims and its lifetime are assumed.
-
-
-class _Claims(msgspec.Struct):
-    """Whom the token speaks for, and from when until when, in seconds since 1970."""
-
-    sub: str
-    iat: int
-    exp: int
-
-
-def new_token(config: SandboxConfig) -> str:
-    """A token for the configured user, good from now on for the configured time."""
-    now = config.clock()
-    until = now + timedelta(seconds=config.token_lifetime_s)
-    claims = _Claims(config.username, _epoch_seconds(now), _epoch_seconds(until))
-    signed = ".".join((_base64_url(b'{"alg":"HS256","typ":"JWT"}'), _base64_url(msgspec.json.encode(claims))))
-    return f"{signed}.{_sign(config, signed)}"
-
-
-def accepts_token(config: SandboxConfig, token: str) -> bool:
-    """Did this sandbox make the token, for its user as it is now, and is it still good?"""
-    signed, _, signature = token.rpartition(".")
-    if not hmac.compare_digest(signature.encode(), _sign(config, signed).encode()):
-        return False
-    try:
-        packed = signed.partition(".")[2]
-        claims = msgspec.json.decode(base64.urlsafe_b64decode(packed + "=="), type=_Claims)
-    except (binascii.Error, ValueError):
-        return False
-    return _epoch_seconds(config.clock()) < claims.exp
-
-
-def _sign(config: SandboxConfig, signed: str) -> str:
-    # From the credentials, so that a token outlives a restart and not a change of the password.
-    secret = f"{config.username}\0{config.password}\0{config.api_key}".encode()
-    return _base64_url(hmac.digest(secret, signed.encode(), "sha256"))
-
-
-def _base64_url(content: bytes) -> str:
-    return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
-
-
-def _epoch_seconds(moment: datetime) -> int:
-    return int(moment.timestamp())
-
-
-# --- Who may call: the key at the gateway, then the user at the service, by password or by token --
-#
-# Source: specification 5; docs/service.md, credentials: the header counts first, the query where there is
-# none.
-
-
-def accepts_key(config: SandboxConfig, headers: Mapping[str, str], query: Mapping[str, str]) -> bool:
-    """Is the API key right? The query's key counts only where the header carries none."""
-    header = headers.get("x-api-key")
-    given = (
-        query.get("apikey", "").encode() if header is None else header.encode("latin-1")
-    )  # the bytes as sent
-    return hmac.compare_digest(given, config.api_key.encode())
-
-
-def accepts_user(config: SandboxConfig, headers: Mapping[str, str]) -> bool:
-    """Are user name and password right, in the Basic scheme, or is the Bearer token one of ours?"""
-    authorization = headers.get("authorization", "")
-    token = bearer_token(authorization)
-    return accepts_password(config, authorization) if token is None else accepts_token(config, token)
-
-
-def bearer_token(authorization: str) -> str | None:
-    """The token in a header of the Bearer scheme, None in any other."""
-    scheme, _, token = authorization.partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else None
-
-
-def accepts_password(config: SandboxConfig, authorization: str) -> bool:
-    """Are user name and password right, in the Basic scheme?"""
-    scheme, _, encoded = authorization.partition(" ")
-    if scheme.lower() != "basic":
-        return False
-    try:
-        given = base64.b64decode(encoded.strip(), validate=True)
-    except (binascii.Error, ValueError):
-        return False
-    return hmac.compare_digest(given, f"{config.username}:{config.password}".encode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +78,9 @@ class Gateway:
         return Outgoing(403, f'{{"message":"{message}"}}'.encode(), "application/json", headers)
 
 
-# --- A caching gateway in front of the service: it stores answers to GET, and gives them again for a while
+# --- Stored answers to GET ------------------------------------------------------------------------
 #
-# Source: none; such gateways stand in front of services of every kind, and RFC 9111 says what they should do.
+# Source: none. Caching gateways stand in front of services of every kind; RFC 9111 says what they should do.
 
 
 stored_statuses = (200, 404)

@@ -9,7 +9,7 @@ import msgspec
 
 from reconciler.sandbox import contacts
 from reconciler.sandbox.calls import Answer, Call
-from reconciler.sandbox.collections import new_contact, username_taken
+from reconciler.sandbox.contacts import new_contact, username_taken
 from reconciler.sandbox.records import Body, Contact, Resource, lower_letters
 from reconciler.sandbox.refusals import invalid
 

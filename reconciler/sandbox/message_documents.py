@@ -1,12 +1,12 @@
-"""Messages, statuses, responses, callbacks and calls as documents.
+"""Messages, statuses and responses as documents.
 
-Source: specification 2.4 and 2.5; docs/service.md, messages and callbacks.
+Source: specification 2.4 and 2.5; docs/service.md, messages.
 """
 
 from collections.abc import Iterable
 from datetime import datetime
 
-from reconciler.sandbox.documents import DocumentWriter, body_types, make_link
+from reconciler.sandbox.documents import DocumentWriter, make_link
 from reconciler.sandbox.messages import (
     ReplyCategory,
     channel_name,
@@ -15,7 +15,7 @@ from reconciler.sandbox.messages import (
     delivery_word,
     reply_category,
 )
-from reconciler.sandbox.records import Body, Callback, CallbackCall, Message, Recipient, Reply
+from reconciler.sandbox.records import Body, Message, Recipient, Reply
 
 STATUS_CHANNELS = (
     "email",
@@ -157,58 +157,6 @@ def responder_document(recipient: Recipient) -> Body:
     }
 
 
-def callback_document(writer: DocumentWriter, callback: Callback) -> Body:
-    """The whole callback, its key included, as documented; lists show the same."""
-    uri = writer.address("callbacks", callback.id)
-    history = body_types(writer.config.vendor, "api-call")
-    auth = {"auth": {"type": callback.auth_type, "key": callback.key}} if callback.auth_type else {}
-    return {
-        "id": callback.id,
-        "name": callback.name,
-        "url": callback.url,
-        **auth,
-        "contentType": callback.content_type,
-        "removeHTML": _enabled_word(on=callback.remove_html),
-        "retriesEnabled": callback.retries,
-        "email": callback.email,
-        "callbacks": {
-            "reply": _enabled_word(on=callback.on_reply),
-            "undeliverable": _enabled_word(on=callback.on_undeliverable),
-        },
-        "link": [
-            *writer.record_links(uri, "Callback", "api-callback"),
-            make_link(f"{uri}/calls", "retrieveCallbackHistory"),
-            make_link(f"{uri}/calls", "updateCallbackHistory", "PUT", history),
-        ],
-    }
-
-
-def callback_call_row(writer: DocumentWriter, callback: Callback, call: CallbackCall) -> Body:
-    """One event that was tried at least once, and how the last attempt ended."""
-    payload = call.payload
-    uri = f"{writer.address('callbacks', callback.id, 'calls')}?id={call.id}"
-    return {
-        "id": call.id,
-        "messageId": call.message,
-        "messageLocation": payload.get("location") or payload.get("messagelocation"),
-        "status": call.status,
-        "from": payload["from"],
-        "responseMessage": payload["responseMessage"],
-        "callback": {
-            "id": callback.id,
-            "name": callback.name,
-            "url": callback.url,
-            "attemptedDate": short_time(call.attempted) if call.attempted else "",
-            "statusCode": call.code,
-            "statusMessage": call.reason,
-        },
-        "link": [
-            make_link(uri, "self"),
-            make_link(uri, "updateCall", "PUT", body_types(writer.config.vendor, "api-call")),
-        ],
-    }
-
-
 def short_time(moment: datetime) -> str:
     """Specification 2.6: dd/mm/yy hh:mm. In UTC (assumed)."""
     return f"{moment:%d/%m/%y %H:%M}"
@@ -241,7 +189,3 @@ def _response_message(recipient: Recipient, reply: Reply | None) -> Body:
 def _milliseconds(moment: datetime | None) -> int | None:
     """Milliseconds since 1970: what messages and statuses count their times in (recorded)."""
     return None if moment is None else round(moment.timestamp() * 1000)
-
-
-def _enabled_word(*, on: bool) -> str:
-    return "enabled" if on else "disabled"

@@ -15,17 +15,15 @@ from reconciler.sandbox.callback_calls import CALL_STATUSES, CALLBACKS
 from reconciler.sandbox.callbacks import AUTH_TYPES, callback_email_max, callback_key_max, callback_name_max
 from reconciler.sandbox.calls import BODY_FORMS
 from reconciler.sandbox.collections import (
-    CONTACTS,
-    DEVICES,
     PLAIN_COLLECTIONS,
-    RESOURCES,
     AnyCollection,
     Collection,
     RowField,
     RowFieldType,
 )
 from reconciler.sandbox.config import SandboxConfig
-from reconciler.sandbox.devices import DEVICE_STATUSES
+from reconciler.sandbox.contacts import CONTACTS
+from reconciler.sandbox.devices import DEVICES
 from reconciler.sandbox.documents import media_type, media_words
 from reconciler.sandbox.imports import IMPORT_MODES, MAPPING_FIELDS
 from reconciler.sandbox.messages import (
@@ -36,7 +34,15 @@ from reconciler.sandbox.messages import (
     to_max,
 )
 from reconciler.sandbox.queries import rows_max
-from reconciler.sandbox.records import CONTACT_FIELDS, DEVICE_FIELDS, NEVER_SHOWN, RESOURCE_FIELDS, Body
+from reconciler.sandbox.records import (
+    CONTACT_FIELDS,
+    DEVICE_FIELDS,
+    DEVICE_STATUSES,
+    NEVER_SHOWN,
+    RESOURCE_FIELDS,
+    Body,
+)
+from reconciler.sandbox.resources import RESOURCES
 from reconciler.sandbox.routing import Route
 from reconciler.sandbox.workspaces import WORKSPACE_STATUSES
 

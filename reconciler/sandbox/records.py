@@ -37,6 +37,16 @@ class Device(msgspec.Struct, frozen=True):
     undelivered: int = 0
 
 
+active, disabled = "Active", "Disabled"
+DEVICE_STATUSES = {"active": active, "a": active, "disabled": disabled, "d": disabled}
+"""Every spelling in the sources, in lower case -> its state (specification 3.1)."""
+
+
+def device_state(device: Device) -> str:
+    """The state that its status means, however its owner spelt it."""
+    return DEVICE_STATUSES[device.status.lower()]
+
+
 class StoredRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A record with an id, in the order of creation; `workspace` is "" in the default one, or for all."""
 

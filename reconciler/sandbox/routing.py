@@ -7,19 +7,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from reconciler.sandbox import callback_calls, imports, message_endpoints, workspaces
+from reconciler.sandbox.authentication import create_token, verify_token
 from reconciler.sandbox.callback_calls import CALLBACKS
 from reconciler.sandbox.collections import (
-    CONTACTS,
-    DEVICES,
-    RESOURCES,
     AnyCollection,
     Collection,
     Endpoint,
     collection_methods,
     record_methods,
 )
+from reconciler.sandbox.contacts import CONTACTS
+from reconciler.sandbox.devices import DEVICES
 from reconciler.sandbox.records import SALTS
 from reconciler.sandbox.refusals import method_not_supported, not_found
+from reconciler.sandbox.resources import RESOURCES
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +78,8 @@ ROUTES: Routes = {
         {"GET": callback_calls.list_calls, "PUT": callback_calls.put_calls},
         in_workspaces=False,
     ),
-    (("auth",), 1): Route("auth", {"POST": workspaces.create_token}, in_workspaces=False, takes_body=False),
-    (("auth",), 2): Route("auth", {"GET": workspaces.verify_token}, in_workspaces=False),
+    (("auth",), 1): Route("auth", {"POST": create_token}, in_workspaces=False, takes_body=False),
+    (("auth",), 2): Route("auth", {"GET": verify_token}, in_workspaces=False),
 }
 COMPANY = Route("company", {"GET": workspaces.get_company})
 WORKSPACES = Route("workspace", {"GET": workspaces.list_workspaces, "POST": workspaces.create_workspace})

@@ -3,7 +3,7 @@
 import sqlite3
 import weakref
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from operator import attrgetter
@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 
 from reconciler.sandbox.config import SandboxConfig
-from reconciler.sandbox.contacts import invent_contacts
 from reconciler.sandbox.faults import Faults
 from reconciler.sandbox.queries import ContactQuery, column_text
 from reconciler.sandbox.records import (
@@ -230,8 +229,6 @@ class State:
         if self._storage is not None:
             self._load(self._storage)
         self._add_workspaces(config.named_workspaces())
-        if config.contacts and (self._storage is None or not self._storage.counter("invented")):
-            self._invent(config.contacts)
 
     def close(self) -> None:
         """The data file is closed; nothing is lost."""
@@ -242,6 +239,16 @@ class State:
         """An id and a number that no record had before, also not in an earlier run on the same file."""
         self._number += 1
         return make_id(kind, self._number), self._number
+
+    def add_invented(self, count: int, invent: Callable[[int], Iterable[Contact]]) -> None:
+        """Keep `count` invented contacts, once for each data file; `invent` takes the last number in use."""
+        if not count or (self._storage is not None and self._storage.counter("invented")):
+            return
+        people = list(invent(self._number))
+        self._number += count
+        self._save([_stored_row("contact", one) for one in people], counters={"invented": count})
+        for contact in people:
+            self.shelves[""].put_contact(contact)
 
     def contact_of_device(self, device_id: str) -> Contact | None:
         """The contact that has this device, in whichever workspace."""
@@ -348,13 +355,6 @@ class State:
     def _place_workspace(self, workspace: Workspace) -> None:
         self.workspaces[workspace.id] = workspace
         self.shelves.setdefault(workspace.id, Shelf(workspace.id, workspace.name)).name = workspace.name
-
-    def _invent(self, count: int) -> None:
-        people = list(invent_contacts(count, after=self._number))
-        self._number += count
-        self._save([_stored_row("contact", one) for one in people], counters={"invented": count})
-        for contact in people:
-            self.shelves[""].put_contact(contact)
 
     def _load(self, storage: Storage) -> None:
         self._number = storage.counter("number")

@@ -1,4 +1,4 @@
-"""What happens to a workspace: what a body says, and the three requests that there are.
+"""Workspaces: their four requests, what a body of one says; and the document at the root.
 
 Source: specification 8, rule 3; docs/service.md, workspaces.
 """
@@ -7,16 +7,13 @@ import msgspec
 
 from reconciler.sandbox.calls import Answer, Call, no_content
 from reconciler.sandbox.config import workspace_id
-from reconciler.sandbox.gateway import bearer_token, new_token
 from reconciler.sandbox.queries import whole_document
 from reconciler.sandbox.records import Body, Workspace, lower_letters
 from reconciler.sandbox.refusals import (
     body_choice,
     body_text,
     given_values,
-    not_found,
     require_filled,
-    unauthorized,
 )
 
 WORKSPACE_STATUSES = ("A", "D")
@@ -63,26 +60,9 @@ def read_workspace(body: Body, *, wid: str) -> Workspace:
     )
 
 
-# --- What the root and the addresses of tokens do -------------------------------------------------
+# --- The root -------------------------------------------------------------------------------------
 
 
 def get_company(call: Call) -> Answer:
     """The document at the root."""
     return Answer(200, call.writer.company(workspace_id("")))
-
-
-def create_token(call: Call) -> Answer:
-    """A token for whoever came with user and password; a token is no way to another one (assumed)."""
-    if bearer_token(call.incoming.headers.get("authorization", "")) is not None:
-        raise unauthorized()
-    return Answer(200, call.writer.auth(new_token(call.config)))
-
-
-def verify_token(call: Call) -> Answer:
-    """The token that the request came with: it is good, or nobody would have got here."""
-    if call.ids != ("verify",):
-        raise not_found()
-    token = bearer_token(call.incoming.headers.get("authorization", ""))
-    if token is None:
-        raise unauthorized()
-    return Answer(200, call.writer.auth(token))
