@@ -213,9 +213,9 @@ async def plan(
     With `made_of` of a Declaration, `desired` is just what it declares.
     """
     async with open_for_reading(settings, desired, dependencies) as context:
-        standstill = await open_plan_cache(context, options, made_of)
-        planned = await find_cached_plan(context, standstill, consent)
-        planned = planned or await make_fresh_plan(context, options, consent, standstill=standstill)
+        plan_cache = await open_plan_cache(context, options, made_of)
+        planned = await find_cached_plan(context, plan_cache, consent)
+        planned = planned or await make_fresh_plan(context, options, consent, plan_cache=plan_cache)
         planned = _add_consent(await _add_commit(planned, dependencies), consent)
         found = await context.ask(Store.standing)
         return replace(planned, unfinished=found.left, running=found.running)

@@ -1,10 +1,10 @@
-"""A plan is shown, judged, agreed to, carried out wave by wave, and reported.
+"""Executes a plan: show it, check it, ask, carry it out wave by wave, and report.
 
     execute_plan -> guard, agreement -> run begins in the store -> execute_changes -> finish_run
     execute_changes: waves -> workers -> write_change (one change) -> outcome
-        at the end: settle (what is in doubt) -> not attempted (what never began) -> Run
+        at the end: settle what is in doubt -> the rest was not attempted -> Run
 
-What leads there, and in which order, is said in pipeline.py; one change is in write.py.
+The steps before it are in pipeline.py, one change in write.py.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -39,159 +39,24 @@ from reconciler.model.runs import EXIT_CODE_WORDS, Context, Outcome, Run, summar
 from reconciler.model.snapshots import Desired, LiveEntity, Recorded, RecordedEntity
 from reconciler.store.database import Store
 
-# --- The changes, wave by wave --------------------------------------------------------------------
-#
-# Every change of the plan ends in exactly one outcome, whatever happens (planning rule A7).
-
-
-async def execute_changes(
-    context: RunContext,
-    plan: Plan,
-    desired: Desired,
-    recorded: Recorded,
-    *,
-    on_outcome: Callable[[Outcome], None],
-    live: Iterable[LiveEntity] = (),
-) -> tuple[Run, dict[Address, LiveEntity]]:
-    """Return how the run ended, with one outcome for every change of `plan`, in the plan's order.
-
-    Beside it, by address, what the service showed of what was written, right after it.
-
-    `desired` and `recorded` are what the plan was made from; what it adopts, renames and forgets is
-    recorded already. The lock is held by the caller. `on_outcome` hears of each change once, when it
-    has ended for good. `live` is what the plan saw, ours or not: what is made has none of their ids.
-    Raises nothing that a user can meet: what ends the run stands in `stopped`.
-    Cancelled from outside, it ends at once, records what is done, and raises CancelledError.
-    """
-    started_at = format_utc(context.now())
-    # The store knows them by their new names already (rule M6): a kill from here on must find them so.
-    records = {plan.renames.get(address, address): record for address, record in recorded.entities.items()}
-    rows = list(live)
-    known, alike = (
-        collect_known_ids(plan, records, rows),
-        find_shared_secrets(rows) if _may_carry_secrets(plan) else frozenset(),
-    )
-    run = Session(context, plan, desired, records, known, alike)
-    carrying = _ChangeExecutor(run, on_outcome)
-    try:
-        # A wave begins when all of the one before has ended: a device needs the id of its contact.
-        for number, wave in enumerate(split_into_waves(plan.changes), 1):
-            step_log.info("wave %d begins; changes: %d", number, len(wave))
-            took = start_stopwatch(context.timing.monotonic)
-            shared = share_queue(run, wave, lambda: run.over() is None)
-            with record_span("wave", number=number, changes=len(wave)):
-                await run_workers(run, [carrying.work(queue) for queue in shared])
-            step_log.info("wave %d ended, %.1f s", number, took())
-        for outcome in await settle_doubts(run):
-            carrying.ended(outcome)
-        carrying.end_what_never_began()
-    finally:
-        # Before the end of the run is reported: whatever is reported is on disk.
-        await run.ledger.close()
-    return _report_run(run, started_at), run.shown
-
-
-def _may_carry_secrets(plan: Plan) -> bool:
-    """Whether anything is written that may have a secret which nobody declares."""
-    return any(isinstance(one, Update) and KINDS[one.address.kind].readable_secrets for one in plan.changes)
-
-
-class _ChangeExecutor:
-    """The changes of one run on their way, and the outcomes as they come in."""
-
-    def __init__(self, run: Session, on_outcome: Callable[[Outcome], None]) -> None:
-        self.run = run
-        self.on_outcome = on_outcome
-        self.firsts = FirstCreateGate(run)
-
-    async def work(self, queue: Iterator[Change]) -> None:
-        """Carry out one change of the queue after the other, until it has no more."""
-        for change in queue:
-            async with self.firsts.turn(change) as may_begin:
-                if may_begin:
-                    took = start_stopwatch(self.run.context.timing.monotonic)
-                    with record_span("change", **_note_change(change)) as notes:
-                        outcome = await write_change(self.run, change)
-                        notes.update(_note_outcome(outcome))
-                    step_log.info(
-                        "%s %s: %s, %.2f s", outcome.action, outcome.address, outcome.result, took()
-                    )
-                    self._stepped(outcome)
-
-    def _stepped(self, outcome: Outcome) -> None:
-        if outcome.result == "in doubt":
-            self.run.outcomes[outcome.address] = outcome  # for its devices; how it ends is not known yet
-        else:
-            self.ended(outcome)
-        if self.run.context.fail_fast and outcome.result in {"failed", "conflict", "in doubt"}:
-            what = f"{outcome.address} ended as {outcome.result}, and --fail-fast is set."
-            self.run.halt(StopReason("fail-fast", what, outcome.next or "plan again"))
-
-    def ended(self, outcome: Outcome) -> None:
-        """Record how a change has ended, and report it."""
-        self.run.outcomes[outcome.address] = outcome
-        self.on_outcome(outcome)
-
-    def end_what_never_began(self) -> None:
-        """Every change of the plan has its one outcome afterwards."""
-        run = self.run
-        left = [change for change in run.plan.changes if change.address not in run.outcomes]
-        halt = run.over() if left else None
-        what, hint = (halt.what, halt.next) if halt else ("", "")
-        for change in left:
-            outcome = Outcome(change.address, action_of(change), "not attempted", what, hint)
-            self.ended(note_outcome(run, outcome))
-
-
-def _note_change(change: Change) -> SpanNotes:
-    """Return what a span says of a change: not whom it is about."""
-    return {"action": action_of(change), "kind": change.address.kind, "workspace": change.address.workspace}
-
-
-def _note_outcome(outcome: Outcome) -> SpanNotes:
-    good = outcome.result in {"applied", "skipped"}
-    return {"result": outcome.result, **({} if good else {"error": outcome.result})}
-
-
-def _report_run(run: Session, started_at: str) -> Run:
-    """Return how the run ended, as a value."""
-    context, broken = run.context, run.ledger.broken
-    if broken is not None:
-        run.halt(StopReason("store", str(broken), broken.next))
-    outcomes = tuple(run.outcomes[change.address] for change in run.plan.changes)
-    halt = run.halted
-    # A signal during the last answer kept nothing from being done: that run is as good as any.
-    if halt and halt.reason in {"interrupted", "deadline"} and run_exit_code(outcomes, None) == 0:
-        halt = None
-    code = run_exit_code(outcomes, halt.reason if halt else None)
-    return Run(
-        run=context.run,
-        fingerprint=run.plan.fingerprint,
-        started_at=started_at,
-        ended_at=format_utc(context.now()),
-        outcome=EXIT_CODE_WORDS[code],
-        exit_code=code,
-        outcomes=outcomes,
-        adopted=len(run.plan.adoptions),
-        calls=dict(context.client.calls),
-        stopped=halt.what if halt else "",
-        gap=summarize_gaps(context.client.gaps.seconds, context.client.gaps.again),
-    )
+# --- A plan, from the guard to the finished run ---------------------------------------------------
 
 
 KeepUndo = Callable[[Plan], None]
+
+
 # Of one transaction: some 0.3 s, where a store that is silent for 12 s is given up.
 records_per_transaction = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What a verb has found that there is to do.
+    """What a verb has decided to carry out.
 
-    `command` is the verb as the history shows it. `left` is what of the plan is carried out, where that is
-    not all of it; `unfinished` are the earlier runs whose place this one takes, and `settled` is what was
-    found out about them. `saved` is a reviewed plan, which is carried out once. `keep_undo` gets the plan
-    that undoes what was applied, however the run ended.
+    `command` is the verb as the history shows it. `left` is the part of the plan that is carried out, where
+    that is not all of it. `unfinished` are the earlier runs whose place this one takes, and `settled` their
+    outcomes. `saved` is a reviewed plan, which is carried out once. `keep_undo` gets the plan that undoes
+    what was applied, however the run ended.
     """
 
     command: Literal["apply", "adopt", "forget", "resume", "undo"]
@@ -214,7 +79,7 @@ async def execute_plan(context: RunContext, task: Execution, observer: RunObserv
 
     Raises UnsafePlan, StalePlan before any write.
     """
-    plan, planned, heard = task.plan, task.planned, list[Outcome]()
+    plan, planned, outcomes = task.plan, task.planned, list[Outcome]()
     observer.planned(replace(planned, plan=plan))
     check_plan_safe(planned.verdict)
     # A resumed run was confirmed when it began, and that consent still holds.
@@ -223,26 +88,32 @@ async def execute_plan(context: RunContext, task: Execution, observer: RunObserv
     about, began = await _begin_run(context, task)
     step_log.info("run %s begins; changes to carry out: %d", context.run, len(plan.changes))
 
-    def ended(outcome: Outcome) -> None:
-        heard.append(outcome)
+    def report_ended(outcome: Outcome) -> None:
+        outcomes.append(outcome)
         observer.ended(outcome)
 
     live = chain.from_iterable(planned.live.entities.values())
     try:
         run, shown = await execute_changes(
-            context, plan, add_unmarked(plan, planned.desired), planned.recorded, on_outcome=ended, live=live
+            context,
+            plan,
+            add_unmarked(plan, planned.desired),
+            planned.recorded,
+            on_outcome=report_ended,
+            live=live,
         )
     except BaseException:
         now = format_utc(context.now())
         with suppress(StoreError):
-            await context.ask(lambda store: store.end(report_cut_short(plan, heard, run=context.run, at=now)))
+            cut_short = report_cut_short(plan, outcomes, run=context.run, at=now)
+            await context.ask(lambda store: store.end(cut_short))
         raise
     if task.keep_undo is not None:
         moment = make_moment(context, context.now(), context.dependencies.token())
         task.keep_undo(
             make_undo_plan(plan, run, shown, planned.recorded, moment=moment, key=context.store.salt)
         )
-    own = {outcome.address for outcome in heard}
+    own = {outcome.address for outcome in outcomes}
     for outcome in task.settled:
         if outcome.address not in own:
             observer.ended(outcome)
@@ -283,7 +154,7 @@ def _close_runs(store: Store, unfinished: Iterable[InterruptedRun]) -> None:
 
 
 def _update_record_names(store: Store, planned: PlanResult) -> None:
-    """Bring the names of the records to what the plan found, before anything is written to the service."""
+    """Rename and drop records as the plan found them, before anything is written to the service."""
     plan, workspaces = planned.plan, planned.plan.target.workspaces
     store.rename(plan.renames.items(), workspaces)
     store.forget(plan.gone, workspaces)
@@ -296,11 +167,147 @@ def remember_batch(
     workspaces: tuple[Workspace, ...],
     at_once: int = records_per_transaction,
 ) -> bool:
-    """Remember the next of these records in a transaction of their own; whether there were any.
+    """Store the next batch of these records in a transaction of its own; false where none was left.
 
-    A million in one take longer than a store may be silent. What a killed run has not kept is found anew.
+    A million in one would take longer than a store may be silent. A later run finds what a killed one has
+    not stored.
     """
     some = tuple(islice(found, at_once))
     if some:
         store.remember(some, workspaces)
     return bool(some)
+
+
+# --- The changes, wave by wave --------------------------------------------------------------------
+#
+# Every change of the plan ends in exactly one outcome, whatever happens (planning rule A7).
+
+
+async def execute_changes(
+    context: RunContext,
+    plan: Plan,
+    desired: Desired,
+    recorded: Recorded,
+    *,
+    on_outcome: Callable[[Outcome], None],
+    live: Iterable[LiveEntity] = (),
+) -> tuple[Run, dict[Address, LiveEntity]]:
+    """Return how the run ended, with one outcome for every change of `plan`, in the plan's order.
+
+    The second value is what the service showed of each written entity right after the write, by address.
+
+    `desired` and `recorded` are what the plan was made from; its adoptions, renames and forgotten records
+    are stored already. The caller holds the lock. `on_outcome` is called once for each change, when its
+    outcome is final. `live` are the entities that the plan saw, ours or not: nothing new has one of their
+    ids. No error of the service or the store is raised: `Run.stopped` says why a run ended early.
+    Cancelled from outside, it ends at once, records what is done, and raises CancelledError.
+    """
+    started_at = format_utc(context.now())
+    # The store knows them by their new names already (rule M6): a kill from here on must find them so.
+    records = {plan.renames.get(address, address): record for address, record in recorded.entities.items()}
+    rows = list(live)
+    known, alike = (
+        collect_known_ids(plan, records, rows),
+        find_shared_secrets(rows) if _may_carry_secrets(plan) else frozenset(),
+    )
+    run = Session(context, plan, desired, records, known, alike)
+    executor = _ChangeExecutor(run, on_outcome)
+    try:
+        # A wave begins when all of the one before has ended: a device needs the id of its contact.
+        for number, wave in enumerate(split_into_waves(plan.changes), 1):
+            step_log.info("wave %d begins; changes: %d", number, len(wave))
+            took = start_stopwatch(context.timing.monotonic)
+            shared = share_queue(run, wave, lambda: run.over() is None)
+            with record_span("wave", number=number, changes=len(wave)):
+                await run_workers(run, [executor.work(queue) for queue in shared])
+            step_log.info("wave %d ended, %.1f s", number, took())
+        for outcome in await settle_doubts(run):
+            executor.report_ended(outcome)
+        executor.end_unattempted()
+    finally:
+        # Before the end of the run is reported: whatever is reported is on disk.
+        await run.ledger.close()
+    return _report_run(run, started_at), run.shown
+
+
+def _may_carry_secrets(plan: Plan) -> bool:
+    """Whether an update may have to carry over a readable secret that is not declared."""
+    return any(isinstance(one, Update) and KINDS[one.address.kind].readable_secrets for one in plan.changes)
+
+
+class _ChangeExecutor:
+    """Carries out the changes of one run, and takes their outcomes."""
+
+    def __init__(self, run: Session, on_outcome: Callable[[Outcome], None]) -> None:
+        self.run = run
+        self.on_outcome = on_outcome
+        self.first_create_gate = FirstCreateGate(run)
+
+    async def work(self, queue: Iterator[Change]) -> None:
+        """Carry out one change of the queue after the other, until it has no more."""
+        for change in queue:
+            async with self.first_create_gate.turn(change) as may_begin:
+                if may_begin:
+                    self._take_outcome(await self._write_in_span(change))
+
+    async def _write_in_span(self, change: Change) -> Outcome:
+        took, address = start_stopwatch(self.run.context.timing.monotonic), change.address
+        # Nothing in a span says which entity it is about.
+        about: SpanNotes = {"action": action_of(change), "kind": address.kind, "workspace": address.workspace}
+        with record_span("change", **about) as notes:
+            outcome = await write_change(self.run, change)
+            notes["result"] = outcome.result
+            if outcome.result not in {"applied", "skipped"}:
+                notes["error"] = outcome.result
+        step_log.info("%s %s: %s, %.2f s", outcome.action, outcome.address, outcome.result, took())
+        return outcome
+
+    def _take_outcome(self, outcome: Outcome) -> None:
+        if outcome.result == "in doubt":
+            self.run.outcomes[outcome.address] = outcome  # for its devices; how it ends is not known yet
+        else:
+            self.report_ended(outcome)
+        if self.run.context.fail_fast and outcome.result in {"failed", "conflict", "in doubt"}:
+            what = f"{outcome.address} ended as {outcome.result}, and --fail-fast is set."
+            self.run.halt(StopReason("fail-fast", what, outcome.next or "plan again"))
+
+    def report_ended(self, outcome: Outcome) -> None:
+        """Record the final outcome of a change, and report it."""
+        self.run.outcomes[outcome.address] = outcome
+        self.on_outcome(outcome)
+
+    def end_unattempted(self) -> None:
+        """Give every change that never began its outcome."""
+        run = self.run
+        left = [change for change in run.plan.changes if change.address not in run.outcomes]
+        halt = run.over() if left else None
+        what, hint = (halt.what, halt.next) if halt else ("", "")
+        for change in left:
+            outcome = Outcome(change.address, action_of(change), "not attempted", what, hint)
+            self.report_ended(note_outcome(run, outcome))
+
+
+def _report_run(run: Session, started_at: str) -> Run:
+    """Return how the run ended, as a value."""
+    context, broken = run.context, run.ledger.broken
+    if broken is not None:
+        run.halt(StopReason("store", str(broken), broken.next))
+    outcomes = tuple(run.outcomes[change.address] for change in run.plan.changes)
+    halt = run.halted
+    # A signal during the last answer prevented nothing: that run has ended well.
+    if halt and halt.reason in {"interrupted", "deadline"} and run_exit_code(outcomes, None) == 0:
+        halt = None
+    code = run_exit_code(outcomes, halt.reason if halt else None)
+    return Run(
+        run=context.run,
+        fingerprint=run.plan.fingerprint,
+        started_at=started_at,
+        ended_at=format_utc(context.now()),
+        outcome=EXIT_CODE_WORDS[code],
+        exit_code=code,
+        outcomes=outcomes,
+        adopted=len(run.plan.adoptions),
+        calls=dict(context.client.calls),
+        stopped=halt.what if halt else "",
+        gap=summarize_gaps(context.client.gaps.seconds, context.client.gaps.again),
+    )

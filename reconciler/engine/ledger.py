@@ -1,12 +1,12 @@
-"""What a run writes down around every call: the one place for "intent before, result after".
+"""What a run records around every call: the one place for "intent before, result after".
 
     before_call(intent) --+                      one transaction:
     after_call(batch) ----+-- queue -- commit -- lock still ours? + intents + results, in their order
     later(batch) ---------+
 
-Nothing is sent before its intent is durable; a change counts as ended only when its end is. What
-waits together is committed together, because a commit waits for the disk, and a second entry in it
-costs nothing. Not here: what an intent or a result says (`session.py`, `attempt.py`).
+Nothing is sent before its intent is durable; a change counts as ended only when its end is durable.
+Batches that wait together are committed together, because a commit waits for the disk, and a second
+batch in it costs nothing. What an intent or a result says is in session.py and write.py.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class Ledger:
     async def before_call(self, intent: Intent) -> None:
         """Return when `intent` is durable, and the lock was ours in that very transaction.
 
-        Raises LockHeld, StoreError. Nothing may be sent before this has returned. Whoever is cancelled
+        Raises LockHeld, StoreError. Nothing may be sent before this has returned. A caller that is cancelled
         meanwhile may leave an intent behind, and has to end it.
         """
         if self.broken is not None:
@@ -56,7 +56,7 @@ class Ledger:
     async def after_call(self, batch: Batch) -> None:
         """Return when `batch` is durable. Raises StoreError when it is not, LockHeld where it needs the lock.
 
-        Whoever is cancelled while waiting may go: the batch is written all the same.
+        The batch is written also where the caller is cancelled while it waits.
         """
         done = asyncio.get_running_loop().create_future()
         self._add(batch, done)
@@ -71,9 +71,9 @@ class Ledger:
         await await_store(self._offload, self._lock.check, give_up=self._store.give_up)
 
     async def close(self) -> None:
-        """Return when nothing waits to be written any more; also where the waiting itself is cancelled."""
+        """Return when everything is written; a cancellation is raised only then."""
         cancelled: asyncio.CancelledError | None = None
-        # Again after each signal: what was sent and is not written down would be in doubt for no reason.
+        # Again after each signal: an outcome that is not recorded would be in doubt for no reason.
         while self._writer is not None and not self._writer.done():
             try:
                 await asyncio.wait({self._writer})
@@ -90,25 +90,26 @@ class Ledger:
 
     async def _write(self) -> None:
         while self._waiting:
-            # All that came while the last commit waited for the disk shares the next one, in its order.
+            # All batches that came while the last commit waited for the disk share the next one, in order.
             taken, self._waiting = self._waiting, []
             if self.broken is not None:  # nothing may follow an intent any more; results still try
                 taken = _refuse_waiting(taken, self.broken)
             try:
-                await self._commit(taken, self._lock if _any_needs_lock(taken) else None)
+                needs_lock = any(_needs_lock(batch) for batch, _ in taken)
+                await self._commit(taken, self._lock if needs_lock else None)
             except LockHeld as error:
-                # Results are written also after the lock was lost: it happened. Nothing else is written.
-                await self._results(_refuse_waiting(taken, error))
-            except Exception as error:  # noqa: BLE001 - whoever waits must hear of it, also of a mistake of ours
-                self._broke(taken, error)
+                # Results are written also after the lock was lost: they have happened. Nothing else is.
+                await self._write_results(_refuse_waiting(taken, error))
+            except Exception as error:  # noqa: BLE001 - the waiting callers get it, also a mistake of ours
+                self._fail_waiting(taken, error)
             else:
                 _release_waiting(taken, None)
 
-    async def _results(self, taken: list[_Waiting]) -> None:
+    async def _write_results(self, taken: list[_Waiting]) -> None:
         try:
             await self._commit(taken, None)
         except Exception as error:  # noqa: BLE001 - as above
-            self._broke(taken, error)
+            self._fail_waiting(taken, error)
         else:
             _release_waiting(taken, None)
 
@@ -118,24 +119,20 @@ class Ledger:
             write = partial(self._store.record, batches, self._workspaces, lock=lock)
             await await_store(self._offload, write, give_up=self._store.give_up)
 
-    def _broke(self, taken: list[_Waiting], error: Exception) -> None:
+    def _fail_waiting(self, taken: list[_Waiting], error: Exception) -> None:
         mistake = f"a mistake in this program kept the store from being written ({type(error).__name__})."
-        told = error if isinstance(error, StoreError) else StoreError(mistake, next="report it")
-        self.broken = self.broken or told
+        failure = error if isinstance(error, StoreError) else StoreError(mistake, next="report it")
+        self.broken = self.broken or failure
         _release_waiting(taken, error)
 
 
 def _needs_lock(batch: Batch) -> bool:
-    """Whether only the one writer may say this: what is about to be sent, and what others left in doubt."""
+    """Whether only the holder of the lock may write a batch: intents, and how others' doubts were settled."""
     return bool(batch.intents or batch.absent or batch.found)
 
 
-def _any_needs_lock(taken: list[_Waiting]) -> bool:
-    return any(_needs_lock(batch) for batch, _ in taken)
-
-
 def _refuse_waiting(taken: list[_Waiting], error: Exception) -> list[_Waiting]:
-    """Tell `error` to all who need the lock, and return the others."""
+    """Raise `error` in the callers whose batches need the lock, and return the other batches."""
     _release_waiting([one for one in taken if _needs_lock(one[0])], error)
     return [one for one in taken if not _needs_lock(one[0])]
 
@@ -143,7 +140,7 @@ def _refuse_waiting(taken: list[_Waiting], error: Exception) -> list[_Waiting]:
 def _release_waiting(taken: list[_Waiting], error: Exception | None) -> None:
     for _, done in taken:
         if done is None or done.done():
-            continue  # nobody waits, or whoever did was cancelled
+            continue  # no caller waits, or it was cancelled
         if error is None:
             done.set_result(None)
         else:

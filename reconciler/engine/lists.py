@@ -34,7 +34,6 @@ from reconciler.instrumentation import step_log
 from reconciler.model.field_types import FieldShape, require_rows
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import KINDS, child_kinds
-from reconciler.model.profile import Profile
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Scope
 from reconciler.private_cache import ListCache
@@ -115,14 +114,14 @@ class ListCacheRequest(Struct, frozen=True):
 
 
 class CachedRows(Struct, frozen=True):
-    """What is remembered of a list, if anything, and why it is to be read completely all the same."""
+    """The cached rows of a list, if any, and why it is to be read completely all the same."""
 
     known: RememberedList | None = None
     why: str = ""
 
 
 class Lists(Protocol):
-    """What earlier reads of lists showed. It is never an error: what cannot be kept is not remembered."""
+    """The rows that earlier reads of lists showed. Never raises: rows that cannot be kept are not cached."""
 
     @property
     def now(self) -> str:
@@ -130,7 +129,7 @@ class Lists(Protocol):
 
     @property
     def margin_s(self) -> float:
-        """How far back of a read a change may be dated that the read did not show."""
+        """Seconds before a read within which a change may be dated that the read did not show."""
 
     def feeds(self, kind: Kind) -> bool:
         """Whether the deployment lists a kind in order of change."""
@@ -146,7 +145,7 @@ class Lists(Protocol):
 
 
 class ListFollower:
-    """A list that may be read by what has changed in it. `calls` it took, and `why` it did not do, or ""."""
+    """Reads a list by what has changed in it. `calls` it took; `why` it cannot be read so, or ""."""
 
     def __init__(
         self, lists: Lists | None, collection: ReadCollection, kind: Kind, asked: ListCacheRequest
@@ -154,16 +153,16 @@ class ListFollower:
         self._collection = collection
         self._kind = kind
         self._asked = asked
-        # Of a secret that lists show, nothing may be kept; no kind that can be followed has one.
+        # No secret that lists show may be cached; no kind that can be followed has one.
         usable = kind.listing.changed and kind.secret <= kind.write_only
         self._lists = lists if usable and lists and lists.feeds(kind) else None
         self._known: RememberedList | None = None
         self.calls = 0
         self.why = ""
-        self.completed = ""  # when the list was last read completely, where it is told by what has changed
+        self.completed = ""  # when the list was last read completely, where it was followed now
 
     async def first(self, wanted: frozenset[str]) -> tuple[Page, dict[str, Found]] | None:
-        """Return the list's first page and all of its rows, as a scan would; None where it takes a scan.
+        """Return the list's first page and all of its rows, as a scan would; None where a scan is needed.
 
         `wanted` are the paths that a row should show.
         """
@@ -191,14 +190,14 @@ class ListFollower:
         return Page(tuple(found.values())[:step], len(rows), last=len(rows) <= step), found
 
     async def _walk(self, walk: FeedWalk, wanted: frozenset[str]) -> tuple[str, str]:
-        """Take pages until the walk ends; return why it takes a scan, or "", and the clock as it began."""
+        """Take pages until the walk ends; return why a scan is needed, or "", and the first page's Date."""
         query = Query(fields=self._asked.fields, sort=f"-{self._kind.listing.changed}")
         judged, offset, date = MORE, 0, ""
         while judged == MORE:
             self.calls += 1
             try:
                 page = await self._collection.page(query, workspace=self._asked.workspace, offset=offset)
-            except (Malformed, Rejected):  # a scan will tell whether it is this list or this order
+            except (Malformed, Rejected):  # a scan will show whether the list or its order is refused
                 return "the service does not list it in order of change", ""
             if find_shown_paths(self._kind, page.rows, self._asked.fields, wanted) is None:
                 return "its rows show what is in an entity, and that changes without its time", ""
@@ -209,7 +208,7 @@ class ListFollower:
         return judged.why, date
 
     async def keep(self, rows: Mapping[str, Found], first: Page, *, complete: bool) -> None:
-        """Remember a list whose pages were all read, or forget it where it was not complete."""
+        """Cache the rows of a list that was read completely, or drop them where it was not."""
         if self._lists is None or self.completed:
             return
         told = find_shown_paths(self._kind, first.rows, self._asked.fields, frozenset())
@@ -228,13 +227,13 @@ class ListFollower:
             await self._lists.keep(self._asked, found)
 
     async def forget(self) -> None:
-        """Remember nothing of this list: it did not show somebody who is there."""
+        """Drop the cached rows of this list: it did not show an entity that is there."""
         if self._lists is not None:
             await self._lists.keep(self._asked, None)
 
 
 async def is_list_unchanged(reader: Reader, asked: ListCacheRequest, newest: NewestRows) -> bool:
-    """Whether one page in order of change shows that a list is as it was; where not, a read tells more.
+    """Whether one page in order of change proves that a list is unchanged.
 
     Errors: whatever the service's client raises, but for a refusal of the order.
     """
@@ -250,13 +249,12 @@ async def is_list_unchanged(reader: Reader, asked: ListCacheRequest, newest: New
 
 def _make_feed_row(found: Found, kind: Kind) -> FeedRow | None:
     at = parse_seconds(found.body.get(kind.listing.changed))
-    return None if at is None else FeedRow(found.remote_id, at, _strip_row(found.body, kind), found.date)
-
-
-def _strip_row(body: Mapping[str, object], kind: Kind) -> dict[str, object]:
-    """Return what is kept of a row: its links have told its id, and what is never compared is left out."""
+    if at is None:
+        return None
+    # Not kept: links, which have given the id, and what is never compared.
     unused = {"link", *(kind.wire.get(path, path) for path in kind.write_only)}
-    return {key: value for key, value in body.items() if key not in unused}
+    body = {key: value for key, value in found.body.items() if key not in unused}
+    return FeedRow(found.remote_id, at, body, found.date)
 
 
 # --- The row cache: what lists showed, from one run to the next ------------------------------------
@@ -281,9 +279,8 @@ class RowCache:
         self.files = ListCache(Path(settings.root), salt)
         self._profile = load_profile(settings.service.profile)
         self.now = now.astimezone(UTC).isoformat(timespec="seconds")
-        self.newest: dict[
-            Scope, tuple[ListCacheRequest, NewestRows, int]
-        ] = {}  # of the lists that this run followed
+        # Of the lists that this run followed.
+        self.newest: dict[Scope, tuple[ListCacheRequest, NewestRows, int]] = {}
 
     @property
     def margin_s(self) -> float:
@@ -313,13 +310,13 @@ class RowCache:
         self.newest[asked.scope] = asked, newest, calls
 
     def state(self, asked: ListCacheRequest, *, now: bool) -> tuple[str, ...]:
-        """Return what tells a list, as it is remembered, from every other; nothing where it is not.
+        """Return what identifies the cached state of a list; () where it is not cached.
 
-        As whatever run remembers it `now`; else as this one read or wrote it.
+        `now`: as the file is at this moment; else as this run read or wrote it.
         """
         name = self._name(asked)
         seal = self.files.seal(name) if now else self.files.seals.get(name, b"")
-        return (*self._told(asked), seal.hex()) if seal else ()
+        return (*self._cache_key(asked), seal.hex()) if seal else ()
 
     async def keep(self, asked: ListCacheRequest, found: RememberedList | None) -> None:
         """Remember this from now on; None: nothing."""
@@ -331,13 +328,13 @@ class RowCache:
             return None
         try:
             with pause_collector():
-                told, known = msgspec.msgpack.decode(data, type=_StoredList)
-        except msgspec.MsgspecError:  # of a version that did not say so
+                key, known = msgspec.msgpack.decode(data, type=_StoredList)
+        except msgspec.MsgspecError:  # written in another form by a version that did not change the number
             return None
-        return known if told == self._told(asked) else None
+        return known if key == self._cache_key(asked) else None
 
     def _write(self, asked: ListCacheRequest, found: RememberedList | None) -> None:
-        data = None if found is None else msgspec.msgpack.encode((self._told(asked), found))
+        data = None if found is None else msgspec.msgpack.encode((self._cache_key(asked), found))
         self.files.write(self._name(asked), data)
         step_log.info("%s: rows remembered: %d", asked.scope, len(found.rows) if found else 0)
 
@@ -345,8 +342,8 @@ class RowCache:
         origin, scope = urls.origin_of(self._settings.service.base_url), asked.scope
         return f"{origin}\n{self._settings.stack}\n{asked.workspace}\n{scope.workspace}\n{scope.kind}"
 
-    def _told(self, asked: ListCacheRequest) -> tuple[str, ...]:
-        """Return everything that decides what rows show."""
+    def _cache_key(self, asked: ListCacheRequest) -> tuple[str, ...]:
+        """Return everything that decides what the rows show: with another key they are not used."""
         service = self._settings.service
         origin = urls.origin_of(service.base_url)
         return (
@@ -355,19 +352,15 @@ class RowCache:
             self._name(asked),
             service.base_url,
             service.format,
-            # Who sees other people needs a list of their own.
+            # Another account may see other entities.
             credential_hash(service.auth, origin, self._salt),
-            _hash_profile(self._profile),
+            sha256(msgspec.json.encode(self._profile, order="deterministic")).hexdigest(),
             *asked.fields,
         )
 
 
 async def open_row_cache(context: ReadContext) -> RowCache | None:
-    """Return the lists that earlier plans have kept; None without a store, for its salt seals them."""
+    """Return the cache of lists; None without a store, whose salt seals it."""
     now = await context.ask(Store.now)
     salt = context.store.salt
     return RowCache(context.settings, context.dependencies, salt, now) if salt else None
-
-
-def _hash_profile(profile: Profile) -> str:
-    return sha256(msgspec.json.encode(profile, order="deterministic")).hexdigest()

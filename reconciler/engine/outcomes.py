@@ -1,4 +1,4 @@
-"""How a whole run ended, from how its changes ended: exit code, report, and what the store keeps of it."""
+"""The end of a run, from the outcomes of its changes: exit code, report, and what the store keeps of it."""
 
 from collections.abc import Collection, Iterable
 from contextlib import suppress
@@ -37,7 +37,7 @@ def run_exit_code(outcomes: Iterable[Outcome], stopped: StopCause | None) -> int
     """
     ended = tuple(outcomes)
     results: Collection[Result] = {outcome.result for outcome in ended}
-    # Before a doubt: whoever stopped the run, or gave it that time, knows that it did not come to its end.
+    # Before a doubt: the person who stopped the run, or set its deadline, knows that it is not complete.
     if stopped in {"interrupted", "deadline"}:
         return INTERRUPTED
     if "in doubt" in results:
@@ -52,9 +52,9 @@ def run_exit_code(outcomes: Iterable[Outcome], stopped: StopCause | None) -> int
 
 
 def add_settled(run: Run, settled: Iterable[Outcome]) -> Run:
-    """Return the run with what it settled of earlier ones before its own outcomes, and the exit code of both.
+    """Return the run with the outcomes of settled earlier changes before its own, and the exit code of both.
 
-    Where a change was settled and then carried out, how it was carried out counts.
+    Where a change was settled and then carried out, only the second outcome counts.
     """
     own = {outcome.address for outcome in run.outcomes}
     before = tuple(outcome for outcome in settled if outcome.address not in own)
@@ -72,7 +72,7 @@ def add_settled(run: Run, settled: Iterable[Outcome]) -> Run:
 
 
 def add_run_notices(run: Run, notices: tuple[Notice, ...], uncertain: tuple[Notice, ...]) -> Run:
-    """Return the run with its notices; exit code 5 where somebody is ambiguous and all else went well."""
+    """Return the run with its notices; exit code 5 where an entity is ambiguous and all else went well."""
     # Not 6: there is nothing that another apply could go on with. A person has to look at the service.
     run = structs.replace(run, notices=(*uncertain, *notices))
     names = {notice.subject for notice in uncertain}
@@ -82,8 +82,8 @@ def add_run_notices(run: Run, notices: tuple[Notice, ...], uncertain: tuple[Noti
 
 
 def report_cut_short(plan: Plan, heard: Iterable[Outcome], *, run: str, at: str) -> Run:
-    """Return what is known of a run that was cut off from outside: what has not ended was not attempted."""
-    # What was under way is in doubt by the journal, whatever stands here.
+    """Return the report of a run that was cancelled: changes without an outcome were not attempted."""
+    # A change that was under way is in doubt by the journal, whatever this report says.
     ended = {outcome.address: outcome for outcome in heard}
     outcomes = (
         ended.get(change.address) or Outcome(change.address, action_of(change), "not attempted")
@@ -104,39 +104,26 @@ def report_cut_short(plan: Plan, heard: Iterable[Outcome], *, run: str, at: str)
 
 
 async def finish_run(context: RunContext, planned: PlanResult, run: Run) -> Run:
-    """Return the report of a run that has ended, with what its plan noticed; the store has it too."""
+    """Return the report of a run that has ended, with the notices of its plan, and store it."""
     plan, desired = planned.plan, planned.desired
-    run = structs.replace(
-        run, records=plan.to_keep, seen=count_uncertain(plan, desired) | _count_directory_rows(plan)
-    )
+    # A selection is not all of a directory and not all of a workspace. The rows are for the next plan (G7).
+    whole = _is_whole_plan(plan)
+    rows = {f"{ROWS_OF}{one.name}": one.rows for one in plan.answers} if whole else {}
+    run = structs.replace(run, records=plan.to_keep, seen=count_uncertain(plan, desired) | rows)
     run = add_run_notices(run, plan.notices, uncertain_notices(plan, desired))
-    with suppress(StoreError):  # what was done is recorded; that it ended must not hide how it ended
-        head = await context.ask(partial(_record_end, run, _whole_workspaces(plan)))
+    with suppress(StoreError):  # what was done is recorded: a store that fails here must not hide the outcome
+        applied = plan.target.workspaces if whole else ()
+        head = await context.ask(partial(_record_end, run, applied))
         run = structs.replace(run, audit_head=str(head or ""))
         await _store_proofs(context, planned)
     return run
 
 
-def _count_directory_rows(plan: Plan) -> dict[str, int]:
-    """Count the rows of each directory, for the next plan to be compared with (rule G7).
-
-    Of a whole plan alone: what a selection leaves out is not applied.
-    """
-    if not _is_whole_plan(plan):
-        return {}
-    return {f"{ROWS_OF}{one.name}": one.rows for one in plan.answers}
-
-
 def _is_whole_plan(plan: Plan) -> bool:
-    """Whether a plan is of everything, and not of a selection, of adoptions alone, or an undo."""
+    """Whether a plan covers everything: no selection, no adoptions alone, no undo."""
     return (
         structs.replace(plan.options, reactivate=(), same_service=UNSET, same=UNSET, again=UNSET) == Options()
     )
-
-
-def _whole_workspaces(plan: Plan) -> tuple[Workspace, ...]:
-    """Return the workspaces that a run has applied, which a selection applies in part."""
-    return plan.target.workspaces if _is_whole_plan(plan) else ()
 
 
 def _record_end(run: Run, whole: tuple[Workspace, ...], store: Store) -> Head | None:
@@ -145,9 +132,9 @@ def _record_end(run: Run, whole: tuple[Workspace, ...], store: Store) -> Head | 
 
 
 async def _store_proofs(context: RunContext, planned: PlanResult) -> None:
-    """Keep what spares the next plan to compare passwords one by one, of all that are known to be as sent.
+    """Store the password digests that let the next plan compare passwords together, not one by one.
 
-    When the run has ended, over what is recorded now. Killed before that, the next plan is slower. Raises
+    At the end of the run, from its records; where it is killed before, the next plan is slower. Raises
     StoreError.
     """
     workspaces, desired = planned.plan.target.workspaces, planned.desired.entities

@@ -1,8 +1,8 @@
-"""A plan: for which service and workspaces, from what is live and recorded, and whether it is safe.
+"""Planning at work: read what is live and recorded, make the plan from it, and judge whether it is safe.
 
-In this order: the target; records of a former address; a plan found again where nothing has changed; a plan
-made afresh; a saved undo. An apply plans with the run's own client, `plan` with one that cannot write.
-What the plan says is decided in core/planning/plan.py.
+`make_fresh_plan` comes first; then the plan cache, the records of a former address, and a saved undo. An
+apply plans with the run's own client, `plan` with one that cannot write. What the plan says is decided in
+core/planning/plan.py.
 """
 
 import asyncio
@@ -40,198 +40,20 @@ from reconciler.model.address import Address
 from reconciler.model.encoding import decode_json, encode_json
 from reconciler.model.plans import ACTION_WORDS, Consent, Options, Plan, Target, Verdict, Workspace
 from reconciler.model.runs import ROWS_OF, Outcome, Running
-from reconciler.model.snapshots import DeletedEntity, Desired, Live, Read, Recorded
+from reconciler.model.snapshots import DeletedEntity, Desired, Live, Recorded
 from reconciler.service.http.urls import origin_of
 from reconciler.store.database import Store
 
-
-async def resolve_target(context: ReadContext, desired: Desired) -> Target:
-    """Return the service, the stack, and the workspaces that these entities are in (planning rule S4)."""
-    settings = context.settings
-    # What leaves may be all that is said of a workspace: its records are looked at, and nothing live.
-    leaving = {one.workspace for one in desired.removed} & {*settings.workspaces, "default"}
-    aliases = sorted({scope.workspace for scope in desired.scopes} | leaving)
-    named = [alias for alias in aliases if alias != "default"]
-    live = await context.client.workspaces.list() if named else ()
-    found = [Workspace("default", "")] if "default" in aliases else []
-    found += [resolve_workspace(alias, settings.workspaces[alias], live) for alias in named]
-    check_one_alias(found, settings.workspaces)
-    return Target(origin_of(settings.service.base_url), settings.stack, tuple(sorted(found)))
-
-
-# --- `--same-service`: records of a former address of the service become ours here ----------------
-#
-# Which address is meant is decided in core/planning/records.py; store/rehoming.py moves the rows. A plan
-# moves nothing: it compares with both.
-
-
-async def merge_former_records(context: ReadContext, target: Target, recorded: Recorded) -> Recorded:
-    """Return what would be recorded once the records of the other address are taken over; nothing is written.
-
-    Raises InputError where several addresses may be meant, Refused where the service is known to be another.
-    """
-    former = choose_origin(recorded, stack=target.stack)
-    if not former:
-        return recorded
-    await _check_same_company(context, target, former)
-    theirs = await context.ask(lambda store: store.recorded(target.workspaces, at=former))
-    return structs.replace(
-        recorded,
-        entities={**theirs.entities, **recorded.entities},
-        doubts={**theirs.doubts, **recorded.doubts},
-        unapplied=recorded.unapplied & theirs.unapplied,
-        elsewhere=tuple(one for one in recorded.elsewhere if one.origin != former),
-    )
-
-
-async def take_over_records(context: RunContext, target: Target) -> None:
-    """Move the records in one transaction; both histories say so. Nothing is done where none is left.
-
-    Raises LockHeld where a run writes under the other address, InputError and Refused as above.
-    """
-    recorded = await context.ask(lambda store: store.recorded(target.workspaces))
-    former = choose_origin(recorded, stack=target.stack)
-    if not former:
-        return  # it was done by a run that did not come further
-    company = await _check_same_company(context, target, former)
-    moved = await context.ask(lambda store: store.take_over(former, target.workspaces, company=company))
-    step_log.info("records taken over: %d", moved)
-
-
-async def _check_same_company(context: ReadContext, target: Target, former: str) -> str:
-    """Return the company's id where the service tells it. Raises Refused where it was another one."""
-    company = await context.client.company_id()
-    before = await context.ask(lambda store: store.company(former))
-    if company and before and company != before:
-        raise Refused(
-            f"{SAME_SERVICE}: {target.origin} is not the service of {former}: GET / names another company.",
-            next="check service.base_url and the credentials; nothing was moved and nothing was sent",
-        )
-    return company
-
-
-# --- The plan cache: a no-op plan is reused while its inputs are unchanged ------------------------
-#
-#     what the manifests were made of, the target, the seals of the records, each list as it is remembered
-#         the same ──▶ one page of each list in order of change ──▶ it is as it was ──▶ the same plan
-#
-# So a plan with nothing to do neither loads its records nor decodes its lists. Anything else, or any doubt,
-# and it is made as every other. What is kept lies beside the lists and is sealed as they are. Which plan is
-# such is decided in core/planning/; what proves that a list is as it was, in core/feed.py.
-
-
-_plan_cache_form = "2"  # 1 saw no blanks at the edges of live values, and knew another form of identities
-
-
-class _CachedList(Struct, frozen=True, array_like=True):
-    """One list: what it was asked for, its state (engine/lists.py), and its newest rows."""
-
-    asked: ListCacheRequest
-    state: tuple[str, ...]
-    newest: NewestRows
-
-
-class _CachedPlan(Struct, frozen=True, array_like=True):
-    """What a plan followed from, and the plan in JSON."""
-
-    followed_from: tuple[str, ...]
-    lists: tuple[_CachedList, ...]
-    plan: bytes
-
-
-async def open_plan_cache(context: ReadContext, options: Options, made_of: str) -> "PlanCache | None":
-    """Return the plan of these manifests that said nothing, if there may be one.
-
-    `made_of` tells what is declared from all else that might be; "" where that is not known.
-    """
-    lists = await open_row_cache(context) if made_of and options == Options() else None
-    state = await context.ask(Store.state) if lists else ""
-    if lists is None or not state:
-        return None
-    return PlanCache(context, lists, await resolve_target(context, context.desired), made_of, state)
-
-
-class PlanCache:
-    """The plan of these manifests, target and records that said nothing, if there is one."""
-
-    def __init__(
-        self, context: ReadContext, lists: RowCache, target: Target, made_of: str, state: str
-    ) -> None:
-        self.target = target
-        self.lists = lists
-        self._context = context
-        self._state = state
-        self._name = f"{target.origin}\n{target.stack}\nstandstill"
-        self._followed_from = (_plan_cache_form, encode_json(target).decode(), made_of, state)
-
-    async def again(self) -> Plan | None:
-        """Return that plan where nothing has changed since, by one call for each list; None: make it.
-
-        Errors: whatever the service's client raises.
-        """
-        kept, plan = await self._context.dependencies.offload(self._read)
-        for one in kept:
-            if not await is_list_unchanged(self._context.client, one.asked, one.newest):
-                step_log.info("%s: not as it was when a plan said nothing", one.asked.scope)
-                return None
-        if plan is not None:
-            step_log.info("nothing has changed since a plan said nothing; lists: %d", len(kept))
-        return plan
-
-    async def keep(self, plan: Plan) -> None:
-        """Keep a plan that says nothing and that was made of lists alone, each by what had changed in it."""
-        if is_noop_plan(plan) and (lists := self._followed(plan)):
-            # Who wrote records meanwhile may have done so before they were loaded, or after.
-            if await self._context.ask(Store.state) != self._state:
-                return
-            data = msgspec.msgpack.encode(_CachedPlan(self._followed_from, lists, encode_json(plan)))
-            await self._context.dependencies.offload(partial(self.lists.files.write, self._name, data))
-
-    def _read(self) -> tuple[tuple[_CachedList, ...], Plan | None]:
-        """Return the lists and the plan that were kept, where all but the service is as it was then."""
-        data = self.lists.files.read(self._name)
-        try:
-            kept = msgspec.msgpack.decode(data, type=_CachedPlan) if data else None
-            if kept is None or kept.followed_from != self._followed_from:
-                return (), None
-            plan = decode_json(kept.plan, Plan)
-        except msgspec.MsgspecError:  # of a version that did not say so
-            return (), None
-        as_then = (one.state == self.lists.state(one.asked, now=True) for one in kept.lists)
-        due = any(self.lists.why_whole(one.newest) for one in kept.lists)
-        return (kept.lists, plan) if all(as_then) and not due else ((), None)
-
-    def _followed(self, plan: Plan) -> tuple[_CachedList, ...]:
-        """Return the lists that a plan was made of; none where anything else was read for it."""
-        found = []
-        for read in plan.reads:
-            asked, newest, calls = self.lists.newest.get(read.scope, (None, None, 0))
-            state = self.lists.state(asked, now=False) if asked else ()
-            if asked is None or newest is None or not state or not _is_read_from_list_alone(read, calls):
-                return ()
-            found.append(_CachedList(asked, state, newest))
-        return tuple(found)
-
-
-def _is_read_from_list_alone(read: Read, calls: int) -> bool:
-    """Whether a scope was read by what had changed in its list, in so many calls, and nothing besides."""
-    return read.how == "feed" and read.complete and read.calls == calls
-
-
 # --- A plan made afresh ---------------------------------------------------------------------------
-
-
-# Of one core and 8 MiB each; the event loop needs little meanwhile, and what is computed depends on no order.
-_threads = min(8, os.cpu_count() or 1)
 
 
 @dataclass(frozen=True, slots=True)
 class PlanResult:
     """A plan, whether it is safe, and the snapshots it was made from.
 
-    `unfinished` are runs that did not end and that nobody carries out; `running` is one that is alive.
-    `conflicts` are changes of an undo that a later run has overtaken: nothing is planned for them.
-    `whom` says who an entity is; it costs nothing until it is asked.
+    `unfinished` are interrupted runs; `running` is one that is alive. `conflicts` are changes of an undo that
+    a later run has overtaken: nothing is planned for them. `whom` gives the display name of an entity; it
+    computes nothing until it is called.
     """
 
     plan: Plan
@@ -246,26 +68,6 @@ class PlanResult:
     whom: DisplayName = no_name
 
 
-async def find_cached_plan(
-    context: ReadContext, standstill: PlanCache | None, consent: Consent
-) -> PlanResult | None:
-    """Return what `make_fresh_plan` would, where nothing has changed since a plan said nothing (rule R10).
-
-    Else None. Its `live` and `recorded` are empty: nothing of them was needed.
-    """
-    if standstill is None:
-        return None
-    with record_span("again") as notes:
-        before = await standstill.again()
-        notes["found"] = before is not None
-    if before is None:
-        return None
-    moment = make_moment(context, await context.ask(Store.now), context.dependencies.token())
-    plan = await context.dependencies.offload(partial(repeat_noop_plan, before, context.desired, moment))
-    live, calls = Live({}, plan.reads), sum(context.client.calls.values())
-    return PlanResult(plan, judge_plan(context, plan, consent), context.desired, live, Recorded({}), calls)
-
-
 async def make_fresh_plan(
     context: ReadContext,
     options: Options,
@@ -273,24 +75,24 @@ async def make_fresh_plan(
     *,
     salt: str = "",
     everyone: bool = False,
-    standstill: PlanCache | None = None,
+    plan_cache: "PlanCache | None" = None,
 ) -> PlanResult:
     """Return what there is to do now, and whether it is safe. Sends nothing but GET, and writes nothing.
 
-    With `everyone`, `live` also holds whom the plan only counts; the plan is the same. `standstill` knows the
-    target, and keeps a plan that says nothing.
+    With `everyone`, `live` also holds the entities that the plan only counts; the plan is the same.
+    `plan_cache` knows the target, and keeps a plan with nothing to do.
     """
     desired, dependencies = add_forgotten(context.desired, options), context.dependencies
-    target = standstill.target if standstill else await resolve_target(context, desired)
+    target = plan_cache.target if plan_cache else await resolve_target(context, desired)
     recorded = await _load_records(context, desired, target, options)
-    lists = standstill.lists if standstill else await open_row_cache(context)
-    wanted, remembered = _apply_selection(options, desired, recorded)
+    lists = plan_cache.lists if plan_cache else await open_row_cache(context)
+    selected, selected_records = _apply_selection(options, desired, recorded)
     gone = await context.ask(lambda store: store.deleted(target.workspaces))
-    async with _precompute_proofs(desired, recorded, dependencies, asked=wanted):
+    async with _precompute_proofs(desired, recorded, dependencies, asked=selected):
         live = await read_live(
             context.client,
-            wanted,
-            remembered,
+            selected,
+            selected_records,
             workspaces={one.alias: one.id for one in target.workspaces},
             rules=context.rules,
             concurrency=context.limits.concurrency,
@@ -302,29 +104,39 @@ async def make_fresh_plan(
     planning = partial(make_plan, desired, live, recorded, rules=context.rules, moment=moment)
     planning = partial(planning, target=target, options=options)
     plan = await _compute_plan(
-        context, partial(_add_restored_notices, planning, gone, live, recorded), standstill
+        context, partial(_add_restored_notices, planning, gone, live, recorded), plan_cache
     )
-    verdict, who = (
-        judge_plan(context, plan, consent),
-        make_display_name(plan, desired, live, recorded, context.rules),
-    )
+    verdict = judge_plan(context, plan, consent)
     calls = sum(context.client.calls.values())
-    return PlanResult(plan, verdict, desired, live, recorded, calls, whom=who)
+    display_name = make_display_name(plan, desired, live, recorded, context.rules)
+    return PlanResult(plan, verdict, desired, live, recorded, calls, whom=display_name)
+
+
+async def resolve_target(context: ReadContext, desired: Desired) -> Target:
+    """Return the service, the stack, and the workspaces that these entities are in (planning rule S4)."""
+    settings = context.settings
+    # `removed` may be all that the manifests say of a workspace: its records are read, and nothing live.
+    leaving = {one.workspace for one in desired.removed} & {*settings.workspaces, "default"}
+    aliases = sorted({scope.workspace for scope in desired.scopes} | leaving)
+    named = [alias for alias in aliases if alias != "default"]
+    live = await context.client.workspaces.list() if named else ()
+    found = [Workspace("default", "")] if "default" in aliases else []
+    found += [resolve_workspace(alias, settings.workspaces[alias], live) for alias in named]
+    check_one_alias(found, settings.workspaces)
+    return Target(origin_of(settings.service.base_url), settings.stack, tuple(sorted(found)))
 
 
 async def _load_records(context: ReadContext, desired: Desired, target: Target, options: Options) -> Recorded:
-    """Return what the store knows of these workspaces, and of the directories that are taken from."""
+    """Return what the store knows of these workspaces, and of the directories of their rosters."""
     with record_span("records") as notes:
         recorded = await context.ask(lambda store: store.recorded(target.workspaces))
         if options.same_service is True:
             recorded = await merge_former_records(context, target, recorded)
         notes["entities"] = len(recorded.entities)
     step_log.info("declared: %d, recorded: %d", len(desired.entities), len(recorded.entities))
-    return (
-        structs.replace(recorded, answered=await _load_directory_rows(context))
-        if desired.answers
-        else recorded
-    )
+    if desired.answers:
+        recorded = structs.replace(recorded, answered=await _load_directory_rows(context))
+    return recorded
 
 
 async def _load_directory_rows(context: ReadContext) -> dict[str, int]:
@@ -334,64 +146,22 @@ async def _load_directory_rows(context: ReadContext) -> dict[str, int]:
     return {word.removeprefix(ROWS_OF): number for word, number in seen if word.startswith(ROWS_OF)}
 
 
-def _add_restored_notices(
-    planning: Callable[[], Plan], gone: tuple[DeletedEntity, ...], live: Live, recorded: Recorded
-) -> Plan:
-    """Return what `planning` does, with a notice for each that we deleted and that is live again."""
-    plan = planning()
-    told = tuple(restored_notices(plan, gone, live, recorded)) if live.again else ()
-    return structs.replace(plan, notices=(*plan.notices, *told)) if told else plan
-
-
-async def _compute_plan(
-    context: ReadContext, planning: Callable[[], Plan], standstill: PlanCache | None
-) -> Plan:
-    """Return what `planning` does, with what there is to say of the store; kept, where it says nothing."""
-    took = start_stopwatch(context.timing.monotonic)
-    # Beside the event loop: it may compare a password that was not computed before, of a renamed contact.
-    with record_span("plan") as notes:
-        plan = await context.dependencies.offload(planning)
-        notes.update({f"{word}s": plan.count(word) for word in ACTION_WORDS.values()})
-        notes.update(records=plan.to_keep, left_alone=len(plan.skips))
-    if why := context.store.doubtful:
-        plan = structs.replace(plan, notices=(*plan.notices, doubtful_store_notice(why)))
-    if standstill:
-        await standstill.keep(plan)
-    _log_plan(plan, sum(context.client.calls.values()), took())
-    return plan
-
-
 def _apply_selection(options: Options, desired: Desired, recorded: Recorded) -> tuple[Desired, Recorded]:
-    """Return what the selection is about. Raises UnknownAddress where it names nothing."""
+    """Return what is selected of both. Raises UnknownAddress where the selection names nothing."""
     selection = select.Selection(options.only, options.excluded)
     select.check_selection(selection, select.list_addresses(desired, recorded))
     return select.narrow_snapshots(selection, desired, recorded)
 
 
-def _log_plan(plan: Plan, calls: int, seconds: float) -> None:
-    counts = ", ".join(f"{word}s: {plan.count(word)}" for word in ("delete", "update", "create"))
-    what = "planned; changes: %d (%s), records to keep: %d, left alone: %d, calls so far: %d, %.1f s"
-    step_log.info(what, len(plan.changes), counts, plan.to_keep, len(plan.skips), calls, seconds)
-
-
-def make_moment(context: ReadContext, now: datetime, salt: str) -> PlanMoment:
-    """Return when a plan is made and expires, and its salt."""
-    expires = now + timedelta(hours=context.settings.plan_expires_h)
-    return PlanMoment(salt, format_utc(now), format_utc(expires))
-
-
-def judge_plan(context: ReadContext, plan: Plan, consent: Consent) -> Verdict:
-    """Return whether a plan is safe, by the guard of the settings and what the service can do."""
-    contents = ((one, entity.content) for one, entity in context.desired.entities.items())
-    unprovided = {one for one, content in contents if content is not None and is_placeholder(content.data)}
-    return check_plan(plan, context.settings.guard, consent, context.missing, unprovided)
+# Of one core and 8 MiB each; the event loop needs little meanwhile, and what is computed depends on no order.
+_threads = min(8, os.cpu_count() or 1)
 
 
 @asynccontextmanager
 async def _precompute_proofs(
     desired: Desired, recorded: Recorded, dependencies: Dependencies, *, asked: Desired
 ) -> AsyncIterator[None]:
-    """Compute the slow digests that the plan compares, beside what is done inside: known when it has ended.
+    """Compute the slow digests that the plan compares while the body runs; all are known at its end.
 
     In threads: a lock is held meanwhile and has to be renewed, and reading mostly waits for the service.
     """
@@ -415,8 +185,54 @@ def _compute_proofs(share: Iterable[tuple[password_digests.DigestPart, str]], sa
         password_digests.learn_digests(part, proof, salt)
 
 
+def _add_restored_notices(
+    planning: Callable[[], Plan], gone: tuple[DeletedEntity, ...], live: Live, recorded: Recorded
+) -> Plan:
+    """Return the plan of `planning`, with a notice for each entity that we deleted and that is live again."""
+    plan = planning()
+    added = tuple(restored_notices(plan, gone, live, recorded)) if live.again else ()
+    return structs.replace(plan, notices=(*plan.notices, *added)) if added else plan
+
+
+async def _compute_plan(
+    context: ReadContext, planning: Callable[[], Plan], plan_cache: "PlanCache | None"
+) -> Plan:
+    """Return the plan of `planning`, with a notice of a doubtful store. A no-op plan goes into the cache."""
+    took = start_stopwatch(context.timing.monotonic)
+    # In a thread: it may compute a slow digest that was not precomputed, of a renamed contact's password.
+    with record_span("plan") as notes:
+        plan = await context.dependencies.offload(planning)
+        notes.update({f"{word}s": plan.count(word) for word in ACTION_WORDS.values()})
+        notes.update(records=plan.to_keep, left_alone=len(plan.skips))
+    if why := context.store.doubtful:
+        plan = structs.replace(plan, notices=(*plan.notices, doubtful_store_notice(why)))
+    if plan_cache:
+        await plan_cache.keep(plan)
+    _log_plan(plan, sum(context.client.calls.values()), took())
+    return plan
+
+
+def _log_plan(plan: Plan, calls: int, seconds: float) -> None:
+    counts = ", ".join(f"{word}s: {plan.count(word)}" for word in ("delete", "update", "create"))
+    what = "planned; changes: %d (%s), records to keep: %d, left alone: %d, calls so far: %d, %.1f s"
+    step_log.info(what, len(plan.changes), counts, plan.to_keep, len(plan.skips), calls, seconds)
+
+
+def make_moment(context: ReadContext, now: datetime, salt: str) -> PlanMoment:
+    """Return when a plan is made and expires, and its salt."""
+    expires = now + timedelta(hours=context.settings.plan_expires_h)
+    return PlanMoment(salt, format_utc(now), format_utc(expires))
+
+
+def judge_plan(context: ReadContext, plan: Plan, consent: Consent) -> Verdict:
+    """Return the guard's verdict on a plan, by the settings and by what the service can do."""
+    contents = ((one, entity.content) for one, entity in context.desired.entities.items())
+    unprovided = {one for one, content in contents if content is not None and is_placeholder(content.data)}
+    return check_plan(plan, context.settings.guard, consent, context.missing, unprovided)
+
+
 def check_plan_safe(verdict: Verdict) -> None:
-    """Return where the guard accepts a plan. Raises UnsafePlan with every reason."""
+    """Raise UnsafePlan with every reason where the guard has refused the plan."""
     if not verdict.safe:
         raise UnsafePlan(
             "the plan is refused; nothing was written.",
@@ -425,15 +241,190 @@ def check_plan_safe(verdict: Verdict) -> None:
         )
 
 
+# --- The plan cache: a no-op plan is reused while its inputs are unchanged ------------------------
+#
+#     the digest of the manifests, the target, the state of the records, the state of each cached list
+#         unchanged ──▶ one page of each list, newest changes first ──▶ unchanged ──▶ the cached plan
+#
+# So a plan with nothing to do neither loads its records nor decodes its lists. With any difference or doubt
+# the plan is made afresh. The cached plan lies beside the cached lists, sealed as they are. Which plans are
+# no-ops is decided in core/planning/; what proves that a list is unchanged, in core/feed.py.
+
+
+_plan_cache_form = "2"  # 1 saw no blanks at the edges of live values, and knew another form of identities
+
+
+class _CachedList(Struct, frozen=True, array_like=True):
+    """One list: what it was asked for, its state (engine/lists.py), and its newest rows."""
+
+    asked: ListCacheRequest
+    state: tuple[str, ...]
+    newest: NewestRows
+
+
+class _CachedPlan(Struct, frozen=True, array_like=True):
+    """What a plan was made from, and the plan in JSON."""
+
+    followed_from: tuple[str, ...]
+    lists: tuple[_CachedList, ...]
+    plan: bytes
+
+
+async def open_plan_cache(context: ReadContext, options: Options, made_of: str) -> "PlanCache | None":
+    """Return the cache of the no-op plan of these manifests; None where none can be used.
+
+    `made_of` is the digest of everything that the declaration was made from; "" where that is not known.
+    """
+    lists = await open_row_cache(context) if made_of and options == Options() else None
+    state = await context.ask(Store.state) if lists else ""
+    if lists is None or not state:
+        return None
+    return PlanCache(context, lists, await resolve_target(context, context.desired), made_of, state)
+
+
+async def find_cached_plan(
+    context: ReadContext, plan_cache: "PlanCache | None", consent: Consent
+) -> PlanResult | None:
+    """Return what `make_fresh_plan` would where nothing changed since a no-op plan (rule R10); else None.
+
+    Its `live` and `recorded` are empty: neither was needed.
+    """
+    if plan_cache is None:
+        return None
+    with record_span("again") as notes:
+        before = await plan_cache.find_unchanged()
+        notes["found"] = before is not None
+    if before is None:
+        return None
+    moment = make_moment(context, await context.ask(Store.now), context.dependencies.token())
+    plan = await context.dependencies.offload(partial(repeat_noop_plan, before, context.desired, moment))
+    live, calls = Live({}, plan.reads), sum(context.client.calls.values())
+    return PlanResult(plan, judge_plan(context, plan, consent), context.desired, live, Recorded({}), calls)
+
+
+class PlanCache:
+    """The last no-op plan of these manifests, target and records, if there is one."""
+
+    def __init__(
+        self, context: ReadContext, lists: RowCache, target: Target, made_of: str, state: str
+    ) -> None:
+        self.target = target
+        self.lists = lists
+        self._context = context
+        self._state = state
+        self._name = f"{target.origin}\n{target.stack}\nstandstill"
+        self._followed_from = (_plan_cache_form, encode_json(target).decode(), made_of, state)
+
+    async def find_unchanged(self) -> Plan | None:
+        """Return that plan where nothing has changed since, by one call for each list; else None.
+
+        Errors: whatever the service's client raises.
+        """
+        kept, plan = await self._context.dependencies.offload(self._read)
+        for one in kept:
+            if not await is_list_unchanged(self._context.client, one.asked, one.newest):
+                step_log.info("%s: not as it was when a plan said nothing", one.asked.scope)
+                return None
+        if plan is not None:
+            step_log.info("nothing has changed since a plan said nothing; lists: %d", len(kept))
+        return plan
+
+    async def keep(self, plan: Plan) -> None:
+        """Keep a no-op plan that was made from followed lists alone."""
+        if is_noop_plan(plan) and (lists := self._followed(plan)):
+            # Records that were written meanwhile may have been written before they were loaded, or after.
+            if await self._context.ask(Store.state) != self._state:
+                return
+            data = msgspec.msgpack.encode(_CachedPlan(self._followed_from, lists, encode_json(plan)))
+            await self._context.dependencies.offload(partial(self.lists.files.write, self._name, data))
+
+    def _read(self) -> tuple[tuple[_CachedList, ...], Plan | None]:
+        """Return the cached lists and plan, where everything on this side is as it was then."""
+        data = self.lists.files.read(self._name)
+        try:
+            kept = msgspec.msgpack.decode(data, type=_CachedPlan) if data else None
+            if kept is None or kept.followed_from != self._followed_from:
+                return (), None
+            plan = decode_json(kept.plan, Plan)
+        except msgspec.MsgspecError:  # written in another form by a version that did not change the number
+            return (), None
+        as_then = (one.state == self.lists.state(one.asked, now=True) for one in kept.lists)
+        due = any(self.lists.why_whole(one.newest) for one in kept.lists)
+        return (kept.lists, plan) if all(as_then) and not due else ((), None)
+
+    def _followed(self, plan: Plan) -> tuple[_CachedList, ...]:
+        """Return the lists that a plan was made from; none where anything else was read for it."""
+        found = []
+        for read in plan.reads:
+            asked, newest, calls = self.lists.newest.get(read.scope, (None, None, 0))
+            state = self.lists.state(asked, now=False) if asked else ()
+            alone = read.how == "feed" and read.complete and read.calls == calls
+            if asked is None or newest is None or not state or not alone:
+                return ()
+            found.append(_CachedList(asked, state, newest))
+        return tuple(found)
+
+
+# --- `--same-service`: records of a former address of the service become ours here ----------------
+#
+# Which address is meant is decided in core/planning/records.py; store/rehoming.py moves the rows. A plan
+# moves nothing: it compares with both.
+
+
+async def merge_former_records(context: ReadContext, target: Target, recorded: Recorded) -> Recorded:
+    """Return the records as they will be once those of the other address are taken over; writes nothing.
+
+    Raises InputError where several addresses may be meant, Refused where the service is known to be another.
+    """
+    former = choose_origin(recorded, stack=target.stack)
+    if not former:
+        return recorded
+    await _check_same_company(context, target, former)
+    theirs = await context.ask(lambda store: store.recorded(target.workspaces, at=former))
+    return structs.replace(
+        recorded,
+        entities={**theirs.entities, **recorded.entities},
+        doubts={**theirs.doubts, **recorded.doubts},
+        unapplied=recorded.unapplied & theirs.unapplied,
+        elsewhere=tuple(one for one in recorded.elsewhere if one.origin != former),
+    )
+
+
+async def take_over_records(context: RunContext, target: Target) -> None:
+    """Move the records of the former address in one transaction, noted in both histories.
+
+    Raises LockHeld where a run writes under the other address, InputError and Refused as above.
+    """
+    recorded = await context.ask(lambda store: store.recorded(target.workspaces))
+    former = choose_origin(recorded, stack=target.stack)
+    if not former:
+        return  # an interrupted run has moved them
+    company = await _check_same_company(context, target, former)
+    moved = await context.ask(lambda store: store.take_over(former, target.workspaces, company=company))
+    step_log.info("records taken over: %d", moved)
+
+
+async def _check_same_company(context: ReadContext, target: Target, former: str) -> str:
+    """Return the company's id, or "" if the service does not show it. Raises Refused where it has changed."""
+    company = await context.client.company_id()
+    before = await context.ask(lambda store: store.company(former))
+    if company and before and company != before:
+        raise Refused(
+            f"{SAME_SERVICE}: {target.origin} is not the service of {former}: GET / names another company.",
+            next="check service.base_url and the credentials; nothing was moved and nothing was sent",
+        )
+    return company
+
+
 # --- A saved undo, and what of it may be carried out now ------------------------------------------
 
 
 async def make_undo(
     context: RunContext, saved: Plan, consent: Consent, done: Collection[Address] = ()
 ) -> PlanResult:
-    """Return what of a saved undo may be carried out now; `done` was, by a run that did not finish.
+    """Return the part of a saved undo that may be carried out now; an interrupted run has done `done`.
 
-    Raises StalePlan for one that is meant for another place.
+    Raises StalePlan for an undo of another service, stack or workspace.
     """
     target = await resolve_target(context, undo_as_desired(saved, Recorded({})))
     if target != saved.target:
@@ -443,5 +434,5 @@ async def make_undo(
     verdict, desired = judge_plan(context, fit.plan, consent), undo_as_desired(fit.plan, recorded)
     calls = sum(context.client.calls.values())
     live = Live({})
-    who = make_display_name(fit.plan, desired, live, recorded, context.rules)
-    return PlanResult(fit.plan, verdict, desired, live, recorded, calls, conflicts=fit.conflicts, whom=who)
+    name = make_display_name(fit.plan, desired, live, recorded, context.rules)
+    return PlanResult(fit.plan, verdict, desired, live, recorded, calls, conflicts=fit.conflicts, whom=name)

@@ -33,6 +33,43 @@ from reconciler.model.snapshots import Desired, Entity, Recorded, RecordedEntity
 from reconciler.store.database import Store
 from reconciler.store.records import Batch
 
+# --- Before anything is planned -------------------------------------------------------------------
+
+
+async def settle_earlier_runs(
+    context: RunContext,
+    unfinished: tuple[InterruptedRun, ...],
+    observer: RunObserver,
+    *,
+    released: Collection[str] = (),
+) -> tuple[Outcome, ...]:
+    """Return what became of what earlier runs left in doubt. Raises Interrupted where there was no time.
+
+    `released` are addresses whose creates in doubt a person wants to be sent again. A store that may lack
+    such runs is waited for in the same way, and accepted as it is afterwards.
+    """
+    doubtful = context.store.doubtful
+    if not unfinished and not doubtful:
+        return ()
+    if doubtful:
+        observer.doubtful(doubtful)
+    if unfinished:
+        observer.unfinished(unfinished)
+    # The service is asked for its workspaces only where a plan cannot be read: all others name theirs.
+    unread = any(one.plan is None for one in unfinished)
+    target = await resolve_target(context, context.desired if unread else Desired({}, frozenset()))
+    with record_span("settle") as notes:
+        outcomes = await settle_unfinished(unfinished, context, target, released=released)
+        notes["in_doubt"] = len(outcomes)
+    if context.stop.asked:
+        raise Interrupted("stopped before anything was written.", next="reconciler resume")
+    await context.ask(Store.accept)
+    return outcomes
+
+
+# --- Each earlier run, oldest first ---------------------------------------------------------------
+
+
 # Stands for the runs that a doubtful store may have forgotten: nothing is known of them.
 _UNKNOWN_RUN = InterruptedRun("", "", "", None, Consent(), ())
 
@@ -156,6 +193,9 @@ def _keep_in_doubt(intent: Intent, name: str, why: str, hint: str = "") -> Outco
     return Outcome(intent.address, intent.action, "in doubt", what, hint or RESUME, intent.remote_id)
 
 
+# --- The session of an earlier run: its plan, its records, and what it was about to send ----------
+
+
 async def _make_session(unfinished: InterruptedRun, context: RunContext, target: Target) -> Session:
     """Return the session in which one earlier run is looked after: its plan, its salt, its workspaces."""
     # A plan of another version cannot be read; its intents still say what was sent, and where.
@@ -164,18 +204,6 @@ async def _make_session(unfinished: InterruptedRun, context: RunContext, target:
     recorded = await context.ask(lambda store: store.recorded(plan.target.workspaces))
     records = dict(recorded.entities)
     return Session(context, plan, _restore_sent_entities(plan, context.desired, records), records)
-
-
-def _find_intended_change(run: Session, planned: Change | None, intent: Intent) -> Change | None:
-    """Return what an intent stands for: the plan's change, or what can be known without a plan."""
-    address = intent.address
-    if planned is not None and action_of(planned) == intent.action:
-        return planned
-    if intent.action == "delete":
-        return Delete(address, intent.remote_id, {}, intent.parent_id)
-    if intent.action == "create" and address in run.desired.entities:
-        return Create(address, "", run.desired.entities[address].fields)
-    return None
 
 
 def _restore_sent_entities(plan: Plan, desired: Desired, records: dict[Address, RecordedEntity]) -> Desired:
@@ -199,35 +227,13 @@ def _restore_sent_entities(plan: Plan, desired: Desired, records: dict[Address, 
     return structs.replace(desired, entities=entities)
 
 
-# --- Before anything is planned -------------------------------------------------------------------
-
-
-async def settle_earlier_runs(
-    context: RunContext,
-    unfinished: tuple[InterruptedRun, ...],
-    observer: RunObserver,
-    *,
-    released: Collection[str] = (),
-) -> tuple[Outcome, ...]:
-    """Return what became of what earlier runs left in doubt. Raises Interrupted where there was no time.
-
-    `released` are addresses whose creates in doubt a person wants to be sent again. A store that may lack
-    such runs is waited for in the same way, and accepted as it is afterwards.
-    """
-    doubtful = context.store.doubtful
-    if not unfinished and not doubtful:
-        return ()
-    if doubtful:
-        observer.doubtful(doubtful)
-    if unfinished:
-        observer.unfinished(unfinished)
-    # The service is asked for its workspaces only where a plan cannot be read: all others name theirs.
-    unread = any(one.plan is None for one in unfinished)
-    target = await resolve_target(context, context.desired if unread else Desired({}, frozenset()))
-    with record_span("settle") as notes:
-        outcomes = await settle_unfinished(unfinished, context, target, released=released)
-        notes["in_doubt"] = len(outcomes)
-    if context.stop.asked:
-        raise Interrupted("stopped before anything was written.", next="reconciler resume")
-    await context.ask(Store.accept)
-    return outcomes
+def _find_intended_change(run: Session, planned: Change | None, intent: Intent) -> Change | None:
+    """Return what an intent stands for: the plan's change, or what can be known without a plan."""
+    address = intent.address
+    if planned is not None and action_of(planned) == intent.action:
+        return planned
+    if intent.action == "delete":
+        return Delete(address, intent.remote_id, {}, intent.parent_id)
+    if intent.action == "create" and address in run.desired.entities:
+        return Create(address, "", run.desired.entities[address].fields)
+    return None

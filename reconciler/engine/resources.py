@@ -39,282 +39,6 @@ from reconciler.store.history import name_operator
 from reconciler.store.locks import Holder, Lock, lease_s
 from reconciler.store.sqlite import store_id
 
-# --- Which store this project had, remembered outside of its folder -------------------------------
-#
-# The folder may be deleted with all that is in it.
-#
-#     <project>/.reconciler/cache/store-<digest>.json           where the store lies elsewhere
-#     $XDG_STATE_HOME/reconciler/store-<digest>.json            where all of `.reconciler` is gone
-#
-# The digest is that of the store's path. A file says which store lay there, and when a run last held it, and
-# nothing of what is in it. Either may be deleted, and neither is needed: without both, a store that is not
-# there is one that nobody has made. The marker beside a store's file, which is exact, is store/sqlite.py.
-
-
-_known_store_bytes_max = 4096  # of one file; ours has about a hundred
-_SQLITE_URL = "sqlite:///"
-
-
-class KnownStore(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which store lay at a path, and when a run last held it: ISO 8601 in UTC."""
-
-    version: int
-    id: str
-    held_at: str
-
-
-def explain_lost_store(settings: Settings, dependencies: Dependencies, store: Store) -> str:
-    """Return why the store of these settings is not the one that this project had, or "".
-
-    Of files alone. A store that is there under its old salt is never lost.
-    """
-    mine = store_id(store.salt) if store.salt else ""
-    known = list(_read_known_stores(settings, dependencies))
-    if not known or any(one.id == mine for one in known):
-        return ""
-    last = max(one.held_at for one in known)
-    what = "is a new one" if mine else "is not there"
-    place = _store_path(settings)
-    shown = place.relative_to(settings.root) if place.is_relative_to(settings.root) else place
-    return f"the store {shown} {what}, and a run held another one there at {last}; it was deleted or moved"
-
-
-def remember_store(settings: Settings, dependencies: Dependencies, store: Store, now: datetime) -> None:
-    """Let it be known from now on that there is this store. Never fails."""
-    if not settings.caches or not store.salt or store.doubtful:
-        return
-    if dependencies.state is not None:
-        with suppress(OSError):
-            dependencies.state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    text = msgspec.json.encode(KnownStore(1, store_id(store.salt), format_utc(now)))
-    for folder in _known_store_folders(settings, dependencies):
-        folder.write(_known_store_file(settings), [text])
-
-
-def _read_known_stores(settings: Settings, dependencies: Dependencies) -> Iterator[KnownStore]:
-    for folder in _known_store_folders(settings, dependencies):
-        text = folder.read(_known_store_file(settings), bytes_max=_known_store_bytes_max)
-        with suppress(msgspec.DecodeError):
-            if text is not None:
-                yield msgspec.json.decode(text, type=KnownStore)
-
-
-def _known_store_folders(settings: Settings, dependencies: Dependencies) -> Iterator[Folder]:
-    if not settings.caches or not settings.store.startswith(_SQLITE_URL):
-        return
-    yield CacheFolder(Path(settings.root))
-    if dependencies.state is not None:
-        yield Folder(dependencies.state, ("reconciler",))
-
-
-def _known_store_file(settings: Settings) -> str:
-    return f"store-{sha256(str(_store_path(settings)).encode()).hexdigest()[:32]}.json"
-
-
-def _store_path(settings: Settings) -> Path:
-    return Path(settings.root, settings.store.removeprefix(_SQLITE_URL)).absolute()
-
-
-# --- The store ------------------------------------------------------------------------------------
-
-
-# Seconds for opening a store: a server with several addresses is called at each of them, and an older
-# store is brought to the present version.
-open_max_s = 30.0
-
-
-@asynccontextmanager
-async def open_run_store(
-    settings: Settings, dependencies: Dependencies, *, create: bool
-) -> AsyncIterator[Store]:
-    """Give the store of these settings; without `create` nothing can be written. Raises StoreError.
-
-    Opening and closing wait beside the event loop as well: a server may take the call and say nothing.
-    """
-    bring_kinds(settings.service.profile)  # an address of a kind that nobody knows is none
-    opening = partial(
-        Store.open,
-        settings.store,
-        origin=origin_of(settings.service.base_url),
-        stack=settings.stack,
-        now=dependencies.now,
-        token=dependencies.token,
-        monotonic=dependencies.timing.monotonic,
-        root=settings.root,
-        create=create,
-    )
-    took = start_stopwatch()
-    store = await await_store(dependencies.offload, opening, seconds=open_max_s)
-    step_log.info("store opened; shared: %s, %.1f s", "yes" if store.shared else "no", took())
-    try:
-        yield store
-    finally:
-        with suppress(StoreError):  # what was done is recorded; that must not hide how the run ended
-            await await_store(dependencies.offload, store.close, give_up=store.give_up)
-
-
-# --- The two locks: that of the store always, the one in the service where it is used -------------
-
-
-history_entries_max = 20  # of the history; the last run is among them
-store_poll_s = 1.0  # between two looks at a store's lock that somebody else holds
-report_wait_s = 30.0  # between two words of who holds it, and how far that run is
-
-
-async def hold_locks(
-    held: AsyncExitStack,
-    settings: Settings,
-    store: Store,
-    dependencies: Dependencies,
-    stop: StopFlag,
-    *,
-    run: str,
-    waits: Callable[[str], None],
-) -> tuple[Lock, ServiceLock]:
-    """Hold the store's lock, and return it with the one in the service, which is not taken yet.
-
-    `held` lets go of both on every way out. `waits` hears who holds the store's lock, and how far that is.
-    Raises LockHeld, SettingsError.
-    """
-    unused = choose_unused_lock(settings, shared=store.shared, unattended=dependencies.unattended)
-    # Asked before the lock is ours: whoever holds it until then writes no more, whatever its ticket says.
-    before = await await_store(dependencies.offload, store.holder, give_up=store.give_up)
-    taking = partial(_hold_store_lock, store, run, dependencies.offload)
-    with record_span("lock"):
-        lock = await _wait_for_store_lock(held, taking, dependencies.timing, settings.lock.timeout_s, waits)
-    if unused is not None:
-        return lock, unused
-    ended = await await_store(
-        dependencies.offload, partial(collect_finished_runs, store, before), give_up=store.give_up
-    )
-    note = partial(await_store, dependencies.offload, partial(store.note_ticket, run), give_up=store.give_up)
-    in_service = _hold_service_lock(settings, dependencies, stop, run=run, over=ended, note=note)
-    return lock, await held.enter_async_context(in_service)
-
-
-async def _wait_for_store_lock(
-    held: AsyncExitStack,
-    taking: Callable[[], AbstractAsyncContextManager[Lock]],
-    timing: Timing,
-    timeout_s: float,
-    waits: Callable[[str], None],
-) -> Lock:
-    """Take the store's lock, trying again while somebody else has it. Raises LockHeld after `timeout_s`."""
-    ends_at, tell_at = timing.monotonic() + timeout_s, timing.monotonic()
-    while True:
-        try:
-            return await held.enter_async_context(taking())
-        except LockHeld as other:
-            now = timing.monotonic()
-            if now >= ends_at:
-                raise
-            if now >= tell_at:
-                step_log.info("another run holds the lock; waiting, %.0f s at most", ends_at - now)
-                waits(f"waiting, {ends_at - now:,.0f} s at most: {str(other).removesuffix('.')}")
-                tell_at = now + report_wait_s
-            await timing.sleep(min(store_poll_s, ends_at - now))
-
-
-@asynccontextmanager
-async def _hold_store_lock(store: Store, run: str, offload: Offload) -> AsyncIterator[Lock]:
-    """Hold the store's lock, and let go of it on every way out. Raises LockHeld, StoreError."""
-    lock = store.lock_for(run)  # a new nonce each time: one that was refused lets go of nobody's lock
-    try:
-        await await_store(offload, lock.take, give_up=store.give_up)
-        yield lock
-    finally:
-        # Also where taking it was cut off: it may be ours all the same. A lock that cannot be let go of ends
-        # with its process and its lease.
-        with suppress(StoreError):
-            await await_store(offload, lock.release, give_up=store.give_up)
-            step_log.info("run %s let go of the lock", run)
-
-
-def choose_unused_lock(settings: Settings, *, shared: bool, unattended: bool) -> ServiceLock | None:
-    """Return None where a run takes the lock in the service. Raises SettingsError where it has to and cannot.
-
-    `auto`: where nobody can be asked, as in CI, and the store is not shared, so that other runners do not
-    see its lock; and only where the service's profile writes resources.
-    """
-    wanted = settings.lock.in_service
-    if wanted == "never" or (wanted == "auto" and (shared or not unattended)):
-        return ServiceLock()
-    if ("resource", "create") not in load_profile(settings.service.profile).missing:
-        return None
-    what = "the service's profile does not write resources, so there is no lock in the service"
-    if wanted == "auto":
-        return ServiceLock(f"{what}: a run with another store would not be seen")
-    raise SettingsError(
-        f"lock.in_service is always, and {what}.",
-        next="set lock.in_service to never, and let all runs share one store (postgresql://...)",
-    )
-
-
-def collect_finished_runs(store: Store, before: Holder | None) -> frozenset[str]:
-    """Return the runs that write no more, though lists may still show their tickets; for who holds the lock.
-
-    `before` held the store's lock until we took it. That one, the runs that the store knows as unfinished,
-    those that its history shows last, and all that wrote down here that they want a ticket would need this
-    lock for another write. The store's salt would not do: a copy of the store on another machine has it too.
-    """
-    found = (
-        {one.run for one in store.unfinished()} | ({before.run} if before else set()) | store.ticket_runs()
-    )
-    with suppress(CorruptRecord):  # a damaged history is not this lock's business
-        found |= {entry.run for entry in store.history(history_entries_max)}
-    return frozenset(found)
-
-
-@asynccontextmanager
-async def open_service_lock(settings: Settings, dependencies: Dependencies) -> AsyncIterator[TicketLock]:
-    """Yield the lock in the service to somebody who looks at it, or frees it, and never takes it."""
-    async with _hold_service_lock(settings, dependencies, StopFlag()) as lock:
-        yield lock
-
-
-@asynccontextmanager
-async def _hold_service_lock(
-    settings: Settings,
-    dependencies: Dependencies,
-    stop: StopFlag,
-    *,
-    run: str = "",
-    over: frozenset[str] = frozenset(),
-    note: Callable[[], Awaitable[None]] | None = None,
-) -> AsyncIterator[TicketLock]:
-    """Yield the lock, and remove its ticket by a client of its own: the run's may be out of time by then."""
-    service, terms = settings.service, _make_lock_terms(settings, run, over)
-    deadline_s = service.limits.deadline_s + terms.patience_s + terms.lease_s
-    patient = structs.replace(service, limits=structs.replace(service.limits, deadline_s=deadline_s))
-    given = dependencies.connections
-    # A clock of the service is all that machines without a shared store have in common: answers tell it.
-    watched = DatedConnections(given or open_connections(service))
-    try:
-        async with open_client(patient, timing=dependencies.timing, connections=watched) as client:
-            lock = TicketLock(client, watched, terms, dependencies, stop, note=note)
-            try:
-                yield lock
-            finally:
-                await lock.release()
-    finally:
-        if given is None:
-            await watched.aclose()
-
-
-def _make_lock_terms(settings: Settings, run: str, over: frozenset[str]) -> LockTerms:
-    window_s = settings.service.limits.settle_s
-    return LockTerms(
-        stack=settings.stack,
-        run=run,
-        holder=name_operator(),
-        # Longer than the store's lease: the ticket may be listed a window late, and be read a window late.
-        lease_s=lease_s + 2 * window_s,
-        window_s=window_s,
-        patience_s=settings.lock.timeout_s,
-        over=over,
-    )
-
-
 # --- All of it, and the observer of a run ---------------------------------------------------------
 
 
@@ -409,3 +133,285 @@ async def open_for_writing(
 def _find_shared_pacer(settings: Settings, store: Store) -> Pacer | None:
     """Return the pace that everybody with these credentials and this store shares; None where nobody does."""
     return store.pace(*pace_key_and_rate(settings.service, store.salt)) if store.shared else None
+
+
+# --- The store ------------------------------------------------------------------------------------
+
+
+# Seconds for opening a store: a server with several addresses is called at each of them, and an older
+# store is brought to the present version.
+open_max_s = 30.0
+
+
+@asynccontextmanager
+async def open_run_store(
+    settings: Settings, dependencies: Dependencies, *, create: bool
+) -> AsyncIterator[Store]:
+    """Give the store of these settings; without `create` nothing can be written. Raises StoreError.
+
+    Opening and closing wait beside the event loop as well: a server may take the call and say nothing.
+    """
+    bring_kinds(settings.service.profile)  # an address of a kind that nobody knows is none
+    opening = partial(
+        Store.open,
+        settings.store,
+        origin=origin_of(settings.service.base_url),
+        stack=settings.stack,
+        now=dependencies.now,
+        token=dependencies.token,
+        monotonic=dependencies.timing.monotonic,
+        root=settings.root,
+        create=create,
+    )
+    took = start_stopwatch()
+    store = await await_store(dependencies.offload, opening, seconds=open_max_s)
+    step_log.info("store opened; shared: %s, %.1f s", "yes" if store.shared else "no", took())
+    try:
+        yield store
+    finally:
+        with suppress(StoreError):  # what was done is recorded; that must not hide how the run ended
+            await await_store(dependencies.offload, store.close, give_up=store.give_up)
+
+
+# --- The two locks: that of the store always, the one in the service where it is used -------------
+
+
+history_entries_max = 20  # of the history; the last run is among them
+
+
+store_poll_s = 1.0  # between two looks at a store's lock that somebody else holds
+
+
+report_wait_s = 30.0  # between two words of who holds it, and how far that run is
+
+
+async def hold_locks(
+    held: AsyncExitStack,
+    settings: Settings,
+    store: Store,
+    dependencies: Dependencies,
+    stop: StopFlag,
+    *,
+    run: str,
+    waits: Callable[[str], None],
+) -> tuple[Lock, ServiceLock]:
+    """Hold the store's lock, and return it with the one in the service, which is not taken yet.
+
+    `held` lets go of both on every way out. `waits` hears who holds the store's lock, and how far that is.
+    Raises LockHeld, SettingsError.
+    """
+    unused = choose_unused_lock(settings, shared=store.shared, unattended=dependencies.unattended)
+    # Asked before the lock is ours: whoever holds it until then writes no more, whatever its ticket says.
+    before = await await_store(dependencies.offload, store.holder, give_up=store.give_up)
+    taking = partial(_hold_store_lock, store, run, dependencies.offload)
+    with record_span("lock"):
+        lock = await _wait_for_store_lock(held, taking, dependencies.timing, settings.lock.timeout_s, waits)
+    if unused is not None:
+        return lock, unused
+    ended = await await_store(
+        dependencies.offload, partial(collect_finished_runs, store, before), give_up=store.give_up
+    )
+    note = partial(await_store, dependencies.offload, partial(store.note_ticket, run), give_up=store.give_up)
+    in_service = _hold_service_lock(settings, dependencies, stop, run=run, over=ended, note=note)
+    return lock, await held.enter_async_context(in_service)
+
+
+def choose_unused_lock(settings: Settings, *, shared: bool, unattended: bool) -> ServiceLock | None:
+    """Return None where a run takes the lock in the service. Raises SettingsError where it has to and cannot.
+
+    `auto`: where nobody can be asked, as in CI, and the store is not shared, so that other runners do not
+    see its lock; and only where the service's profile writes resources.
+    """
+    wanted = settings.lock.in_service
+    if wanted == "never" or (wanted == "auto" and (shared or not unattended)):
+        return ServiceLock()
+    if ("resource", "create") not in load_profile(settings.service.profile).missing:
+        return None
+    what = "the service's profile does not write resources, so there is no lock in the service"
+    if wanted == "auto":
+        return ServiceLock(f"{what}: a run with another store would not be seen")
+    raise SettingsError(
+        f"lock.in_service is always, and {what}.",
+        next="set lock.in_service to never, and let all runs share one store (postgresql://...)",
+    )
+
+
+async def _wait_for_store_lock(
+    held: AsyncExitStack,
+    taking: Callable[[], AbstractAsyncContextManager[Lock]],
+    timing: Timing,
+    timeout_s: float,
+    waits: Callable[[str], None],
+) -> Lock:
+    """Take the store's lock, trying again while somebody else has it. Raises LockHeld after `timeout_s`."""
+    ends_at, tell_at = timing.monotonic() + timeout_s, timing.monotonic()
+    while True:
+        try:
+            return await held.enter_async_context(taking())
+        except LockHeld as other:
+            now = timing.monotonic()
+            if now >= ends_at:
+                raise
+            if now >= tell_at:
+                step_log.info("another run holds the lock; waiting, %.0f s at most", ends_at - now)
+                waits(f"waiting, {ends_at - now:,.0f} s at most: {str(other).removesuffix('.')}")
+                tell_at = now + report_wait_s
+            await timing.sleep(min(store_poll_s, ends_at - now))
+
+
+@asynccontextmanager
+async def _hold_store_lock(store: Store, run: str, offload: Offload) -> AsyncIterator[Lock]:
+    """Hold the store's lock, and let go of it on every way out. Raises LockHeld, StoreError."""
+    lock = store.lock_for(run)  # a new nonce each time: one that was refused lets go of nobody's lock
+    try:
+        await await_store(offload, lock.take, give_up=store.give_up)
+        yield lock
+    finally:
+        # Also where taking it was cut off: it may be ours all the same. A lock that cannot be let go of ends
+        # with its process and its lease.
+        with suppress(StoreError):
+            await await_store(offload, lock.release, give_up=store.give_up)
+            step_log.info("run %s let go of the lock", run)
+
+
+def collect_finished_runs(store: Store, before: Holder | None) -> frozenset[str]:
+    """Return the runs that write no more, though lists may still show their tickets; for who holds the lock.
+
+    `before` held the store's lock until we took it. That one, the runs that the store knows as unfinished,
+    those that its history shows last, and all that wrote down here that they want a ticket would need this
+    lock for another write. The store's salt would not do: a copy of the store on another machine has it too.
+    """
+    found = (
+        {one.run for one in store.unfinished()} | ({before.run} if before else set()) | store.ticket_runs()
+    )
+    with suppress(CorruptRecord):  # a damaged history is not this lock's business
+        found |= {entry.run for entry in store.history(history_entries_max)}
+    return frozenset(found)
+
+
+@asynccontextmanager
+async def open_service_lock(settings: Settings, dependencies: Dependencies) -> AsyncIterator[TicketLock]:
+    """Yield the lock in the service to somebody who looks at it, or frees it, and never takes it."""
+    async with _hold_service_lock(settings, dependencies, StopFlag()) as lock:
+        yield lock
+
+
+@asynccontextmanager
+async def _hold_service_lock(
+    settings: Settings,
+    dependencies: Dependencies,
+    stop: StopFlag,
+    *,
+    run: str = "",
+    over: frozenset[str] = frozenset(),
+    note: Callable[[], Awaitable[None]] | None = None,
+) -> AsyncIterator[TicketLock]:
+    """Yield the lock, and remove its ticket by a client of its own: the run's may be out of time by then."""
+    service, terms = settings.service, _make_lock_terms(settings, run, over)
+    deadline_s = service.limits.deadline_s + terms.patience_s + terms.lease_s
+    patient = structs.replace(service, limits=structs.replace(service.limits, deadline_s=deadline_s))
+    given = dependencies.connections
+    # A clock of the service is all that machines without a shared store have in common: answers tell it.
+    watched = DatedConnections(given or open_connections(service))
+    try:
+        async with open_client(patient, timing=dependencies.timing, connections=watched) as client:
+            lock = TicketLock(client, watched, terms, dependencies, stop, note=note)
+            try:
+                yield lock
+            finally:
+                await lock.release()
+    finally:
+        if given is None:
+            await watched.aclose()
+
+
+def _make_lock_terms(settings: Settings, run: str, over: frozenset[str]) -> LockTerms:
+    window_s = settings.service.limits.settle_s
+    return LockTerms(
+        stack=settings.stack,
+        run=run,
+        holder=name_operator(),
+        # Longer than the store's lease: the ticket may be listed a window late, and be read a window late.
+        lease_s=lease_s + 2 * window_s,
+        window_s=window_s,
+        patience_s=settings.lock.timeout_s,
+        over=over,
+    )
+
+
+# --- Which store this project had, remembered outside of its folder -------------------------------
+#
+# The folder may be deleted with all that is in it.
+#
+#     <project>/.reconciler/cache/store-<digest>.json           where the store lies elsewhere
+#     $XDG_STATE_HOME/reconciler/store-<digest>.json            where all of `.reconciler` is gone
+#
+# The digest is that of the store's path. A file says which store lay there and when a run last held it, and
+# nothing of its content. Either file may be deleted, and neither is needed: without both, a missing store
+# is taken for one that was never made. The marker beside a store's file, which is exact, is store/sqlite.py.
+
+
+_known_store_bytes_max = 4096  # of one file; ours has about a hundred
+
+
+_SQLITE_URL = "sqlite:///"
+
+
+class KnownStore(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which store lay at a path, and when a run last held it: ISO 8601 in UTC."""
+
+    version: int
+    id: str
+    held_at: str
+
+
+def explain_lost_store(settings: Settings, dependencies: Dependencies, store: Store) -> str:
+    """Return why the store of these settings is not the one that this project had, or "".
+
+    Of files alone. A store that is there under its old salt is never lost.
+    """
+    mine = store_id(store.salt) if store.salt else ""
+    known = list(_read_known_stores(settings, dependencies))
+    if not known or any(one.id == mine for one in known):
+        return ""
+    last = max(one.held_at for one in known)
+    what = "is a new one" if mine else "is not there"
+    place = _store_path(settings)
+    shown = place.relative_to(settings.root) if place.is_relative_to(settings.root) else place
+    return f"the store {shown} {what}, and a run held another one there at {last}; it was deleted or moved"
+
+
+def remember_store(settings: Settings, dependencies: Dependencies, store: Store, now: datetime) -> None:
+    """Let it be known from now on that there is this store. Never fails."""
+    if not settings.caches or not store.salt or store.doubtful:
+        return
+    if dependencies.state is not None:
+        with suppress(OSError):
+            dependencies.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    text = msgspec.json.encode(KnownStore(1, store_id(store.salt), format_utc(now)))
+    for folder in _known_store_folders(settings, dependencies):
+        folder.write(_known_store_file(settings), [text])
+
+
+def _read_known_stores(settings: Settings, dependencies: Dependencies) -> Iterator[KnownStore]:
+    for folder in _known_store_folders(settings, dependencies):
+        text = folder.read(_known_store_file(settings), bytes_max=_known_store_bytes_max)
+        with suppress(msgspec.DecodeError):
+            if text is not None:
+                yield msgspec.json.decode(text, type=KnownStore)
+
+
+def _known_store_folders(settings: Settings, dependencies: Dependencies) -> Iterator[Folder]:
+    if not settings.caches or not settings.store.startswith(_SQLITE_URL):
+        return
+    yield CacheFolder(Path(settings.root))
+    if dependencies.state is not None:
+        yield Folder(dependencies.state, ("reconciler",))
+
+
+def _known_store_file(settings: Settings) -> str:
+    return f"store-{sha256(str(_store_path(settings)).encode()).hexdigest()[:32]}.json"
+
+
+def _store_path(settings: Settings) -> Path:
+    return Path(settings.root, settings.store.removeprefix(_SQLITE_URL)).absolute()

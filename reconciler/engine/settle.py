@@ -41,18 +41,92 @@ from reconciler.service.paging import Page, Query
 from reconciler.service.profile import load_profile
 from reconciler.store.records import Batch
 
-# --- Unclaimed entities that a create in doubt may have made --------------------------------------
+# --- The doubts of a run --------------------------------------------------------------------------
 #
-#     by its names    a search, where the lists of a kind tell what two of the same share
-#     by its list     what is as recent as the create, where the list comes in order of change; else all of it
-#
-# Whether somebody may be it is judged in core/compare/readback.py.
+# A request can land late. Looking at once and then sending again still makes two; so what may yet
+# land is waited out first, looked for once, and adopted or left in doubt.
 
 
-# Seconds that a clock may have been set by since a create was sent.
-clock_margin_s = 3600.0
-# Within a run time only goes on; but the service may date a change by the clock of another machine.
-_run_margin_s = 60.0
+# How long to wait between two looks at the lock. Seconds: well within its lease.
+slice_s = 60.0
+
+
+async def settle_doubts(run: Session) -> tuple[Outcome, ...]:
+    """Return how every doubt of the run ends: applied where it is found, else in doubt.
+
+    Waits until the last of them can no longer land, then looks at each once. A run that has to end
+    does neither: its doubts stay, and the store keeps the next plan from creating them again.
+    """
+    doubts = run.doubts
+    results: dict[Address, Outcome] = {}
+
+    async def look_at(queue: Iterator[Doubt]) -> None:
+        for doubt in queue:
+            results[doubt.attempt.change.address] = await _settle_doubt(run, doubt)
+
+    # A request can land late: a look before the window is over would take what is under way for absent (A9).
+    if doubts:
+        with record_span("settle", in_doubt=len(doubts)):
+            if await _wait_out_doubts(run):
+                await run_workers(run, [look_at(queue) for queue in share_queue(run, doubts, run.may_look)])
+    unseen = [doubt for doubt in doubts if doubt.attempt.change.address not in results]
+    return (*results.values(), *(_leave_in_doubt(run, doubt) for doubt in unseen))
+
+
+async def _wait_out_doubts(run: Session) -> bool:
+    """Whether the settle window of every doubt is over now, and the run may still look."""
+    last = max(doubt.lost_at for doubt in run.doubts)
+    try:
+        return await wait_and_renew(run, last + run.context.limits.settle_s - run.context.timing.monotonic())
+    except ReconcilerError:
+        return False
+
+
+async def wait_and_renew(run: Session, left_s: float) -> bool:
+    """Wait for so many seconds; whether the run may still look. Raises LockHeld, StoreError."""
+    if left_s > 0:
+        step_log.info("waiting %.0f s: a request whose answer was lost may still be carried out", left_s)
+    while left_s > 0 and run.may_look():
+        await run.pause(min(left_s, slice_s))
+        left_s -= slice_s
+        # Renews the lease as well: whoever took the lock meanwhile would look, and write, at the same time.
+        await run.ledger.check()
+    return run.may_look()
+
+
+async def _settle_doubt(run: Session, doubt: Doubt) -> Outcome:
+    attempt, outcome = doubt.attempt, None
+    try:
+        passed_s = run.context.timing.monotonic() - attempt.began
+        sent = SentWrite(passed_s, attempt.named, unseen=attempt.unseen)
+        found = await find_landed(run, attempt.change, attempt.parent_id, sent, attempt.before)
+        if found is None and doubt.answered:
+            found = await _find_not_taken(run, doubt)
+        if found is not None:
+            outcome = found.outcome(attempt.change, "" if doubt.answered else "its answer was lost;")
+            await run.ledger.after_call(structs.replace(found.batch, ended=(outcome,)))
+            return outcome
+    except asyncio.CancelledError:
+        return outcome or _leave_in_doubt(run, doubt)  # what is in the ledger's hands is written all the same
+    except NotDone as told:
+        return _leave_in_doubt(run, structs.replace(doubt, what=f"{doubt.what} Now {told.what}"))
+    except ReconcilerError as error:
+        return _leave_in_doubt(
+            run, structs.replace(doubt, what=f"{doubt.what} Looking for it failed: {error}")
+        )
+    return _leave_in_doubt(run, doubt)
+
+
+def _leave_in_doubt(run: Session, doubt: Doubt) -> Outcome:
+    """Return the outcome of what stays in doubt. Its intent stays open until a run has waited and looked."""
+    outcome = doubt.attempt.outcome("in doubt", doubt.what, IN_DOUBT)
+    intent = run.intent(doubt.attempt, run.context.limits.settle_s)
+    run.ledger.later(Batch(intents=(intent,), ended=(outcome,)))
+    return outcome
+
+
+# --- Was one write carried out? -------------------------------------------------------------------
+
 
 # How far is looked: by names alone; also in lists that are short or come in order of change; in any list.
 SearchReach = Literal["names", "recent", "list"]
@@ -64,6 +138,255 @@ class Listings:
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     read: dict[tuple[Scope, str], tuple[float, tuple[Found, ...]]] = field(default_factory=dict)
+
+
+class SentWrite(Struct, frozen=True):
+    """What is known of a write that was sent: when, as seconds that have passed; and of its answer.
+
+    `named` is the id that the answer to a create named. `unseen`: a look a settle window ago did not find
+    what was to be deleted. `released`: a create may be sent again, by a person's word or
+    because a limit refused it. `reach` is how far a create is looked for that shows another identity, and
+    `listings` are shared by looks that begin together.
+    """
+
+    passed_s: float
+    named: str = ""
+    unseen: bool = False
+    released: bool = False
+    reach: SearchReach = "names"
+    listings: Listings | None = None
+
+
+class LandedWrite(Struct, frozen=True):
+    """A write that was carried out after all: the id, what to record, and how it was told.
+
+    `fields` were not taken; `refused`: nothing of it was. `beside` names what others changed meanwhile.
+    `lost` are the secrets that it was to carry over.
+    """
+
+    remote_id: str
+    batch: Batch
+    what: str
+    fields: tuple[FieldResult, ...] = ()
+    refused: bool = False
+    beside: str = ""
+    lost: tuple[FieldResult, ...] = ()
+
+    def outcome(self, change: Change, before: str = "") -> Outcome:
+        """How the change ended; `before` is what was known of it until it was found."""
+        what = join_sentences(
+            before, self.what, describe_not_taken(self.fields), describe_lost_secrets(self.lost), self.beside
+        )
+        result: Result = "failed" if self.fields or self.refused or self.lost else "applied"
+        hint = (GIVE_AGAIN if self.lost else SHOWN_AGAIN) if result == "failed" else ""
+        fields = tuple(sorted((*self.fields, *self.lost)))
+        return Outcome(change.address, action_of(change), result, what, hint, self.remote_id, fields)
+
+
+async def find_landed(
+    run: Session, change: Change, parent_id: str, sent: SentWrite, before: Found | None = None
+) -> LandedWrite | None:
+    """Return what a write has done, or None where nothing shows that it was carried out.
+
+    `before` is what the look before it showed. Raises NotDone where that cannot be told.
+    """
+    match change:
+        case Create():
+            made = await _find_created(run, change, parent_id) or await _find_rewritten(
+                run, change, parent_id, sent
+            )
+            if made is not None:
+                run.claim(change.address, made.remote_id)  # nobody's no longer, to the looks beside this one
+            return made
+        case Update():
+            return await _find_updated(run, change, parent_id, before)
+        case Delete():
+            found = await look.read_if_there(run, change, parent_id)
+            if found is not None:
+                return None
+            said = await look.judge_missing(
+                run, change.address, change.remote_id, parent_id, change.before, twice=sent.unseen
+            )
+            if said != "gone":
+                what = "a look at its id finds nothing, and its list does not say the same."
+                raise NotDone("in doubt", what)
+            return LandedWrite(change.remote_id, forget_deleted(run, change), "it is gone.")
+        case never:
+            assert_never(never)
+
+
+async def _find_created(run: Session, change: Create, parent_id: str) -> LandedWrite | None:
+    entity = run.desired.entities[change.address]
+    hits = await look.find_matches(run, entity, parent_id)
+    if len(hits) > 1:
+        # Ours and somebody else's, or ours twice: taking one would make the other a stranger for ever.
+        ids = ", ".join(sorted(hit.found.remote_id for hit in hits))
+        raise look.SeveralMatches(
+            "conflict", f"{len(hits)} like it exist (ids {ids}).", "leave one, then plan again"
+        )
+    if not hits:
+        return None
+    try:
+        found = await look.read_entity(run, change.address, hits[0].found.remote_id, parent_id)
+    except NotFound:
+        # Closed as absent it would be sent again, beside the one that the list shows.
+        what = f"the list shows {hits[0].found.remote_id}, and a look at it does not."
+        raise NotDone("in doubt", what) from None
+    _check_not_of_another(run, change.address, found.remote_id)
+    row = make_live_row(change, found, parent_id)
+    missing = tuple(
+        field for field in readback.prove_create(run, entity, row).reading.refused if field.shown is None
+    )
+    what = f"it is there, recognized by {hits[0].by}."
+    return LandedWrite(found.remote_id, _make_proven_record(run, change, row), what, missing)
+
+
+def _check_not_of_another(run: Session, address: Address, remote_id: str) -> None:
+    """Raise NotDone where what was found is recorded as another entity: two answers named one id.
+
+    What this run recorded under that id was not it, and is recorded no longer.
+    """
+    why = run.id_conflict(address, remote_id)
+    owner = run.known.get((address.kind, address.workspace, remote_id))
+    if not why or owner is None:
+        return
+    made = run.outcomes.get(owner)
+    # Two swapped answers recorded each as the other (tests/engine/test_readback.py): neither is believed.
+    if made is not None and made.action == "create":
+        run.ledger.later(Batch(forget=(owner,)))
+    raise NotDone("in doubt", f"its id {remote_id} was answered for {owner} as well.", "plan again")
+
+
+async def _find_rewritten(
+    run: Session, change: Create, parent_id: str, sent: SentWrite
+) -> LandedWrite | None:
+    """Return what a create has made that shows its identity in another way, by the id that its answer named.
+
+    None where nothing is there that could be it, or a person has decided. Raises NotDone where somebody is of
+    whom only a person can tell: sent again, she may be there twice (A12).
+    """
+    if sent.released:
+        return None
+    entity, address = run.desired.entities[change.address], change.address
+    if sent.named and not run.id_conflict(address, sent.named):
+        try:
+            found = await look.read_entity(run, address, sent.named, parent_id)
+        except NotFound:
+            if (
+                await look.judge_missing(run, address, sent.named, parent_id, entity.fields, twice=True)
+                != "gone"
+            ):
+                what = f"its answer named {sent.named}, which a look does not find and the list shows."
+                raise NotDone("in doubt", what, suggest_create_again(address)) from None
+        else:
+            row = make_live_row(change, found, parent_id)
+            if is_declared_now(run, row, address):
+                return None  # the next plan adopts it
+            if readback.judge_made(run, entity, row, within_s=sent.passed_s) == "other":
+                what = f"its answer named {sent.named}, which shows another entity."
+                raise NotDone("in doubt", what, suggest_create_again(address))
+            proof = readback.prove_create(run, entity, row)
+            missing = tuple(one for one in proof.reading.refused if one.shown is None)
+            what = join_sentences(f"it is there, by the id {sent.named} of its answer.", proof.said())
+            return LandedWrite(sent.named, run.keep(proof.record, row), what, missing)
+    if ids := await find_unclaimed(
+        run, entity, parent_id, within_s=sent.passed_s, reach=sent.reach, listings=sent.listings
+    ):
+        what = f"what may be it is there with another identity (id {', '.join(ids)})."
+        raise NotDone("in doubt", what, suggest_create_again(address))
+    return None
+
+
+def suggest_create_again(address: Address) -> str:
+    """Return what a person can do about a create that nobody else can tell has been done or not."""
+    return (
+        f"if it is the one, write its identity in the manifest as the service does and apply; if it is not, "
+        f"apply with --create-again {address}"
+    )
+
+
+async def _find_updated(
+    run: Session, change: Update, parent_id: str, before: Found | None
+) -> LandedWrite | None:
+    found = await look.read_if_there(run, change, parent_id)
+    if found is None:
+        return None
+    kind = change.address.kind
+    now = look.read_as_planned(run, kind, found.body)
+    # What cannot be read back proves nothing: at the end of a run a password alone stays in doubt; after a
+    # kill it is planned once more, and a PUT that is sent twice changes nothing.
+    readable = [f for f in change.fields if f.path not in KINDS[kind].write_only]
+    if not readable or any(
+        not reads_back_as(kind, field.path, field.after or "", now.get(field.path, "")) for field in readable
+    ):
+        return None
+    batch = _make_proven_record(run, change, make_live_row(change, found, parent_id))
+    lost = readback.report_lost_secrets(run, change, before, found)
+    beside = readback.describe_outside_changes(before, found, change, besides={field.path for field in lost})
+    return LandedWrite(change.remote_id, batch, "it shows what was sent.", beside=beside, lost=lost)
+
+
+def _make_proven_record(run: Session, change: Create | Update, row: LiveEntity) -> Batch:
+    """Return the keeping of a record that claims as sent only what the service shows just so.
+
+    Whoever made what we found, a field that differs has to be seen by the next plan.
+    """
+    entity = run.desired.entities[change.address]
+    before = run.records.get(change.address)
+    record = make_record(
+        entity, row, salt=run.context.store.salt, before=before, created=isinstance(change, Create)
+    )
+    return run.keep(keep_proven(record, before), row)
+
+
+def cascaded_records(run: Session, change: Delete) -> tuple[Address, ...]:
+    """Return what is owned no longer after a delete: the entity, and a contact's devices."""
+    return (change.address, *run.devices.get(change.address, ()))
+
+
+def forget_deleted(run: Session, change: Delete) -> Batch:
+    """Return what a delete that is done leaves: its records go, and what it was known by stays as digests."""
+    record, address = run.records.get(change.address), change.address
+    fields = {**(record.sent if record else {}), **(record.shown if record else {}), **change.before}
+    digests = identity_digests(fields, run.rules.identity.of(address.kind), run.context.store.salt)
+    return Batch(forget=cascaded_records(run, change), identities={address: digests})
+
+
+async def _find_not_taken(run: Session, doubt: Doubt) -> LandedWrite | None:
+    """Return what the service was done with, as it said, and does not show, now that it can land no more."""
+    change, before, parent_id = doubt.attempt.change, doubt.attempt.before, doubt.attempt.parent_id
+    match change:
+        case Create():
+            return None  # its answer named another entity: it may be anywhere, so nothing is claimed
+        case Delete():
+            what = "not taken by the service: it said that the delete is done, and the entity is still there."
+            return LandedWrite(change.remote_id, Batch(), what, refused=True)
+        case Update():
+            found = await look.read_if_there(run, change, parent_id)
+            if found is None:
+                raise NotDone("conflict", "it no longer exists.")
+            proof = readback.prove_update(run, change, before, found, parent_id, at_once=False)
+            batch = run.keep(proof.record, proof.row)
+            refused = proof.reading.refused
+            return LandedWrite(change.remote_id, batch, "", refused, beside=proof.beside, lost=proof.lost)
+        case never:
+            assert_never(never)
+
+
+# --- Unclaimed entities that a create in doubt may have made --------------------------------------
+#
+#     by its names    a search, where the lists of a kind show what two of the same share
+#     by its list     rows as recent as the create, where the list comes in order of change; else all of it
+#
+# Whether one of them may be it is judged in core/compare/readback.py.
+
+
+# Seconds that a clock may have been set by since a create was sent.
+clock_margin_s = 3600.0
+
+
+# Within a run time only goes on; but the service may date a change by the clock of another machine.
+_run_margin_s = 60.0
 
 
 async def find_unclaimed(
@@ -175,19 +498,17 @@ def _observe_row(address: Address, row: Found, parent_id: str) -> LiveEntity:
     )
 
 
-# The list of a kind, as far back as is needed.
-
-
-def _lists_in_order(run: Session, kind: Kind) -> bool:
-    """Whether the deployment lists a kind in order of change."""
-    profile = load_profile(run.context.settings.service.profile)
-    return bool(kind.listing.changed and getattr(profile, f"{kind.name}_feed", False))
-
-
 def _is_list_read(run: Session, address: Address, reach: SearchReach) -> bool:
     """Whether a list is read: a long one without an order only once what is in doubt can land no more."""
     kind = KINDS[address.kind]
     return reach == "list" or (reach == "recent" and (not kind.brief or _lists_in_order(run, kind)))
+
+
+# The list of a kind, as far back as is needed.
+def _lists_in_order(run: Session, kind: Kind) -> bool:
+    """Whether the deployment lists a kind in order of change."""
+    profile = load_profile(run.context.settings.service.profile)
+    return bool(kind.listing.changed and getattr(profile, f"{kind.name}_feed", False))
 
 
 async def _read_list_once(
@@ -254,320 +575,3 @@ def _check_list_complete(trouble: str) -> None:
     if trouble:
         what = f"it is not known whether it exists under another identity ({trouble})."
         raise NotDone("in doubt", what, "run it again when fewer writes are under way there")
-
-
-# --- Settling -------------------------------------------------------------------------------------
-#
-# A request can land late. Looking at once and then sending again still makes two; so what may yet
-# land is waited out first, looked for once, and adopted or left in doubt.
-
-
-# How long to wait between two looks at the lock. Seconds: well within its lease.
-slice_s = 60.0
-
-
-def suggest_create_again(address: Address) -> str:
-    """Return what a person can do about a create that nobody else can tell has been done or not."""
-    return (
-        f"if it is the one, write its identity in the manifest as the service does and apply; if it is not, "
-        f"apply with --create-again {address}"
-    )
-
-
-class LandedWrite(Struct, frozen=True):
-    """A write that was carried out after all: the id, what to record, and how it was told.
-
-    `fields` were not taken; `refused`: nothing of it was. `beside` names what others changed meanwhile.
-    `lost` are the secrets that it was to carry over.
-    """
-
-    remote_id: str
-    batch: Batch
-    what: str
-    fields: tuple[FieldResult, ...] = ()
-    refused: bool = False
-    beside: str = ""
-    lost: tuple[FieldResult, ...] = ()
-
-    def outcome(self, change: Change, before: str = "") -> Outcome:
-        """How the change ended; `before` is what was known of it until it was found."""
-        what = join_sentences(
-            before, self.what, describe_not_taken(self.fields), describe_lost_secrets(self.lost), self.beside
-        )
-        result: Result = "failed" if self.fields or self.refused or self.lost else "applied"
-        hint = (GIVE_AGAIN if self.lost else SHOWN_AGAIN) if result == "failed" else ""
-        fields = tuple(sorted((*self.fields, *self.lost)))
-        return Outcome(change.address, action_of(change), result, what, hint, self.remote_id, fields)
-
-
-async def settle_doubts(run: Session) -> tuple[Outcome, ...]:
-    """Return how every doubt of the run ends: applied where it is found, else in doubt.
-
-    Waits until the last of them can no longer land, then looks at each once. A run that has to end
-    does neither: its doubts stay, and the store keeps the next plan from creating them again.
-    """
-    doubts = run.doubts
-    results: dict[Address, Outcome] = {}
-
-    async def look_at(queue: Iterator[Doubt]) -> None:
-        for doubt in queue:
-            results[doubt.attempt.change.address] = await _settle_doubt(run, doubt)
-
-    # A request can land late: a look before the window is over would take what is under way for absent (A9).
-    if doubts:
-        with record_span("settle", in_doubt=len(doubts)):
-            if await _wait_out_doubts(run):
-                await run_workers(run, [look_at(queue) for queue in share_queue(run, doubts, run.may_look)])
-    unseen = [doubt for doubt in doubts if doubt.attempt.change.address not in results]
-    return (*results.values(), *(_leave_in_doubt(run, doubt) for doubt in unseen))
-
-
-class SentWrite(Struct, frozen=True):
-    """What is known of a write that was sent: when, as seconds that have passed; and of its answer.
-
-    `named` is the id that the answer to a create named. `unseen`: a look a settle window ago did not find
-    what was to be deleted. `released`: a create may be sent again, by a person's word or
-    because a limit refused it. `reach` is how far a create is looked for that shows another identity, and
-    `listings` are shared by looks that begin together.
-    """
-
-    passed_s: float
-    named: str = ""
-    unseen: bool = False
-    released: bool = False
-    reach: SearchReach = "names"
-    listings: Listings | None = None
-
-
-async def find_landed(
-    run: Session, change: Change, parent_id: str, sent: SentWrite, before: Found | None = None
-) -> LandedWrite | None:
-    """Return what a write has done, or None where nothing shows that it was carried out.
-
-    `before` is what the look before it showed. Raises NotDone where that cannot be told.
-    """
-    match change:
-        case Create():
-            made = await _find_created(run, change, parent_id) or await _find_rewritten(
-                run, change, parent_id, sent
-            )
-            if made is not None:
-                run.claim(change.address, made.remote_id)  # nobody's no longer, to the looks beside this one
-            return made
-        case Update():
-            return await _find_updated(run, change, parent_id, before)
-        case Delete():
-            found = await look.read_if_there(run, change, parent_id)
-            if found is not None:
-                return None
-            said = await look.judge_missing(
-                run, change.address, change.remote_id, parent_id, change.before, twice=sent.unseen
-            )
-            if said != "gone":
-                what = "a look at its id finds nothing, and its list does not say the same."
-                raise NotDone("in doubt", what)
-            return LandedWrite(change.remote_id, forget_deleted(run, change), "it is gone.")
-        case never:
-            assert_never(never)
-
-
-def cascaded_records(run: Session, change: Delete) -> tuple[Address, ...]:
-    """Return what is owned no longer after a delete: the entity, and a contact's devices."""
-    return (change.address, *run.devices.get(change.address, ()))
-
-
-def forget_deleted(run: Session, change: Delete) -> Batch:
-    """Return what a delete that is done leaves: its records go, and what it was known by stays as digests."""
-    record, address = run.records.get(change.address), change.address
-    fields = {**(record.sent if record else {}), **(record.shown if record else {}), **change.before}
-    digests = identity_digests(fields, run.rules.identity.of(address.kind), run.context.store.salt)
-    return Batch(forget=cascaded_records(run, change), identities={address: digests})
-
-
-async def _wait_out_doubts(run: Session) -> bool:
-    """Whether the settle window of every doubt is over now, and the run may still look."""
-    last = max(doubt.lost_at for doubt in run.doubts)
-    try:
-        return await wait_and_renew(run, last + run.context.limits.settle_s - run.context.timing.monotonic())
-    except ReconcilerError:
-        return False
-
-
-async def wait_and_renew(run: Session, left_s: float) -> bool:
-    """Wait for so many seconds; whether the run may still look. Raises LockHeld, StoreError."""
-    if left_s > 0:
-        step_log.info("waiting %.0f s: a request whose answer was lost may still be carried out", left_s)
-    while left_s > 0 and run.may_look():
-        await run.pause(min(left_s, slice_s))
-        left_s -= slice_s
-        # Renews the lease as well: whoever took the lock meanwhile would look, and write, at the same time.
-        await run.ledger.check()
-    return run.may_look()
-
-
-async def _settle_doubt(run: Session, doubt: Doubt) -> Outcome:
-    attempt, outcome = doubt.attempt, None
-    try:
-        passed_s = run.context.timing.monotonic() - attempt.began
-        sent = SentWrite(passed_s, attempt.named, unseen=attempt.unseen)
-        found = await find_landed(run, attempt.change, attempt.parent_id, sent, attempt.before)
-        if found is None and doubt.answered:
-            found = await _find_not_taken(run, doubt)
-        if found is not None:
-            outcome = found.outcome(attempt.change, "" if doubt.answered else "its answer was lost;")
-            await run.ledger.after_call(structs.replace(found.batch, ended=(outcome,)))
-            return outcome
-    except asyncio.CancelledError:
-        return outcome or _leave_in_doubt(run, doubt)  # what is in the ledger's hands is written all the same
-    except NotDone as told:
-        return _leave_in_doubt(run, structs.replace(doubt, what=f"{doubt.what} Now {told.what}"))
-    except ReconcilerError as error:
-        return _leave_in_doubt(
-            run, structs.replace(doubt, what=f"{doubt.what} Looking for it failed: {error}")
-        )
-    return _leave_in_doubt(run, doubt)
-
-
-def _leave_in_doubt(run: Session, doubt: Doubt) -> Outcome:
-    """Return the outcome of what stays in doubt. Its intent stays open until a run has waited and looked."""
-    outcome = doubt.attempt.outcome("in doubt", doubt.what, IN_DOUBT)
-    intent = run.intent(doubt.attempt, run.context.limits.settle_s)
-    run.ledger.later(Batch(intents=(intent,), ended=(outcome,)))
-    return outcome
-
-
-async def _find_not_taken(run: Session, doubt: Doubt) -> LandedWrite | None:
-    """Return what the service was done with, as it said, and does not show, now that it can land no more."""
-    change, before, parent_id = doubt.attempt.change, doubt.attempt.before, doubt.attempt.parent_id
-    match change:
-        case Create():
-            return None  # its answer named another entity: it may be anywhere, so nothing is claimed
-        case Delete():
-            what = "not taken by the service: it said that the delete is done, and the entity is still there."
-            return LandedWrite(change.remote_id, Batch(), what, refused=True)
-        case Update():
-            found = await look.read_if_there(run, change, parent_id)
-            if found is None:
-                raise NotDone("conflict", "it no longer exists.")
-            proof = readback.prove_update(run, change, before, found, parent_id, at_once=False)
-            batch = run.keep(proof.record, proof.row)
-            refused = proof.reading.refused
-            return LandedWrite(change.remote_id, batch, "", refused, beside=proof.beside, lost=proof.lost)
-        case never:
-            assert_never(never)
-
-
-async def _find_created(run: Session, change: Create, parent_id: str) -> LandedWrite | None:
-    entity = run.desired.entities[change.address]
-    hits = await look.find_matches(run, entity, parent_id)
-    if len(hits) > 1:
-        # Ours and somebody else's, or ours twice: taking one would make the other a stranger for ever.
-        ids = ", ".join(sorted(hit.found.remote_id for hit in hits))
-        raise look.SeveralMatches(
-            "conflict", f"{len(hits)} like it exist (ids {ids}).", "leave one, then plan again"
-        )
-    if not hits:
-        return None
-    try:
-        found = await look.read_entity(run, change.address, hits[0].found.remote_id, parent_id)
-    except NotFound:
-        # Closed as absent it would be sent again, beside the one that the list shows.
-        what = f"the list shows {hits[0].found.remote_id}, and a look at it does not."
-        raise NotDone("in doubt", what) from None
-    _check_not_of_another(run, change.address, found.remote_id)
-    row = make_live_row(change, found, parent_id)
-    missing = tuple(
-        field for field in readback.prove_create(run, entity, row).reading.refused if field.shown is None
-    )
-    what = f"it is there, recognized by {hits[0].by}."
-    return LandedWrite(found.remote_id, _make_proven_record(run, change, row), what, missing)
-
-
-async def _find_rewritten(
-    run: Session, change: Create, parent_id: str, sent: SentWrite
-) -> LandedWrite | None:
-    """Return what a create has made that shows its identity in another way, by the id that its answer named.
-
-    None where nothing is there that could be it, or a person has decided. Raises NotDone where somebody is of
-    whom only a person can tell: sent again, she may be there twice (A12).
-    """
-    if sent.released:
-        return None
-    entity, address = run.desired.entities[change.address], change.address
-    if sent.named and not run.id_conflict(address, sent.named):
-        try:
-            found = await look.read_entity(run, address, sent.named, parent_id)
-        except NotFound:
-            if (
-                await look.judge_missing(run, address, sent.named, parent_id, entity.fields, twice=True)
-                != "gone"
-            ):
-                what = f"its answer named {sent.named}, which a look does not find and the list shows."
-                raise NotDone("in doubt", what, suggest_create_again(address)) from None
-        else:
-            row = make_live_row(change, found, parent_id)
-            if is_declared_now(run, row, address):
-                return None  # the next plan adopts it
-            if readback.judge_made(run, entity, row, within_s=sent.passed_s) == "other":
-                what = f"its answer named {sent.named}, which shows another entity."
-                raise NotDone("in doubt", what, suggest_create_again(address))
-            proof = readback.prove_create(run, entity, row)
-            missing = tuple(one for one in proof.reading.refused if one.shown is None)
-            what = join_sentences(f"it is there, by the id {sent.named} of its answer.", proof.said())
-            return LandedWrite(sent.named, run.keep(proof.record, row), what, missing)
-    if ids := await find_unclaimed(
-        run, entity, parent_id, within_s=sent.passed_s, reach=sent.reach, listings=sent.listings
-    ):
-        what = f"what may be it is there with another identity (id {', '.join(ids)})."
-        raise NotDone("in doubt", what, suggest_create_again(address))
-    return None
-
-
-def _check_not_of_another(run: Session, address: Address, remote_id: str) -> None:
-    """Raise NotDone where what was found is recorded as another entity: two answers named one id.
-
-    What this run recorded under that id was not it, and is recorded no longer.
-    """
-    why = run.id_conflict(address, remote_id)
-    owner = run.known.get((address.kind, address.workspace, remote_id))
-    if not why or owner is None:
-        return
-    made = run.outcomes.get(owner)
-    # Two swapped answers recorded each as the other (tests/engine/test_readback.py): neither is believed.
-    if made is not None and made.action == "create":
-        run.ledger.later(Batch(forget=(owner,)))
-    raise NotDone("in doubt", f"its id {remote_id} was answered for {owner} as well.", "plan again")
-
-
-async def _find_updated(
-    run: Session, change: Update, parent_id: str, before: Found | None
-) -> LandedWrite | None:
-    found = await look.read_if_there(run, change, parent_id)
-    if found is None:
-        return None
-    kind = change.address.kind
-    now = look.read_as_planned(run, kind, found.body)
-    # What cannot be read back proves nothing: at the end of a run a password alone stays in doubt; after a
-    # kill it is planned once more, and a PUT that is sent twice changes nothing.
-    readable = [f for f in change.fields if f.path not in KINDS[kind].write_only]
-    if not readable or any(
-        not reads_back_as(kind, field.path, field.after or "", now.get(field.path, "")) for field in readable
-    ):
-        return None
-    batch = _make_proven_record(run, change, make_live_row(change, found, parent_id))
-    lost = readback.report_lost_secrets(run, change, before, found)
-    beside = readback.describe_outside_changes(before, found, change, besides={field.path for field in lost})
-    return LandedWrite(change.remote_id, batch, "it shows what was sent.", beside=beside, lost=lost)
-
-
-def _make_proven_record(run: Session, change: Create | Update, row: LiveEntity) -> Batch:
-    """Return the keeping of a record that claims as sent only what the service shows just so.
-
-    Whoever made what we found, a field that differs has to be seen by the next plan.
-    """
-    entity = run.desired.entities[change.address]
-    before = run.records.get(change.address)
-    record = make_record(
-        entity, row, salt=run.context.store.salt, before=before, created=isinstance(change, Create)
-    )
-    return run.keep(keep_proven(record, before), row)
