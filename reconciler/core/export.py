@@ -13,12 +13,12 @@ from reconciler.core.compare import normalize
 from reconciler.core.compare.bodies import why_not_secret
 from reconciler.core.compare.identity import identity_key, identity_of, identity_text
 from reconciler.core.compare.match import IdentityIndex, former_names, match_entities
-from reconciler.core.rules import Key, Rules
+from reconciler.core.rules import Rules
 from reconciler.core.text import slugify, trim_edges
 from reconciler.model import address
 from reconciler.model.address import ENTITY_NAME, Address
 from reconciler.model.documents import Fields, Place, Scalar
-from reconciler.model.kind import Kind
+from reconciler.model.kind import Key, Kind
 from reconciler.model.kinds import BUILT_IN_KINDS, KINDS, child_kinds
 from reconciler.model.snapshots import Desired, Entity, LiveEntity, Recorded, RecordedEntity, Scope
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from reconciler.core.compare.normalize import parse_instant
+from reconciler.core.text import parse_instant
 from reconciler.model.snapshots import Read, ReadLimit
 
 # Times of change have whole seconds, and the machines behind one address agree to about one more.

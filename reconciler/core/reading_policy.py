@@ -11,13 +11,14 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from reconciler.core.compare import normalize
 from reconciler.core.compare.diff import paths_to_read
 from reconciler.core.compare.identity import fields_beside, identity_digests, search_texts
 from reconciler.core.compare.match import IdentityIndex
-from reconciler.core.rules import Key, Rules
+from reconciler.core.rules import Rules
+from reconciler.core.text import parse_instant
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
+from reconciler.model.kind import Key
 from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import DeletedEntity, Entity, LiveEntity, RecordedEntity, Scope
 
@@ -233,9 +234,7 @@ def _judge_recorded_row(
     if needs <= shown:
         return row
     # Not touched since we looked: what it showed then is what it shows now.
-    same = record.modified and normalize.parse_instant(record.modified) == normalize.parse_instant(
-        row.modified
-    )
+    same = record.modified and parse_instant(record.modified) == parse_instant(row.modified)
     if same and needs <= record.sent.keys():
         return structs.replace(row, fields=record.shown, known=frozenset(record.sent))
     return "look"

@@ -8,11 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct, structs
 
 from reconciler.errors import SettingsError
+from reconciler.model.kind import Key
 from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Workspace
 from reconciler.model.settings import Checks, Identity, Settings, WorkspaceRef
-
-Key = tuple[str, ...]  # paths that must all be equal
 
 
 class Rules(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Text in one form: Unicode normalization, letter case, blanks at edges, slugs, text that came from bytes.
+"""Text in one form: Unicode normalization, letter case, blanks, slugs, text that came from bytes, times.
 
 Which values are brought to which form is decided where they are read and compared (core/compare/normalize.py,
 core/desired/resolve.py); here are the characters.
@@ -6,6 +6,7 @@ core/desired/resolve.py); here are the characters.
 
 import re
 import unicodedata
+from datetime import datetime
 from typing import Literal, cast
 
 # --- Unicode normal forms, in linear time ---------------------------------------------------------
@@ -188,3 +189,16 @@ def strip_quoted_text(said: str | None) -> str:
     words = _CHARACTER.sub("found character that cannot", said or "").partition(", but ")[0]
     found = _OWN_WORDS.match(words)
     return (found[0].strip() if found else "") or "it cannot be read"
+
+
+# --- Times, as the service and records write them ------------------------------------------------
+
+
+def parse_instant(text: str) -> datetime | None:
+    """Return the moment that an ISO 8601 text names, or None where it names none exactly."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    # Two clocks cannot be compared by guessing in which zone one of them hangs.
+    return moment if moment.tzinfo else None

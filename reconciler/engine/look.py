@@ -14,12 +14,12 @@ from reconciler.core.compare.evidence import ListSays, Verdict, describe_reuse, 
 from reconciler.core.compare.identity import fields_beside, may_be_same, search_texts
 from reconciler.core.compare.match import shared_identity
 from reconciler.core.compare.normalize import flatten_body, redact_for_plan
-from reconciler.core.rules import Key
 from reconciler.core.text import trim_edges
 from reconciler.engine.session import NotDone, Session
 from reconciler.errors import NotFound, ServiceError, Unauthorized
 from reconciler.model.address import Address, parse_address
 from reconciler.model.documents import Fields
+from reconciler.model.kind import Key
 from reconciler.model.kinds import KINDS, child_kinds
 from reconciler.model.plans import Change, Create, Delete, Update
 from reconciler.model.snapshots import Entity

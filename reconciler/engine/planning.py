@@ -25,7 +25,6 @@ from reconciler.core.planning.fingerprint import is_noop_plan, repeat_noop_plan
 from reconciler.core.planning.notices import restored_notices
 from reconciler.core.planning.plan import make_plan
 from reconciler.core.planning.records import SAME_SERVICE, choose_origin
-from reconciler.core.planning.scopes import PlanMoment
 from reconciler.core.review.display_names import DisplayName, make_display_name, no_name
 from reconciler.core.review.guard import check_plan
 from reconciler.core.rules import check_one_alias, resolve_workspace
@@ -38,7 +37,16 @@ from reconciler.errors import Refused, StalePlan, UnsafePlan
 from reconciler.instrumentation import record_span, start_stopwatch, step_log
 from reconciler.model.address import Address
 from reconciler.model.encoding import decode_json, encode_json
-from reconciler.model.plans import ACTION_WORDS, Consent, Options, Plan, Target, Verdict, Workspace
+from reconciler.model.plans import (
+    ACTION_WORDS,
+    Consent,
+    Options,
+    Plan,
+    PlanMoment,
+    Target,
+    Verdict,
+    Workspace,
+)
 from reconciler.model.runs import ROWS_OF, Outcome, Running
 from reconciler.model.snapshots import DeletedEntity, Desired, Live, Recorded
 from reconciler.service.http.urls import origin_of

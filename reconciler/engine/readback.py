@@ -15,9 +15,10 @@ from msgspec import Struct, structs
 
 from reconciler.core.compare import readback
 from reconciler.core.compare.bodies import find_lost_secrets
-from reconciler.core.compare.normalize import flatten_body, observe_entity, parse_instant, reliable_modified
+from reconciler.core.compare.normalize import flatten_body, observe_entity, reliable_modified
 from reconciler.core.compare.readback import FieldReadings, MadeAs, is_older_than_request, judge_created
 from reconciler.core.planning.records import keep_proven, make_record
+from reconciler.core.text import parse_instant
 from reconciler.engine import look
 from reconciler.engine.session import Attempt, Session
 from reconciler.errors import InDoubt, ServiceError

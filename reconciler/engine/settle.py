@@ -14,10 +14,11 @@ from msgspec import Struct, structs
 
 from reconciler.core.compare.identity import identity_digests
 from reconciler.core.compare.match import shared_identity
-from reconciler.core.compare.normalize import flatten_body, observe_entity, parse_instant
+from reconciler.core.compare.normalize import flatten_body, observe_entity
 from reconciler.core.compare.readback import is_older_than_request, may_have_created, reads_back_as
 from reconciler.core.planning.records import keep_proven, make_record
 from reconciler.core.runs import ticket
+from reconciler.core.text import parse_instant
 from reconciler.engine import look, readback
 from reconciler.engine.readback import (
     GIVE_AGAIN,

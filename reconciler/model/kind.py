@@ -50,6 +50,10 @@ class IdentityPath(str):
         return (*((self.area,) if self.area else ()), *self.countries)
 
 
+# An identity: the paths whose values must all be equal.
+Key = tuple[str, ...]
+
+
 def _key_by_name(path: str) -> IdentityKey:
     """Return how values of a field are compared that only a deployment has, and no row knows: by its name."""
     if "EmailAddress" in path:

@@ -268,6 +268,14 @@ class Elsewhere(Struct, frozen=True):
     claimed: int
 
 
+class PlanMoment(Struct, frozen=True):
+    """What a plan gets from outside: a salt for its masks, and its time and end (ISO 8601, UTC)."""
+
+    salt: str
+    now: str
+    expires: str = ""
+
+
 class Plan(Struct, frozen=True):
     """Everything that must change so that live equals desired, and nothing else.
 

@@ -8,11 +8,10 @@ from collections.abc import Iterable, Mapping
 from reconciler.core.compare.diff import Salts
 from reconciler.core.compare.normalize import digest_for_store, normalize_fields
 from reconciler.core.planning.plan import make_plan
-from reconciler.core.planning.scopes import PlanMoment
 from reconciler.core.rules import Rules
 from reconciler.model.address import Address, parse_address
 from reconciler.model.documents import Content, Controls, Fields, Place, Scalar
-from reconciler.model.plans import Options, Plan, Target, Workspace
+from reconciler.model.plans import Options, Plan, PlanMoment, Target, Workspace
 from reconciler.model.snapshots import (
     Desired,
     Entity,

@@ -11,11 +11,10 @@ from reconciler.core.compare.normalize import (
     mask_secret,
     normalize_fields,
     normalize_value,
-    parse_instant,
     redact_for_plan,
     reliable_modified,
 )
-from reconciler.core.text import marks_max, normalize_unicode
+from reconciler.core.text import marks_max, normalize_unicode, parse_instant
 from reconciler.model.kinds import KINDS
 
 # As the service answers a GET of one contact (docs/service.md, contacts).

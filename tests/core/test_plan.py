@@ -26,11 +26,10 @@ from core.build import (
 )
 from msgspec import structs
 
-from reconciler.core.planning.scopes import PlanMoment
 from reconciler.core.rules import Rules
 from reconciler.errors import ManifestError
 from reconciler.model.documents import Controls, Place
-from reconciler.model.plans import Create, Delete, Plan, Skip, Update, action_of
+from reconciler.model.plans import Create, Delete, Plan, PlanMoment, Skip, Update, action_of
 from reconciler.model.snapshots import Entity, Live, LiveEntity, Read, Scope
 
 JANE_MAIL = "jane@example.com"

@@ -11,9 +11,18 @@ from reconciler.core.compare.bodies import make_update_body
 from reconciler.core.compare.normalize import mask_secret
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.planning.records import make_record
-from reconciler.core.planning.scopes import PlanMoment
 from reconciler.core.runs.undo import is_undo_proved, make_undo_plan, narrow_undo, prove_undo, undo_as_desired
-from reconciler.model.plans import Adoption, Change, Create, Delete, FieldChange, Options, Plan, Update
+from reconciler.model.plans import (
+    Adoption,
+    Change,
+    Create,
+    Delete,
+    FieldChange,
+    Options,
+    Plan,
+    PlanMoment,
+    Update,
+)
 from reconciler.model.runs import Outcome, Result, Run
 from reconciler.model.snapshots import LiveEntity, Recorded
 

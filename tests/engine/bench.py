@@ -17,7 +17,6 @@ from reconciler.concurrency import run_in_thread
 from reconciler.core.compare.bodies import make_create_body
 from reconciler.core.planning.plan import make_plan
 from reconciler.core.planning.records import refresh_records
-from reconciler.core.planning.scopes import PlanMoment
 from reconciler.core.rules import Rules
 from reconciler.engine.context import Dependencies, RunContext, ServiceLock, StopFlag
 from reconciler.engine.execute import execute_changes
@@ -25,7 +24,7 @@ from reconciler.engine.live import read_live
 from reconciler.engine.recover import settle_unfinished
 from reconciler.model.address import Address, contact_address, device_address, resource_address
 from reconciler.model.documents import Content, Controls, Fields, Place
-from reconciler.model.plans import Consent, Options, Plan, Target, Workspace
+from reconciler.model.plans import Consent, Options, Plan, PlanMoment, Target, Workspace
 from reconciler.model.runs import Context, Outcome, Run
 from reconciler.model.settings import Auth, Limits, Secret, Service, Settings
 from reconciler.model.snapshots import Desired, Entity, LiveEntity, Recorded, Scope

@@ -14,12 +14,12 @@ from manifest.spreadsheets import error, formula, package, sheet, spreadsheet
 from service.support import service
 
 from reconciler.core.calls import parse_retry_after_s
-from reconciler.core.compare.normalize import flatten_body, normalize_value, parse_instant
+from reconciler.core.compare.normalize import flatten_body, normalize_value
 from reconciler.core.desired.resolve import resolve_desired
 from reconciler.core.rules import Rules
 from reconciler.core.runs import ticket
 from reconciler.core.suggest import find_nearest
-from reconciler.core.text import slugify
+from reconciler.core.text import parse_instant, slugify
 from reconciler.errors import Malformed, ReconcilerError, SettingsError
 from reconciler.files.project_files import Unreadable, detect_private_content
 from reconciler.manifest.load import load_manifests

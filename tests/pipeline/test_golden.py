@@ -26,7 +26,6 @@ from msgspec import Struct
 from reconciler.core.compare.normalize import normalize_fields, observe_entity, redact_for_plan
 from reconciler.core.desired.resolve import Resolved, resolve_desired
 from reconciler.core.planning.plan import make_plan
-from reconciler.core.planning.scopes import PlanMoment
 from reconciler.core.review.guard import check_plan
 from reconciler.core.rules import Rules
 from reconciler.errors import ManifestError, Problem
@@ -34,7 +33,7 @@ from reconciler.manifest.load import load_manifests
 from reconciler.model.address import Address, parse_address
 from reconciler.model.documents import Scalar
 from reconciler.model.encoding import encode_json
-from reconciler.model.plans import Consent, Options, Plan, Target, Workspace
+from reconciler.model.plans import Consent, Options, Plan, PlanMoment, Target, Workspace
 from reconciler.model.settings import GuardLimits, Identity
 from reconciler.model.snapshots import Live, LiveEntity, Read, Recorded, RecordedEntity, Scope
 

@@ -8,9 +8,9 @@ from msgspec import Struct
 from reconciler.core.compare.match import shared_identity
 from reconciler.core.compare.normalize import digest_for_store
 from reconciler.core.compare.readback import reads_back_as
-from reconciler.core.rules import Key
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
+from reconciler.model.kind import Key
 from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import RecordedEntity
 

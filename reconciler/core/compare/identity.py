@@ -17,13 +17,12 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from reconciler.core.rules import Key
 from reconciler.core.text import fold_case, normalize_unicode, trim_edges
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields, Place, Scalar
 from reconciler.model.field_types import IdentityKey, international_digits, require_rows
 from reconciler.model.geography import COUNTRY_CODES
-from reconciler.model.kind import IdentityPath
+from reconciler.model.kind import IdentityPath, Key
 from reconciler.model.notices import Notice
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import Generic, Protocol, TypeVar
 from msgspec import Struct
 
 from reconciler.core.compare.identity import identity_of
-from reconciler.core.rules import Key
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
+from reconciler.model.kind import Key
 from reconciler.model.snapshots import Entity, LiveEntity, RecordedEntity
 
 

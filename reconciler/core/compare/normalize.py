@@ -8,14 +8,14 @@ service's side; on ours it means "clear it" and is kept.
 import hashlib
 import hmac
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from itertools import chain
 from sys import intern
 from typing import Any
 
 from reconciler.core.digests import stretch_secret
-from reconciler.core.text import fold_case, normalize_unicode, trim_edges
+from reconciler.core.text import fold_case, normalize_unicode, parse_instant, trim_edges
 from reconciler.model.documents import Fields, Scalar
 from reconciler.model.field_types import FieldShape, NormalForm, require_rows
 from reconciler.model.geography import zone_offsets
@@ -280,16 +280,6 @@ def reliable_modified(modified: str, seen: str) -> str:
     """
     changed, looked = parse_instant(modified), parse_instant(seen)
     return modified if changed and looked and looked - changed >= _SETTLED else ""
-
-
-def parse_instant(text: str) -> datetime | None:
-    """Return the moment that an ISO 8601 text names, or None where it names none exactly."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    # Two clocks cannot be compared by guessing in which zone one of them hangs.
-    return moment if moment.tzinfo else None
 
 
 # --- Values of structured fields, as scalars by path ----------------------------------------------

@@ -20,15 +20,13 @@ from reconciler.core.compare.identity import email_key, identity_key, identity_t
 from reconciler.core.compare.normalize import (
     is_flag,
     normalize_fields,
-    parse_instant,
     redact_for_plan,
     redact_value_for_plan,
 )
-from reconciler.core.rules import Key
-from reconciler.core.text import fold_case, has_edges, trim_edges
+from reconciler.core.text import fold_case, has_edges, parse_instant, trim_edges
 from reconciler.model.documents import Fields, Scalar
 from reconciler.model.field_types import ReadBack, require_rows, same_phone
-from reconciler.model.kind import PHONE_NAME, IdentityPath
+from reconciler.model.kind import PHONE_NAME, IdentityPath, Key
 from reconciler.model.kinds import KINDS
 from reconciler.model.runs import FieldResult
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from reconciler.core.compare.diff import is_ignored_path
 from reconciler.core.compare.identity import appearance_of, identity_key, identity_of, similarity_notice
-from reconciler.core.rules import Key, Rules
+from reconciler.core.rules import Rules
 from reconciler.core.runs.ticket import PREFIX, is_ticket_name
 from reconciler.core.suggest import did_you_mean
 from reconciler.core.text import fold_case
@@ -19,6 +19,7 @@ from reconciler.errors import Problem
 from reconciler.model import address
 from reconciler.model.address import Address
 from reconciler.model.documents import Document, Place
+from reconciler.model.kind import Key
 from reconciler.model.kinds import DEVICE, KINDS
 from reconciler.model.notices import Notice
 from reconciler.model.snapshots import Entity

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from msgspec import UNSET, structs
 
 from reconciler.core.compare.normalize import normalize_fields, redact_for_plan
-from reconciler.core.planning.scopes import PlanMoment
 from reconciler.model.encoding import encode_json_pieces
-from reconciler.model.plans import Change, Delete, Options, Plan
+from reconciler.model.plans import Change, Delete, Options, Plan, PlanMoment
 from reconciler.model.snapshots import Desired, Read
 
 

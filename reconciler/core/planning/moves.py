@@ -13,9 +13,10 @@ from msgspec import UNSET, UnsetType, structs
 
 from reconciler.core.compare.identity import identity_of
 from reconciler.core.compare.normalize import SECRET
-from reconciler.core.rules import Key, Rules
+from reconciler.core.rules import Rules
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
+from reconciler.model.kind import Key
 from reconciler.model.kinds import KINDS, child_kinds
 from reconciler.model.notices import Notice
 from reconciler.model.plans import Change, Create, Delete, Move

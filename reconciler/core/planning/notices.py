@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import timedelta
 
 from reconciler.core.compare.identity import appearance_of, identity_of, similarity_notice
-from reconciler.core.compare.normalize import parse_instant
 from reconciler.core.planning.scopes import MatchedGroup, PlanContext, ScopePlan
-from reconciler.core.rules import Key
+from reconciler.core.text import parse_instant
 from reconciler.model.address import Address
+from reconciler.model.kind import Key
 from reconciler.model.kinds import KINDS
 from reconciler.model.notices import Notice
 from reconciler.model.plans import Change, Create, Delete, FieldChange, Plan, Update

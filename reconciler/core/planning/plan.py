@@ -42,7 +42,6 @@ from reconciler.core.planning.scopes import (
     Group,
     MatchedGroup,
     PlanContext,
-    PlanMoment,
     ScopePlan,
     device_group,
     find_marked_rows,
@@ -64,7 +63,18 @@ from reconciler.model.address import Address, parse_address
 from reconciler.model.documents import Content, DirectoryAnswer
 from reconciler.model.kinds import KINDS
 from reconciler.model.notices import Notice
-from reconciler.model.plans import Adoption, Change, Create, Delete, Options, Plan, Skip, Target, Update
+from reconciler.model.plans import (
+    Adoption,
+    Change,
+    Create,
+    Delete,
+    Options,
+    Plan,
+    PlanMoment,
+    Skip,
+    Target,
+    Update,
+)
 from reconciler.model.snapshots import Desired, Entity, Live, LiveEntity, Recorded, Scope
 
 

@@ -39,14 +39,6 @@ from reconciler.model.snapshots import (
 V = TypeVar("V")
 
 
-class PlanMoment(Struct, frozen=True):
-    """What a plan gets from outside: a salt for its masks, and its time and end (ISO 8601, UTC)."""
-
-    salt: str
-    now: str
-    expires: str = ""
-
-
 class PlanContext(Struct, frozen=True):
     """What every group is planned with. `tokens` are the declared devices by their masked push tokens."""
 

@@ -10,7 +10,8 @@ from typing import Any, assert_never
 
 from msgspec import UNSET, Struct, structs
 
-from reconciler.core.compare.normalize import SECRET, parse_instant
+from reconciler.core.compare.normalize import SECRET
+from reconciler.core.text import parse_instant
 from reconciler.model.address import Address
 from reconciler.model.documents import without_row_number
 from reconciler.model.encoding import encode_json, encode_json_pieces

@@ -24,7 +24,7 @@ from msgspec import UNSET, Struct, UnsetType, structs
 from reconciler.core.compare import normalize
 from reconciler.core.compare.normalize import redact_for_plan
 from reconciler.core.planning.fingerprint import fingerprint
-from reconciler.core.planning.scopes import PlanMoment, ScopePlan, merge_parts, order_changes
+from reconciler.core.planning.scopes import ScopePlan, merge_parts, order_changes
 from reconciler.model.address import Address
 from reconciler.model.documents import Controls, Fields, Place, Scalar
 from reconciler.model.encoding import encode_json
@@ -37,6 +37,7 @@ from reconciler.model.plans import (
     Move,
     Options,
     Plan,
+    PlanMoment,
     Skip,
     Update,
     action_of,

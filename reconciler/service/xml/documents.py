@@ -25,8 +25,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from reconciler.core.compare.normalize import parse_instant
-from reconciler.core.text import fold_case
+from reconciler.core.text import fold_case, parse_instant
 from reconciler.model.field_types import XmlForm, require_rows
 from reconciler.model.kind import Field, Kind
 from reconciler.model.kinds import KINDS, cache_by_kinds, child_kinds
