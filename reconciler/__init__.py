@@ -50,9 +50,12 @@ if TYPE_CHECKING:
     )
     from reconciler.files.plan_file import read_plan, write_plan
     from reconciler.library import Project, Proposal, apply, apply_async, plan, plan_async
+    from reconciler.messaging.client import ServiceClient
     from reconciler.messaging.inbox import Inbox
+    from reconciler.messaging.messages import Progress
     from reconciler.messaging.receiver import ReceiverConfig, create_receiver
-    from reconciler.model.messages import (
+    from reconciler.messaging.replies import parse_reply
+    from reconciler.messaging.values import (
         BulkResource,
         Callback,
         CallbackAuth,
@@ -71,10 +74,7 @@ if TYPE_CHECKING:
     from reconciler.model.plans import Consent, Options, Plan, Verdict, Workspace
     from reconciler.model.runs import Outcome, Run
     from reconciler.model.settings import Limits, Secret
-    from reconciler.service.client import ServiceClient
     from reconciler.service.http.limiter import Timing
-    from reconciler.service.messaging.messages import Progress
-    from reconciler.service.messaging.replies import parse_reply
     from reconciler.service.paging import Found, Page, Query, Rows
     from reconciler.version import __version__
 
@@ -158,7 +158,7 @@ _HOMES = {
         "StoreError Temporary Throttled Unauthorized Unavailable UnknownAddress UnsafePlan"
     ),
     "reconciler.library": "Project Proposal apply apply_async plan plan_async",
-    "reconciler.model.messages": (
+    "reconciler.messaging.values": (
         "BulkResource Callback CallbackAuth CallbackCall Delivery Message MessageDetail "
         "MessageRow Reply Respondent Response ResponseCount Sent StatusCount"
     ),
@@ -167,11 +167,11 @@ _HOMES = {
     "reconciler.model.settings": "Limits Secret",
     "reconciler.messaging.receiver": "ReceiverConfig create_receiver",
     "reconciler.messaging.inbox": "Inbox",
-    "reconciler.service.client": "ServiceClient",
+    "reconciler.messaging.client": "ServiceClient",
     "reconciler.service.paging": "Found Page Query Rows",
     "reconciler.service.http.limiter": "Timing",
-    "reconciler.service.messaging.messages": "Progress",
-    "reconciler.service.messaging.replies": "parse_reply",
+    "reconciler.messaging.messages": "Progress",
+    "reconciler.messaging.replies": "parse_reply",
     "reconciler.version": "__version__",
 }
 

@@ -6,24 +6,24 @@ from typing import Any, TypeVar
 
 from reconciler.cli.console import output
 from reconciler.cli.session import Signals, finish, settings_of
-from reconciler.core.rules import resolve_workspace
-from reconciler.errors import InDoubt, SettingsError
+from reconciler.errors import InDoubt
+from reconciler.messaging.client import ServiceClient, ServiceReader, open_service_client, open_service_reader
 from reconciler.model.settings import Settings
 from reconciler.report.json import report_json
 from reconciler.report.lines import Line
-from reconciler.service.client import Reader, ServiceClient, Timing, open_client, open_reader
+from reconciler.service.http.limiter import Timing
 
 T = TypeVar("T")
 
 
 def run_with_reader(
-    config: str | None, environment: str | None, ask: Callable[[Reader, Settings], Awaitable[T]]
+    config: str | None, environment: str | None, ask: Callable[[ServiceReader, Settings], Awaitable[T]]
 ) -> T:
     """Return what `ask` returns; it gets a client that sends nothing but GET."""
     settings = settings_of(config, environment, service=True)
 
     async def work(_signals: Signals) -> T:
-        async with open_reader(settings.service, timing=Timing.real()) as reader:
+        async with open_service_reader(settings.service, timing=Timing.real()) as reader:
             return await ask(reader, settings)
 
     return finish(work)
@@ -38,7 +38,7 @@ def run_with_client(
     settings = settings_of(config, environment, service=True)
 
     async def work(signals: Signals) -> T:
-        async with open_client(settings.service, timing=Timing.real()) as client:
+        async with open_service_client(settings.service, timing=Timing.real()) as client:
             return await ask(client, settings, signals)
 
     return finish(work)
@@ -83,15 +83,3 @@ def _make_in_doubt(what: str, look: str, error: InDoubt | None = None) -> InDoub
         status=error.status if error else 0,
         **about,
     )
-
-
-async def find_workspace_id(client: Reader, settings: Settings, alias: str) -> str:
-    """Return the service's id of a workspace by its alias; "" for the default one. Raises SettingsError."""
-    if alias in ("", "default"):
-        return ""
-    if alias not in settings.workspaces:
-        raise SettingsError(
-            f"the settings have no workspace {alias!r}.",
-            next=f"name one of {', '.join(settings.workspaces)}, or add it under `workspaces:`",
-        )
-    return resolve_workspace(alias, settings.workspaces[alias], await client.workspaces.list()).id

@@ -22,7 +22,8 @@ from reconciler.core.rules import Rules, make_rules
 from reconciler.model.runs import Context
 from reconciler.model.settings import Limits, Settings
 from reconciler.model.snapshots import Desired
-from reconciler.service.client import Connections, Reader, ServiceClient
+from reconciler.service.client import EntityClient, Reader
+from reconciler.service.http.connections import Connections
 from reconciler.service.http.limiter import Timing
 from reconciler.service.profile import load_profile
 from reconciler.store.database import Offload, Store, await_store
@@ -237,7 +238,7 @@ class RunContext(ReadContext):
     held the lock before us sends nothing after `locked_at`. `service_lock` is there also where none is used.
     """
 
-    client: ServiceClient
+    client: EntityClient
     lock: Lock
     service_lock: ServiceLock
     stop: StopFlag

@@ -32,7 +32,8 @@ from reconciler.manifest.load import extend_contact_schemas
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import KINDS, child_kinds
 from reconciler.model.snapshots import Desired, LiveEntity, Scope
-from reconciler.service.client import ReadCollection, Reader
+from reconciler.service.client import Reader
+from reconciler.service.entities import ReadCollection
 from reconciler.service.paging import Found, Page, Query
 
 # --- A whole scope, whoever is in it --------------------------------------------------------------

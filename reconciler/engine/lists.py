@@ -37,7 +37,8 @@ from reconciler.model.kinds import KINDS, child_kinds
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Scope
 from reconciler.private_cache import ListCache
-from reconciler.service.client import ReadCollection, Reader
+from reconciler.service.client import Reader
+from reconciler.service.entities import ReadCollection
 from reconciler.service.http import urls
 from reconciler.service.http.auth import credential_hash
 from reconciler.service.paging import Found, Page, Query, remote_id

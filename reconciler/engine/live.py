@@ -50,7 +50,8 @@ from reconciler.model.snapshots import (
     Recorded,
     Scope,
 )
-from reconciler.service.client import ReadCollection, Reader
+from reconciler.service.client import Reader
+from reconciler.service.entities import ReadCollection
 from reconciler.service.paging import Found, Page, Query
 
 # --- All scopes, side by side ----------------------------------------------------------------------

@@ -23,8 +23,7 @@ from reconciler.model.kind import Key
 from reconciler.model.kinds import KINDS, child_kinds
 from reconciler.model.plans import Change, Create, Delete, Update
 from reconciler.model.snapshots import Entity
-from reconciler.service.client import Found
-from reconciler.service.paging import Query, remote_id
+from reconciler.service.paging import Found, Query, remote_id
 
 PLAN_AGAIN = "plan again, and review what it shows"
 NOT_CARRIED = "E163"  # a secret that a look does not show

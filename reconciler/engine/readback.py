@@ -27,8 +27,7 @@ from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Change, Update
 from reconciler.model.runs import FieldResult
 from reconciler.model.snapshots import Entity, LiveEntity, RecordedEntity
-from reconciler.service.client import Found
-from reconciler.service.paging import remote_id
+from reconciler.service.paging import Found, remote_id
 
 SHOWN_AGAIN = "reconciler plan shows it again; find out why the service does not take it"
 NOT_SHOWN_AGAIN = "E164"

@@ -37,7 +37,7 @@ from reconciler.errors import (
 )
 from reconciler.instrumentation import record_span, start_stopwatch, step_log
 from reconciler.model.kinds import RESOURCE
-from reconciler.service.client import ServiceClient
+from reconciler.service.client import EntityClient
 from reconciler.service.http.connections import DatedConnections
 from reconciler.service.paging import Found
 
@@ -79,7 +79,7 @@ class TicketLock(ServiceLock):
 
     def __init__(
         self,
-        client: ServiceClient,
+        client: EntityClient,
         watched: DatedConnections,
         terms: LockTerms,
         dependencies: Dependencies,

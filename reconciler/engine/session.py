@@ -29,7 +29,8 @@ from reconciler.model.documents import Fields
 from reconciler.model.plans import Change, Create, Delete, FieldChange, Plan, Update, action_of
 from reconciler.model.runs import FieldResult, Intent, Outcome, Result
 from reconciler.model.snapshots import Desired, LiveEntity, RecordedEntity, Scope
-from reconciler.service.client import Collection, Found
+from reconciler.service.entities import Collection
+from reconciler.service.paging import Found
 from reconciler.store.locks import lease_s
 from reconciler.store.records import Batch
 

@@ -37,8 +37,7 @@ from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Change, Create, Delete, Update, action_of
 from reconciler.model.runs import FieldResult, Outcome, Result
 from reconciler.model.snapshots import Entity, LiveEntity, Scope
-from reconciler.service.client import Found
-from reconciler.service.paging import Page, Query
+from reconciler.service.paging import Found, Page, Query
 from reconciler.service.profile import load_profile
 from reconciler.store.records import Batch
 

@@ -39,7 +39,7 @@ from reconciler.instrumentation import step_log
 from reconciler.model.plans import Change, Create, Delete, Update
 from reconciler.model.runs import Outcome
 from reconciler.model.snapshots import RecordedEntity
-from reconciler.service.client import LookAgain
+from reconciler.service.http.limiter import LookAgain
 from reconciler.store.records import Batch
 
 looks_max = 8  # of one write whose looks were too old; then nothing is sent

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import InputError, UnknownAddress
-from reconciler.model.messages import Callback, CallbackAuth, CallbackCall, CallbackEdit, FieldEdit
+from reconciler.messaging.values import Callback, CallbackAuth, CallbackCall, CallbackEdit, FieldEdit
 
 _PLAIN = ("name", "url", "content_type", "retries", "email", "on_reply", "on_undeliverable")
 _WAYS: Mapping[str, Literal["httpheader", "querystring"]] = {"header": "httpheader", "query": "querystring"}
@@ -27,10 +27,10 @@ def edit_callback(live: Callback, edit: CallbackEdit) -> Callback:
     """
     plain = {name: value for name in _PLAIN if (value := getattr(edit, name)) is not None}
     # `replace`: a PUT leaves nothing but what it holds, fields that have no name here included (rule A4).
-    return structs.replace(live, auth=_auth(live, edit), **plain)
+    return structs.replace(live, auth=_edit_auth(live, edit), **plain)
 
 
-def _auth(live: Callback, edit: CallbackEdit) -> CallbackAuth | None:
+def _edit_auth(live: Callback, edit: CallbackEdit) -> CallbackAuth | None:
     if edit.no_key:
         return None
     key = edit.key or (live.auth.key if live.auth and shows_key(live) else None)
@@ -51,7 +51,7 @@ def shows_key(callback: Callback) -> bool:
     return callback.auth is not None and bool(set(callback.auth.key.reveal()) - _MASKS)
 
 
-def differences(before: Callback, after: Callback) -> tuple[FieldEdit, ...]:
+def find_field_edits(before: Callback, after: Callback) -> tuple[FieldEdit, ...]:
     """Return the fields in which two states of a callback differ; of a key only that it does."""
     return tuple(_differences(before, after))
 
@@ -60,38 +60,38 @@ def _differences(before: Callback, after: Callback) -> Iterator[FieldEdit]:
     for name in _PLAIN:
         old, new = getattr(before, name), getattr(after, name)
         if old != new:
-            yield FieldEdit(name, shown(old), shown(new))
-    if _way(before) != _way(after):
-        yield FieldEdit("auth", _way(before), _way(after))
+            yield FieldEdit(name, format_field_value(old), format_field_value(new))
+    if _auth_type(before) != _auth_type(after):
+        yield FieldEdit("auth", _auth_type(before), _auth_type(after))
     # Compared, and never shown: there is no form of a key that is safe on a terminal or in a log.
-    if _key(before) != _key(after) and after.auth is not None:
+    if _reveal_key(before) != _reveal_key(after) and after.auth is not None:
         yield FieldEdit("key", "(secret)" if shows_key(before) else "(not shown)", "(another secret)")
 
 
-def untaken(wanted: Callback, found: Callback) -> tuple[str, ...]:
+def find_untaken_fields(wanted: Callback, found: Callback) -> tuple[str, ...]:
     """Return the fields that do not read back as they were sent; a key counts where it is shown."""
-    fields = [one.field for one in differences(wanted, found)]
+    fields = [one.field for one in find_field_edits(wanted, found)]
     # A key that the service keeps to itself cannot read back, and is no evidence against the write.
     unseen = {"key"} if found.auth is not None and not shows_key(found) else set()
     return tuple(field for field in fields if field not in unseen)
 
 
-def _way(callback: Callback) -> str:
+def _auth_type(callback: Callback) -> str:
     return callback.auth.type if callback.auth else "none"
 
 
-def _key(callback: Callback) -> str:
+def _reveal_key(callback: Callback) -> str:
     return callback.auth.key.reveal() if callback.auth else ""
 
 
-def shown(value: object) -> str:
+def format_field_value(value: object) -> str:
     """Return the value of a field as people read it."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return str(value or "") or "none"
 
 
-def chosen(
+def select_calls(
     calls: Sequence[CallbackCall], call_ids: Sequence[str], message_id: str | None
 ) -> tuple[CallbackCall, ...]:
     """Return the calls with these ids, or those about this message. Raises UnknownAddress."""
@@ -113,7 +113,7 @@ def chosen(
     return tuple(known[one] for one in dict.fromkeys(call_ids))
 
 
-def to_mark(calls: Sequence[CallbackCall], status: str) -> tuple[CallbackCall, ...]:
+def select_unmarked_calls(calls: Sequence[CallbackCall], status: str) -> tuple[CallbackCall, ...]:
     """Return those that have another status."""
     # A write that changes nothing is a bug here too (planning rule D5).
     return tuple(one for one in calls if one.status != status)

@@ -11,9 +11,9 @@ from reconciler.core.compare import normalize
 from reconciler.core.suggest import find_nearest
 from reconciler.core.text import fold_case, normalize_unicode
 from reconciler.errors import InputError, Problem
+from reconciler.messaging.values import ContactQuery
 from reconciler.model.documents import Scalar
 from reconciler.model.kinds import CONTACT
-from reconciler.model.messages import ContactQuery
 
 # Shown of everybody: who it is, and nothing by which somebody is reached.
 ALWAYS = ("username", "firstName", "lastName")

@@ -17,9 +17,9 @@ from reconciler.messaging.contact_query import (
     provides_fields,
     searchable_values,
 )
+from reconciler.messaging.values import ContactQuery, ContactRow, ContactsFound
 from reconciler.model.documents import Scalar
-from reconciler.model.messages import ContactQuery, ContactRow, ContactsFound
-from reconciler.service.client import ReadCollection
+from reconciler.service.entities import ReadCollection
 from reconciler.service.paging import Found, Page, Query
 
 

@@ -13,8 +13,8 @@ from threading import Lock
 from msgspec import Struct
 
 from reconciler.errors import FileError, StoreError
+from reconciler.messaging.values import Reply
 from reconciler.model.encoding import decode_json, encode_json
-from reconciler.model.messages import Reply
 from reconciler.ownership import find_fault
 from reconciler.private_cache import make_private_folder
 from reconciler.store.sqlite import busy_timeout_s, explain_sqlite_error
@@ -45,7 +45,7 @@ COMMIT;
 """
 
 
-class Kept(Struct, frozen=True):
+class StoredReply(Struct, frozen=True):
     """A reply of the inbox. `number` counts up; `received_at` is ISO 8601 in UTC.
 
     `id` is the same whenever and wherever this reply is told, and that of no other one.
@@ -72,13 +72,13 @@ class Inbox:
 
         Raises StoreError for a file that cannot be used, or that is something else.
         """
-        _prepare(path)
-        with _explained(path):
+        _create_private_file(path)
+        with _explain_errors(path):
             connection = sqlite3.connect(
                 path, timeout=busy_timeout_s, isolation_level=None, check_same_thread=False
             )
         try:
-            with _explained(path):
+            with _explain_errors(path):
                 _require_ours(path, connection)
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")  # what we acknowledge survives a power cut
@@ -88,14 +88,14 @@ class Inbox:
             raise
         return cls(path, connection, now)
 
-    def add(self, reply: Reply) -> Kept | None:
+    def add(self, reply: Reply) -> StoredReply | None:
         """Keep a reply, durably; None when it was kept and passed on before.
 
         One that was kept and never passed on is returned again. Raises StoreError, and nothing is kept.
         """
         moment = self._now().astimezone(UTC)
-        oldest = _text(moment - timedelta(days=keep_days))
-        values = (digest(reply), _text(moment), encode_json(reply))
+        oldest = _format_moment(moment - timedelta(days=keep_days))
+        values = (reply_digest(reply), _format_moment(moment), encode_json(reply))
         with self._writing() as connection:
             connection.execute("DELETE FROM reply WHERE told = 1 AND received_at < ?", (oldest,))
             connection.execute(
@@ -106,35 +106,35 @@ class Inbox:
             row = connection.execute(
                 "SELECT number, received_at, reply FROM reply WHERE digest = ? AND told = 0", values[:1]
             ).fetchone()
-        return None if row is None else _kept(row)
+        return None if row is None else _make_stored_reply(row)
 
     def told(self, number: int) -> None:
         """Note that this one was passed on. Raises StoreError."""
         with self._writing() as connection:
             connection.execute("UPDATE reply SET told = 1 WHERE number = ?", (number,))
 
-    def untold(self, *, after: int = 0) -> tuple[Kept, ...]:
+    def untold(self, *, after: int = 0) -> tuple[StoredReply, ...]:
         """Return what was kept and not passed on, oldest first; only numbers above `after`."""
         return self._select("WHERE told = 0 AND number > ?", after)
 
-    def replies(self) -> tuple[Kept, ...]:
+    def replies(self) -> tuple[StoredReply, ...]:
         """Return everything that is kept, oldest first."""
         return self._select("")
 
     def close(self) -> None:
         """Let go of the file."""
-        with self._turn, _explained(self._path):
+        with self._turn, _explain_errors(self._path):
             self._connection.close()
 
-    def _select(self, where: str, *values: int) -> tuple[Kept, ...]:
+    def _select(self, where: str, *values: int) -> tuple[StoredReply, ...]:
         statement = f"SELECT number, received_at, reply FROM reply {where} ORDER BY number"  # noqa: S608 - our own words
-        with self._turn, _explained(self._path):
-            return tuple(map(_kept, self._connection.execute(statement, values).fetchall()))
+        with self._turn, _explain_errors(self._path):
+            return tuple(map(_make_stored_reply, self._connection.execute(statement, values).fetchall()))
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """Give a connection whose statements are all kept at the end, or none where anything is raised."""
-        with self._turn, _explained(self._path):
+        with self._turn, _explain_errors(self._path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
@@ -145,7 +145,7 @@ class Inbox:
                 raise
 
 
-def digest(reply: Reply) -> bytes:
+def reply_digest(reply: Reply) -> bytes:
     """What makes two callbacks the same: message, sender, text, and the minute it was acknowledged.
 
     The service names no event, and other parameters of a repeat (its own clock) may differ. Two equal
@@ -155,17 +155,17 @@ def digest(reply: Reply) -> bytes:
     return sha256(encode_json(same)).digest()
 
 
-def _kept(row: tuple[int, str, bytes]) -> Kept:
+def _make_stored_reply(row: tuple[int, str, bytes]) -> StoredReply:
     number, received_at, reply = row
     found = decode_json(reply, Reply)
-    return Kept(number, received_at, found, digest(found).hex()[:_id_digits])
+    return StoredReply(number, received_at, found, reply_digest(found).hex()[:_id_digits])
 
 
-def _text(moment: datetime) -> str:
+def _format_moment(moment: datetime) -> str:
     return moment.isoformat(timespec="seconds")
 
 
-def _prepare(path: Path) -> None:
+def _create_private_file(path: Path) -> None:
     """Make sure that the file exists, private from its first moment. Raises StoreError for one that is not.
 
     SQLite follows links, and gives its files beside this one the rights of this one: they are looked at too.
@@ -204,7 +204,7 @@ def _require_ours(path: Path, connection: sqlite3.Connection) -> None:
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def _explain_errors(path: Path) -> Iterator[None]:
     """Turn whatever SQLite raises into a StoreError in words for people."""
     try:
         yield

@@ -11,7 +11,7 @@ What happens to a request, in this order:
    `create_keeper`: the inbox is told from by somebody else, who notes it there;
 6. 200, exactly: the service takes every other answer for a failure and comes again.
 
-Not here: sockets (server.py), the payload's forms (service/messaging/replies.py). Nothing is logged: path,
+Not here: sockets (server.py), the payload's forms (messaging/replies.py). Nothing is logged: path,
 key and payload are secrets and people's data.
 """
 
@@ -27,10 +27,10 @@ from msgspec import Struct
 
 from reconciler.concurrency import run_in_thread, thread_threshold_bytes
 from reconciler.errors import ReconcilerError, SettingsError
-from reconciler.messaging.inbox import Inbox, Kept
-from reconciler.model.messages import Reply
+from reconciler.messaging.inbox import Inbox, StoredReply
+from reconciler.messaging.replies import parse_reply
+from reconciler.messaging.values import Reply
 from reconciler.model.settings import Secret
-from reconciler.service.messaging.replies import parse_reply
 
 if TYPE_CHECKING:  # whoever serves it elsewhere needs none of our server
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -77,7 +77,7 @@ def create_receiver(
     """Return the application. It answers 200 to a POST only when the reply is in the inbox and passed on.
 
     `on_reply` gets every reply once, one at a time, in a worker thread. After a crash, or where it
-    raised, it gets that reply again with the next call of the service, or from `pass_on`. A
+    raised, it gets that reply again with the next call of the service, or from `pass_on_waiting`. A
     ReconcilerError that it raises becomes 500; the service comes again. GET on the path is answered with
     200 to everybody, for the service looks so when a callback is created. Raises SettingsError for a
     key that cannot prove anything.
@@ -86,7 +86,7 @@ def create_receiver(
     def keep(reply: Reply) -> None:
         kept = inbox.add(reply)
         if kept is not None:
-            _tell(inbox, kept, on_reply)
+            _pass_on_reply(inbox, kept, on_reply)
 
     return _Receiver(config, keep, on_refused)
 
@@ -111,15 +111,15 @@ def create_keeper(
     return _Receiver(config, keep, on_refused)
 
 
-def pass_on(inbox: Inbox, on_reply: Callable[[Reply], None]) -> int:
+def pass_on_waiting(inbox: Inbox, on_reply: Callable[[Reply], None]) -> int:
     """Pass on what an earlier run kept and could not; return how many. To be called before serving."""
     waiting = inbox.untold()
     for kept in waiting:
-        _tell(inbox, kept, on_reply)
+        _pass_on_reply(inbox, kept, on_reply)
     return len(waiting)
 
 
-def _tell(inbox: Inbox, kept: Kept, on_reply: Callable[[Reply], None]) -> None:
+def _pass_on_reply(inbox: Inbox, kept: StoredReply, on_reply: Callable[[Reply], None]) -> None:
     on_reply(kept.reply)
     inbox.told(kept.number)
 
@@ -136,8 +136,8 @@ class _Receiver:
         self._config = config
         self._keep = keep
         self._on_refused = on_refused
-        self._path = _digest(config.path.encode())
-        self._key = None if config.key is None else _digest(_provable(config.key))
+        self._path = _digest_value(config.path.encode())
+        self._key = None if config.key is None else _digest_value(_check_key(config.key))
         self._header = config.header.lower().encode()
         self._turn = asyncio.Lock()  # replies are kept and passed on in the order in which they came
 
@@ -147,9 +147,9 @@ class _Receiver:
             case "http":
                 status = await self._answer(scope, receive)
                 if status:
-                    await _send(send, status)
+                    await _send_empty(send, status)
             case "lifespan":
-                await _lifespan(receive, send)
+                await _answer_lifespan(receive, send)
             case _:
                 await send({"type": "websocket.close"})
 
@@ -160,7 +160,7 @@ class _Receiver:
         if method in ("GET", "HEAD"):
             return HTTPStatus.OK if here else self._refuse(_UNKNOWN)
         welcome = here and authentic and method == "POST"
-        if welcome and not scope.get("extensions", {}).get(admit_extension, _always)():
+        if welcome and not scope.get("extensions", {}).get(admit_extension, _always_admit)():
             return self._refuse(_MANY)
         body = await self._body(receive, keep=welcome)
         if body is None:
@@ -169,9 +169,9 @@ class _Receiver:
             return self._refuse(_UNKNOWN)
         if isinstance(body, RefusedRequest):
             return self._refuse(body)
-        if _header(scope, b"content-encoding").lower() not in (b"", b"identity"):
+        if _find_header(scope, b"content-encoding").lower() not in (b"", b"identity"):
             return self._refuse(_COMPRESSED)
-        return await self._take(body, _header(scope, b"content-type").decode("latin-1"))
+        return await self._take(body, _find_header(scope, b"content-type").decode("latin-1"))
 
     async def _take(self, body: bytes, content_type: str) -> int:
         try:
@@ -215,16 +215,16 @@ class _Receiver:
 
     def _is_here(self, scope: "Scope") -> bool:
         path = scope["path"].removeprefix(scope.get("root_path", ""))
-        return compare_digest(_digest(path.encode("utf-8", "surrogatepass")), self._path)
+        return compare_digest(_digest_value(path.encode("utf-8", "surrogatepass")), self._path)
 
     def _is_authentic(self, scope: "Scope") -> bool:
-        given = _digest(self._given(scope))
+        given = _digest_value(self._given(scope))
         return self._key is None or compare_digest(given, self._key)
 
     def _given(self, scope: "Scope") -> bytes:
         """Return the key that the caller shows; b"" where there is none, or more than one."""
         if self._config.how == "header":
-            return _header(scope, self._header)
+            return _find_header(scope, self._header)
         pairs = (pair.partition(b"=") for pair in scope["query_string"].split(b"&"))
         # A plus is a plus: no key holds a space, and not every sender writes %2B.
         values = [unquote_to_bytes(value) for name, _, value in pairs if name.lower() == b"auth"]
@@ -240,11 +240,11 @@ _COMPRESSED = RefusedRequest(
 )
 
 
-def _always() -> bool:
+def _always_admit() -> bool:
     return True
 
 
-def _provable(key: Secret) -> bytes:
+def _check_key(key: Secret) -> bytes:
     text = key.reveal()
     if not text or not text.isascii() or not text.isprintable() or " " in text:
         raise SettingsError(
@@ -254,25 +254,25 @@ def _provable(key: Secret) -> bytes:
     return text.encode()
 
 
-def _digest(value: bytes) -> bytes:
+def _digest_value(value: bytes) -> bytes:
     """Two values of any length become two of one length: comparing them reveals not even that."""
     return sha256(value).digest()
 
 
-def _header(scope: "Scope", name: bytes) -> bytes:
+def _find_header(scope: "Scope", name: bytes) -> bytes:
     """Return the header of that name; b"" where there is none, or more than one."""
     found = [value for key, value in scope["headers"] if key.lower() == name]
     return found[0] if len(found) == 1 else b""
 
 
-async def _send(send: "Send", status: int) -> None:
+async def _send_empty(send: "Send", status: int) -> None:
     """Answer with an empty body. One request a connection: a slow second one could otherwise hold it open."""
     headers = [(b"content-length", b"0"), (b"connection", b"close")]
     await send({"type": "http.response.start", "status": int(status), "headers": headers})
     await send({"type": "http.response.body", "body": b""})
 
 
-async def _lifespan(receive: "Receive", send: "Send") -> None:
+async def _answer_lifespan(receive: "Receive", send: "Send") -> None:
     for _ in range(2):
         message = await receive()
         await send({"type": f"{message['type']}.complete"})

@@ -62,7 +62,7 @@ class ConnectionSlots:
         self._callers.discard(connection)
 
 
-class _Hurried(ServedConnection):
+class _DeadlineConnection(ServedConnection):
     """A connection that is closed where no request has arrived on it in time. It carries one request.
 
     The application finds in the scope how to say that its caller has shown the key.
@@ -90,7 +90,7 @@ class _Hurried(ServedConnection):
             self.transport.close()
 
 
-class _Server(QuietServer):
+class _ReceiverServer(QuietServer):
     """One that asks whether it is to stop, and leaves signals alone."""
 
     def __init__(
@@ -99,7 +99,7 @@ class _Server(QuietServer):
         super().__init__(
             app,
             on_ready,
-            connection=type("_Placed", (_Hurried,), {"places": places}),
+            connection=type("_Placed", (_DeadlineConnection,), {"places": places}),
             stop_wait_s=stop_wait_s,
             lifespan="off",
             proxy_headers=False,
@@ -119,7 +119,7 @@ class _Server(QuietServer):
             yield
 
 
-def serve(
+def serve_receiver(
     app: ASGIApp,
     listening: socket.socket,
     *,
@@ -131,4 +131,4 @@ def serve(
 
     `asked` is called ten times a second: whether to stop. `places` says how many may be connected.
     """
-    _Server(app, on_ready, asked, places or ConnectionSlots()).run(sockets=[listening])
+    _ReceiverServer(app, on_ready, asked, places or ConnectionSlots()).run(sockets=[listening])

@@ -50,7 +50,7 @@ class ResolvedRecipients(Struct, frozen=True):
     problems: tuple[Problem, ...] = ()
 
 
-def is_ours(text: str) -> bool:
+def names_manifest_entity(text: str) -> bool:
     """Whether a recipient is an address or a tag of ours, well written or not: then manifests are needed.
 
     `contact/ops/jane@9A07`, which names a duplicate in a plan, is one as well, and is no e-mail address.
@@ -63,21 +63,21 @@ def resolve_recipients(
 ) -> ResolvedRecipients:
     """Return whom these recipients mean, each once, in their order; and every mistake in them.
 
-    `desired` may be None where no recipient `is_ours`. A tag stands for contacts of `workspace` alone, where
-    one is named.
+    `desired` may be None where no recipient `names_manifest_entity`. A tag stands for contacts of `workspace`
+    alone, where one is named.
     """
-    known = _Known(desired, workspace)
+    known = _KnownContacts(desired, workspace)
     people: dict[Address, Place] = {}
     plain: dict[str, str] = {}
     problems: list[Problem] = []
     for text, place in written:
-        if not is_ours(text):
-            if wrong := _wrong(text):
+        if not names_manifest_entity(text):
+            if wrong := _find_form_fault(text):
                 problems.append(place.problem(*wrong, code="E100"))
             plain.setdefault(recipient_key(text), text)
             continue
         found = known.tagged(text) if text.startswith("tag:") else known.named(text)
-        if isinstance(found, Refusal):
+        if isinstance(found, RecipientRefusal):
             problems.append(place.problem(found.what, found.next, code="E100"))
         else:
             # Each at the first place that names it: at most one message arrives, however often it stands
@@ -86,14 +86,14 @@ def resolve_recipients(
     return ResolvedRecipients(people, tuple(plain.values()), tuple(problems))
 
 
-class Refusal(Struct, frozen=True):
+class RecipientRefusal(Struct, frozen=True):
     """Why a recipient means nobody."""
 
     what: str
     next: str
 
 
-class _Known:
+class _KnownContacts:
     """The contacts of the manifests, by address and by tag."""
 
     def __init__(self, desired: Desired | None, workspace: str | None) -> None:
@@ -109,24 +109,26 @@ class _Known:
                 for key, value in one.controls.tags.items():
                     self._tags.setdefault(f"tag:{key}={value}", []).append(one.address)
 
-    def named(self, text: str) -> list[Address] | Refusal:
+    def named(self, text: str) -> list[Address] | RecipientRefusal:
         found = address.parse_address(text)
         if found in self._addresses:
             return [found]
         kind = text.partition("/")[0]
         if kind in KINDS and kind != CONTACT.name:
-            return Refusal(f"{text}: a {kind} cannot be written to.", "name its contact, or a number")
+            return RecipientRefusal(
+                f"{text}: a {kind} cannot be written to.", "name its contact, or a number"
+            )
         near = self._near(text, map(str, self._addresses), "compare it with the manifests")
-        return Refusal(f"{text}: the manifests declare no such contact.", near)
+        return RecipientRefusal(f"{text}: the manifests declare no such contact.", near)
 
-    def tagged(self, text: str) -> list[Address] | Refusal:
+    def tagged(self, text: str) -> list[Address] | RecipientRefusal:
         if text in self._tags:
             return self._tags[text]
         where = f" in {self._workspace}" if self._workspace else ""
         forms = sorted(one for one in self._tags if one.startswith(f"{text}="))[:_SHOWN]
         otherwise = f"name one of {', '.join(forms)}" if forms else "write tag:KEY=VALUE, as in the manifests"
         near = otherwise if forms else self._near(text, self._tags, otherwise)
-        return Refusal(f"{text}: no contact{where} carries this tag.", near)
+        return RecipientRefusal(f"{text}: no contact{where} carries this tag.", near)
 
     def _near(self, text: str, known: Iterable[str], otherwise: str) -> str:
         # Each wrong name is compared with all others: a file of wrong ones would take minutes
@@ -142,7 +144,7 @@ def is_recipient(text: str, channel: str) -> bool:
     )
 
 
-def _wrong(text: str) -> tuple[str, str] | None:
+def _find_form_fault(text: str) -> tuple[str, str] | None:
     if is_recipient(text, "email") or is_recipient(text, "sms"):
         return None
     return f"{text!r} is no recipient.", _FORMS
@@ -171,7 +173,7 @@ def missing_channels(fields: Fields, channels: Iterable[str]) -> str:
     return " and no ".join(dict.fromkeys(name for _, name in wanted))
 
 
-def check_count(count: int, most: int, allowed: int) -> None:
+def check_recipient_count(count: int, most: int, allowed: int) -> None:
     """Raise Refused where a message would reach more people than `most`, and nobody agreed to so many."""
     # Consent is a number, as it is for changes (G3): one that is too small lifts nothing.
     if count > max(most, allowed):
@@ -200,7 +202,7 @@ def resource_recipients(data: bytes, mime_type: str, columns: Mapping[str, str])
     Raises InputError for data that holds no rows, for a column that there is not or that holds other
     things, and where nobody is addressed. No cell is part of an error.
     """
-    rows = _rows(data, mime_type)
+    rows = _read_rows(data, mime_type)
     _require_columns(rows, columns)
     # Which column wins where several are filled is an assumption (docs/service.md, messages). Counting makes
     # the same one, or the number that is agreed to is not the number that is reached.
@@ -242,11 +244,15 @@ def _require_form(rows: Sequence[Row], channel: str, column: str) -> None:
         )
 
 
-def _rows(data: bytes, mime_type: str) -> list[Row]:
+def _read_rows(data: bytes, mime_type: str) -> list[Row]:
     # Spreadsheets write a byte order mark in front, which would become a part of the first title. `from
     # None`: readers quote cells, and those are people's data.
     try:
-        rows = _csv(data.decode("utf-8-sig")) if mime_type == "text/csv" else _json(data, mime_type)
+        rows = (
+            _parse_csv_rows(data.decode("utf-8-sig"))
+            if mime_type == "text/csv"
+            else _parse_json_rows(data, mime_type)
+        )
     except (UnicodeDecodeError, csv.Error, msgspec.MsgspecError, RecursionError):
         raise InputError(
             "the resource cannot be read as rows; nothing was sent.",
@@ -259,7 +265,7 @@ def _rows(data: bytes, mime_type: str) -> list[Row]:
     return rows
 
 
-def _csv(text: str) -> list[Row]:
+def _parse_csv_rows(text: str) -> list[Row]:
     records = csv.reader(text.splitlines(keepends=True), strict=True)
     header = [name.strip() for name in next(records, [])]
     rows: list[Row] = []
@@ -272,7 +278,7 @@ def _csv(text: str) -> list[Row]:
     return rows
 
 
-def _json(data: bytes, mime_type: str) -> list[Row]:
+def _parse_json_rows(data: bytes, mime_type: str) -> list[Row]:
     if mime_type != "application/json":
         raise InputError(
             f"a message cannot be sent to a resource of type {mime_type[:64]}.",

@@ -7,9 +7,8 @@ a callback is never shown. Not here: what is asked of the service, exit codes (c
 from collections.abc import Sequence
 
 from reconciler.core.text import fold_case
-from reconciler.messaging.callback_edits import shown
-from reconciler.model.encoding import encode_json
-from reconciler.model.messages import (
+from reconciler.messaging.callback_edits import format_field_value
+from reconciler.messaging.values import (
     Callback,
     CallbackCall,
     Delivery,
@@ -23,6 +22,7 @@ from reconciler.model.messages import (
     Sent,
     StatusCount,
 )
+from reconciler.model.encoding import encode_json
 from reconciler.model.runs import REPORT_VERSION
 from reconciler.report.escaping import escape_control
 from reconciler.report.json import json_text
@@ -244,7 +244,7 @@ def _percent(percent: float) -> str:
 
 def callback_detail(callback: Callback) -> tuple[Line, ...]:
     """Show one callback: every field, a line each."""
-    fields = {name: shown(value) for name, value in callback_values(callback).items()}
+    fields = {name: format_field_value(value) for name, value in callback_values(callback).items()}
     wide = max(map(width, fields))
     return tuple(line(pad(name, wide), "  ", value) for name, value in fields.items())
 

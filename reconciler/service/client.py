@@ -1,17 +1,16 @@
-"""The client: all that the service offers, for reading, or for reading and writing.
+"""The client of the service: its entities and workspaces, for reading, or for reading and writing.
 
-Belongs here: what a client consists of, and opening one. Not here: entities, messages, callbacks and
-workspaces (modules of these names), carrying a call out (http/transport.py).
+Messages and callbacks come on top in messaging/client.py. How a call is carried out: http/transport.py.
 """
 
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from reconciler.model.kinds import BUILT_IN_KINDS, CONTACT, DEVICE, RESOURCE
 from reconciler.model.profile import Profile, build_own_kinds
-from reconciler.model.settings import Auth, Limits, Secret, SendKey, Service
+from reconciler.model.settings import Service
 from reconciler.service.entities import (
     Collection,
     Imports,
@@ -23,31 +22,9 @@ from reconciler.service.entities import (
 from reconciler.service.http import urls
 from reconciler.service.http.auth import credential_hash
 from reconciler.service.http.connections import Connections, open_connections
-from reconciler.service.http.limiter import LookAgain, Pacer, Timing
+from reconciler.service.http.limiter import Pacer, Timing
 from reconciler.service.http.transport import Transport, rate_of
-from reconciler.service.messaging.callbacks import Callbacks, ReadCallbacks
-from reconciler.service.messaging.messages import Messages, ReadMessages
-from reconciler.service.paging import Done, Found, Page, Query, Rows
 from reconciler.service.profile import bring_kinds, load_profile
-
-__all__ = [
-    "Collection",
-    "Connections",
-    "Done",
-    "Found",
-    "LookAgain",
-    "Pacer",
-    "Page",
-    "Query",
-    "ReadCollection",
-    "Reader",
-    "Rows",
-    "ServiceClient",
-    "Timing",
-    "open_client",
-    "open_reader",
-    "pace_key_and_rate",
-]
 
 
 class Reader:
@@ -64,7 +41,7 @@ class Reader:
     devices: ReadCollection
     resources: ReadCollection
 
-    def __init__(self, transport: Transport, profile: Profile, *, window: int, timing: Timing) -> None:
+    def __init__(self, transport: Transport, profile: Profile, *, window: int) -> None:
         self.calls: Counter[str] = transport.calls
         self._transport = transport
         # By the kinds that there are when a client is opened: a profile may bring some of its own.
@@ -76,8 +53,6 @@ class Reader:
         self.devices = self[DEVICE.name]
         self.resources = self[RESOURCE.name]
         self.workspaces = ReadWorkspaces(transport, profile, window=window)
-        self.messages = ReadMessages(transport, profile, timing=timing)
-        self.callbacks = ReadCallbacks(transport, profile)
 
     async def company_id(self) -> str:
         """The id of the account's company, or "" where the service does not tell it."""
@@ -88,7 +63,7 @@ class Reader:
         return self._collections[kind]
 
 
-class ServiceClient(Reader):
+class EntityClient(Reader):
     """The service for reading and writing."""
 
     _collection: type[Collection] = Collection
@@ -97,16 +72,12 @@ class ServiceClient(Reader):
     devices: Collection
     resources: Collection
     workspaces: Workspaces
-    messages: Messages
-    callbacks: Callbacks
     imports: Imports
 
-    def __init__(self, transport: Transport, profile: Profile, *, window: int, timing: Timing) -> None:
-        super().__init__(transport, profile, window=window, timing=timing)
+    def __init__(self, transport: Transport, profile: Profile, *, window: int) -> None:
+        super().__init__(transport, profile, window=window)
         self.gaps = transport.gaps
         self.workspaces = Workspaces(transport, profile, window=window)
-        self.messages = Messages(transport, profile, timing=timing)
-        self.callbacks = Callbacks(transport, profile)
         self.imports = Imports(transport)
 
     def may_repeat(self) -> bool:
@@ -122,33 +93,6 @@ class ServiceClient(Reader):
         The write leaves at most 50 ms after the look's answer (`Timing.gap_s`), or ends with NotSent.
         """
         return self._transport.at_once(looks)
-
-    @classmethod
-    @asynccontextmanager
-    async def open(
-        cls,
-        base_url: str,
-        *,
-        username: str,
-        password: str,
-        api_key: str,
-        format: Literal["json", "xml"] = "json",  # noqa: A002 - the name of the setting
-        profile: str = "service",
-        send_key: SendKey = "header",
-        limits: Limits | None = None,
-        timing: Timing | None = None,
-        connections: Connections | None = None,
-    ) -> AsyncIterator["ServiceClient"]:
-        """A client of this service for as long as the context lasts. Sends nothing by itself.
-
-        `limits` say how hard it may press and how long it may take, an hour in all unless told;
-        `timing` and `connections` stand in for the clock and the network in tests.
-        Raises SettingsError for a base address, credentials or a profile that cannot be used.
-        """
-        auth = Auth(Secret(username), Secret(password), Secret(api_key), send_key)
-        service = Service(base_url, auth, profile=profile, format=format, limits=limits or Limits())
-        async with open_client(service, timing=timing or Timing.real(), connections=connections) as client:
-            yield client
 
     def __getitem__(self, kind: str) -> Collection:
         """The collection of a kind, by its name: `client["contact"]` is `client.contacts`."""
@@ -179,7 +123,7 @@ def open_reader(
     pace: Pacer | None = None,
 ) -> AbstractAsyncContextManager[Reader]:
     """A client that can only read, for as long as the context lasts. See `open_client`."""
-    return _open_transport(Reader, service, timing, connections, pace, read_only=True)
+    return open_with_transport(Reader, service, timing, connections, pace, read_only=True)
 
 
 def open_client(
@@ -188,19 +132,19 @@ def open_client(
     timing: Timing,
     connections: Connections | None = None,
     pace: Pacer | None = None,
-) -> AbstractAsyncContextManager[ServiceClient]:
+) -> AbstractAsyncContextManager[EntityClient]:
     """A client that can read and write, for as long as the context lasts. Sends nothing by itself.
 
     `connections` stand in for the network, and stay their owner's to close. `pace` is one that several
     programs share (see `pace_key_and_rate`); None: this one keeps its own, by the settings.
     Raises SettingsError for a base address, credentials or a profile that cannot be used.
     """
-    return _open_transport(ServiceClient, service, timing, connections, pace, read_only=False)
+    return open_with_transport(EntityClient, service, timing, connections, pace, read_only=False)
 
 
 @asynccontextmanager
-async def _open_transport(
-    made: type[R],
+async def open_with_transport(
+    kind: type[R],
     service: Service,
     timing: Timing,
     given: Connections | None,
@@ -208,6 +152,7 @@ async def _open_transport(
     *,
     read_only: bool,
 ) -> AsyncIterator[R]:
+    """A client of this class, for as long as the context lasts. See `open_client`."""
     profile = bring_kinds(service.profile)
     connections = given or open_connections(service)
     try:
@@ -220,7 +165,7 @@ async def _open_transport(
             caps=profile.limits,
             pace=pace,
         )
-        yield made(transport, profile, window=service.limits.concurrency, timing=timing)
+        yield kind(transport, profile, window=service.limits.concurrency)
     finally:
         # Connections that were given may carry other clients as well.
         if given is None:

@@ -15,7 +15,7 @@ from service.support import app_wire, with_client
 
 from reconciler.cli.verbs.service.callbacks.editing import write_edit
 from reconciler.errors import InDoubt, Rejected, StalePlan
-from reconciler.model.messages import Callback, CallbackAuth, CallbackEdit
+from reconciler.messaging.values import Callback, CallbackAuth, CallbackEdit
 from reconciler.model.settings import Secret
 from reconciler.sandbox.app import SandboxConfig, running_sandbox
 

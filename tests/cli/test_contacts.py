@@ -10,10 +10,10 @@ from cli.hands import Project, Service
 from cli.listener import done
 from service.support import END, answer, app_wire, contact, listing, with_client
 
+from reconciler.messaging.client import ServiceClient
 from reconciler.messaging.contact_search import find_contacts
-from reconciler.model.messages import ContactQuery, ContactsFound
+from reconciler.messaging.values import ContactQuery, ContactsFound
 from reconciler.sandbox.app import SandboxConfig, running_sandbox
-from reconciler.service.client import ServiceClient
 
 SHOWN = ("username", "firstName", "lastName")
 

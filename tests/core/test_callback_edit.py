@@ -4,8 +4,13 @@ import pytest
 from msgspec import structs
 
 from reconciler.errors import InputError, UnknownAddress
-from reconciler.messaging.callback_edits import chosen, differences, edit_callback, untaken
-from reconciler.model.messages import Callback, CallbackAuth, CallbackCall, CallbackEdit
+from reconciler.messaging.callback_edits import (
+    edit_callback,
+    find_field_edits,
+    find_untaken_fields,
+    select_calls,
+)
+from reconciler.messaging.values import Callback, CallbackAuth, CallbackCall, CallbackEdit
 from reconciler.model.settings import Secret
 
 KEY = "canary-callback-key"
@@ -23,7 +28,7 @@ def test_an_edit_keeps_all_that_it_does_not_name() -> None:
     """A PUT replaces everything: the key, the way it travels and fields without a name of ours too."""
     after = edit_callback(LIVE, NEW)
 
-    assert [(one.field, one.before, one.after) for one in differences(LIVE, after)] == [
+    assert [(one.field, one.before, one.after) for one in find_field_edits(LIVE, after)] == [
         ("url", URL, "https://new.example.com/")
     ]
     assert structs.replace(after, url=LIVE.url) == LIVE
@@ -56,7 +61,7 @@ def test_a_key_that_is_not_shown_has_to_be_given_again(live: Callback) -> None:
     ],
 )
 def test_a_key_is_compared_and_never_shown(edit: CallbackEdit, fields: list[str]) -> None:
-    found = differences(LIVE, edit_callback(LIVE, edit))
+    found = find_field_edits(LIVE, edit_callback(LIVE, edit))
 
     assert [one.field for one in found] == fields
     assert KEY not in repr(found)
@@ -67,9 +72,9 @@ def test_what_is_not_shown_is_no_evidence_against_a_write() -> None:
     """A key that the service keeps to itself cannot read back; everything else has to."""
     wanted = edit_callback(LIVE, structs.replace(NEW, key=Secret("another"), key_in="header"))
 
-    assert untaken(wanted, structs.replace(hidden("****"), url=wanted.url)) == ()
-    assert untaken(wanted, LIVE) == ("url", "auth", "key")
-    assert untaken(wanted, structs.replace(wanted, auth=None)) == ("auth",)
+    assert find_untaken_fields(wanted, structs.replace(hidden("****"), url=wanted.url)) == ()
+    assert find_untaken_fields(wanted, LIVE) == ("url", "auth", "key")
+    assert find_untaken_fields(wanted, structs.replace(wanted, auth=None)) == ("auth",)
 
 
 CALLS = tuple(
@@ -78,12 +83,12 @@ CALLS = tuple(
 
 
 def test_calls_are_chosen_by_id_or_by_their_message() -> None:
-    assert [one.call_id for one in chosen(CALLS, (), "M1")] == ["C1", "C3"]
-    assert [one.call_id for one in chosen(CALLS, ("C2", "C1", "C2"), None)] == ["C2", "C1"]
+    assert [one.call_id for one in select_calls(CALLS, (), "M1")] == ["C1", "C3"]
+    assert [one.call_id for one in select_calls(CALLS, ("C2", "C1", "C2"), None)] == ["C2", "C1"]
 
 
 @pytest.mark.parametrize(("ids", "message"), [(("C1", "C9"), None), ((), "M9")])
 def test_a_call_that_there_is_not_is_refused(ids: tuple[str, ...], message: str | None) -> None:
     """One wrong id marks nothing: the service refuses them all as well."""
     with pytest.raises(UnknownAddress, match="nothing was written"):
-        chosen(CALLS, ids, message)
+        select_calls(CALLS, ids, message)

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from reconciler.errors import Refused
 from reconciler.messaging.recipients import (
-    check_count,
+    check_recipient_count,
     contact_address_keys,
-    is_ours,
     missing_channels,
+    names_manifest_entity,
     recipient_key,
     resolve_recipients,
 )
@@ -85,15 +85,17 @@ def test_the_nearest_name_is_looked_for_twenty_times() -> None:
 def test_a_number_is_the_same_with_signs_between_its_digits(number: str, sign: str) -> None:
     """People write one number in many ways; it is one phone."""
     assert recipient_key(sign.join(number)) == recipient_key(number) == number.removeprefix("+")
-    assert not is_ours(number)
+    assert not names_manifest_entity(number)
 
 
 def test_an_address_of_the_service_is_not_ours() -> None:
     """An MRI and an e-mail address go out as they are, a slash in them or not."""
-    assert not any(map(is_ours, ("Jane_Doe.1@Contact.example.com", "a/b@example.com", "+61491570156")))
+    assert not any(
+        map(names_manifest_entity, ("Jane_Doe.1@Contact.example.com", "a/b@example.com", "+61491570156"))
+    )
     assert all(
         map(
-            is_ours,
+            names_manifest_entity,
             ("contact/ops/jane", "contcat/ops/jane", "contact/ops/jane@9A07", "tag:rota=night", "tag:"),
         )
     )
@@ -113,11 +115,11 @@ def test_somebody_is_reached_by_one_of_the_channels() -> None:
 
 
 def test_many_recipients_want_their_number() -> None:
-    check_count(25, 25, 0)
-    check_count(30, 25, 30)
+    check_recipient_count(25, 25, 0)
+    check_recipient_count(30, 25, 30)
     for allowed in (0, 29):
         with pytest.raises(Refused) as raised:
-            check_count(30, 25, allowed)
+            check_recipient_count(30, 25, allowed)
         assert "--allow-recipients 30" in raised.value.next
 
 

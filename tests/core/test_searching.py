@@ -4,7 +4,7 @@ import pytest
 
 from reconciler.errors import InputError
 from reconciler.messaging import contact_query
-from reconciler.model.messages import ContactQuery
+from reconciler.messaging.values import ContactQuery
 
 KNOWN = contact_query.searchable_fields(
     {"firstName", "lastName", "status", "workEmailAddress1", "password", "secretAnswer", "username"}

@@ -29,7 +29,7 @@ from reconciler.model.runs import Context, Outcome, Run
 from reconciler.model.settings import Auth, Limits, Secret, Service, Settings
 from reconciler.model.snapshots import Desired, Entity, LiveEntity, Recorded, Scope
 from reconciler.sandbox.app import SandboxConfig, create_app
-from reconciler.service.client import ServiceClient, open_client
+from reconciler.service.client import EntityClient, open_client
 from reconciler.service.http.limiter import Timing
 from reconciler.service.paging import Query
 from reconciler.store.database import Offload, Store
@@ -174,11 +174,11 @@ class Bench:
         )
 
     @asynccontextmanager
-    async def client(self) -> AsyncIterator[ServiceClient]:
+    async def client(self) -> AsyncIterator[EntityClient]:
         async with open_client(self.service, timing=self.timing, connections=self.wire) as client:
             yield client
 
-    async def plan(self, desired: Desired, store: Store, client: ServiceClient) -> tuple[Plan, Recorded]:
+    async def plan(self, desired: Desired, store: Store, client: EntityClient) -> tuple[Plan, Recorded]:
         """Plan, and record what the plan found, as the pipeline does before an apply."""
         recorded = store.recorded(WORKSPACES)
         ids = {one.alias: one.id for one in WORKSPACES}
@@ -201,7 +201,7 @@ class Bench:
     async def apply_async(
         self,
         *entities: Entity,
-        meanwhile: Callable[[ServiceClient], Awaitable[object]] | None = None,
+        meanwhile: Callable[[EntityClient], Awaitable[object]] | None = None,
         rules: Iterable[Rule] = (),
         sabotage: Callable[[Store, Lock], object] | None = None,
     ) -> Run:
@@ -237,7 +237,7 @@ class Bench:
         return run
 
     def context(
-        self, run: str, desired: Desired, store: Store, lock: Lock, client: ServiceClient
+        self, run: str, desired: Desired, store: Store, lock: Lock, client: EntityClient
     ) -> RunContext:
         """What a run holds that begins now, as the pipeline makes it."""
         limits = structs.replace(self.service.limits, deadline_s=self.deadline_s)
@@ -318,12 +318,12 @@ def only(run: Run) -> Outcome:
     return run.outcomes[0]
 
 
-async def edit(client: ServiceClient, email: str, **fields: Any) -> None:
+async def edit(client: EntityClient, email: str, **fields: Any) -> None:
     """Change a contact as somebody else would."""
     rows = await client.contacts.search(Query({"workEmailAddress1": email}), workspace="AB12")
     found = await client.contacts.get(rows[0].remote_id, workspace="AB12")
     await client.contacts.replace(found.remote_id, {**found.body, **fields}, workspace="AB12")
 
 
-async def jane_is_made(client: ServiceClient) -> None:
+async def jane_is_made(client: EntityClient) -> None:
     await client.contacts.create(make_create_body(person()), workspace="AB12")

@@ -7,7 +7,7 @@ from wire import Rule, shown_without
 
 from reconciler.model.address import contact_address, device_address
 from reconciler.model.documents import Controls
-from reconciler.service.client import ServiceClient
+from reconciler.service.client import EntityClient
 
 MANY = [contact_address("ops", f"person-{number}") for number in range(25)]
 
@@ -99,7 +99,7 @@ def test_fields_that_nobody_declared_survive_an_update(tmp_path: Path) -> None:
     custom = [{"fieldName": "Locker", "fieldValue": "12", "searchKey": "custom_locker"}]
     nested = {"kind": ["odd", {"deep": True}]}
 
-    async def by_hand(client: ServiceClient) -> None:
+    async def by_hand(client: EntityClient) -> None:
         await edit(client, "jane@example.com", division="North", futureField=nested, customFields=custom)
 
     run = bench.apply(person(jobTitle="Engineer", custom__badge="7"), meanwhile=by_hand)
@@ -119,7 +119,7 @@ def test_a_device_that_was_disabled_meanwhile_stays_disabled(tmp_path: Path) -> 
     bench.apply(person(), phone(status="ACTIVE"))
     device_id = bench.recorded().entities[device_address("ops", "jane", "pixel")].remote_id
 
-    async def two_failures(_: ServiceClient) -> None:
+    async def two_failures(_: EntityClient) -> None:
         await bench.push(device_id, "fail")
         await bench.push(device_id, "fail")
 

@@ -6,19 +6,19 @@ from wire import Rule, answered, edited, shown_without
 
 from reconciler.core.compare.bodies import make_create_body
 from reconciler.model.address import device_address
-from reconciler.service.client import ServiceClient
+from reconciler.service.client import EntityClient
 
 
-async def jane_is_edited(client: ServiceClient) -> None:
+async def jane_is_edited(client: EntityClient) -> None:
     await edit(client, "jane@example.com", jobTitle="Director")
 
 
-async def all_are_gone(client: ServiceClient) -> None:
+async def all_are_gone(client: EntityClient) -> None:
     for row in await client.contacts.list(workspace="AB12"):
         await client.contacts.delete(row.remote_id, workspace="AB12")
 
 
-async def jane_gets_a_tablet(client: ServiceClient) -> None:
+async def jane_gets_a_tablet(client: EntityClient) -> None:
     rows = await client.contacts.list(workspace="AB12")
     body = make_create_body(phone(name="tablet"))
     await client.devices.create(body, workspace="AB12", parent=rows[0].remote_id)
@@ -65,7 +65,7 @@ def test_a_search_that_answers_more_than_asked_for_finds_nobody_else(tmp_path: P
     """The service's search means "contains": mary-jane@ is not jane@."""
     bench = Bench(tmp_path)
 
-    async def a_longer_name(client: ServiceClient) -> None:
+    async def a_longer_name(client: EntityClient) -> None:
         body = {**make_create_body(person()), "workEmailAddress1": "mary-jane@example.com.au"}
         await client.contacts.create(body, workspace="AB12")
 
@@ -77,7 +77,7 @@ def test_a_search_that_answers_more_than_asked_for_finds_nobody_else(tmp_path: P
 def test_case_makes_no_second_person(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
 
-    async def in_capitals(client: ServiceClient) -> None:
+    async def in_capitals(client: EntityClient) -> None:
         body = {**make_create_body(person()), "workEmailAddress1": "JANE@example.com"}
         await client.contacts.create(body, workspace="AB12")
 
@@ -88,7 +88,7 @@ def test_several_that_could_be_meant_are_all_named(tmp_path: Path) -> None:
     """Never the first of two."""
     bench = Bench(tmp_path)
 
-    async def twice(client: ServiceClient) -> None:
+    async def twice(client: EntityClient) -> None:
         await jane_is_made(client)
         await jane_is_made(client)
 
@@ -172,7 +172,7 @@ def test_what_carries_the_mark_of_another_owner_by_now_is_not_written(tmp_path: 
     bench = Bench(tmp_path, mark="managedBy")
     bench.apply(person(custom__managedBy="default/jane"))
 
-    async def taken(client: ServiceClient) -> None:
+    async def taken(client: EntityClient) -> None:
         fields = [{"fieldName": "m", "fieldValue": "other/jane", "searchKey": "custom_managedBy"}]
         await edit(client, "jane@example.com", customFields=fields)
 
@@ -186,7 +186,7 @@ def test_what_carries_the_mark_of_another_owner_by_now_is_not_written(tmp_path: 
 def test_our_mark_finds_a_contact_whose_address_was_changed(tmp_path: Path) -> None:
     bench = Bench(tmp_path, mark="managedBy")
 
-    async def marked(client: ServiceClient) -> None:
+    async def marked(client: EntityClient) -> None:
         body = make_create_body(
             person(custom__managedBy="default/jane", workEmailAddress1="j.doe@example.com")
         )
@@ -271,7 +271,7 @@ def test_a_search_that_may_have_missed_rows_decides_nothing(tmp_path: Path) -> N
     """Fail closed: a list that changed while it was read is not "nobody like it exists"."""
     bench = Bench(tmp_path)
 
-    async def a_crowd(client: ServiceClient) -> None:
+    async def a_crowd(client: EntityClient) -> None:
         for number in range(25):
             body = {**make_create_body(person()), "workEmailAddress1": f"{number}.jane@example.com"}
             await client.contacts.create(body, workspace="AB12")
@@ -291,7 +291,7 @@ def test_no_value_of_a_person_is_in_an_outcome(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.apply(person())
 
-    async def canary(client: ServiceClient) -> None:
+    async def canary(client: EntityClient) -> None:
         await edit(client, "jane@example.com", firstName="canary")
 
     run = bench.apply(person(firstName="Janet"), meanwhile=canary)

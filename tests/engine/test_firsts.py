@@ -13,7 +13,7 @@ from world import World
 from reconciler.core.compare.bodies import make_create_body
 from reconciler.model.address import contact_address
 from reconciler.model.runs import Run
-from reconciler.service.client import ServiceClient
+from reconciler.service.client import EntityClient
 from reconciler.service.http.limiter import Timing
 
 CROWD = [
@@ -46,7 +46,7 @@ def stopped_with_one(run: Run) -> str:
     return run.stopped
 
 
-async def everybody_is_there(client: ServiceClient) -> None:
+async def everybody_is_there(client: EntityClient) -> None:
     for one in CROWD:
         await client.contacts.create(make_create_body(one), workspace="AB12")
 
@@ -143,7 +143,7 @@ def test_a_service_that_ignores_filters_is_compared_exactly(tmp_path: Path) -> N
     bench = Bench(tmp_path)
     bench.apply(person())
 
-    async def arm(_client: ServiceClient) -> None:
+    async def arm(_client: EntityClient) -> None:
         async with httpx2.AsyncClient(
             transport=bench.wire.inner, base_url="http://x", auth=("demo", "demo")
         ) as control:

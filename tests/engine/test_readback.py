@@ -24,7 +24,7 @@ from wire import Rule, Send, answered, edited, lost_after
 from reconciler.core.compare.bodies import make_create_body
 from reconciler.model.address import contact_address, device_address
 from reconciler.model.runs import FieldResult, Outcome
-from reconciler.service.client import ServiceClient
+from reconciler.service.client import EntityClient
 
 OLD, NEW = "+61491570156", "+61491570157"
 PIXEL = device_address("ops", "jane", "pixel")
@@ -380,7 +380,7 @@ def test_an_answer_that_shows_nothing_is_read_before_it_is_recorded(tmp_path: Pa
     """It names somebody whom another program made after the plan: no list has shown her."""
     bench, made = Bench(tmp_path), list[str]()
 
-    async def another_program(client: ServiceClient) -> None:
+    async def another_program(client: EntityClient) -> None:
         made.append((await client.contacts.create(make_create_body(person(ZOE)), workspace="AB12")).remote_id)
 
     async def names_her(request: httpx2.Request, send: Send) -> httpx2.Response:

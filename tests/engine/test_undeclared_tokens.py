@@ -16,7 +16,7 @@ from wire import Rule, edited, lost_after
 from reconciler.core.compare.bodies import make_create_body
 from reconciler.model.encoding import encode_json
 from reconciler.model.snapshots import Entity
-from reconciler.service.client import ServiceClient
+from reconciler.service.client import EntityClient
 
 CANARY = "live-token-canary-0001"
 SHOWN = ("shown", "masked", "omitted")
@@ -78,7 +78,7 @@ def test_the_token_of_the_look_counts_and_not_that_of_the_plan(tmp_path: Path) -
     """The app has renewed it between plan and write: a token that is over reaches nobody."""
     bench = with_phones(tmp_path)
 
-    async def renewed(client: ServiceClient) -> None:
+    async def renewed(client: EntityClient) -> None:
         (jane,) = await client.contacts.list(workspace="AB12")
         (row,) = await client["device"].list(workspace="AB12", parent=jane.remote_id)
         body = {**row.body, "pushToken": "renewed-token-0002"}
@@ -254,7 +254,7 @@ def test_an_edit_of_the_contact_leaves_her_devices_alone(tmp_path: Path) -> None
     """Only the PUT of a device carries a token."""
     bench = with_phones(tmp_path, shows="omitted")
 
-    async def edited_by_hand(client: ServiceClient) -> None:
+    async def edited_by_hand(client: EntityClient) -> None:
         await edit(client, "jane@example.com", department="Night")
 
     run = bench.apply(person(jobTitle="Lead"), bare(), meanwhile=edited_by_hand)

@@ -27,7 +27,7 @@ from service.support import (
 )
 
 from reconciler.errors import ServiceError, Throttled
-from reconciler.service.client import ServiceClient
+from reconciler.messaging.client import ServiceClient
 
 XML = structs.replace(service(), format="xml")
 PERSON = "Jane"

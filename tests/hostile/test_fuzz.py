@@ -25,10 +25,10 @@ from reconciler.core import calls
 from reconciler.core.compare import normalize
 from reconciler.errors import InputError, Malformed, SettingsError
 from reconciler.manifest.rosters.table import read_csv
+from reconciler.messaging.replies import parse_reply
 from reconciler.parsing.tree import read_tree
 from reconciler.schema.check import check_tree
 from reconciler.service.http import media, urls
-from reconciler.service.messaging.replies import parse_reply
 from reconciler.service.paging import ListRequest, read_page
 from reconciler.service.profile import load_profile
 from reconciler.settings.reader import read_settings

@@ -26,6 +26,8 @@ from reconciler.manifest.load import load_manifests
 from reconciler.manifest.rosters.roster import compile_template
 from reconciler.manifest.rosters.roster_sources import read_roster
 from reconciler.manifest.variables import ManifestVariables
+from reconciler.messaging import message_shapes
+from reconciler.messaging.replies import parse_reply
 from reconciler.model.address import parse_address
 from reconciler.parsing.tree import read_tree
 from reconciler.report.escaping import escape_control
@@ -35,8 +37,6 @@ from reconciler.service import paging
 from reconciler.service.answers import Answer, BadBody, Call
 from reconciler.service.http import exchange, media, refusals, urls
 from reconciler.service.http.auth import Credentials
-from reconciler.service.messaging import message_shapes
-from reconciler.service.messaging.replies import parse_reply
 from reconciler.service.paging import ListRequest, read_page
 from reconciler.service.profile import load_profile, parse_profile
 
@@ -462,9 +462,9 @@ def test_reading_what_became_of_a_message_grows_with_its_size(make: Callable[[in
     def read(body: bytes) -> None:
         with suppress(BadBody):
             answer = Answer(200, {}, body, media="messagestatus")
-            page = message_shapes.rows(answer, "messageStatuses", 0, PROFILE)
+            page = message_shapes.decode_row_page(answer, "messageStatuses", 0, PROFILE)
             for one in page.rows:
-                message_shapes.deliveries(one)
+                message_shapes.parse_deliveries(one)
 
     assert ratio(read, _bytes(make), size) <= RATIO_MAX
 
@@ -523,7 +523,9 @@ READERS: dict[str, Callable[[str], object]] = {
     "how long to wait": lambda text: parse_retry_after_s(text, text),
     "variables": lambda text: ManifestVariables({"a": "b"}, ["a"]).fill(text),
     "an accepted message": lambda text: _quietly(
-        lambda text: message_shapes.accepted(Answer(202, {"location": text}, text.encode(), media="message")),
+        lambda text: message_shapes.decode_accepted_id(
+            Answer(202, {"location": text}, text.encode(), media="message")
+        ),
         text,
     ),
 }

@@ -37,9 +37,9 @@ from service.support import (
 from waiting import patience_s, readable
 
 from reconciler.errors import ServiceError
-from reconciler.model.messages import Callback
+from reconciler.messaging.client import ServiceClient, open_service_client
+from reconciler.messaging.values import Callback
 from reconciler.model.settings import SendKey
-from reconciler.service.client import ServiceClient, open_client
 
 ADDRESSES = [case.text for case in corpora.cases("links") if len(case.text) < 1000]
 SECRETS = (
@@ -113,7 +113,7 @@ def test_no_request_and_no_credential_leaves_our_origin(place: str, send_key: Se
 async def _everything(wire: Wire, settings: Any) -> str:
     """What every call of ours says or returns, as one text."""
     said: list[str] = []
-    async with open_client(settings, timing=Clock().timing, connections=wire) as client:
+    async with open_service_client(settings, timing=Clock().timing, connections=wire) as client:
         calls = [
             client.contacts.list(),
             client.messages.get(ID),
@@ -205,7 +205,7 @@ async def _lured(luring: _Luring) -> int:
     base = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     async with server:
         for _ in range(6):
-            async with open_client(service(base), timing=Clock().timing) as client:
+            async with open_service_client(service(base), timing=Clock().timing) as client:
                 for _ in range(4):
                     await _quietly(client)
         for _ in range(6):  # its own ends of the connections, before the loop goes

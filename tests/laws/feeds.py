@@ -17,7 +17,8 @@ from reconciler.errors import NotFound
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import KINDS
 from reconciler.service import paging
-from reconciler.service.client import ReadCollection, Reader
+from reconciler.service.client import Reader
+from reconciler.service.entities import ReadCollection
 from reconciler.service.paging import EVERYTHING, Found, Page, Query
 
 BEGIN = datetime(2026, 3, 1, 9, tzinfo=UTC)

@@ -15,8 +15,8 @@ from reconciler.files.plan_file import write_plan
 from reconciler.files.project_files import detect_private_content
 from reconciler.manifest.load import LoadedManifests, load_manifests
 from reconciler.messaging.reports import reply_json
+from reconciler.messaging.values import Reply, Respondent
 from reconciler.model.address import contact_address
-from reconciler.model.messages import Reply, Respondent
 from reconciler.model.plans import Create, Plan
 from reconciler.pipeline import validate
 from reconciler.report.json import drift_json, plan_json, problems_json, report_json, run_json

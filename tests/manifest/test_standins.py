@@ -9,7 +9,7 @@ import pytest
 from manifest.project import Project
 
 from reconciler.errors import InputError, SettingsError
-from reconciler.messaging.message_file import read_message
+from reconciler.messaging.message_file import parse_message_file
 from reconciler.parsing.standins import find_stand_in
 from reconciler.settings.reader import read_settings
 
@@ -120,7 +120,7 @@ def test_settings_and_messages_are_looked_at_too(tmp_path: Path, data: bytes) ->
     with pytest.raises(SettingsError) as settings:
         read_settings(config=None, environment=None, cwd=tmp_path, environ={}, service=False)
     with pytest.raises(InputError) as message:
-        read_message(data, "message.yaml")
+        parse_message_file(data, "message.yaml")
 
     assert [one.code for one in (*settings.value.problems, *message.value.problems)] == ["E117", "E117"]
 

@@ -14,7 +14,7 @@ from world import World
 
 from reconciler.errors import StalePlan
 from reconciler.model.plans import Delete, Options, Plan, Update
-from reconciler.service.client import ServiceClient
+from reconciler.service.client import EntityClient
 
 JANE = "contact/default/jane"
 
@@ -45,7 +45,7 @@ def built(tmp_path: Path) -> World:
 
 
 def ids(world: World) -> dict[str, str]:
-    async def look(client: ServiceClient) -> dict[str, str]:
+    async def look(client: EntityClient) -> dict[str, str]:
         return {row.body["firstName"]: row.remote_id for row in await client.contacts.list()}
 
     found: dict[str, str] = world.behind_our_back(look)
@@ -174,7 +174,7 @@ def used_anew(world: World) -> None:
     """Let somebody make the contact of Jane one of a new colleague."""
     jane = ids(world)["Jane"]
 
-    async def edit(client: ServiceClient) -> None:
+    async def edit(client: EntityClient) -> None:
         body = (await client.contacts.get(jane)).body
         anew = person("Ann", lastName="Roe", jobTitle="Porter", workMobilePhone1="+61491570157")
         await client.contacts.replace(jane, {**body, **anew})

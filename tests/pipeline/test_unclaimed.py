@@ -19,7 +19,7 @@ from world import PHONE, World
 
 from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Options
-from reconciler.service.client import ServiceClient
+from reconciler.service.client import EntityClient
 
 DANA: Mapping[str, Any] = {
     "firstName": "Dana",
@@ -153,7 +153,7 @@ def test_who_is_written_in_the_manifest_as_it_is_shown_is_adopted(tmp_path: Path
 def others(world: World, *bodies: Mapping[str, Any]) -> None:
     """Let somebody else make these contacts."""
 
-    async def work(client: ServiceClient) -> None:
+    async def work(client: EntityClient) -> None:
         for body in bodies:
             await client.contacts.create(dict(body))
 

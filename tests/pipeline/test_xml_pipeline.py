@@ -18,7 +18,7 @@ from reconciler.errors import Rejected, UnsafePlan
 from reconciler.model.plans import Consent, Options, Plan, action_of
 from reconciler.model.settings import Identity, WorkspaceRef
 from reconciler.sandbox.app import SandboxConfig
-from reconciler.service.client import ServiceClient
+from reconciler.service.client import EntityClient
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FORMS = [(vendor, form) for vendor in ("service", "whispir") for form in ("json", "xml")]
@@ -61,7 +61,7 @@ def organisation(folder: Path, vendor: str, form: str) -> World:
     )
 
 
-async def somebody_else(client: ServiceClient) -> None:
+async def somebody_else(client: EntityClient) -> None:
     """An edit, a removal, a new contact and a second device, all made at the service by others."""
     people = await client.contacts.list()
     first = await client.contacts.get(people[0].remote_id)
@@ -204,7 +204,7 @@ def test_another_vendor_than_the_service_has_is_an_error(tmp_path: Path) -> None
     """A media type that the service does not know is refused by it; nothing counts as empty."""
     world = World(tmp_path, SandboxConfig(vendor="whispir"), service={"profile": "service"})
 
-    async def look(client: ServiceClient) -> None:
+    async def look(client: EntityClient) -> None:
         await client.contacts.list()
 
     with pytest.raises(Rejected) as raised:

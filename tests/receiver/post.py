@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message
 
 from reconciler.messaging.inbox import Inbox
 from reconciler.messaging.receiver import ReceiverConfig, RefusedRequest, create_receiver
-from reconciler.model.messages import Reply
+from reconciler.messaging.values import Reply
 from reconciler.model.settings import Secret
 
 KEY = "canary-key-5d41402abc4b2a76"

@@ -15,7 +15,7 @@ from waiting import patience_s, until
 from reconciler.asgi_server import open_listening_socket
 from reconciler.messaging.inbox import Inbox
 from reconciler.messaging.receiver import ReceiverConfig, create_receiver
-from reconciler.messaging.receiver_server import ConnectionSlots, serve
+from reconciler.messaging.receiver_server import ConnectionSlots, serve_receiver
 from reconciler.model.settings import Secret
 
 STRANGERS, CALLERS = 4, 2
@@ -78,7 +78,7 @@ def where(tmp_path: Path, places: ConnectionSlots) -> Iterator[tuple[str, int]]:
         app = create_receiver(ReceiverConfig(key=Secret(KEY)), inbox, lambda _reply: None)
 
         def run() -> None:
-            serve(app, listening, on_ready=ready.set, asked=stop.is_set, places=places)
+            serve_receiver(app, listening, on_ready=ready.set, asked=stop.is_set, places=places)
 
         thread = Thread(target=run)
         thread.start()

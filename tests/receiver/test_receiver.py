@@ -16,8 +16,8 @@ from receiver.post import HEADER, KEY, Endpoint, endpoint, payload, request, sai
 from reconciler.cli.verbs.service.callbacks.telling import only_teller
 from reconciler.errors import FileError, SettingsError, StoreError
 from reconciler.messaging.inbox import EventFile, Inbox, keep_days
-from reconciler.messaging.receiver import ReceiverConfig, create_receiver, pass_on
-from reconciler.model.messages import Reply, Respondent
+from reconciler.messaging.receiver import ReceiverConfig, create_receiver, pass_on_waiting
+from reconciler.messaging.values import Reply, Respondent
 from reconciler.model.settings import Secret
 from reconciler.ownership import find_fault
 
@@ -145,8 +145,8 @@ def test_what_was_kept_and_not_passed_on_is_passed_on_at_the_start(tmp_path: Pat
 
     told: list[Reply] = []
     with closing(Inbox.open(tmp_path / "inbox.db")) as inbox:
-        assert pass_on(inbox, told.append) == 1
-        assert pass_on(inbox, told.append) == 0
+        assert pass_on_waiting(inbox, told.append) == 1
+        assert pass_on_waiting(inbox, told.append) == 0
         assert inbox.add(reply) is None
     assert told == [reply]
 

@@ -1,7 +1,7 @@
 """What is told about messages, as lines."""
 
 from reconciler.messaging.reports import delivery_lines
-from reconciler.model.messages import Delivery
+from reconciler.messaging.values import Delivery
 from reconciler.report.lines import plain
 
 

@@ -26,10 +26,10 @@ from sandbox.receiving import (
 )
 from waiting import patience_s, until
 
+from reconciler.messaging.replies import parse_reply
 from reconciler.sandbox import callback_calls, control_requests
 from reconciler.sandbox.app import running_sandbox
 from reconciler.sandbox.config import SandboxConfig
-from reconciler.service.messaging.replies import parse_reply
 
 day = 24 * 3600
 

@@ -11,10 +11,10 @@ from service.support import BASE, Clock, sandbox, sandbox_config, service, with_
 from simulation.virtualloop import in_no_time
 
 from reconciler.errors import InDoubt, Malformed, ServiceError, Throttled, Unavailable
-from reconciler.model.messages import Message
+from reconciler.messaging.client import ServiceClient
+from reconciler.messaging.values import Message
 from reconciler.sandbox.app import running_sandbox
 from reconciler.sandbox.faults import FAULTS, FaultRule
-from reconciler.service.client import ServiceClient
 from reconciler.service.paging import Query, Rows, gather_pages
 
 people = 50

@@ -10,9 +10,9 @@ import httpx2
 from simulation.virtualloop import in_no_time
 
 from reconciler.errors import ServiceError
+from reconciler.messaging.client import ServiceClient, open_service_client
 from reconciler.model.settings import Auth, Limits, Secret, SendKey, Service
 from reconciler.sandbox.app import SandboxConfig, create_app
-from reconciler.service.client import ServiceClient, open_client
 from reconciler.service.http.limiter import Timing
 
 KEY = "canary-key+7f3a91c2/="
@@ -119,7 +119,7 @@ def with_client(
         if wire and not clock:
             loop = asyncio.get_running_loop()
             timing = Timing(monotonic=loop.time, sleep=asyncio.sleep, random=lambda: 0.5)
-        async with open_client(settings or service(), timing=timing, connections=wire) as client:
+        async with open_service_client(settings or service(), timing=timing, connections=wire) as client:
             return await work(client)
 
     return in_no_time(main()) if wire and not clock else asyncio.run(main())

@@ -7,7 +7,7 @@ from msgspec import structs
 from service.support import CALLS, ID, Wire, answer, contact, failure, listing, service
 
 from reconciler.errors import ServiceError
-from reconciler.service.client import ServiceClient
+from reconciler.messaging.client import ServiceClient
 
 JANE = contact(ID)
 TEXT = json.dumps(JANE)

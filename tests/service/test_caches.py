@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from service.support import CALLS, END, ID, Clock, Wire, answer, contact, failure, listing, with_client
 
 from reconciler.errors import Cached, InDoubt, Malformed, NotFound
-from reconciler.service.client import ServiceClient
+from reconciler.messaging.client import ServiceClient
 from reconciler.service.http import urls
 from reconciler.service.http.exchange import cache_evidence, date_tolerance_s
 from reconciler.service.http.refusals import SUCCESSES

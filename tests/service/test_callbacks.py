@@ -27,7 +27,9 @@ from service.support import (
 )
 
 from reconciler.errors import InDoubt, InputError, Malformed, NotFound, Rejected, ServiceError, Throttled
-from reconciler.model.messages import (
+from reconciler.messaging.callbacks import parse_reply
+from reconciler.messaging.client import ServiceClient, open_service_client
+from reconciler.messaging.values import (
     Callback,
     CallbackAuth,
     CallbackCall,
@@ -37,8 +39,6 @@ from reconciler.model.messages import (
 )
 from reconciler.model.settings import Secret
 from reconciler.sandbox.app import create_app
-from reconciler.service.client import ServiceClient, open_client
-from reconciler.service.messaging.callbacks import parse_reply
 from reconciler.service.xml import documents as xml
 
 CALLBACK_KEY = "canary-callback-key/=+"
@@ -698,7 +698,7 @@ class World:
         async def main() -> Any:
             settings = structs.replace(service(), format=self.form)
             wire = httpx2.ASGITransport(app=self.app)
-            async with open_client(settings, timing=Clock().timing, connections=wire) as client:
+            async with open_service_client(settings, timing=Clock().timing, connections=wire) as client:
                 return await work(client)
 
         return asyncio.run(main())

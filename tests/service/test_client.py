@@ -26,13 +26,14 @@ from service.support import (
 )
 
 from reconciler.errors import InDoubt, NotFound, Rejected, SettingsError, Unauthorized
+from reconciler.messaging.client import ServiceClient, open_service_client
 from reconciler.model.plans import Workspace
 from reconciler.model.profile import Capabilities
 from reconciler.model.settings import Auth, Limits, Secret, SendKey, Service
 from reconciler.sandbox.app import create_app, running_sandbox
-from reconciler.service.client import Collection, Done, ReadCollection, ServiceClient, open_client
+from reconciler.service.entities import Collection, ReadCollection
 from reconciler.service.http.limiter import Timing
-from reconciler.service.paging import Query
+from reconciler.service.paging import Done, Query
 from reconciler.service.profile import load_profile, parse_profile
 
 OPS = "4C8FE1A2B3D4E5F6"
@@ -321,7 +322,7 @@ def test_the_counter_counts_what_the_service_counts() -> None:
 
 def test_the_whole_client_works_over_loopback() -> None:
     async def work(base_url: str) -> tuple[int, int]:
-        async with open_client(service(base_url), timing=Timing.real()) as client:
+        async with open_service_client(service(base_url), timing=Timing.real()) as client:
             rows = await client.contacts.list()
             made = await client.contacts.create(JANE)
             await client.contacts.replace(made.remote_id, JANE)

@@ -22,11 +22,11 @@ from sandbox.receiving import receiving
 from service.support import BASE, PASSWORD, USER, Clock, sandbox_config, service
 
 from reconciler.errors import NotFound, Rejected
-from reconciler.model.messages import BulkResource, Callback, CallbackAuth, Message
+from reconciler.messaging.client import ServiceClient, open_service_client
+from reconciler.messaging.values import BulkResource, Callback, CallbackAuth, Message
 from reconciler.model.settings import Secret
 from reconciler.sandbox.app import create_app
 from reconciler.sandbox.xml_codec import read_xml
-from reconciler.service.client import ServiceClient, open_client
 from reconciler.service.paging import Query
 
 SHIPPED: Any = json.loads(
@@ -227,7 +227,7 @@ def test_every_request_and_every_answer_of_the_client_is_described(form: str) ->
         settings = structs.replace(service(), format=form)
         async with (
             httpx2.AsyncClient(transport=wire, base_url=BASE, auth=(USER, PASSWORD)) as control,
-            open_client(settings, timing=Clock().timing, connections=validated) as client,
+            open_service_client(settings, timing=Clock().timing, connections=validated) as client,
         ):
             for workspace in ("", WITHIN):
                 await everything(client, control, hook, workspace)

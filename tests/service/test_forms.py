@@ -10,12 +10,12 @@ from sandbox.asking import PIXEL
 from sandbox.receiving import receiving
 from service.support import BASE, PASSWORD, USER, Clock, sandbox_config, service
 
-from reconciler.model.messages import Callback, Message
+from reconciler.messaging.client import ServiceClient, open_service_client
+from reconciler.messaging.replies import parse_reply
+from reconciler.messaging.values import Callback, Message
 from reconciler.sandbox.app import create_app
 from reconciler.sandbox.config import FORMS as OPTIONS
 from reconciler.sandbox.config import Like
-from reconciler.service.client import ServiceClient, open_client
-from reconciler.service.messaging.replies import parse_reply
 
 JANE = {"firstName": "Jane", "lastName": "Doe", "workMobilePhone1": "+61491570156"}
 STAFF = {"name": "staff.csv", "scope": "private", "mimeType": "text/csv", "derefUri": "YSxiCg=="}
@@ -71,7 +71,7 @@ def story(like: Like, form: str) -> dict[str, Any]:
         settings = structs.replace(service(), format=form)
         async with (
             httpx2.AsyncClient(transport=wire, base_url=BASE, auth=(USER, PASSWORD)) as control,
-            open_client(settings, timing=clock.timing, connections=wire) as client,
+            open_service_client(settings, timing=clock.timing, connections=wire) as client,
         ):
             return await told(client, hook, control)
 

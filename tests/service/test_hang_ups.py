@@ -18,8 +18,8 @@ from service.support import CALLS, service
 from service.test_sockets import ANSWERS
 
 from reconciler.errors import InDoubt, ServiceError
+from reconciler.messaging.client import ServiceClient, open_service_client
 from reconciler.model.settings import Network, Proxy, Service, Trust
-from reconciler.service.client import ServiceClient, open_client
 from reconciler.service.http.limiter import Timing
 
 TRUST = Trust(TRUSTED.read_text("ascii"))
@@ -86,7 +86,7 @@ async def asked(
             settings = structs.replace(settings, network=Network(None, TRUST))
         settings = structs.replace(settings, format=form)
         quick = Timing(Timing.real().monotonic, asyncio.sleep, lambda: 0.05)
-        async with open_client(Service(**structs.asdict(settings)), timing=quick) as client:
+        async with open_service_client(Service(**structs.asdict(settings)), timing=quick) as client:
             try:
                 found = await work(client)
             except ServiceError as error:

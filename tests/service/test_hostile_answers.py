@@ -17,8 +17,8 @@ from service.test_media import HOSTILE, SAMPLES
 from waiting import patience_s
 
 from reconciler.errors import InDoubt, Malformed, ServiceError, Unavailable
+from reconciler.messaging.client import ServiceClient
 from reconciler.service import answers
-from reconciler.service.client import ServiceClient
 from reconciler.service.paging import Query
 
 # By the cause: what to do about it is not the same for a cut body and for a page of something else.

@@ -9,9 +9,9 @@ from msgspec import structs
 from service.support import Clock, Wire, answer, failure, sandbox_config, service, with_client
 
 from reconciler.errors import InDoubt, InputError, Rejected
-from reconciler.model.messages import BulkResource, Message
+from reconciler.messaging.client import ServiceClient, open_service_client
+from reconciler.messaging.values import BulkResource, Message
 from reconciler.sandbox.app import create_app
-from reconciler.service.client import ServiceClient, open_client
 
 STAFF = {
     "name": "staff.csv",
@@ -121,7 +121,7 @@ def test_a_resource_is_sent_to_and_imported_in_the_sandbox(form: str) -> None:
 
     async def main() -> None:
         settings = structs.replace(service(), format=form)
-        async with open_client(settings, timing=Clock().timing, connections=wire) as client:
+        async with open_service_client(settings, timing=Clock().timing, connections=wire) as client:
             await work(client)
 
     asyncio.run(main())

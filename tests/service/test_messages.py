@@ -40,12 +40,12 @@ from reconciler.errors import (
     Unauthorized,
     Unavailable,
 )
-from reconciler.model.messages import Message, MessageRow, ResponseCount, StatusCount
+from reconciler.messaging.client import ServiceClient, open_service_client
+from reconciler.messaging.message_shapes import parse_wire_count, parse_wire_percent, parse_wire_time
+from reconciler.messaging.messages import Progress
+from reconciler.messaging.values import Message, MessageRow, ResponseCount, StatusCount
 from reconciler.sandbox.app import create_app
-from reconciler.service.client import ServiceClient, open_client
 from reconciler.service.http.limiter import Timing
-from reconciler.service.messaging.message_shapes import count, moment, percent
-from reconciler.service.messaging.messages import Progress
 
 ACCEPTED = b"Your request has been accepted for processing"
 HELLO = Message(("+61491570156",), "On call?", "Can you come in?")
@@ -433,7 +433,7 @@ def test_an_end_left_out_is_now() -> None:
     timing = Timing(clock.timing.monotonic, clock.sleep, lambda: 0.5, now=lambda: NOON)
 
     async def work() -> None:
-        async with open_client(service(), timing=timing, connections=wire) as client:
+        async with open_service_client(service(), timing=timing, connections=wire) as client:
             await client.messages.list(NOON - timedelta(hours=1))
 
     asyncio.run(work())
@@ -490,7 +490,7 @@ def test_dates_that_cannot_be_meant_are_refused_before_anything_is_sent(
     ("text", "number"), [("50%", 50.0), ("0.0%", 0.0), ("100%", 100.0), ("33.33%", 33.33)]
 )
 def test_a_share_is_read(text: str, number: float) -> None:
-    assert percent(text) == number
+    assert parse_wire_percent(text) == number
 
 
 NO_SHARES = [
@@ -530,7 +530,7 @@ NO_SHARES = [
 def test_whatever_else_is_no_share(text: object) -> None:
     """The usual conversions take underscores, other scripts' digits and spaces, and choke on long ones."""
     with pytest.raises(ValueError, match="percentages"):
-        percent(text)
+        parse_wire_percent(text)
 
 
 NO_COUNTS = [
@@ -563,12 +563,12 @@ NO_COUNTS = [
 @pytest.mark.parametrize("value", NO_COUNTS, ids=lambda value: repr(value)[:12])
 def test_whatever_else_is_no_count(value: object) -> None:
     with pytest.raises(ValueError, match="counts"):
-        count(value)
+        parse_wire_count(value)
 
 
 @given(st.integers(0, 10**9 - 1))
 def test_a_count_is_read_as_a_number_and_as_text(number: int) -> None:
-    assert count(number) == count(str(number)) == number
+    assert parse_wire_count(number) == parse_wire_count(str(number)) == number
 
 
 @pytest.mark.parametrize(
@@ -588,7 +588,7 @@ def test_a_count_is_read_as_a_number_and_as_text(number: int) -> None:
 )
 def test_every_known_form_of_a_time_is_read(value: object, text: str) -> None:
     """Sources show milliseconds as numbers, seconds as text, and ISO 8601 in XML."""
-    assert moment(value) == text
+    assert parse_wire_time(value) == text
 
 
 NO_TIMES = [
@@ -612,7 +612,7 @@ NO_TIMES = [
 @pytest.mark.parametrize("value", NO_TIMES, ids=lambda value: repr(value)[:20])
 def test_whatever_else_is_no_time(value: object) -> None:
     with pytest.raises(ValueError, match="times"):
-        moment(value)
+        parse_wire_time(value)
 
 
 # Hostile bodies.
@@ -877,7 +877,9 @@ class World:
     def run(self, work: Callable[[ServiceClient], Any], form: str) -> Any:
         async def main() -> Any:
             settings = structs.replace(service(), format=form)
-            async with open_client(settings, timing=self.clock.timing, connections=self.wire) as client:
+            async with open_service_client(
+                settings, timing=self.clock.timing, connections=self.wire
+            ) as client:
                 return await work(client)
 
         return asyncio.run(main())

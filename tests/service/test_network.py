@@ -21,8 +21,8 @@ from waiting import patience_s
 
 from reconciler import tls
 from reconciler.errors import InDoubt, ServiceError, SettingsError, Unavailable
+from reconciler.messaging.client import ServiceClient, open_service_client
 from reconciler.model.settings import Network, Proxy, Secret, Service, Trust
-from reconciler.service.client import ServiceClient, open_client
 from reconciler.service.http.connections import open_connections
 from reconciler.service.http.limiter import Timing
 
@@ -45,7 +45,7 @@ def through(proxy: HttpProxy, *, trust: Trust = OURS, login: str = "", **limits:
 async def asked(settings: Service, *work: Callable[[ServiceClient], Awaitable[object]]) -> list[object]:
     """What calls give, one after the other, errors included; at the end, how many were counted as sent."""
     found: list[object] = []
-    async with open_client(settings, timing=QUICK) as client:
+    async with open_service_client(settings, timing=QUICK) as client:
         for one in work:
             try:
                 found.append(await one(client))

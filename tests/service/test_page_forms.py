@@ -5,8 +5,9 @@ import pytest
 from service.support import END, Wire, answer, app_wire, contact, failure, listing, with_client
 
 from reconciler.errors import Malformed
+from reconciler.messaging.client import ServiceClient
 from reconciler.service import paging
-from reconciler.service.client import Page, ServiceClient
+from reconciler.service.paging import Page
 
 # One page's forms: docs/planning.md R3, R5. Each is a whole document for a request of offset 0.
 ONE = contact("ID1")

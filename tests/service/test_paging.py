@@ -27,9 +27,10 @@ from simulation.virtualloop import pause
 from waiting import for_ever
 
 from reconciler.errors import Malformed, NotFound
+from reconciler.messaging.client import ServiceClient
 from reconciler.service import paging
-from reconciler.service.client import Found, Page, Rows, ServiceClient
 from reconciler.service.http.media import BadBody
+from reconciler.service.paging import Found, Page, Rows
 from reconciler.service.profile import load_profile
 
 SIZES = (0, 1, 2, 19, 20, 21, 39, 40, 41, 55, 100, 1000)

@@ -8,8 +8,8 @@ import pytest
 from service.support import ID, Clock, Wire, answer, contact, service, with_client
 
 from reconciler.errors import NotSent, Unavailable
-from reconciler.service.client import LookAgain, ServiceClient
-from reconciler.service.http.limiter import AdaptiveConcurrency, Timing
+from reconciler.messaging.client import ServiceClient
+from reconciler.service.http.limiter import AdaptiveConcurrency, LookAgain, Timing
 
 RATE = 10
 

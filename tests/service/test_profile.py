@@ -9,8 +9,8 @@ from msgspec import structs
 from service.support import ID, Clock, Wire, answer, contact, failure, listing, sandbox, service, with_client
 
 from reconciler.errors import Rejected, SettingsError
+from reconciler.messaging.client import ServiceClient
 from reconciler.model.kinds import CONTACT
-from reconciler.service.client import ServiceClient
 from reconciler.service.paging import Query
 from reconciler.service.profile import file_bytes_max, load_profile, parse_profile
 

@@ -34,9 +34,9 @@ from reconciler.core.calls import (
     tries_max,
 )
 from reconciler.errors import InDoubt, ServiceError, Throttled, Unauthorized, Unavailable
-from reconciler.model.messages import Callback, CallbackAuth, Message
+from reconciler.messaging.client import ServiceClient
+from reconciler.messaging.values import Callback, CallbackAuth, Message
 from reconciler.model.settings import Secret
-from reconciler.service.client import ServiceClient
 from reconciler.service.paging import Query
 
 METHODS = tuple(CALLS)

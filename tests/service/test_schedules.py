@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from service.support import Clock, Wire, answer, service, with_client
 
 from reconciler.errors import InputError
-from reconciler.model.messages import Message, Repeat, Schedule
-from reconciler.service.client import open_client
-from reconciler.service.messaging.schedules import ahead_max, fields
+from reconciler.messaging.client import open_service_client
+from reconciler.messaging.message_requests import ahead_max, schedule_fields
+from reconciler.messaging.values import Message, Repeat, Schedule
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 MELBOURNE = "Australia/Melbourne"
@@ -31,7 +31,7 @@ def test_the_date_is_the_moment_in_the_zone_of_the_service(at: datetime, zone: s
     at = at.astimezone(UTC).replace(second=0, microsecond=0)
 
     try:
-        written = fields(Schedule(at, zone), NOW)["scheduleDate"]
+        written = schedule_fields(Schedule(at, zone), NOW)["scheduleDate"]
     except InputError as error:
         assert "occurs twice" in str(error)  # noqa: PT017 - the other half of the law
         return
@@ -66,7 +66,7 @@ def test_a_time_that_cannot_be_meant_is_refused_unsent(case: str) -> None:
     message = Message(("+61491570156",), "s", schedule=schedule)
 
     with pytest.raises(InputError, match=words):
-        fields(schedule, NOW)
+        schedule_fields(schedule, NOW)
     with pytest.raises(InputError, match=words):
         asyncio.run(_send(wire, message))
     assert wire.sent == []
@@ -74,13 +74,13 @@ def test_a_time_that_cannot_be_meant_is_refused_unsent(case: str) -> None:
 
 async def _send(wire: Wire, message: Message) -> None:
     timing = replace(Clock().timing, now=lambda: NOW)
-    async with open_client(service(), timing=timing, connections=wire) as client:
+    async with open_service_client(service(), timing=timing, connections=wire) as client:
         await client.messages.send(message)
 
 
 def test_a_scheduled_message_waits_in_the_form_of_the_public_sources() -> None:
-    once = fields(Schedule(TONIGHT, MELBOURNE), NOW)
-    often = fields(Schedule(TONIGHT, MELBOURNE, Repeat(10, days=1, hours=2, minutes=3)), NOW)
+    once = schedule_fields(Schedule(TONIGHT, MELBOURNE), NOW)
+    often = schedule_fields(Schedule(TONIGHT, MELBOURNE, Repeat(10, days=1, hours=2, minutes=3)), NOW)
 
     assert once == {
         "messageType": "SCHEDULED",

@@ -36,11 +36,11 @@ from service.support import (
 
 from reconciler.cli.console import output
 from reconciler.errors import ReconcilerError, ServiceError
+from reconciler.messaging.client import ServiceClient, open_service_client
 from reconciler.model.settings import Auth, Proxy, Secret, SendKey
 from reconciler.report.escaping import escape_ci_commands, escape_control
 from reconciler.report.lines import Line, line, plain, wrapped
 from reconciler.sandbox.app import running_sandbox
-from reconciler.service.client import ServiceClient, open_client
 from reconciler.service.http import auth
 from reconciler.service.http.auth import Credentials, hidden
 from reconciler.service.http.limiter import Timing
@@ -103,7 +103,7 @@ def test_no_log_line_of_a_real_connection_shows_a_secret(send_key: SendKey) -> N
 
     async def work(base_url: str) -> None:
         settings = service(base_url, send_key=send_key)
-        async with open_client(settings, timing=Timing.real()) as client:
+        async with open_service_client(settings, timing=Timing.real()) as client:
             await client.contacts.list()
             with pytest.raises(ServiceError):
                 await client.contacts.get("NOBODY")
@@ -117,7 +117,9 @@ def test_no_log_line_of_a_real_connection_shows_a_secret(send_key: SendKey) -> N
 
 
 async def refused() -> None:
-    async with open_client(service(f"http://127.0.0.1:{free_port()}"), timing=Timing.real()) as client:
+    async with open_service_client(
+        service(f"http://127.0.0.1:{free_port()}"), timing=Timing.real()
+    ) as client:
         with pytest.raises(ServiceError):
             await client.contacts.get(ID)
 

@@ -19,8 +19,8 @@ from service.support import CALLS, ID, sandbox_config, service
 from waiting import for_ever, patience_s
 
 from reconciler.errors import InDoubt, Malformed, ServiceError, Unavailable
+from reconciler.messaging.client import ServiceClient, open_service_client
 from reconciler.sandbox.app import running_sandbox
-from reconciler.service.client import ServiceClient, open_client
 from reconciler.service.http.connections import idle_s
 from reconciler.service.http.limiter import Timing
 
@@ -152,7 +152,7 @@ async def played(
     port = listening.sockets[0].getsockname()[1]
     settings = service(f"{scheme}://127.0.0.1:{port}", timeout_s=timeout_s)
     quick = Timing(Timing.real().monotonic, asyncio.sleep, lambda: 0.05)
-    async with listening, open_client(settings, timing=quick) as client:
+    async with listening, open_service_client(settings, timing=quick) as client:
         try:
             result: object = await work(client)
         except ServiceError as error:
@@ -204,7 +204,7 @@ def test_a_refused_connection_is_never_sent_and_tried_three_times(method: str) -
     async def main() -> tuple[ServiceError, int]:
         settings = service(f"http://127.0.0.1:{free_port()}")
         quick = Timing(Timing.real().monotonic, asyncio.sleep, lambda: 0.01)
-        async with open_client(settings, timing=quick) as client:
+        async with open_service_client(settings, timing=quick) as client:
             with pytest.raises(Unavailable) as raised:
                 await CALLS[method](client)
             return raised.value, sum(client.calls.values())
@@ -263,10 +263,10 @@ def test_a_certificate_that_nobody_trusts_is_never_sent_anything(method: str) ->
 ENVIRONMENT = """
 import asyncio, sys
 from service.support import CALLS, service
-from reconciler.service.client import Timing, open_client
+from reconciler.service.client import Timing, open_service_client
 
 async def main():
-    async with open_client(service(sys.argv[1]), timing=Timing.real()) as client:
+    async with open_service_client(service(sys.argv[1]), timing=Timing.real()) as client:
         print(len(await client.contacts.list()), dict(client.calls))
 
 asyncio.run(main())
@@ -306,10 +306,10 @@ TRUST = """
 import asyncio, sys
 from service.support import ID, service
 from reconciler.errors import Unavailable
-from reconciler.service.client import Timing, open_client
+from reconciler.service.client import Timing, open_service_client
 
 async def main():
-    async with open_client(service(sys.argv[1]), timing=Timing.real()) as client:
+    async with open_service_client(service(sys.argv[1]), timing=Timing.real()) as client:
         try:
             await client.contacts.get(ID)
         except Unavailable as error:
@@ -366,7 +366,9 @@ def test_a_name_that_does_not_exist_says_so() -> None:
 
     async def main() -> None:
         quick = Timing(Timing.real().monotonic, asyncio.sleep, lambda: 0.01)
-        async with open_client(service("http://service.invalid", timeout_s=4), timing=quick) as client:
+        async with open_service_client(
+            service("http://service.invalid", timeout_s=4), timing=quick
+        ) as client:
             with pytest.raises(Unavailable, match=r"no connection to service\.invalid"):
                 await client.contacts.get(ID)
 

@@ -39,9 +39,10 @@ from reconciler.errors import (
     Unauthorized,
     Unavailable,
 )
+from reconciler.messaging.client import ServiceClient, open_service_client
 from reconciler.model.settings import Auth, Secret, Service
 from reconciler.service.answers import Call
-from reconciler.service.client import Reader, ServiceClient, open_client, open_reader
+from reconciler.service.client import Reader, open_reader
 from reconciler.service.http.limiter import Timing
 from reconciler.service.paging import Query
 
@@ -255,7 +256,7 @@ def test_retry_after_as_a_date_is_obeyed_where_the_answer_has_none(
     timing = replace(clock.timing, now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
 
     async def main() -> None:
-        async with open_client(service(), timing=timing, connections=wire) as client:
+        async with open_service_client(service(), timing=timing, connections=wire) as client:
             await work(client)
 
     asyncio.run(main())

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from service.support import BASE, ID, Clock, Wire, answer, contact, service, with_client
 
 from reconciler.errors import InputError, SettingsError
-from reconciler.service.client import ServiceClient
+from reconciler.messaging.client import ServiceClient
 from reconciler.service.http import urls
 
 HOSTILE = (

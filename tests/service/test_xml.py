@@ -15,6 +15,7 @@ from service.support import ID, Wire, answer, failure, sandbox, service, with_cl
 
 from reconciler.core.compare.bodies import make_update_body
 from reconciler.errors import Rejected
+from reconciler.messaging.client import ServiceClient
 from reconciler.model.address import Address
 from reconciler.model.documents import Place
 from reconciler.model.kind import Field, Kind
@@ -22,7 +23,6 @@ from reconciler.model.kinds import KINDS
 from reconciler.model.plans import FieldChange, Update
 from reconciler.model.snapshots import Entity
 from reconciler.sandbox.xml_codec import read_xml, write_xml
-from reconciler.service.client import ServiceClient
 from reconciler.service.http import media
 from reconciler.service.paging import Query
 from reconciler.service.xml import documents as xml

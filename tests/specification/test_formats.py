@@ -13,8 +13,8 @@ from sandbox.asking import JANE, Sandbox
 from sandbox.receiving import callback_body, delivered, receiving, replied, sent
 from service.support import BASE, sandbox, service, with_client
 
-from reconciler.service.client import ServiceClient
-from reconciler.service.messaging.replies import parse_reply
+from reconciler.messaging.client import ServiceClient
+from reconciler.messaging.replies import parse_reply
 from reconciler.service.paging import Query
 
 SEMANTIC = (

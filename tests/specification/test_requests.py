@@ -11,9 +11,9 @@ from sandbox.asking import JANE, PIXEL, Sandbox, last_segment, named, origin, re
 from sandbox.receiving import callback_body, delivered, message_body, receiving, replied, sent
 from service.support import Wire, answer, service, with_client
 
+from reconciler.messaging.replies import parse_reply
 from reconciler.sandbox.app import running_sandbox
 from reconciler.sandbox.config import SandboxConfig
-from reconciler.service.messaging.replies import parse_reply
 
 within = f"/workspaces/{named}"
 ROOT = Path(__file__).parents[2]

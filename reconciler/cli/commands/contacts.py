@@ -14,16 +14,16 @@ from reconciler.cli import options
 from reconciler.cli.dispatch import prints_result
 from reconciler.cli.results import CommandResult, Doc
 from reconciler.errors import StoreError
+from reconciler.messaging.values import ContactQuery
 from reconciler.model.address import Address
 from reconciler.model.documents import Scalar
 from reconciler.model.kinds import CONTACT
-from reconciler.model.messages import ContactQuery
 from reconciler.model.plans import Workspace
 from reconciler.report.lines import Line, count, line, table
 
 if TYPE_CHECKING:
+    from reconciler.messaging.client import ServiceReader
     from reconciler.model.settings import Settings
-    from reconciler.service.client import Reader
 
 limit_default = 100
 limit_max = 100_000
@@ -156,14 +156,15 @@ def search_contacts(
         reconciler contacts search custom.employeeId=4711 --workspace ops \\
             --format json
     """
-    from reconciler.cli.client_session import find_workspace_id, run_with_reader
+    from reconciler.cli.client_session import run_with_reader
+    from reconciler.messaging.client import find_workspace_id
     from reconciler.messaging.contact_search import find_contacts
 
     if order == "desc" and not sort:
         raise click.UsageError("--order needs --sort.")
     query = ContactQuery(filters, shown, sort, order == "desc", limit)
 
-    async def find(reader: "Reader", settings: "Settings") -> ContactsResult:
+    async def find(reader: "ServiceReader", settings: "Settings") -> ContactsResult:
         checked = _check_query(settings, query)
         where = await find_workspace_id(reader, settings, workspace)
         found = await find_contacts(reader.contacts, checked, workspace=where)

@@ -13,8 +13,8 @@ from reconciler.model.plans import Workspace
 from reconciler.report.lines import Line, count, table
 
 if TYPE_CHECKING:
+    from reconciler.messaging.client import ServiceReader
     from reconciler.model.settings import Settings
-    from reconciler.service.client import Reader
 
 
 @click.group(name="workspaces", no_args_is_help=False)
@@ -60,7 +60,7 @@ def list_workspaces(*, config: str | None, environment: str | None) -> Workspace
     from reconciler.cli.client_session import run_with_reader
     from reconciler.core.rules import find_alias
 
-    async def read(reader: "Reader", settings: "Settings") -> tuple[Workspace, ...]:
+    async def read(reader: "ServiceReader", settings: "Settings") -> tuple[Workspace, ...]:
         found = await reader.workspaces.list()
         return tuple(structs.replace(one, alias=find_alias(one, settings.workspaces)) for one in found)
 

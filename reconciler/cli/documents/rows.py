@@ -6,9 +6,9 @@ from typing import Any, get_type_hints
 from msgspec import Struct, defstruct
 
 from reconciler.messaging.reports import callback_values
+from reconciler.messaging.values import Callback, CallbackAuth
 from reconciler.model.address import Address
 from reconciler.model.codes import CODES
-from reconciler.model.messages import Callback, CallbackAuth
 from reconciler.report.codes import code_value
 
 

@@ -18,7 +18,8 @@ from reconciler.cli.verbs.service.messages.following import End
 from reconciler.core.export import IdentityAdvice
 from reconciler.core.review.drift import Drift
 from reconciler.errors import Problem
-from reconciler.model.messages import (
+from reconciler.messaging.callbacks import CallStatus
+from reconciler.messaging.values import (
     CallbackCall,
     Delivery,
     FieldEdit,
@@ -32,7 +33,6 @@ from reconciler.model.messages import (
 from reconciler.model.notices import Notice
 from reconciler.model.plans import Target
 from reconciler.model.snapshots import ReadLimit
-from reconciler.service.messaging.callbacks import CallStatus
 
 Shape = Mapping[str, tuple[Any, str]]  # by key: the type, and what it says
 

@@ -91,7 +91,7 @@ class Transport:
         self._credentials = Credentials(service.auth, service.network.proxy)
         self._connections = connections
         self._proxy = service.network.proxy  # which failures are told of; `connections` go through it
-        self._timing = timing
+        self.timing = timing
         self.form: media.Form = service.format
         # By chance: no two clients ask at the same addresses, which a cache would answer (exchange.py).
         first = int(timing.random() * exchange.address_numbers)
@@ -143,13 +143,13 @@ class Transport:
             raise AssertionError(f"{call}: this client was opened to read")
         self._made += 1
         left_s = self._limits.timeout_s
-        asked_at = self._timing.monotonic()
+        asked_at = self.timing.monotonic()
         attempt = 0
         while True:
             attempt += 1
             try:
                 async with self._turn(call):
-                    began = self._timing.monotonic()
+                    began = self.timing.monotonic()
                     left_s = self._within_run(call, left_s)
                     self._accepted(call)
                     self._young(call, began - asked_at)
@@ -158,7 +158,7 @@ class Transport:
                 raise self._after_run(call) from None
             if isinstance(seen, _Done):
                 return seen.value
-            left_s -= self._timing.monotonic() - began
+            left_s -= self.timing.monotonic() - began
             # A wrong password that is sent again and again locks accounts: no write follows it.
             if seen.error.status == HTTPStatus.UNAUTHORIZED:
                 self._refused = seen.error.next
@@ -166,7 +166,7 @@ class Transport:
             if isinstance(seen.error, Throttled):
                 await self._limiter.slowed(seen.asked_s)
             wait_s = self._next(call, seen, attempt, left_s)
-            await self._timing.sleep(wait_s)
+            await self.timing.sleep(wait_s)
             left_s -= wait_s
 
     @asynccontextmanager
@@ -177,7 +177,7 @@ class Transport:
         is answered. Otherwise it ends with LookAgain, and was not sent. A write that never left is not
         repeated here (NotSent): its look would be old. Calls after the write wait for turns of their own.
         """
-        pair, late = LookWritePair(looks, self._timing.gap_s), False
+        pair, late = LookWritePair(looks, self.timing.gap_s), False
         await self._crowd.enter()
         try:
             try:
@@ -258,7 +258,7 @@ class Transport:
             seen.failure,
             attempt,
             budget=calls.RetryBudget(self._made, self._repeats),
-            chance=self._timing.random(),
+            chance=self.timing.random(),
             left_s=left_s,
             asked_s=seen.asked_s,
         )
@@ -276,7 +276,7 @@ class Transport:
         self, call: Call, read: Callable[[Answer], T], attempt: int, timeout_s: float
     ) -> "_Done[T] | refusals.FailedTry":
         request = self._requests.made(call, timeout_s)
-        pair, asked_at = self._pair.get(), self._timing.monotonic()
+        pair, asked_at = self._pair.get(), self.timing.monotonic()
         leaving = None
         if pair is not None and call.method != "GET":
             pair.check(asked_at)
@@ -288,7 +288,7 @@ class Transport:
                 self._connections, request, timeout_s=timeout_s, proxy=self._proxy, leaving=leaving
             )
             notes.update(answer_notes(answer))
-        log_try(call, answer, attempt=attempt, seconds=self._timing.monotonic() - asked_at)
+        log_try(call, answer, attempt=attempt, seconds=self.timing.monotonic() - asked_at)
         if pair is not None:
             self._between(pair, call, answer)
         if isinstance(answer, Broken):
@@ -321,7 +321,7 @@ class Transport:
     ) -> "_Done[T] | refusals.FailedTry":
         """What a complete answer means. Touches nothing but the answer: another thread may run it."""
         if not 200 <= answer.status < 300:  # noqa: PLR2004 - the class of success
-            now = self._clock.now(self._timing.monotonic()) or self._timing.now()
+            now = self._clock.now(self.timing.monotonic()) or self.timing.now()
             return refusals.judge_refusal(call, answer, conceal=self._credentials.conceal, now=now)
         if answer.status not in refusals.SUCCESSES[call.method]:
             return refusals.judge_no_success(call, answer)
@@ -335,12 +335,12 @@ class Transport:
     def _checked(self, pair: LookWritePair) -> Callable[[], None]:
         """Return what looks at the clock again where the first byte leaves."""
         # A connection may have to be made before, which takes longer than `gap_s`.
-        return lambda: pair.check(self._timing.monotonic())
+        return lambda: pair.check(self.timing.monotonic())
 
     def _between(self, pair: LookWritePair, call: Call, answer: Answer | Broken) -> None:
         """Note when a look was answered, and how long after it a write was sent."""
         if call.method == "GET":
-            pair.answered_at = self._timing.monotonic()
+            pair.answered_at = self.timing.monotonic()
         elif not isinstance(answer, Broken) or answer.left_us:
             self.gaps.seconds.append(pair.late_s(pair.sent_at))
 
@@ -348,7 +348,7 @@ class Transport:
         """Why what a GET brought is a cache's answer and not the service's of now, or ""."""
         date = answer.headers.get("date", "")
         behind_s = self._clock.behind_s(date, asked_at)
-        self._clock.note(date, self._timing.monotonic())
+        self._clock.note(date, self.timing.monotonic())
         # Every answer that its body does not decide ends in an error anyway.
         if call.method != "GET" or not decided_by_body(answer.status):
             return ""
@@ -357,7 +357,7 @@ class Transport:
 
     def _within_run(self, call: Call, left_s: float) -> float:
         """What is left for this call, cut to what is left of the run; raises when that is nothing."""
-        left_s = min(left_s, self._ends_at - self._timing.monotonic())
+        left_s = min(left_s, self._ends_at - self.timing.monotonic())
         if left_s > 0:
             return left_s
         raise self._after_run(call)

@@ -15,7 +15,9 @@ from reconciler.cli.session import Signals
 from reconciler.cli.verbs.service.callbacks import editing, keys
 from reconciler.cli.verbs.service.callbacks.editing import Edited
 from reconciler.errors import Refused
-from reconciler.messaging.callback_edits import chosen
+from reconciler.messaging.callback_edits import select_calls
+from reconciler.messaging.callbacks import CallStatus
+from reconciler.messaging.client import ServiceClient
 from reconciler.messaging.reports import (
     call_lines,
     callback_detail,
@@ -24,11 +26,9 @@ from reconciler.messaging.reports import (
     edit_lines,
     mark_lines,
 )
-from reconciler.model.messages import Callback, CallbackAuth, CallbackCall, CallbackEdit
+from reconciler.messaging.values import Callback, CallbackAuth, CallbackCall, CallbackEdit
 from reconciler.model.settings import Secret, Settings
 from reconciler.report.lines import Line, line
-from reconciler.service.client import ServiceClient
-from reconciler.service.messaging.callbacks import CallStatus
 
 _LOOK = "reconciler callbacks list"
 
@@ -137,7 +137,7 @@ def mark(
     wanted: CallStatus = "SUCCESS" if status == "success" else "FAILED"
 
     def choose(every: Sequence[CallbackCall]) -> tuple[CallbackCall, ...]:
-        return chosen(every, call_ids, message_id)
+        return select_calls(every, call_ids, message_id)
 
     def agree(found: tuple[CallbackCall, ...]) -> None:
         _shown_and_agreed(mark_lines(found, wanted), ask=ask, show=not as_json, what=f"mark {callback_id}")

@@ -14,11 +14,18 @@ from typing import Any, TypeVar
 from reconciler.cli.client_session import run_with_client, run_with_reader, send_write_once
 from reconciler.cli.session import Signals
 from reconciler.errors import InDoubt, Rejected, ServiceError, StalePlan
-from reconciler.messaging.callback_edits import differences, edit_callback, shows_key, to_mark, untaken
-from reconciler.model.messages import Callback, CallbackCall, CallbackEdit, FieldEdit
+from reconciler.messaging.callback_edits import (
+    edit_callback,
+    find_field_edits,
+    find_untaken_fields,
+    select_unmarked_calls,
+    shows_key,
+)
+from reconciler.messaging.callbacks import CallStatus
+from reconciler.messaging.client import ServiceClient, ServiceReader
+from reconciler.messaging.values import Callback, CallbackCall, CallbackEdit, FieldEdit
 from reconciler.model.settings import Settings
-from reconciler.service.client import LookAgain, Reader, ServiceClient
-from reconciler.service.messaging.callbacks import CallStatus
+from reconciler.service.http.limiter import LookAgain
 
 looks_max = 8  # of one write whose looks were too old; then nothing is sent
 
@@ -29,9 +36,9 @@ Edited = tuple[Callback, tuple[FieldEdit, ...]]
 def preview(given: Mapping[str, Any], callback_id: str, edit: CallbackEdit) -> Edited:
     """Return the callback as it is, and what the edit would change; the client cannot write."""
 
-    async def look(reader: Reader, _settings: Settings) -> Edited:
+    async def look(reader: ServiceReader, _settings: Settings) -> Edited:
         live = await reader.callbacks.get(callback_id)
-        return live, differences(live, edit_callback(live, edit))
+        return live, find_field_edits(live, edit_callback(live, edit))
 
     return run_with_reader(given["config"], given["environment"], look)
 
@@ -47,7 +54,7 @@ def update(
 
     async def work(client: ServiceClient, settings: Settings, signals: Signals) -> Edited:
         live = await client.callbacks.get(callback_id)
-        edits = differences(live, edit_callback(live, edit))
+        edits = find_field_edits(live, edit_callback(live, edit))
         if not edits:
             return live, ()
         agree((live, edits))
@@ -65,7 +72,7 @@ async def write_edit(client: ServiceClient, shown: Callback, edit: CallbackEdit,
 
     async def missing() -> tuple[Callback, tuple[str, ...]]:
         found = await client.callbacks.get(shown.callback_id)
-        return found, untaken(wanted, found)
+        return found, find_untaken_fields(wanted, found)
 
     try:
         await _replace(client, shown, edit)
@@ -93,7 +100,7 @@ async def _replace(client: ServiceClient, shown: Callback, edit: CallbackEdit) -
 
 async def _replace_as_shown(client: ServiceClient, shown: Callback, edit: CallbackEdit) -> None:
     found = await client.callbacks.get(shown.callback_id)
-    if differences(shown, found):
+    if find_field_edits(shown, found):
         what = "the callback was changed after it was shown; nothing was written."
         raise StalePlan(what, next="run it again")
     await client.callbacks.replace(edit_callback(found, edit))
@@ -112,7 +119,7 @@ def mark(
     """
 
     async def work(client: ServiceClient, settings: Settings, signals: Signals) -> tuple[CallbackCall, ...]:
-        calls = to_mark(wanted(await client.callbacks.calls(callback_id)), status)
+        calls = select_unmarked_calls(wanted(await client.callbacks.calls(callback_id)), status)
         if not calls:
             return ()
         agree(calls)
@@ -132,8 +139,8 @@ def preview_mark(
 ) -> tuple[CallbackCall, ...]:
     """Return the calls that would be marked; the client cannot write."""
 
-    async def look(reader: Reader, _settings: Settings) -> tuple[CallbackCall, ...]:
-        return to_mark(wanted(await reader.callbacks.calls(callback_id)), status)
+    async def look(reader: ServiceReader, _settings: Settings) -> tuple[CallbackCall, ...]:
+        return select_unmarked_calls(wanted(await reader.callbacks.calls(callback_id)), status)
 
     return run_with_reader(given["config"], given["environment"], look)
 

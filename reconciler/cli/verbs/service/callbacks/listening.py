@@ -87,7 +87,7 @@ def run(asked: Listening) -> None:
         signals.set_reaction(lambda _number: ending(stop), _STOPPED, code=0)
         teller.start()
         try:
-            receiver_server.serve(
+            receiver_server.serve_receiver(
                 app,
                 listening,
                 on_ready=lambda: _ready(asgi_server.socket_url(listening), asked),

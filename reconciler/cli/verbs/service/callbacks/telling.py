@@ -20,7 +20,7 @@ from reconciler import signals
 from reconciler.cli.console import output
 from reconciler.cli.verbs.service.callbacks import pipe
 from reconciler.errors import FileError, Interrupted, LockHeld
-from reconciler.messaging.inbox import EventFile, Inbox, Kept
+from reconciler.messaging.inbox import EventFile, Inbox, StoredReply
 from reconciler.messaging.reports import reply_json, reply_lines
 from reconciler.ownership import find_fault
 from reconciler.report.lines import count
@@ -71,7 +71,7 @@ class ReplySink:
             pipe.require_reader()
             self._note(self._written)
 
-    def _tell(self, kept: Kept, give_up: Callable[[], bool]) -> bool:
+    def _tell(self, kept: StoredReply, give_up: Callable[[], bool]) -> bool:
         if self.events is not None:
             self.events.append(reply_json(kept.reply, kept.received_at, kept.id), kept.id)
         line = line_of(kept, as_json=self.as_json)
@@ -90,7 +90,7 @@ class ReplySink:
             self.replies += 1
 
 
-def line_of(kept: Kept, *, as_json: bool) -> bytes:
+def line_of(kept: StoredReply, *, as_json: bool) -> bytes:
     """Return what is printed for one reply."""
     if as_json:
         text = output.inert_json(reply_json(kept.reply, kept.received_at, kept.id))

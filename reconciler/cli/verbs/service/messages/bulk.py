@@ -1,7 +1,7 @@
 """`messages bulk`: one message to everybody whom the rows of a resource of the manifests address.
 
 Belongs here: which resource it is at the service, and the order of the steps. Not here: who is addressed
-(messaging/recipients.py), the call (service/messaging/messages.py).
+(messaging/recipients.py), the call (messaging/messages.py).
 
 The service does not show what a resource holds, so a message goes only to one whose content is recorded as
 applied, and is the one that the manifests say now: what was counted is what is sent to.
@@ -13,22 +13,22 @@ from typing import Any
 import click
 from msgspec import Struct, structs
 
-from reconciler.cli.client_session import find_workspace_id, run_with_client, run_with_reader, show
+from reconciler.cli.client_session import run_with_client, run_with_reader, show
 from reconciler.cli.session import Signals, open_store
 from reconciler.cli.verbs.service.messages.sending import callback_name, look_at, send_once, text_of
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import InputError, NotFound, UnknownAddress
-from reconciler.messaging.recipients import check_count, resource_recipients
+from reconciler.messaging.client import ServiceClient, ServiceReader, find_workspace_id
+from reconciler.messaging.recipients import check_recipient_count, resource_recipients
 from reconciler.messaging.reports import sent_lines
+from reconciler.messaging.values import BulkResource, Message, Sent
 from reconciler.model.address import Address
 from reconciler.model.kinds import RESOURCE
-from reconciler.model.messages import BulkResource, Message, Sent
 from reconciler.model.plans import Workspace
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Entity
 from reconciler.pipeline import validate
 from reconciler.report.lines import count, line
-from reconciler.service.client import Reader, ServiceClient
 
 
 class Draft(Struct, frozen=True):
@@ -47,7 +47,7 @@ def bulk(*, address: str, dry_run: bool, allow_recipients: int, as_json: bool, *
     """
     message = _message(given)
 
-    async def look(reader: Reader, settings: Settings) -> Draft:
+    async def look(reader: ServiceReader, settings: Settings) -> Draft:
         return (await _draft(reader, settings, address, message, allow_recipients))[0]
 
     async def send(client: ServiceClient, settings: Settings, signals: Signals) -> tuple[Draft, Sent]:
@@ -83,7 +83,7 @@ def _message(given: dict[str, Any]) -> Message:
 
 
 async def _draft(
-    reader: Reader, settings: Settings, address: str, message: Message, allowed: int
+    reader: ServiceReader, settings: Settings, address: str, message: Message, allowed: int
 ) -> tuple[Draft, str]:
     columns = message.resource
     assert columns is not None  # noqa: S101 - the command gives the columns
@@ -92,7 +92,7 @@ async def _draft(
     given = {"sms": columns.sms, "email": columns.email, "voice": columns.voice}
     named = {channel: column for channel, column in given.items() if column}
     people = resource_recipients(entity.content.data, str(entity.fields.get("mimeType", "")), named)
-    check_count(len(people), settings.guard.recipients_max, allowed)
+    check_recipient_count(len(people), settings.guard.recipients_max, allowed)
     alias = entity.address.workspace
     where = await find_workspace_id(reader, settings, alias)
     remote_id = _applied(settings, entity, where)
@@ -127,7 +127,7 @@ def _applied(settings: Settings, entity: Entity, workspace: str) -> str:
     return record.remote_id
 
 
-async def _require_live(reader: Reader, entity: Entity, remote_id: str, workspace: str) -> None:
+async def _require_live(reader: ServiceReader, entity: Entity, remote_id: str, workspace: str) -> None:
     """Return where the service still has the resource: they vanish by themselves after a while."""
     try:
         found = await reader.resources.get(remote_id, workspace=workspace)

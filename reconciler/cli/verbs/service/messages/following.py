@@ -1,7 +1,7 @@
 """`messages send --wait`: looks how far a message has come, and shows it, until everybody answered.
 
 Belongs here: when to look on and when to stop, and what is shown meanwhile. Not here: sending
-(commands/service/messages.py), how one look is made (service/messaging/messages.py).
+(commands/service/messages.py), how one look is made (messaging/messages.py).
 """
 
 from contextlib import aclosing
@@ -13,9 +13,9 @@ from reconciler.cli.console.places import LiveLines
 from reconciler.core.text import fold_case
 from reconciler.engine.context import StopFlag
 from reconciler.errors import ServiceError
+from reconciler.messaging.messages import Messages, Progress
 from reconciler.messaging.reports import heard_lines, progress_lines
-from reconciler.model.messages import Response
-from reconciler.service.messaging.messages import Messages, Progress
+from reconciler.messaging.values import Response
 
 every_s = 2.0  # seconds between two looks, each of three calls: far below the lowest quota of a second
 

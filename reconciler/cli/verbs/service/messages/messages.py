@@ -7,7 +7,9 @@ from typing import Any, TypeVar
 import click
 
 from reconciler.cli import client_session
-from reconciler.cli.client_session import find_workspace_id, run_with_reader
+from reconciler.cli.client_session import run_with_reader
+from reconciler.messaging.client import ServiceReader, find_workspace_id
+from reconciler.messaging.messages import ReadMessages
 from reconciler.messaging.reports import (
     answer_lines,
     delivery_lines,
@@ -17,8 +19,6 @@ from reconciler.messaging.reports import (
     status_lines,
 )
 from reconciler.model.settings import Settings
-from reconciler.service.client import Reader
-from reconciler.service.messaging.messages import ReadMessages
 
 T = TypeVar("T")
 
@@ -62,7 +62,7 @@ def responses(*, message_id: str, detailed: bool, rule: str, as_json: bool, **gi
 def _asked(given: dict[str, Any], ask: Callable[[ReadMessages, str], Awaitable[T]]) -> T:
     """Return what the messages of a workspace say; `ask` gets the workspace as the service calls it."""
 
-    async def asking(reader: Reader, settings: Settings) -> T:
+    async def asking(reader: ServiceReader, settings: Settings) -> T:
         return await ask(reader.messages, await find_workspace_id(reader, settings, given["workspace"]))
 
     return run_with_reader(given["config"], given["environment"], asking)

@@ -2,7 +2,7 @@
 
 Belongs here: options and message file put together, who is reached, what is shown before and after. Not here:
 the command (commands/service/messages.py), the file's form (messaging/message_file.py), the call
-(service/messaging/messages.py).
+(messaging/messages.py).
 """
 
 import os
@@ -15,7 +15,7 @@ from typing import Any
 import click
 from msgspec import Struct, structs
 
-from reconciler.cli.client_session import find_workspace_id, run_with_client, run_with_reader, send_write_once
+from reconciler.cli.client_session import run_with_client, run_with_reader, send_write_once
 from reconciler.cli.console import output
 from reconciler.cli.console.error_text import error_lines
 from reconciler.cli.session import Signals, make_dependencies
@@ -25,22 +25,28 @@ from reconciler.engine.message_recipients import MessageContact, resolve_contact
 from reconciler.errors import FileError, InputError
 from reconciler.files.atomic_files import read_file
 from reconciler.messaging import recipients
-from reconciler.messaging.message_file import TIME_HINT, Written, mistakes, moment, read_message
+from reconciler.messaging.client import ServiceClient, ServiceReader, find_workspace_id
+from reconciler.messaging.message_file import (
+    TIME_HINT,
+    WrittenMessage,
+    make_message_error,
+    parse_message_file,
+    parse_zoned_time,
+)
+from reconciler.messaging.message_requests import format_utc_minute, schedule_fields
 from reconciler.messaging.reports import (
     draft_lines,
     followed_lines,
     followed_values,
     sent_lines,
 )
+from reconciler.messaging.values import Message, Schedule, Sent
 from reconciler.model.documents import Place
 from reconciler.model.kinds import CALLBACK
-from reconciler.model.messages import Message, Schedule, Sent
 from reconciler.model.settings import Settings
 from reconciler.pipeline import validate
 from reconciler.report.json import report_json
 from reconciler.report.lines import count
-from reconciler.service.client import Reader, ServiceClient
-from reconciler.service.messaging.schedules import fields, in_utc
 
 body_bytes_max = 1_048_576  # bytes of a message's text; an SMS has 1,600 characters, an e-mail a few pages
 file_bytes_max = 10 * 1024 * 1024  # bytes of a message file
@@ -78,16 +84,16 @@ def _moment(text: str | None) -> datetime | None:
     """Return the time of --at. Raises BadParameter where it names no zone."""
     if text is None:
         return None
-    found = moment(text)
+    found = parse_zoned_time(text)
     if found is None:
         raise click.BadParameter(f"{text!r} is not a time with a zone: {TIME_HINT}.", param_hint="'--at'")
     return found
 
 
-def written(given: dict[str, Any]) -> Written:
+def written(given: dict[str, Any]) -> WrittenMessage:
     """Take a message out of the options and the file. Raises UsageError, FileError, InputError."""
     file = given.pop("file")
-    found = read_message(read_file(Path(file), most=file_bytes_max), file) if file else Written()
+    found = parse_message_file(read_file(Path(file), most=file_bytes_max), file) if file else WrittenMessage()
     label = given.pop("label")
     told: dict[str, Any] = {
         "to": given.pop("to"),
@@ -113,7 +119,7 @@ def written(given: dict[str, Any]) -> Written:
     return whole
 
 
-def _require(found: Written) -> None:
+def _require(found: WrittenMessage) -> None:
     """Raise UsageError where something is missing that every message has."""
     if not found.to:
         raise click.UsageError("name the recipients: --to, or `to` of a message file.")
@@ -155,22 +161,26 @@ def _standard_input() -> bytes:
     return sys.stdin.buffer.read(body_bytes_max + 1)
 
 
-async def outgoing(reader: Reader, settings: Settings, found: Written, *, allowed: int) -> Outgoing:
+async def outgoing(
+    reader: ServiceReader, settings: Settings, found: WrittenMessage, *, allowed: int
+) -> Outgoing:
     """Return the message with its recipients as the service knows them. Sends nothing but GET.
 
     Raises InputError with every recipient that means nobody, and Refused where they are more than
     `guard.recipients_max` and more than `allowed`.
     """
     schedule = _schedule(found, settings)
-    ours = any(recipients.is_ours(text) for text in found.to)
+    ours = any(recipients.names_manifest_entity(text) for text in found.to)
     desired = validate(settings, os.environ) if ours else None
     meant = recipients.resolve_recipients(
         tuple(zip(found.to, found.places, strict=True)), desired, found.workspace
     )
     if meant.problems:
-        raise mistakes(*meant.problems)
+        raise make_message_error(*meant.problems)
     alias = _workspace(found.workspace, meant)
-    recipients.check_count(len(meant.people) + len(meant.plain), settings.guard.recipients_max, allowed)
+    recipients.check_recipient_count(
+        len(meant.people) + len(meant.plain), settings.guard.recipients_max, allowed
+    )
     callback = await callback_name(reader, settings, found.callback or "")
     people: tuple[MessageContact, ...] = ()
     if desired is not None and meant.people:
@@ -184,7 +194,7 @@ async def outgoing(reader: Reader, settings: Settings, found: Written, *, allowe
     return Outgoing(_message(found, callback, (*(one.to for one in people), *plain), schedule), alias, people)
 
 
-def _message(found: Written, callback: str, to: tuple[str, ...], schedule: Schedule | None) -> Message:
+def _message(found: WrittenMessage, callback: str, to: tuple[str, ...], schedule: Schedule | None) -> Message:
     return Message(
         to=tuple(dict.fromkeys(to)),
         subject=found.subject or "",
@@ -196,19 +206,19 @@ def _message(found: Written, callback: str, to: tuple[str, ...], schedule: Sched
     )
 
 
-def _schedule(found: Written, settings: Settings) -> Schedule | None:
+def _schedule(found: WrittenMessage, settings: Settings) -> Schedule | None:
     """Return when it is sent. Raises InputError, at its place, for a time that cannot be meant."""
     if found.at is None:
         return None
     schedule = Schedule(found.at, settings.service.schedule_zone, found.repeat)
     try:
-        fields(schedule, make_dependencies(settings).now())
+        schedule_fields(schedule, make_dependencies(settings).now())
     except InputError as error:
-        raise mistakes(found.at_place.problem(str(error), error.next, code="E100")) from None
+        raise make_message_error(found.at_place.problem(str(error), error.next, code="E100")) from None
     return schedule
 
 
-def _channels(found: Written) -> tuple[str, ...]:
+def _channels(found: WrittenMessage) -> tuple[str, ...]:
     """Return the channels that have something to say; none where only the service knows."""
     spoken = tuple(name for name in ("email", "voice") if name in found.more)
     return (*(("sms",) if found.body else ()), *spoken)
@@ -229,7 +239,7 @@ def _workspace(named: str | None, meant: recipients.ResolvedRecipients) -> str:
     return named
 
 
-async def callback_name(reader: Reader, settings: Settings, given: str) -> str:
+async def callback_name(reader: ServiceReader, settings: Settings, given: str) -> str:
     """Return the name at the service of a callback, which is given by it or by its address in the manifests.
 
     Raises InputError where there is none: replies would come back to nobody.
@@ -262,14 +272,14 @@ def _declared_name(settings: Settings, address: str) -> str:
 def about(ready: Outgoing) -> dict[str, object]:
     """Return what JSON says of a message beside its id: where, to how many, when."""
     schedule = ready.message.schedule
-    when = in_utc(schedule.at) if schedule else ""
+    when = format_utc_minute(schedule.at) if schedule else ""
     return {"workspace": ready.workspace, "recipients": ready.recipients, "scheduled": when}
 
 
-def show_draft(given: Mapping[str, Any], found: Written, *, allowed: int, as_json: bool) -> int:
+def show_draft(given: Mapping[str, Any], found: WrittenMessage, *, allowed: int, as_json: bool) -> int:
     """Show what would be sent to whom: addresses of ours by name, the others as they were written."""
 
-    async def look(reader: Reader, settings: Settings) -> Outgoing:
+    async def look(reader: ServiceReader, settings: Settings) -> Outgoing:
         ready = await outgoing(reader, settings, found, allowed=allowed)
         await find_workspace_id(reader, settings, ready.workspace)  # refuses one that there is not
         return ready
@@ -285,7 +295,7 @@ def show_draft(given: Mapping[str, Any], found: Written, *, allowed: int, as_jso
 
 
 def _send(
-    given: Mapping[str, Any], found: Written, *, allowed: int, wait_s: float | None, as_json: bool
+    given: Mapping[str, Any], found: WrittenMessage, *, allowed: int, wait_s: float | None, as_json: bool
 ) -> int:
     """Send the message once, follow it for `wait_s` where that is asked for, and return the exit code."""
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from reconciler.core.text import fold_case
 from reconciler.errors import Malformed
-from reconciler.model.messages import Reply, Respondent
+from reconciler.messaging.values import Reply, Respondent
 from reconciler.service.answers import BadBody
 from reconciler.service.http import media, urls
 from reconciler.service.xml import documents as xml
@@ -34,7 +34,7 @@ def parse_reply(body: bytes, content_type: str) -> Reply:
     `parameters` are all text: a number, or a yes or no, that comes instead is written as text.
     """
     try:
-        return _reply(_document(body, content_type))
+        return _parse_document(_decode_document(body, content_type))
     except BadBody as error:
         raise Malformed(
             f"a callback cannot be read: {error}.",
@@ -43,10 +43,10 @@ def parse_reply(body: bytes, content_type: str) -> Reply:
         ) from None
 
 
-def _document(body: bytes, content_type: str) -> Mapping[str, Any]:
+def _decode_document(body: bytes, content_type: str) -> Mapping[str, Any]:
     if len(body) > reply_max:
         raise BadBody(f"it is larger than {reply_max // 1024} KiB")
-    match _form(body, content_type):
+    match _find_form(body, content_type):
         case "json":
             return media.decode_body(body)
         case "xml":
@@ -55,7 +55,7 @@ def _document(body: bytes, content_type: str) -> Mapping[str, Any]:
             raise BadBody("it is neither JSON nor XML")
 
 
-def _form(body: bytes, content_type: str) -> str:
+def _find_form(body: bytes, content_type: str) -> str:
     kind = fold_case(content_type.partition(";")[0].strip())
     if kind in _XML or kind.endswith("+xml"):
         return "xml"
@@ -67,27 +67,27 @@ def _form(body: bytes, content_type: str) -> str:
     return ""
 
 
-def _reply(document: Mapping[str, Any]) -> Reply:
+def _parse_document(document: Mapping[str, Any]) -> Reply:
     # Two names of the same in public sources (facts 6).
-    location = _text(document, "location", "messagelocation").partition("?")[0]  # a key may follow
-    message_id = _text(document, "messageid") or urls.id_of(location, "messages")
+    location = _get_text(document, "location", "messagelocation").partition("?")[0]  # a key may follow
+    message_id = _get_text(document, "messageid") or urls.id_of(location, "messages")
     if not urls.ID.fullmatch(message_id):
         raise BadBody("it names no message")
-    told = _one(document, "responsemessage")
+    told = _get_once(document, "responsemessage")
     if not isinstance(told, dict):
         raise BadBody("it holds no responseMessage")
-    sender = _one(document, "from")
+    sender = _get_once(document, "from")
     if not isinstance(sender, dict | None):
         raise BadBody("its from is no object")
-    parts = {key: _text(sender or {}, key) for key in ("name", "mri", "mobile", "email", "voice")}
-    said = {key: _text(told, key) for key in ("channel", "content", "acknowledged", "undeliverable")}
+    parts = {key: _get_text(sender or {}, key) for key in ("name", "mri", "mobile", "email", "voice")}
+    said = {key: _get_text(told, key) for key in ("channel", "content", "acknowledged", "undeliverable")}
     if not said["content"] and not said["undeliverable"] and not said["acknowledged"]:
         raise BadBody("it is neither a reply nor a failed delivery")
-    parameters = _parameters(_one(document, "customparameters", "customparamters"))
+    parameters = _parse_parameters(_get_once(document, "customparameters", "customparamters"))
     return Reply(message_id, location, Respondent(**parts), **said, parameters=parameters)
 
 
-def _one(document: Mapping[str, Any], *keys: str) -> Any:
+def _get_once(document: Mapping[str, Any], *keys: str) -> Any:
     """The value under any spelling of `keys`, None where there is none; two that differ are refused."""
     # Public sources differ in case and spelling (facts 6); which of two values counts is not guessed.
     found = [value for key, value in document.items() if fold_case(key) in keys and value is not None]
@@ -96,8 +96,8 @@ def _one(document: Mapping[str, Any], *keys: str) -> Any:
     return found[0] if found else None
 
 
-def _text(document: Mapping[str, Any], *keys: str) -> str:
-    value = _one(document, *keys)
+def _get_text(document: Mapping[str, Any], *keys: str) -> str:
+    value = _get_once(document, *keys)
     if value is None:
         return ""
     if not isinstance(value, str) or len(value) > text_max:
@@ -105,26 +105,26 @@ def _text(document: Mapping[str, Any], *keys: str) -> str:
     return value
 
 
-def _parameters(told: object) -> dict[str, str]:
+def _parse_parameters(told: object) -> dict[str, str]:
     """The parameters as key -> text: an object, a list of entries, or entries within an object."""
     if told in (None, ""):
         return {}
     found: dict[str, str] = {}
-    for number, (key, value) in enumerate(_pairs(told)):
+    for number, (key, value) in enumerate(_iterate_pairs(told)):
         if number >= parameters_max:
             raise BadBody(f"it has more than {parameters_max} parameters")
         if not isinstance(key, str) or len(key) > text_max or found.get(key, value) != value:
             raise BadBody("one of its parameters has no key, or one that stands there twice")
-        found[key] = _written(value)
+        found[key] = _parameter_text(value)
     return found
 
 
-def _pairs(told: object) -> Iterator[tuple[object, object]]:
+def _iterate_pairs(told: object) -> Iterator[tuple[object, object]]:
     if isinstance(told, dict):
         # Facts 6: an object, `entry` elements of XML within one, or a list of them.
         inner = told.get("entry")
         if len(told) == 1 and isinstance(inner, dict | list):
-            yield from _pairs(inner if isinstance(inner, list) else [inner])
+            yield from _iterate_pairs(inner if isinstance(inner, list) else [inner])
         else:
             yield from told.items()
         return
@@ -139,7 +139,7 @@ def _pairs(told: object) -> Iterator[tuple[object, object]]:
             yield from each.items()
 
 
-def _written(value: object) -> str:
+def _parameter_text(value: object) -> str:
     """The text of one parameter."""
     match value:
         case None:

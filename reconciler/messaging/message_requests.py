@@ -8,25 +8,27 @@ import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
+from reconciler.core.desired.value_forms import suggest_zone
 from reconciler.errors import InputError
-from reconciler.model.messages import BulkResource, Message
+from reconciler.messaging.values import BulkResource, Message, Repeat, Schedule
+from reconciler.model import geography
 from reconciler.service.http import urls
-from reconciler.service.messaging import schedules
 
 recipients_max = 10_000  # characters of `to`, separators counted (docs/service.md, messages)
 separator = ";"  # between recipients; public sources show `;` and `,`, so neither may stand in one
 zone_pad = timedelta(days=1)  # the zone of the four criteria is told nowhere; none is further from UTC
 
 
-def body_of(message: Message, now: Callable[[], datetime]) -> dict[str, Any]:
+def build_message_body(message: Message, now: Callable[[], datetime]) -> dict[str, Any]:
     """The body that sends `message`. Raises InputError for what the service could misread.
 
     `now` tells UTC; it is asked for a scheduled message alone.
     """
     _check_recipients(message)
-    parameters = {name: _parameter(value) for name, value in message.callback_parameters.items()}
-    body: dict[str, Any] = {**_recipients(message), "subject": message.subject}
+    parameters = {name: _encode_parameter(value) for name, value in message.callback_parameters.items()}
+    body: dict[str, Any] = {**_recipient_fields(message), "subject": message.subject}
     if message.body:
         body["body"] = message.body
     if message.callback_id:
@@ -34,7 +36,7 @@ def body_of(message: Message, now: Callable[[], datetime]) -> dict[str, Any]:
     if parameters:
         body["callbackParameters"] = parameters
     if message.schedule:
-        body |= schedules.fields(message.schedule, now())
+        body |= schedule_fields(message.schedule, now())
     # Which of the two was meant cannot be told, and one of them would be sent to people.
     twice = sorted(body.keys() & message.more.keys())
     if twice:
@@ -44,7 +46,7 @@ def body_of(message: Message, now: Callable[[], datetime]) -> dict[str, Any]:
     return {**body, **message.more}
 
 
-def _parameter(value: Any) -> str | int | float | bool:
+def _encode_parameter(value: Any) -> str | int | float | bool:
     """A plain value as it is, any other as its JSON text."""
     # Nobody tells what the service makes of an object. All values come back as texts (specification 2.6), so
     # a text that was sent comes back unchanged.
@@ -58,7 +60,7 @@ def _parameter(value: Any) -> str | int | float | bool:
     return value if isinstance(value, str | int | float) else written
 
 
-def _recipients(message: Message) -> dict[str, Any]:
+def _recipient_fields(message: Message) -> dict[str, Any]:
     """`to`, or the resource whose rows address everybody."""
     bulk = message.resource
     if bulk is None:
@@ -104,30 +106,30 @@ def _check_recipients(message: Message) -> None:
         )
 
 
-def criteria(start: datetime, end: datetime) -> tuple[tuple[str, str], ...]:
+def build_time_criteria(start: datetime, end: datetime) -> tuple[tuple[str, str], ...]:
     """All four of them, in UTC and a day wider on both sides."""
     # Specification 8, rule 4: with three of them the service does not filter at all.
-    first, last = _moved(start, -zone_pad), _moved(end, zone_pad)
+    first, last = _shift_moment(start, -zone_pad), _shift_moment(end, zone_pad)
     return (
-        ("criteriaFromDate", _day(first)),
+        ("criteriaFromDate", _format_day(first)),
         ("criteriaFromTime", f"{first:%H:%M}"),
-        ("criteriaToDate", _day(last)),
+        ("criteriaToDate", _format_day(last)),
         ("criteriaToTime", f"{last:%H:%M}"),
     )
 
 
-def _moved(moment: datetime, by: timedelta) -> datetime:
+def _shift_moment(moment: datetime, by: timedelta) -> datetime:
     try:
         return moment.astimezone(UTC) + by
     except OverflowError:  # the first or the last day that there is
         return moment.replace(tzinfo=UTC)
 
 
-def _day(moment: datetime) -> str:
+def _format_day(moment: datetime) -> str:
     return f"{moment.day:02}/{moment.month:02}/{moment.year:04}"
 
 
-def span(
+def resolve_time_span(
     start: datetime | None, end: datetime | None, now: Callable[[], datetime]
 ) -> tuple[datetime, datetime] | tuple[None, None]:
     """The first and the last moment that are meant, or none at all; an end left out is now.
@@ -150,3 +152,94 @@ def span(
     if start > last:
         raise InputError("the start is after the end.", next="exchange them, or leave the end out.")
     return start, last
+
+
+# --- When a scheduled message is sent, as the service writes it -----------------------------------
+#
+# Belongs here: the fields of a schedule, and refusing a time that the service could not mean. Pure.
+# Source: docs/service.md, messages. A date is `dd/mm/yyyy hh:mm` and names no zone: the service reads it in
+# the zone of the user who sends.
+
+
+times_max = 1000  # repetitions of one message; nobody means more
+ahead_max = timedelta(days=366)  # a date beyond it is most likely a slip in the year
+
+_LIMITS = {"days": 366, "hours": 23, "minutes": 59}
+
+
+def schedule_fields(schedule: Schedule, now: datetime) -> dict[str, str]:
+    """The fields of the body that make a message wait. Raises InputError for a time that cannot be meant."""
+    local = _to_service_zone(schedule, now)
+    found = {
+        "messageType": "SCHEDULED",
+        "scheduleType": "REPEAT" if schedule.repeat else "ONCE",
+        "scheduleDate": f"{local.day:02}/{local.month:02}/{local.year:04} {local.hour:02}:{local.minute:02}",
+    }
+    return found | (_repeat_fields(schedule.repeat) if schedule.repeat else {})
+
+
+def _to_service_zone(schedule: Schedule, now: datetime) -> datetime:
+    """The moment in the zone in which the service reads it."""
+    at = schedule.at
+    _require_future(at, now)
+    local = at.astimezone(_load_zone(schedule.zone))
+    # PEP 495: `fold` tells apart the two moments of one reading, when clocks are put back.
+    if local.utcoffset() != local.replace(fold=1 - local.fold).utcoffset():
+        raise InputError(
+            f"{local:%d/%m/%Y %H:%M} occurs twice in {schedule.zone}, when its clocks are put back; "
+            "the service could not tell which one is meant.",
+            next="choose a time outside of that hour.",
+        )
+    return local
+
+
+def _require_future(at: datetime, now: datetime) -> None:
+    if at.tzinfo is None or at.second or at.microsecond:
+        raise InputError(
+            "the time of a scheduled message needs a zone and whole minutes.",
+            next="write it as 2026-03-02T22:00+11:00, or with Z for UTC.",
+        )
+    if not now < at <= now + ahead_max:
+        what = "is over" if at <= now else f"is more than {ahead_max.days} days ahead"
+        raise InputError(
+            f"the time of the scheduled message, {at.isoformat(timespec='minutes')}, {what}.",
+            next="check date and zone; nothing was sent.",
+        )
+
+
+def _load_zone(name: str) -> ZoneInfo:
+    if name not in geography.zone_names():
+        what = (
+            f"{name!r} is not a time zone." if name else "it is not said in which time zone the service reads"
+        )
+        otherwise = (
+            "name the zone of the API user's profile in service.schedule_zone, as Australia/Melbourne."
+        )
+        raise InputError(what if name else f"{what} the date.", next=suggest_zone(name) or otherwise)
+    return geography.load_zone(name)
+
+
+def _repeat_fields(repeat: Repeat) -> dict[str, str]:
+    pause = {"days": repeat.days, "hours": repeat.hours, "minutes": repeat.minutes}
+    for name, value in pause.items():
+        if not 0 <= value <= _LIMITS[name]:
+            raise InputError(
+                f"a message cannot be repeated after {value} {name}.",
+                next=f"write 0 to {_LIMITS[name]} {name}.",
+            )
+    if not 1 <= repeat.times <= times_max or not any(pause.values()):
+        raise InputError(
+            f"a message is repeated 1 to {times_max:,} times, with a pause of a minute or more.",
+            next="correct the number of times, or give the pause in days, hours and minutes.",
+        )
+    return {
+        "repetitionCount": str(repeat.times),
+        "repeatDays": str(repeat.days),
+        "repeatHrs": str(repeat.hours),
+        "repeatMin": str(repeat.minutes),
+    }
+
+
+def format_utc_minute(moment: datetime) -> str:
+    """A moment as reports write it: ISO 8601 in UTC, to the minute."""
+    return moment.astimezone(UTC).isoformat(timespec="minutes").replace("+00:00", "Z")

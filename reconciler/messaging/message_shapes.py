@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from reconciler.core.text import fold_case
-from reconciler.model.messages import (
+from reconciler.messaging.values import (
     Delivery,
     MessageDetail,
     MessageRow,
@@ -29,7 +29,7 @@ from reconciler.service.answers import Answer, BadBody
 from reconciler.service.http import media, urls
 from reconciler.service.paging import Found, ListRequest, Page, links_of, read_page, remote_id, strip_queries
 
-collection = "messages"
+messages_collection = "messages"
 text_max = 100_000  # characters of one text; a message has at most some thousand
 no_response = "noresponse"  # the type, and the category, of who has not answered (specification 2.5)
 accepted_text_max = 1000  # bytes of the sentence that comes with an acceptance
@@ -47,7 +47,7 @@ _MARKS = frozenset({"to", "subject", "body", "label", "direction", "email", "voi
 _NOTHING = "N/A"  # recorded: stands for each part of an answer that nobody gave
 
 
-def accepted(answer: Answer) -> str:
+def decode_accepted_id(answer: Answer) -> str:
     """The id of the message that the service took: from Location, else from the body.
 
     Whatever looks like a document has to be a good one, and all ids that are told have to be the same.
@@ -58,9 +58,9 @@ def accepted(answer: Answer) -> str:
         raise BadBody(f"{answer.status} does not say that it was accepted")
     document = _accepted_document(answer)
     told = {
-        urls.id_of(answer.headers.get("location", ""), collection),
-        urls.id_of(_told_location(document), collection),
-        _own_id(document),
+        urls.id_of(answer.headers.get("location", ""), messages_collection),
+        urls.id_of(_find_location(document), messages_collection),
+        _find_own_id(document),
     } - {""}
     if len(told) != 1:
         what = "tells two ids" if told else "does not tell the new id"
@@ -68,7 +68,7 @@ def accepted(answer: Answer) -> str:
     return told.pop()
 
 
-def _told_location(document: Mapping[str, Any]) -> str:
+def _find_location(document: Mapping[str, Any]) -> str:
     """The location that the specification puts into the answer (4.5), whatever stands in the header."""
     given = document.get("location")
     return given if isinstance(given, str) else ""
@@ -89,41 +89,41 @@ def _accepted_document(answer: Answer) -> Mapping[str, Any]:
     return {}
 
 
-def _own_id(document: Mapping[str, Any]) -> str:
+def _find_own_id(document: Mapping[str, Any]) -> str:
     """The id that a document tells of itself; the specification names messageid (4.5)."""
     for key in ("messageid", "messageId"):
         given = document.get(key)
         if isinstance(given, str) and urls.ID.fullmatch(given):
             return given
-    return remote_id(document, collection)
+    return remote_id(document, messages_collection)
 
 
-def row(found: Found) -> MessageRow:
+def parse_message_row(found: Found) -> MessageRow:
     """One row of the list."""
     body = found.body
     told = body.get("responseCount")
     return MessageRow(
         found.remote_id,
-        text(body, "subject"),
-        sender=text(body, "from"),
-        direction=text(body, "direction"),
-        created=moment(body.get("createdTime")),
-        responses=-1 if told in (None, "") else count(told),
+        get_text(body, "subject"),
+        sender=get_text(body, "from"),
+        direction=get_text(body, "direction"),
+        created=parse_wire_time(body.get("createdTime")),
+        responses=-1 if told in (None, "") else parse_wire_count(told),
     )
 
 
-def detail(answer: Answer, asked: str) -> MessageDetail:
+def decode_message_detail(answer: Answer, asked: str) -> MessageDetail:
     """One message, the one that was asked for."""
     document = entities.decode_raw(answer)
     if media.is_error(document) or not _MARKS & document.keys():
         raise BadBody("it is no message")
     # A message may show no id of its own; one that it shows has to be the one that was asked for.
-    if (_own_id(document) or str(document.get("id") or "")) not in ("", asked):
+    if (_find_own_id(document) or str(document.get("id") or "")) not in ("", asked):
         raise BadBody("it is another message")
     relations: dict[str, str] = {}
     for link in links_of(document):
         rel, uri = link.get("rel"), link.get("uri")
-        path = _path(uri) if isinstance(uri, str) else ""
+        path = _local_path(uri) if isinstance(uri, str) else ""
         if isinstance(rel, str) and path:
             # Of two links with one name the first: which is meant is told nowhere.
             relations.setdefault(rel, path)
@@ -132,7 +132,7 @@ def detail(answer: Answer, asked: str) -> MessageDetail:
     return MessageDetail(asked, fields, relations)
 
 
-def _path(uri: str) -> str:
+def _local_path(uri: str) -> str:
     """Path and query of a link, "" for none; without its host, which is not ours, and without a key."""
     try:
         parts = urlsplit(uri)
@@ -144,43 +144,45 @@ def _path(uri: str) -> str:
     return parts.path + (f"?{urlencode(query)}" if query else "")
 
 
-def status_counts(answer: Answer, profile: Profile) -> tuple[StatusCount, ...]:
+def decode_status_counts(answer: Answer, profile: Profile) -> tuple[StatusCount, ...]:
     """How many recipients are in each state."""
-    summaries = _items(answer, "messageStatuses", profile)
+    summaries = _split_rows(answer, "messageStatuses", profile)
     # Which of two is about this message is told nowhere; together they would count people twice.
     if len(summaries) > 1:
         raise BadBody("it shows more than one summary")
     return tuple(
         StatusCount(
-            text(item, "name", needed=True),
-            count(item.get("recipientCount")),
-            percent(item.get("percentageTotal")),
+            get_text(item, "name", needed=True),
+            parse_wire_count(item.get("recipientCount")),
+            parse_wire_percent(item.get("percentageTotal")),
         )
         for summary in summaries
-        for item in objects(summary, "categories")
+        for item in get_objects(summary, "categories")
     )
 
 
-def deliveries(found: Found) -> tuple[Delivery, ...]:
+def parse_deliveries(found: Found) -> tuple[Delivery, ...]:
     """What became of the message for one recipient: a value for each channel that was used, at least one."""
     # The service lists all three channels for everybody, blank where one was not used (recorded). Somebody
     # for whom none was used yet is one value with an empty channel, so that nobody is left out.
-    listed = [_delivery(found.body, channel) for channel in objects(found.body, "status", empty=True)]
-    return tuple(each for each in listed if _is_used(each)) or (_delivery(found.body, {}),)
+    listed = [
+        _parse_delivery(found.body, channel) for channel in get_objects(found.body, "status", empty=True)
+    ]
+    return tuple(each for each in listed if _is_used(each)) or (_parse_delivery(found.body, {}),)
 
 
-def _delivery(recipient: Mapping[str, Any], channel: Mapping[str, Any]) -> Delivery:
+def _parse_delivery(recipient: Mapping[str, Any], channel: Mapping[str, Any]) -> Delivery:
     # Recorded in this spelling; the other one may come with its correction.
     read = channel.get("acknowlegedTimestamp", channel.get("acknowledgedTimestamp"))
     return Delivery(
-        recipient=text(recipient, "name").strip(),
-        info=text(recipient, "info").strip(),
-        channel=text(channel, "type"),
-        status=text(channel, "status"),
-        destination=text(channel, "destination"),
-        sent=moment(channel.get("sentTimestamp")),
-        received=moment(channel.get("receivedTimestamp")),
-        acknowledged=moment(read),
+        recipient=get_text(recipient, "name").strip(),
+        info=get_text(recipient, "info").strip(),
+        channel=get_text(channel, "type"),
+        status=get_text(channel, "status"),
+        destination=get_text(channel, "destination"),
+        sent=parse_wire_time(channel.get("sentTimestamp")),
+        received=parse_wire_time(channel.get("receivedTimestamp")),
+        acknowledged=parse_wire_time(read),
     )
 
 
@@ -190,36 +192,36 @@ def _is_used(delivery: Delivery) -> bool:
     return any(part.strip() for part in told)
 
 
-def response_counts(answer: Answer, profile: Profile, *, everybody: bool) -> tuple[ResponseCount, ...]:
+def decode_response_counts(answer: Answer, profile: Profile, *, everybody: bool) -> tuple[ResponseCount, ...]:
     """How many recipients answered in each way. Only where not `everybody` is counted there may be none."""
     return tuple(
         ResponseCount(
-            text(item, "type", needed=True),
-            count(item.get("responseCount")),
-            percent(item.get("percentageTotal")),
+            get_text(item, "type", needed=True),
+            parse_wire_count(item.get("responseCount")),
+            parse_wire_percent(item.get("percentageTotal")),
         )
-        for item in _items(answer, "messageresponses", profile, empty=not everybody)
+        for item in _split_rows(answer, "messageresponses", profile, empty=not everybody)
     )
 
 
-def response(found: Found) -> Response:
+def parse_response(found: Found) -> Response:
     """One recipient's answer, or that there is none: then its parts are empty."""
-    category = text(found.body, "responseCategory", needed=True)
-    told = entry(found.body, "responseMessage")
+    category = get_text(found.body, "responseCategory", needed=True)
+    told = get_object(found.body, "responseMessage")
     unsaid = _NOTHING if fold_case(category) == no_response else None
     said = {
-        key: "" if (part := text(told, key)) == unsaid else part
+        key: "" if (part := get_text(told, key)) == unsaid else part
         for key in ("content", "channel", "acknowledged")
     }
-    return Response(respondent(entry(found.body, "from")), category, **said)
+    return Response(parse_respondent(get_object(found.body, "from")), category, **said)
 
 
-def respondent(body: Mapping[str, Any]) -> Respondent:
+def parse_respondent(body: Mapping[str, Any]) -> Respondent:
     """Who answered."""
-    return Respondent(**{key: text(body, key) for key in ("name", "mri", "mobile", "email", "voice")})
+    return Respondent(**{key: get_text(body, key) for key in ("name", "mri", "mobile", "email", "voice")})
 
 
-def rows(answer: Answer, key: str, offset: int, profile: Profile) -> Page:
+def decode_row_page(answer: Answer, key: str, offset: int, profile: Profile) -> Page:
     """One page of a list whose rows have no id: each is named by its place."""
     document = entities.decode_document(answer)
     items = document.get(key)
@@ -228,7 +230,7 @@ def rows(answer: Answer, key: str, offset: int, profile: Profile) -> Page:
     return read_page(document, ListRequest(key, offset, profile))
 
 
-def _items(
+def _split_rows(
     answer: Answer, key: str, profile: Profile, *, empty: bool = False
 ) -> tuple[Mapping[str, Any], ...]:
     """The entries of a summary; none only where the service says in its words that there are none."""
@@ -237,13 +239,13 @@ def _items(
     if media.is_error(document) or key not in document:
         read_page(document, ListRequest(key, 0, profile))
         return ()
-    return objects(document, key, empty=empty)
+    return get_objects(document, key, empty=empty)
 
 
 # Parts of a document.
 
 
-def count(value: object) -> int:
+def parse_wire_count(value: object) -> int:
     """A number of people: 0 to 999,999,999, as a number or in ASCII digits."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9:
         return value
@@ -252,7 +254,7 @@ def count(value: object) -> int:
     raise BadBody("one of its counts is none")
 
 
-def percent(value: object) -> float:
+def parse_wire_percent(value: object) -> float:
     """A share as `50%` or `0.0%`, from 0 to 100."""
     found = _PERCENT.fullmatch(value) if isinstance(value, str) else None
     if found is None or float(found[1]) > _percent_max:
@@ -260,34 +262,34 @@ def percent(value: object) -> float:
     return float(found[1])
 
 
-def moment(value: object) -> str:
+def parse_wire_time(value: object) -> str:
     """A time in ISO 8601 and UTC; "" for none, and for one whose zone is not told."""
     # docs/service.md, messages: milliseconds as a number, seconds as text, ISO 8601 in XML.
     if value in (None, "", 0, "0", _NOTHING):
         return ""
     if isinstance(value, str) and _ISO.fullmatch(value):
-        return _iso(value)
+        return _parse_iso_time(value)
     if isinstance(value, str) and _DIGITS.fullmatch(value):
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < _year_10000_ms:
         raise BadBody("one of its times is none")
     seconds = value / 1000 if value >= _milliseconds_from else value
-    return _written(datetime.fromtimestamp(seconds, UTC))
+    return _format_time(datetime.fromtimestamp(seconds, UTC))
 
 
-def _iso(value: str) -> str:
+def _parse_iso_time(value: str) -> str:
     try:
         found = datetime.fromisoformat(value)
-        return _written(found.astimezone(UTC)) if found.tzinfo else ""
+        return _format_time(found.astimezone(UTC)) if found.tzinfo else ""
     except (ValueError, OverflowError):
         raise BadBody("one of its times is none") from None
 
 
-def _written(found: datetime) -> str:
+def _format_time(found: datetime) -> str:
     return found.isoformat(timespec="milliseconds").replace(".000", "").replace("+00:00", "Z")
 
 
-def text(body: Mapping[str, Any], key: str, *, needed: bool = False) -> str:
+def get_text(body: Mapping[str, Any], key: str, *, needed: bool = False) -> str:
     """A text of the document; "" where it is absent or null, unless it is `needed`."""
     value = body.get(key)
     if value is None:
@@ -297,7 +299,7 @@ def text(body: Mapping[str, Any], key: str, *, needed: bool = False) -> str:
     return value
 
 
-def entry(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def get_object(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     """An object within the document."""
     value = body.get(key)
     if not isinstance(value, dict):
@@ -305,7 +307,7 @@ def entry(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return value
 
 
-def objects(body: Mapping[str, Any], key: str, *, empty: bool = False) -> tuple[Mapping[str, Any], ...]:
+def get_objects(body: Mapping[str, Any], key: str, *, empty: bool = False) -> tuple[Mapping[str, Any], ...]:
     """A list of objects within the document, at least one unless it may be `empty`."""
     value = body.get(key)
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):

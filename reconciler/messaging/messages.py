@@ -19,7 +19,8 @@ from typing import Literal, overload
 
 from reconciler.core.text import fold_case
 from reconciler.errors import InDoubt, InputError, NotFound, Rejected, ServiceError, Temporary
-from reconciler.model.messages import (
+from reconciler.messaging import message_requests, message_shapes
+from reconciler.messaging.values import (
     Delivery,
     Message,
     MessageDetail,
@@ -33,9 +34,7 @@ from reconciler.model.profile import Profile
 from reconciler.service import entities, paging
 from reconciler.service.answers import Answer, Call
 from reconciler.service.http import refusals, urls
-from reconciler.service.http.limiter import Timing
 from reconciler.service.http.transport import Transport
-from reconciler.service.messaging import message_requests, message_shapes
 from reconciler.service.paging import Found, Page
 
 View = Literal["summary", "detailed"]
@@ -69,10 +68,10 @@ class Progress:
 class ReadMessages:
     """The messages of the account, for reading."""
 
-    def __init__(self, transport: Transport, profile: Profile, *, timing: Timing) -> None:
+    def __init__(self, transport: Transport, profile: Profile) -> None:
         self._transport = transport
         self._profile = profile
-        self._timing = timing
+        self._timing = transport.timing
 
     async def list(
         self,
@@ -89,18 +88,20 @@ class ReadMessages:
         """
         # Nobody tells in which zone the service reads dates: it is asked for a day more on both sides, and
         # the rows are compared again.
-        first, last = message_requests.span(start, end, self._timing.now)
+        first, last = message_requests.resolve_time_span(start, end, self._timing.now)
         criteria = (
-            *(message_requests.criteria(first, last) if first and last else ()),
+            *(message_requests.build_time_criteria(first, last) if first and last else ()),
             *((("viewType", "shared"),) if shared else ()),
         )
 
         def read(answer: Answer, offset: int) -> Page:
-            return entities.decode_page(answer, message_shapes.collection, offset, self._profile)
+            return entities.decode_page(answer, message_shapes.messages_collection, offset, self._profile)
 
         call = Call("GET", self._path(workspace), "message", criteria)
         with refusals.refuse_bad_bodies(call):
-            found = [message_shapes.row(row) for row in await self._walk(call, read, named=True)]
+            found = [
+                message_shapes.parse_message_row(row) for row in await self._walk(call, read, named=True)
+            ]
         if first is None or last is None:
             return tuple(found)
         return tuple(
@@ -110,7 +111,9 @@ class ReadMessages:
     async def get(self, message_id: str, *, workspace: str = "") -> MessageDetail:
         """The whole message. Raises NotFound."""
         call = Call("GET", self._path(workspace, message_id), "message")
-        return await self._transport.call(call, lambda answer: message_shapes.detail(answer, message_id))
+        return await self._transport.call(
+            call, lambda answer: message_shapes.decode_message_detail(answer, message_id)
+        )
 
     @overload
     async def status(
@@ -130,11 +133,11 @@ class ReadMessages:
         call = Call("GET", path, "messagestatus", (_SUMMARY,))
         if view == "summary":
             return await self._transport.call(
-                call, lambda answer: message_shapes.status_counts(answer, self._profile)
+                call, lambda answer: message_shapes.decode_status_counts(answer, self._profile)
             )
         with refusals.refuse_bad_bodies(call):
             rows = await self._rows(Call("GET", path, "messagestatus", (_DETAILED,)), "messageStatuses")
-            return tuple(one for row in rows for one in message_shapes.deliveries(row))
+            return tuple(one for row in rows for one in message_shapes.parse_deliveries(row))
 
     async def responses(
         self,
@@ -153,7 +156,7 @@ class ReadMessages:
         everybody = filter == "default"
         return await self._transport.call(
             call,
-            lambda answer: message_shapes.response_counts(answer, self._profile, everybody=everybody),
+            lambda answer: message_shapes.decode_response_counts(answer, self._profile, everybody=everybody),
         )
 
     async def response_details(
@@ -168,7 +171,7 @@ class ReadMessages:
         call = Call("GET", self._path(workspace, message_id, "messageresponses"), "messageresponse", query)
         with refusals.refuse_bad_bodies(call):
             rows = await self._rows(call, "messageresponses")
-            return tuple(message_shapes.response(row) for row in rows)
+            return tuple(message_shapes.parse_response(row) for row in rows)
 
     async def follow(
         self, message_id: str, *, workspace: str = "", every_s: float = 2.0, limit_s: float = 60.0
@@ -226,7 +229,7 @@ class ReadMessages:
 
     async def _rows(self, asked: Call, key: str) -> "tuple[Found, ...]":
         def read(answer: Answer, offset: int) -> Page:
-            return message_shapes.rows(answer, key, offset, self._profile)
+            return message_shapes.decode_row_page(answer, key, offset, self._profile)
 
         return await self._walk(asked, read, named=False)
 
@@ -255,10 +258,10 @@ class Messages(ReadMessages):
         """
         # Public sources give messages to a resource a type of their own (docs/service.md, messages).
         kind = "message" if message.resource is None else "bulkmessage"
-        body = self._transport.encode(kind, message_requests.body_of(message, self._timing.now))
+        body = self._transport.encode(kind, message_requests.build_message_body(message, self._timing.now))
         call = Call("POST", self._path(workspace), kind, body=body)
         try:
-            message_id = await self._transport.once(call, message_shapes.accepted)
+            message_id = await self._transport.once(call, message_shapes.decode_accepted_id)
         except InDoubt as error:
             error.next = _IN_DOUBT
             raise

@@ -1,1 +1,0 @@
-"""Messages, callbacks and replies: their calls, and the shapes of both directions."""
