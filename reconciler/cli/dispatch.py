@@ -6,7 +6,7 @@ client, no store and no validator. How a command is written: results.py.
 
 import ast
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from functools import update_wrapper
 from importlib import import_module
 from inspect import unwrap
@@ -17,17 +17,18 @@ import click
 from reconciler.cli.console import output
 
 if TYPE_CHECKING:
-    from reconciler.cli.results import CommandResult
+    from reconciler.cli.results import CommandResult, ResultWork
 
 
 class CommandWork:
     """The callback of a command: its function is called with the options, and what it returns is printed.
 
-    The function returns a result, or the exit code where it printed everything itself. It gets the option
-    `--format` (as_json, form) only if it names that parameter.
+    It returns a result; or it yields one, which is printed before it goes on; or it returns the exit code,
+    where it printed everything itself. It gets the option `--format` (as_json, form) only if it names that
+    parameter.
     """
 
-    def __init__(self, function: "Callable[..., CommandResult | int]") -> None:
+    def __init__(self, function: "Callable[..., CommandResult | ResultWork[Any] | int]") -> None:
         self.function = function
         update_wrapper(self, function)
 
@@ -43,12 +44,29 @@ class CommandWork:
                 if name in given and name not in takes:
                     del given[name]
             result = self.function(**given)
+            if isinstance(result, Generator):
+                return _print_yielded(result, form)
             return result if isinstance(result, int) else print_result(result, form)
 
 
-def prints_result(function: "Callable[..., CommandResult | int]") -> CommandWork:
+def prints_result(function: "Callable[..., CommandResult | ResultWork[Any] | int]") -> CommandWork:
     """Decorate the function of a command."""
     return CommandWork(function)
+
+
+def _print_yielded(work: "ResultWork[Any]", form: str) -> int:
+    """Print the result that a command yields, let it go on, and return the exit code of the process."""
+    result = next(work)
+    try:
+        code = print_result(result, form)
+    except BaseException as error:
+        work.throw(error)  # what the command has to do in any case is done there, and the error comes back
+        raise
+    try:
+        next(work)
+    except StopIteration as end:
+        return code if end.value else _exit_code_of_missing_files(code)
+    raise AssertionError("a command yields one result")
 
 
 def print_result(result: "CommandResult", form: str) -> int:
@@ -56,17 +74,43 @@ def print_result(result: "CommandResult", form: str) -> int:
 
     That is the code of the result; 1 where a report is missing, unless the code tells of worse.
     """
+    output.note_lines(result.notes(form))
+    try:
+        is_read = _print_form(result, form)
+    except output.OutputLost as error:
+        if result.shown_again_by:
+            lost = f"the report could not be printed: {error}"
+            raise output.OutputLost(lost, next=result.shown_again_by) from error
+        raise
+    if result.shown_again_by and not is_read:
+        output.note(
+            f"the report was cut off because its reader closed the output.\n  next: {result.shown_again_by}"
+        )
+    output.explain_failure(result.failure_lines())
+    return _exit_code_of_missing_files(result.exit_code) if result.reports_missing else result.exit_code
+
+
+def _print_form(result: "CommandResult", form: str) -> bool:
+    """Print a result on stdout, and return whether somebody reads it."""
+    from reconciler.cli.results import FileText
+
+    if isinstance(result, FileText):
+        return output.document(result.content)
     if form == "json":
         from reconciler.report.json import report_pieces
 
-        output.json_pieces(report_pieces(result.document(), result.exit_code))
-    elif form == "csv":
-        output.document(result.csv())
+        return output.json_pieces(report_pieces(result.document(), result.exit_code))
+    if form == "csv":
+        is_read = output.document(result.csv())
         output.note_lines(result.csv_notes())
-    else:
-        output.lines(result.lines())
-    output.explain_failure(result.failure_lines())
-    return 1 if result.reports_missing and result.exit_code in {0, 2} else result.exit_code
+        return is_read
+    if text := result.text():
+        output.data(text)
+    return output.lines(result.lines())
+
+
+def _exit_code_of_missing_files(code: int) -> int:
+    return 1 if code in {0, 2} else code
 
 
 class Runs:

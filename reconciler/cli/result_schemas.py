@@ -4,33 +4,34 @@
 schemas that follow from the table of kinds, so that a project's own kinds are in these as well.
 """
 
+import ast
 import inspect
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, get_args
+import sys
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import click
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType, structs
 
 from reconciler import errors
+from reconciler.cli.commands.export import Untold
 from reconciler.cli.console.error_text import usage_code
 from reconciler.cli.console.logs import CallLine, StepLine
 from reconciler.cli.dispatch import CommandWork
-from reconciler.cli.documents.rows import UnfinishedRun, Untold
-from reconciler.cli.documents.table import DOCUMENTS, READ_LIMIT, Printed, schema_of
+from reconciler.cli.documents.table import DOCUMENTS, SHARED, Printed
 from reconciler.cli.main import COMMANDS, cli
-from reconciler.cli.results import CommandResult, document_fields
+from reconciler.cli.results import CommandResult, FileText, document_fields
 from reconciler.core.export import IdentityAdvice
-from reconciler.core.review.guard import Agreement
 from reconciler.core.views.inventory import Listed, Unread
 from reconciler.model.address import Address
 from reconciler.model.notices import Notice
-from reconciler.model.plans import DecidingFact, Explanation, GuardReason, Options, Plan, Target
+from reconciler.model.plans import DecidingFact, Explanation, GuardReason, Plan
 from reconciler.model.runs import EXIT_CODE_WORDS, REPORT_VERSION, RUN_EVENTS, Running
-from reconciler.model.snapshots import ReadLimit
 from reconciler.report import explain, listing
-from reconciler.report.json import NOT_SHOWN, OF_THE_MOMENT, counts
-from reconciler.report.phrases import Lookalike
+from reconciler.report.json import NOT_SHOWN, PlanCounts, PlanFields, VerdictShown
 from reconciler.store.records import KindUnknown
 
 Schema = dict[str, Any]
@@ -57,23 +58,26 @@ _PUBLISHED = {
     IdentityAdvice.__name__: "Advice",
 }
 _ONLY_SHOWN = {"unmanaged": "$defs/counts"}  # of a plan: a file has none of it
-_EMPTY = Plan(Target("", "", ()), Options(), manifest_digest="", salt="", changes=())
+# Published where they are used, and not below $defs.
+_INLINE: tuple[Any, ...] = (PlanFields, PlanCounts, VerdictShown)
 
 
 def documents() -> dict[str, Schema]:
     """Return the schema of every document by its name (`output/list`)."""
-    made = {name: _document(one) for name, one in {**DOCUMENTS, **dict(_printed())}.items()}
-    return {**made, "output/plan": _plan(), "output/resume": _resume(), "output/error": _error()}
-
-
-def _printed() -> Iterator[tuple[str, Printed]]:
-    """Yield the documents of every command that returns a Result, as its fields describe them."""
+    made = {name: _described_document(one) for name, one in DOCUMENTS.items()}
     for words, command in command_leaves():
-        if (results := result_types(command)) and (title := results[0].title):
-            shapes = tuple(
-                {name: (kind, about) for name, kind, about in document_fields(one)} for one in results
-            )
-            yield schema_of(words), Printed(title, shapes, results[0].exit_codes)
+        results = result_types(command)
+        if results and results[0].title and (name := schema_of(words)) == f"output/{words.replace(' ', '-')}":
+            made[name] = _document(results)
+    return {**made, "output/error": _error()}
+
+
+def schema_of(words: str) -> str:
+    """Return the name of the schema of what a command (`messages status`) prints; an error has its own."""
+    results = result_types(dict(command_leaves())[words])
+    # Of several results each may be described elsewhere; together they are described here.
+    named = results[0].schema if len(results) == 1 else "" if results else SHARED.get(words, "")
+    return named or f"output/{words.replace(' ', '-')}"
 
 
 def command_leaves() -> Iterator[tuple[str, click.Command]]:
@@ -87,11 +91,17 @@ def command_leaves() -> Iterator[tuple[str, click.Command]]:
 
 
 def result_types(command: click.Command) -> tuple[type[CommandResult], ...]:
-    """Return the results that the function of a command may return, in the order of its annotation."""
+    """Return the results with a document that a command may come to, in the order of its annotation."""
     work = command.callback
     kind = inspect.get_annotations(work.function)["return"] if isinstance(work, CommandWork) else int
+    if get_origin(kind) is Generator:
+        kind = get_args(kind)[0]
     found = get_args(kind) or (kind,)
-    return tuple(one for one in found if isinstance(one, type) and issubclass(one, CommandResult))
+    return tuple(
+        one
+        for one in found
+        if isinstance(one, type) and issubclass(one, CommandResult) and one is not FileText
+    )
 
 
 def event_lines() -> Schema:
@@ -112,7 +122,44 @@ def _lines(title: str, kinds: tuple[type, ...]) -> Schema:
     return {"$schema": _DRAFT, "title": title, "anyOf": list(found), "$defs": definitions}
 
 
-def _document(about: Printed) -> Schema:
+def _document(results: Sequence[type[CommandResult]]) -> Schema:
+    """Return the schema of the document of a command: one of these results."""
+    fields = [[*_field_types(one)] for one in results]
+    schemas, definitions = _of_types([_described(kind, about) for each in fields for _, kind, about in each])
+    found, exits = iter(schemas), results[0].exit_codes
+    shapes = []
+    for number, (result, each) in enumerate(zip(results, fields, strict=True)):
+        optional = tuple(name for name, kind, _ in each if UnsetType in get_args(kind))
+        shape = _object({**_head(*exits), **{name: next(found) for name, _, _ in each}}, exits, optional)
+        title = {"title": result.title} if number and result.title else {}
+        shapes.append({"$ref": f"../{result.schema}.schema.json"} if result.schema else {**title, **shape})
+    return _whole(results[0].title, shapes, definitions)
+
+
+def _field_types(result: type[CommandResult]) -> Iterator[tuple[str, Any, str]]:
+    """Yield name, type and description of each field of the document."""
+    known = {name: one for base in result.__mro__ for name, one in _names_of(base.__module__).items()}
+    types = get_type_hints(result, globalns=known, include_extras=True)
+    for name, about in document_fields(result):
+        yield name, types[name].__origin__, about
+
+
+@cache
+def _names_of(module: str) -> Mapping[str, Any]:
+    """Return what a module calls something, with the names that it imports for the type checker alone."""
+    found = dict(vars(sys.modules[module]))
+    if not module.startswith("reconciler."):
+        return found
+    for node in ast.parse(inspect.getsource(sys.modules[module])).body:
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            for one in node.body:
+                assert isinstance(one, ast.ImportFrom)  # noqa: S101 - how imports are written here
+                origin = import_module(str(one.module))
+                found |= {alias.asname or alias.name: getattr(origin, alias.name) for alias in one.names}
+    return found
+
+
+def _described_document(about: Printed) -> Schema:
     parts = [part for shape in about.shapes for part in shape.items()]
     schemas, definitions = _of_types([_described(*part) for _, part in parts])
     found = iter(schemas)
@@ -130,7 +177,10 @@ def _whole(title: str, shapes: list[Schema], definitions: Schema) -> Schema:
 
 
 def _described(kind: Any, about: str) -> Any:
-    return Annotated[kind, Meta(description=about)]
+    """Return the type of a field with its description. A field that may be left out is one without null."""
+    if UnsetType in get_args(kind):
+        kind = Union[tuple(one for one in get_args(kind) if one is not UnsetType)]  # noqa: UP007 - of a tuple
+    return Annotated[kind, Meta(description=about)] if about else kind
 
 
 def _of_types(kinds: list[Any]) -> tuple[list[Schema], dict[str, Schema]]:
@@ -139,9 +189,27 @@ def _of_types(kinds: list[Any]) -> tuple[list[Schema], dict[str, Schema]]:
     definitions = {
         _PUBLISHED.get(name, name): _closed(name, one)
         for name, one in known.items()
-        if name not in _ELSEWHERE
+        if name not in _ELSEWHERE and name not in {one.__name__ for one in _INLINE}
     }
-    return [_elsewhere(one) for one in found], definitions
+    whole = zip(kinds, found, strict=True)
+    return [
+        _inline_object(kind, known) if kind in _INLINE else _elsewhere(one) for kind, one in whole
+    ], definitions
+
+
+def _inline_object(kind: type, known: Mapping[str, Schema]) -> Schema:
+    """Return the schema of a class that is published where it is used, without a title of its own."""
+    if kind is PlanFields:
+        keys = [field for field in structs.fields(Plan) if field.encode_name not in NOT_SHOWN]
+        where = {
+            one.encode_name: _ONLY_SHOWN.get(one.encode_name, f"properties/{one.encode_name}") for one in keys
+        }
+        properties = {name: {"$ref": f"../plan.schema.json#/{part}"} for name, part in where.items()}
+        optional = tuple(one.encode_name for one in keys if one.default is UNSET)
+        return _object(properties, optional=optional)
+    schema = _closed(kind.__name__, known[kind.__name__])
+    optional = tuple(one.encode_name for one in structs.fields(kind) if one.default is UNSET)
+    return _object(schema["properties"], optional=optional)
 
 
 def _custom(kind: type) -> Schema:
@@ -199,45 +267,6 @@ def _head(*exits: int) -> Schema:
         },
         "exit_code": {"description": "The exit code of the command.", "enum": list(exits)},
     }
-
-
-def _plan() -> Schema:
-    """A plan as it is shown: as in its file, but for what makes it one."""
-    exits = (0, 2, 5, 7)  # 5: the report of a plan that is stale
-    kinds = [
-        *(tuple[GuardReason, ...], Running | None, tuple[UnfinishedRun, ...], tuple[Lookalike, ...]),
-        *(ReadLimit | None, tuple[Agreement, ...]),
-    ]
-    (reasons, running, unfinished, alike, limit, agreed), definitions = _of_types(kinds)
-    number = {"type": "integer", "minimum": 0}
-    parts = {
-        "agreements": {
-            "description": "What a person has agreed to; not there where that is nothing.",
-            **agreed,
-        },
-        "plan": _object(
-            {
-                key: {"$ref": f"../plan.schema.json#/{_ONLY_SHOWN.get(key, f'properties/{key}')}"}
-                for key in Plan.__struct_fields__
-                if key not in NOT_SHOWN
-            },
-            optional=("directories", "moves", "elsewhere", "commit", "consent"),
-        ),
-        "counts": _object(dict.fromkeys(counts(_EMPTY), number), optional=tuple(OF_THE_MOMENT)),
-        "lookalikes": {"description": "What may be a rename. No fingerprint covers it.", **alike},
-        "as_far_as_read": {"description": READ_LIMIT, **limit},
-        "verdict": _object({"safe": {"type": "boolean"}, "reasons": reasons}),
-        "running": {"description": "The run that writes right now.", **running},
-        "unfinished": {"description": "The runs that did not finish.", **unfinished},
-    }
-    optional = ("agreements", "running", "unfinished")
-    whole = _object({**_head(*exits), **parts}, exits, optional)
-    return _whole("A plan and whether it is safe", [whole], definitions)
-
-
-def _resume() -> Schema:
-    nothing = {"title": "Nothing was to be resumed", **_object(_head(0))}
-    return _whole("What was resumed", [{"$ref": "../run.schema.json"}, nothing], {})
 
 
 def _error() -> Schema:

@@ -26,18 +26,25 @@ A command is one file below `commands/`, and a row in the table of `main.py`:
 
 - A field with a `Doc` is a key of the JSON document, in the order of the fields, behind `version`, `outcome`
   and `exit_code`. A field without one is for the text alone.
-- A command with several documents returns a union: `-> LockResult | TicketsResult`.
+- A command with several documents returns a union: `-> LockResult | TicketsResult`. A result whose document
+  another schema describes names that in `schema`. A file that is printed as it is, is a `FileText`.
+- A command that goes on after its result is printed yields it, `-> ResultWork[RunReport]`, and returns
+  whether every other file was written.
+- Types of fields that are slow to load are imported for the type checker alone, and written in quotes.
 - What loads the engine, the settings, the store or the client is imported inside the functions, so that
   `reconciler lock --help` and completion load none of it; a test holds that.
 - After a change of a result: `script/generate-schemas`, and `script/generate-docs` for the help.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from collections.abc import Generator, Iterator, Sequence
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, structs
 
 from reconciler.report.lines import Line
+
+if TYPE_CHECKING:
+    from reconciler.model.runs import Run
 
 
 class Doc:
@@ -53,6 +60,8 @@ class CommandResult(Struct, frozen=True, kw_only=True):
     """What a command came to. `reports_missing`: a file of --report or --events could not be written."""
 
     title: ClassVar[str] = ""
+    # The name of the schema that describes the document, where it is not `output/COMMAND`.
+    schema: ClassVar[str] = ""
     # Every exit code that stands in the document, in the order of the schema.
     exit_codes: ClassVar[tuple[int, ...]] = (0,)
 
@@ -63,8 +72,21 @@ class CommandResult(Struct, frozen=True, kw_only=True):
         """The exit code in the document; the process has it too, unless reports are missing."""
         return 0
 
+    @property
+    def shown_again_by(self) -> str:
+        """The command that shows the result again, for somebody who could not read all of it; or empty."""
+        return ""
+
     def lines(self) -> Sequence[Line]:
         """Return the result as text; none, where a command prints nothing for people."""
+        return ()
+
+    def text(self) -> str:
+        """Return the result as text that is printed as it is, lines never wrapped, before `lines`: a diff."""
+        return ""
+
+    def notes(self, form: str) -> Sequence[Line]:  # noqa: ARG002 - for the results that differ
+        """Return what stderr gets before the result. `form` is text, json or csv."""
         return ()
 
     def csv(self) -> str:
@@ -81,14 +103,54 @@ class CommandResult(Struct, frozen=True, kw_only=True):
 
     def document(self) -> dict[str, object]:
         """Return the keys of the JSON document behind its head. A field that is UNSET is left out."""
-        values = ((name, getattr(self, name)) for name, _, _ in document_fields(type(self)))
+        values = ((name, getattr(self, name)) for name, _ in document_fields(type(self)))
         return {name: value for name, value in values if value is not UNSET}
 
 
-def document_fields(result: type[CommandResult]) -> Iterator[tuple[str, Any, str]]:
-    """Yield name, type and description of each field of a result that is part of its JSON document."""
+class FileText(CommandResult, frozen=True):
+    """A file of ours, printed as it is whatever the format, so that it can be redirected into one."""
+
+    content: str
+
+
+class RunReport(CommandResult, frozen=True):
+    """How a run ended. With `is_hidden` nobody sees it as text: its events are on standard output."""
+
+    schema: ClassVar[str] = "run"
+    run: "Run"
+    full: bool
+    verbose: bool
+    is_hidden: bool
+
+    @property
+    def exit_code(self) -> int:
+        """That of the run."""
+        return self.run.exit_code
+
+    @property
+    def shown_again_by(self) -> str:
+        """What was done is never lost: the store has it."""
+        return f"reconciler history   (holds the run {self.run.run})"
+
+    def document(self) -> dict[str, object]:
+        """Return the run, field by field."""
+        return structs.asdict(self.run)
+
+    def lines(self) -> Sequence[Line]:
+        """Return what became of each change, and what to do."""
+        from reconciler.report.text import run_lines  # noqa: PLC0415 - where a run is shown
+
+        return () if self.is_hidden else run_lines(self.run, full=self.full, verbose=self.verbose)
+
+
+Result = TypeVar("Result", bound=CommandResult)
+ResultWork = Generator[Result, None, bool]
+
+
+def document_fields(result: type[CommandResult]) -> Iterator[tuple[str, str]]:
+    """Yield name and description of each field of a result that is part of its JSON document."""
     for base in reversed(result.__mro__):
         for name, kind in vars(base).get("__annotations__", {}).items():
             for note in getattr(kind, "__metadata__", ()):
                 if isinstance(note, Doc):
-                    yield name, kind.__origin__, note.text
+                    yield name, note.text

@@ -7,14 +7,15 @@ import shlex
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from reconciler import pipeline
 from reconciler.cli.console import output
 from reconciler.cli.console.logs import Events
 from reconciler.cli.console.places import Bars
 from reconciler.cli.planning import sizes
-from reconciler.cli.review_files import Reviews, with_reports
+from reconciler.cli.results import ResultWork, RunReport
+from reconciler.cli.review_files import Reviews
 from reconciler.cli.session import Signals, finish, make_dependencies
 from reconciler.core.planning.deletes import find_unmarked
 from reconciler.core.runs.recover import InterruptedRun
@@ -28,9 +29,8 @@ from reconciler.model.runs import Context, Outcome, Run
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
 from reconciler.pipeline import PlanResult
-from reconciler.report.json import run_pieces
 from reconciler.report.runs.runs import beyond_lines, run_failure_lines, unfinished_lines
-from reconciler.report.text import plan_lines, run_lines
+from reconciler.report.text import plan_lines
 
 skips_told_max = 10  # lines of a note; beyond that it hides what it is about
 
@@ -294,31 +294,22 @@ def _verb(job: Job, undo: Undo, signals: Signals, observer: Screen) -> Coroutine
     )
 
 
-def report(run: Run, *, events: Events, full: bool, as_json: bool, reviews: Reviews | None = None) -> int:
-    """Print how a run ended, and return the exit code. Where the output is lost, say where to find it.
+Report = TypeVar("Report", bound=RunReport)
+
+
+def report_run(
+    run: Run, kind: type[Report], *, events: Events, full: bool, reviews: Reviews
+) -> ResultWork[Report]:
+    """Yield how a run ended, to be printed; then return whether its other files were written.
 
     The files of `reviews` are written whatever becomes of the output.
     """
     whole = False
     events.ended(run)
     try:
-        if not events.on_stdout:
-            _print(run, full=full, as_json=as_json)
+        yield kind(run=run, full=full, verbose=output.told_on_stderr(), is_hidden=events.on_stdout)
     finally:
-        whole = reviews is None or reviews.write_run(run)
+        whole = reviews.write_run(run)
         if run.exit_code:
             output.explain_failure(run_failure_lines(run))
-    return with_reports(run.exit_code, whole=whole and events.whole)
-
-
-def _print(run: Run, *, full: bool, as_json: bool) -> None:
-    kept = f"reconciler history   (holds the run {run.run})"
-    try:
-        if as_json:
-            read = output.json_pieces(run_pieces(run))
-        else:
-            read = output.lines(run_lines(run, full=full, verbose=output.told_on_stderr()))
-    except output.OutputLost as error:
-        raise output.OutputLost(f"the report could not be printed: {error}", next=kept) from error
-    if not read:
-        output.note(f"the report was cut off because its reader closed the output.\n  next: {kept}")
+    return whole and events.whole

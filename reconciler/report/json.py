@@ -8,8 +8,9 @@ The plan file is no report: it is `encode(plan, indent=2)` of model/encoding.py.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, NewType
 
-from msgspec import UNSET, structs
+from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
 from reconciler.core.feed import read_limit
 from reconciler.core.review.drift import count_not_applied, drift_exit_code, find_drift
@@ -18,7 +19,7 @@ from reconciler.core.runs.recover import RunStatus
 from reconciler.errors import Problem
 from reconciler.model.encoding import encode_json_pieces
 from reconciler.model.notices import Notice
-from reconciler.model.plans import Plan, Verdict
+from reconciler.model.plans import GuardReason, Plan, Verdict
 from reconciler.model.runs import EXIT_CODE_WORDS, REPORT_VERSION, Run
 from reconciler.report.escaping import escape_ci_commands_in_json, is_hidden
 from reconciler.report.phrases import lookalike_values
@@ -69,28 +70,45 @@ def _escape(found: re.Match[str]) -> str:
 # --- Plans, runs, drift and problems ---------------------------------------------------------------
 
 
-OF_THE_MOMENT = frozenset({"unmanaged", "calls", "calls_avoided"})  # core/review/saved_plans.py: not kept
 # Of a plan: with its salt the masks of secrets could be tried out; what `drift` lacks is no part of a plan.
 NOT_SHOWN = frozenset({"salt", "unapplied"})
 
 
-def plan_json(
-    plan: Plan,
-    verdict: Verdict,
-    code: int,
-    standing: RunStatus | None = None,
-) -> str:
-    """Return the plan, its counts, the guard's verdict, and what looks like a rename."""
-    return "".join(plan_pieces(plan, verdict, code, standing))
+PlanFields = NewType("PlanFields", dict[str, Any])  # of a plan, those that are shown
+
+# A number that is never negative.
+_Natural = Annotated[int, Meta(ge=0)]
 
 
-def plan_pieces(
-    plan: Plan,
-    verdict: Verdict,
-    code: int,
-    standing: RunStatus | None = None,
-) -> Iterator[str]:
-    """Yield the same.
+class PlanCounts(Struct):
+    """What a plan holds, in numbers. Of strangers and calls a plan from a file says nothing."""
+
+    creates: _Natural
+    updates: _Natural
+    deletes: _Natural
+    unchanged: _Natural
+    adopted: _Natural
+    renamed: _Natural
+    forgotten: _Natural
+    skipped: _Natural
+    notices: _Natural
+    records: _Natural
+    protected: _Natural
+    # Of the moment (core/review/saved_plans.py): no file holds them.
+    unmanaged: _Natural | UnsetType = UNSET
+    calls: _Natural | UnsetType = UNSET
+    calls_avoided: _Natural | UnsetType = UNSET
+
+
+class VerdictShown(Struct):
+    """Whether the guard lets a plan pass, and why not."""
+
+    safe: bool
+    reasons: tuple[GuardReason, ...]
+
+
+def plan_values(plan: Plan, verdict: Verdict, standing: RunStatus | None = None) -> dict[str, Any]:
+    """Return the document of a plan: its fields, its counts, the guard's verdict, what looks like a rename.
 
     With `standing` also who writes right now, or null, and the runs that did not finish: `running` and
     `unfinished`. A plan from a file says nothing of that.
@@ -99,37 +117,48 @@ def plan_pieces(
     against guesses, and reports travel further than plan files do.
     """
     every = structs.asdict(plan).items()
-    shown = {name: value for name, value in every if name not in NOT_SHOWN and value is not UNSET}
     agreed = list_agreements(plan)
-    about = {
+    return {
         **({"agreements": agreed} if agreed else {}),
-        "plan": shown,
-        "counts": counts(plan),
+        "plan": PlanFields({name: one for name, one in every if name not in NOT_SHOWN and one is not UNSET}),
+        "counts": count_plan(plan),
         "lookalikes": lookalike_values(plan),
         "as_far_as_read": read_limit(plan.reads),
-        "verdict": {"safe": verdict.safe, "reasons": verdict.reasons},
+        "verdict": VerdictShown(verdict.safe, verdict.reasons),
         **(standing_json(standing) if standing else {}),
     }
-    return report_pieces(about, code)
 
 
-def counts(plan: Plan) -> dict[str, int]:
-    """Count what the plan holds. Of strangers and calls a plan from a file says nothing."""
-    numbers = {
-        **{f"{word}s": plan.count(word) for word in ("create", "update", "delete")},
-        "unchanged": sum(plan.unchanged.values()),
-        "adopted": len(plan.adoptions),
-        "renamed": len(plan.renames),
-        "forgotten": len(plan.gone) + len(plan.forgotten),
-        "skipped": len(plan.skips),
-        "notices": len(plan.notices),
-        "records": plan.to_keep,
-        "protected": sum(1 for skip in plan.skips if skip.reason == "protected"),
-        "unmanaged": sum(plan.unmanaged.values()),
-        "calls": sum(read.calls for read in plan.reads),
-        "calls_avoided": sum(read.avoided for read in plan.reads),
-    }
-    return numbers if plan.counted else {name: numbers[name] for name in numbers.keys() - OF_THE_MOMENT}
+def plan_json(plan: Plan, verdict: Verdict, code: int, standing: RunStatus | None = None) -> str:
+    """Return the document of a plan as text."""
+    return "".join(plan_pieces(plan, verdict, code, standing))
+
+
+def plan_pieces(plan: Plan, verdict: Verdict, code: int, standing: RunStatus | None = None) -> Iterator[str]:
+    """Yield the same in pieces."""
+    return report_pieces(plan_values(plan, verdict, standing), code)
+
+
+def count_plan(plan: Plan) -> PlanCounts:
+    """Count what the plan holds."""
+    counted = PlanCounts(
+        creates=plan.count("create"),
+        updates=plan.count("update"),
+        deletes=plan.count("delete"),
+        unchanged=sum(plan.unchanged.values()),
+        adopted=len(plan.adoptions),
+        renamed=len(plan.renames),
+        forgotten=len(plan.gone) + len(plan.forgotten),
+        skipped=len(plan.skips),
+        notices=len(plan.notices),
+        records=plan.to_keep,
+        protected=sum(1 for skip in plan.skips if skip.reason == "protected"),
+    )
+    if plan.counted:
+        counted.unmanaged = sum(plan.unmanaged.values())
+        counted.calls = sum(read.calls for read in plan.reads)
+        counted.calls_avoided = sum(read.avoided for read in plan.reads)
+    return counted
 
 
 def run_json(run: Run) -> str:
@@ -142,25 +171,28 @@ def run_pieces(run: Run) -> Iterator[str]:
     return json_pieces({"version": REPORT_VERSION, **structs.asdict(run)})
 
 
-def drift_json(plan: Plan) -> str:
-    """Return what others changed. The exit code is 1 where nothing was compared, 2 for drift, else 0."""
-    return "".join(drift_pieces(plan))
-
-
-def drift_pieces(plan: Plan) -> Iterator[str]:
-    """Yield the same."""
-    found = find_drift(plan)
-    about = {
+def drift_values(plan: Plan) -> dict[str, Any]:
+    """Return the document of what others changed."""
+    return {
         "target": plan.target,
         "created_at": plan.created_at,
-        "drifts": found,
+        "drifts": tuple(find_drift(plan)),
         "notices": plan.notices,
         "outside": plan.outside,
         "unapplied": plan.unapplied or (),
         "not_applied_yet": count_not_applied(plan),
         "as_far_as_read": read_limit(plan.reads),
     }
-    return report_pieces(about, drift_exit_code(plan))
+
+
+def drift_json(plan: Plan) -> str:
+    """Return the same as text. The exit code is 1 where nothing was compared, 2 for drift, else 0."""
+    return "".join(drift_pieces(plan))
+
+
+def drift_pieces(plan: Plan) -> Iterator[str]:
+    """Yield the same in pieces."""
+    return report_pieces(drift_values(plan), drift_exit_code(plan))
 
 
 def problems_json(problems: Sequence[Problem], code: int = 3, *, notices: Sequence[Notice] = ()) -> str:

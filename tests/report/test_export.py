@@ -2,15 +2,30 @@
 
 import pytest
 
-from reconciler.cli.commands.export import Summary, export_lines
-from reconciler.model.snapshots import Scope
-
-CONTACTS = Scope("contact", "default")
+from reconciler.cli.commands.export import ExportReport, Untold
 
 
 def told(number: int, per_second: float) -> list[str]:
-    about = Summary("manifests", [], [], 0, [(CONTACTS, number)], calls=number // 20, per_second=per_second)
-    return ["".join(span.text for span in one) for one in export_lines(about, full=False)]
+    about = ExportReport(
+        folder="manifests",
+        added=(),
+        grown=(),
+        entries=(),
+        declared=0,
+        unmarked=0,
+        left=(),
+        variables=(),
+        values_in=(),
+        untold=(Untold("contact", "default", number),),
+        calls=number // 20,
+        advice=(),
+        exported=(),
+        per_second=per_second,
+        secrets=(),
+        ignored="",
+        full=False,
+    )
+    return ["".join(span.text for span in one) for one in about.lines()]
 
 
 @pytest.mark.parametrize(

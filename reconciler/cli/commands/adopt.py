@@ -1,4 +1,4 @@
-"""`reconciler adopt`: begins to own what is declared and live, and changes nothing of it."""
+"""`reconciler adopt` and `forget`: start or stop managing entities, and leave what is live as it is."""
 
 import os
 import shlex
@@ -10,6 +10,7 @@ import click
 from reconciler.cli import options
 from reconciler.cli.console import output
 from reconciler.cli.dispatch import Completes, prints_result
+from reconciler.cli.results import ResultWork, RunReport
 from reconciler.errors import UnknownAddress
 from reconciler.model.address import parse_address
 from reconciler.model.plans import Consent, Options
@@ -22,20 +23,28 @@ if TYPE_CHECKING:
     from reconciler.manifest.cache import Declaration
 
 
+# What both commands take, besides addresses.
+_shared_options = options.together(
+    options.settings_options,
+    options.cache_option,
+    options.yes_option,
+    options.lock_option,
+    options.events_option,
+    options.full_option,
+    options.format_option,
+)
+
+
 @click.command()
 @click.argument("addresses", metavar="[ADDRESS]...", nargs=-1, shell_complete=Completes("addresses"))
 @click.option(
     "--all", "everything", is_flag=True, help="Adopt every live entity that is declared and unmanaged."
 )
-@options.settings_options
-@options.cache_option
-@options.yes_option
-@options.lock_option
-@options.events_option
-@options.full_option
-@options.format_option
+@_shared_options
 @prints_result
-def adopt_command(*, events: str | None, as_json: bool, **given: Any) -> int:
+def adopt_command(
+    *, addresses: tuple[str, ...], everything: bool, events: str | None, as_json: bool, **given: Any
+) -> ResultWork[RunReport]:
     """Start managing live entities that are declared, without changing them at the service.
 
     Entities are recognized as in every plan and recorded as they are. Differences from the manifest are
@@ -54,10 +63,23 @@ def adopt_command(*, events: str | None, as_json: bool, **given: Any) -> int:
         reconciler adopt --yes contact/ops/jane-doe
     """
     from reconciler.cli.console.logs import events_of
+    from reconciler.cli.run_screen import Adopting
 
     told = events_of(events, as_json=as_json)
     with told.of_command():
-        return _adopted(told, as_json=as_json, **given)
+        if everything == bool(addresses):
+            raise click.UsageError("pass addresses, or --all for everything that is declared.")
+        settings, declared = _load_declaration(told, given, as_json=as_json)
+        selected = _select_declared(addresses, declared.desired)
+        words = ("--all",) if everything else addresses
+        job = _make_job(
+            settings,
+            declared,
+            Options(only=selected, adopt=True),
+            Consent(),
+            _repeat_command("adopt", words, given),
+        )
+        return (yield from _carry_out("adopt", job, told, Adopting, given, as_json=as_json))
 
 
 # --- `reconciler forget`: stops owning entities, and leaves what is live as it is -----------------
@@ -67,15 +89,11 @@ def adopt_command(*, events: str | None, as_json: bool, **given: Any) -> int:
 @click.argument(
     "addresses", metavar="ADDRESS...", nargs=-1, required=True, shell_complete=Completes("addresses")
 )
-@options.settings_options
-@options.cache_option
-@options.yes_option
-@options.lock_option
-@options.events_option
-@options.full_option
-@options.format_option
+@_shared_options
 @prints_result
-def forget_command(*, events: str | None, as_json: bool, **given: Any) -> int:
+def forget_command(
+    *, addresses: tuple[str, ...], events: str | None, as_json: bool, **given: Any
+) -> ResultWork[RunReport]:
     """Stop managing these entities, and leave them at the service as they are.
 
     Remove the entry from the manifests first: a declared entity would be adopted again. An address
@@ -96,10 +114,17 @@ def forget_command(*, events: str | None, as_json: bool, **given: Any) -> int:
         reconciler forget --yes contact/ops/jane-doe device/ops/john-roe/pixel
     """
     from reconciler.cli.console.logs import events_of
+    from reconciler.cli.run_screen import Forgetting
 
     told = events_of(events, as_json=as_json)
     with told.of_command():
-        return _forgotten(told, as_json=as_json, **given)
+        settings, declared = _load_declaration(told, given, as_json=as_json)
+        named = _require_undeclared(addresses, settings, declared.desired)
+        # A person who names an address has agreed to the one write that it may take.
+        consent = Consent(updates=len(named))
+        again = _repeat_command("forget", named, given)
+        job = _make_job(settings, declared, Options(only=named, forget=named), consent, again)
+        return (yield from _carry_out("forget", job, told, Forgetting, given, as_json=as_json))
 
 
 # --- `reconciler adopt` and `forget` at work: what is ours changes, and what is live stays as it is
@@ -107,83 +132,50 @@ def forget_command(*, events: str | None, as_json: bool, **given: Any) -> int:
 # A plan and an apply like any other, with options that let nothing else into the plan.
 
 
-def _forgotten(
-    events: "Events", *, addresses: Sequence[str], yes: bool, full: bool, as_json: bool, **given: Any
-) -> int:
+def _load_declaration(
+    events: "Events", given: Mapping[str, Any], *, as_json: bool
+) -> "tuple[Settings, Declaration]":
+    """Return the settings and what manifests declare. Raises UsageError where nobody could be asked."""
     from reconciler import pipeline
-    from reconciler.cli.run_screen import Forgetting
     from reconciler.cli.session import patient, settings_of
 
-    _check_asking(events, yes=yes, as_json=as_json)
+    if not given["yes"] and (as_json or events.on_stdout or not output.can_ask()):
+        raise click.UsageError("not a terminal: pass --yes.")
     settings = patient(
         settings_of(given["config"], given["environment"], service=True), given["lock_timeout"]
     )
-    found = pipeline.load_declaration(settings, os.environ)
-    desired = found.desired
-    named = _named(addresses, settings, desired)
-    options = Options(only=named, forget=named)
-    # Whoever names an address has agreed to the one write that it may take.
-    consent = Consent(updates=len(named))
-    job = _job(settings, found, options, consent, _again("forget", named, given))
-    return _done("forget", job, events, Forgetting, ask=not yes, full=full, as_json=as_json)
+    return settings, pipeline.load_declaration(settings, os.environ)
 
 
-def _adopted(
+def _carry_out(
+    command: str,
+    job: "Job",
     events: "Events",
+    screen: "type[Screen]",
+    given: Mapping[str, Any],
     *,
-    addresses: Sequence[str],
-    everything: bool,
-    yes: bool,
-    full: bool,
     as_json: bool,
-    **given: Any,
-) -> int:
-    from reconciler import pipeline
-    from reconciler.cli.run_screen import Adopting
-    from reconciler.cli.session import patient, settings_of
-
-    if everything == bool(addresses):
-        raise click.UsageError("pass addresses, or --all for everything that is declared.")
-    _check_asking(events, yes=yes, as_json=as_json)
-    settings = patient(
-        settings_of(given["config"], given["environment"], service=True), given["lock_timeout"]
-    )
-    found = pipeline.load_declaration(settings, os.environ)
-    desired = found.desired
-    options = Options(only=_declared(addresses, desired), adopt=True)
-    words = ("--all",) if everything else tuple(addresses)
-    job = _job(settings, found, options, Consent(), _again("adopt", words, given))
-    return _done("adopt", job, events, Adopting, ask=not yes, full=full, as_json=as_json)
-
-
-def _done(
-    verb: str, job: "Job", events: "Events", screen: "type[Screen]", *, ask: bool, full: bool, as_json: bool
-) -> int:
-    """Carry out what is to be owned or not, report it, and return the exit code."""
+) -> ResultWork[RunReport]:
+    """Adopt or forget, and yield how the run ended."""
     from reconciler.cli.review_files import UNASKED, Reviews
-    from reconciler.cli.run_screen import Undo, carry_out, report
+    from reconciler.cli.run_screen import Undo, carry_out, report_run
 
-    reviews = Reviews(verb, UNASKED)
+    reviews, full = Reviews(command, UNASKED), given["full"]
     with reviews.of_refused():
         run = carry_out(
             job,
             Undo(None, ()),
             events,
-            ask=ask,
+            ask=not given["yes"],
             full=full,
             as_json=as_json,
             screen=screen,
             hears=reviews.hear,
         )
-    return report(run, events=events, full=full, as_json=as_json, reviews=reviews)
+    return (yield from report_run(run, RunReport, events=events, full=full, reviews=reviews))
 
 
-def _check_asking(events: "Events", *, yes: bool, as_json: bool) -> None:
-    if not yes and (as_json or events.on_stdout or not output.can_ask()):
-        raise click.UsageError("not a terminal: pass --yes.")
-
-
-def _declared(texts: Sequence[str], desired: Desired) -> tuple[str, ...]:
+def _select_declared(texts: Sequence[str], desired: Desired) -> tuple[str, ...]:
     """Return the addresses and those declared below them. Raises UnknownAddress for what is not declared."""
     from reconciler.core.suggest import did_you_mean
 
@@ -200,13 +192,15 @@ def _declared(texts: Sequence[str], desired: Desired) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*texts, *below)))
 
 
-def _again(verb: str, words: Sequence[str], given: Mapping[str, Any]) -> str:
-    """Return the command line that asks once more."""
+def _repeat_command(verb: str, words: Sequence[str], given: Mapping[str, Any]) -> str:
+    """Return the command line that a person who said no can repeat."""
     chosen = [f"--{name}={given[name]}" for name in ("config", "environment") if given[name]]
     return shlex.join(["reconciler", verb, *words, *chosen])
 
 
-def _job(settings: Settings, found: "Declaration", options: Options, consent: Consent, again: str) -> "Job":
+def _make_job(
+    settings: Settings, found: "Declaration", options: Options, consent: Consent, again: str
+) -> "Job":
     from reconciler.cli.run_screen import Job
     from reconciler.cli.session import context_of
 
@@ -224,7 +218,7 @@ def _job(settings: Settings, found: "Declaration", options: Options, consent: Co
     )
 
 
-def _named(texts: Sequence[str], settings: Settings, desired: Desired) -> tuple[str, ...]:
+def _require_undeclared(texts: Sequence[str], settings: Settings, desired: Desired) -> tuple[str, ...]:
     """Return the addresses once each. Raises UnknownAddress for what is none, unknown or declared."""
     from reconciler.core.suggest import did_you_mean
 

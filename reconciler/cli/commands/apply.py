@@ -10,6 +10,7 @@ import click
 from reconciler.cli import options
 from reconciler.cli.console import output
 from reconciler.cli.dispatch import Completes, prints_result
+from reconciler.cli.results import ResultWork, RunReport
 from reconciler.errors import CommitUnreadable, NotCommitted
 from reconciler.model.plans import Plan
 from reconciler.model.runs import Context
@@ -60,7 +61,7 @@ def apply_command(
     full: bool,
     as_json: bool,
     **given: Any,
-) -> int:
+) -> ResultWork[RunReport]:
     """Change the service to what the manifests say.
 
     Without FILE it plans, shows the plan and asks; without a terminal, pass --yes. With the FILE of
@@ -90,7 +91,7 @@ def apply_command(
     """
     from reconciler.cli.console.logs import events_of
     from reconciler.cli.review_files import Reviews
-    from reconciler.cli.run_screen import Undo, carry_out, report
+    from reconciler.cli.run_screen import Undo, carry_out, report_run
 
     of_plan = ("only", "excluded", "reactivate", "same_service")
     if file is not None and any(given[name] for name in of_plan):
@@ -113,12 +114,12 @@ def apply_command(
         try:
             with reviews.of_refused(job.saved):
                 run = carry_out(job, undo, told, ask=ask, full=full, as_json=as_json, hears=reviews.hear)
-            code = report(run, events=told, full=full, as_json=as_json, reviews=reviews)
+            whole = yield from report_run(run, RunReport, events=told, full=full, reviews=reviews)
             if job.options.undo_of and run.count("applied"):
                 output.note(_STILL_IN_GIT)
         finally:
-            written = undo.write()  # also where the report cannot be printed
-    return code if written else code or 1
+            is_undo_written = undo.write()  # also where the report cannot be printed
+    return whole and is_undo_written
 
 
 # --- `reconciler apply` at work: carries out a plan, or the undo of a run, and reports how each change ended

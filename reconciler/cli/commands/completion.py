@@ -3,16 +3,18 @@
 import click
 from click.shell_completion import get_completion_class
 
-from reconciler.cli.console import output
 from reconciler.cli.dispatch import prints_result
+from reconciler.cli.results import FileText
 
 SHELLS = ("bash", "zsh", "fish")
+# How click tells a completion from a command: `_RECONCILER_COMPLETE=bash_complete reconciler`.
+_PROGRAM, _VARIABLE = "reconciler", "_RECONCILER_COMPLETE"
 
 
 @click.command()
 @click.argument("shell", type=click.Choice(SHELLS))
 @prints_result
-def completion_command(*, shell: str) -> int:
+def completion_command(*, shell: str) -> FileText:
     """Print the script that completes `reconciler` in bash (4.4 or newer), zsh or fish.
 
     Completes commands, options and their choices, files, environments and workspaces of the settings,
@@ -38,12 +40,4 @@ def completion_command(*, shell: str) -> int:
     assert kind is not None  # noqa: S101 - the choices of the argument are those of click
     # Not source(): it would start the bash of this machine, which need not be the one that reads this.
     found = kind(click.Command(_PROGRAM), {}, _PROGRAM, _VARIABLE)
-    output.document(found.source_template % found.source_vars())
-    return 0
-
-
-# --- `reconciler completion` at work: click's script for a shell, which asks this program ---------
-
-
-# How click tells a completion from a command: `_RECONCILER_COMPLETE=bash_complete reconciler`.
-_PROGRAM, _VARIABLE = "reconciler", "_RECONCILER_COMPLETE"
+    return FileText(content=found.source_template % found.source_vars())

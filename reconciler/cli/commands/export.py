@@ -2,10 +2,10 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import click
 from msgspec import Struct, structs
@@ -13,94 +13,126 @@ from msgspec import Struct, structs
 from reconciler.cli import options
 from reconciler.cli.console import output
 from reconciler.cli.dispatch import prints_result
+from reconciler.cli.results import CommandResult, Doc
 from reconciler.errors import SettingsError
+from reconciler.model.address import Address
 from reconciler.model.kinds import KINDS, child_kinds
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired, Scope
 from reconciler.report.lines import Line, count, fold, line
 
 if TYPE_CHECKING:
-    from reconciler.core.export import Exported, IdentityAdvice, Omission
+    from reconciler.core.export import Exported, IdentityAdvice
     from reconciler.engine.exporting import ExportRequest, ExportResult
 
-# --- An export: as lines, and as JSON. What was written, what was left out and why, and what to set
-#
-# Addresses, ids and names of fields, and no value of the service. Not here: what is left out
-# (core/export.py).
+# --- What an export did: addresses, ids and names of fields, and no value of the service -------------------
 
 
-class Summary(Struct, frozen=True):
-    """What an export did. `added` are the new files and `grown` those that were added to, below `folder`.
+class ExportedEntry(Struct):
+    """An entity that was written into a manifest, with the service's id."""
 
-    `declared` entities were in manifests already. `untold` are scopes, each with the number of entities that
-    were not looked at. `allowed` are the globs of variables that manifests may read. `values_in` are the
-    files that hold the values of variables. `secrets` is what `secrets.files` of the settings has to be for
-    the encrypted one to be read, empty where it is so already; `ignored` is that file where git ignores it.
+    address: Address
+    id: str
+
+
+class LeftOut(Struct):
+    """What was not exported: of which entity, which field or null, why, and what can be done."""
+
+    reason: str
+    subject: str
+    field: str | None
+    what: str
+    next: str
+
+
+class Variable(Struct):
+    """A variable that is to be set: for which field of which entity; `allowed` by the settings already."""
+
+    name: str
+    address: Address
+    field: str
+    allowed: bool
+
+
+class Untold(Struct):
+    """A scope in which so many entities were not looked at."""
+
+    kind: str
+    workspace: str
+    entities: int
+
+
+class ExportReport(CommandResult, frozen=True):
+    """What an export did. The fields after `advice` are for the text.
+
+    `secrets` is what `secrets.files` of the settings has to be for the encrypted one to be read, empty where
+    it is so already; `ignored` is that file where git ignores it.
     """
 
-    folder: str
-    entries: "Sequence[Exported]"
-    left: "Sequence[Omission]"
-    declared: int
-    untold: Sequence[tuple[Scope, int]]
-    calls: int
-    added: Sequence[str] = ()
-    grown: Sequence[str] = ()
-    allowed: Sequence[str] = ()
-    advice: "Sequence[IdentityAdvice]" = ()
-    per_second: float = 0.0
-    values_in: Sequence[str] = ()
-    secrets: Sequence[str] = ()
-    ignored: str = ""
+    title: ClassVar[str] = "What was exported"
+    folder: Annotated[str, Doc("Where the manifests were written.")]
+    added: Annotated[tuple[str, ...], Doc("New files, below the folder.")]
+    grown: Annotated[tuple[str, ...], Doc("Files that were added to.")]
+    entries: Annotated[tuple[ExportedEntry, ...], Doc("What was written.")]
+    declared: Annotated[int, Doc("How many entities were in manifests already.")]
+    unmarked: Annotated[int, Doc("To how many the first plan writes the mark of this stack.")]
+    left: Annotated[tuple[LeftOut, ...], Doc("What was left out.")]
+    variables: Annotated[tuple[Variable, ...], Doc("What is to be set before a plan.")]
+    values_in: Annotated[tuple[str, ...], Doc("Files that hold the values of variables.")]
+    untold: Annotated[tuple[Untold, ...], Doc("What was not looked at.")]
+    calls: Annotated[int, Doc("How many calls it took.")]
+    advice: Annotated["tuple[IdentityAdvice, ...]", Doc("Identities that would recognize more entities.")]
+    exported: "tuple[Exported, ...]"
+    per_second: float
+    secrets: tuple[str, ...]
+    ignored: str
+    full: bool
 
-    def variables(self) -> "Iterator[tuple[str, Exported, str]]":
-        """Yield the name of each variable that is to be set, and the entry and field it stands in."""
-        for one in self.entries:
-            for path, name in sorted(one.variables.items()):
-                yield name, one, path
-
-    def unreadable(self) -> tuple[str, ...]:
-        """Return the variables that manifests may not read yet."""
-        return tuple(
-            name
-            for name, _, _ in self.variables()
-            if not any(fnmatchcase(name, glob) for glob in self.allowed)
-        )
-
-
-def export_lines(about: Summary, *, full: bool) -> list[Line]:
-    """Return what was written; then what was left out, by reason; then what is to be set."""
-    files = len(about.added) + len(about.grown)
-    kinds = Counter(one.address.kind for one in about.entries)
-    what = ", ".join(count(kinds[name], name, kind.plural) for name, kind in KINDS.items() if kinds[name])
-    where = f" into {about.folder} ({count(files, 'file')})" if about.entries else ""
-    lines = [line(f"exported {what or 'nothing new'}{where}, in {count(about.calls, 'call')}.")]
-    if about.declared:
-        lines.append(
-            line(f"{count(about.declared, 'entity', 'entities')} declared already: left as they are.")
-        )
-    left, untold = _left_lines(about, full=full), _untold_lines(about)
-    variables, marks = _variable_lines(about, full=full), _mark_lines(about)
-    return [*lines, *left, *untold, *variables, *marks, *_end_lines(about)]
+    def lines(self) -> Sequence[Line]:
+        """Return what was written; then what was left out, by reason; then what is to be set."""
+        kinds = Counter(one.address.kind for one in self.entries)
+        files = count(len(self.added) + len(self.grown), "file")
+        where = f" into {self.folder} ({files})" if self.entries else ""
+        what = _count_kinds(kinds) or "nothing new"
+        lines = [line(f"exported {what}{where}, in {count(self.calls, 'call')}.")]
+        if self.declared:
+            declared = count(self.declared, "entity", "entities")
+            lines.append(line(f"{declared} declared already: left as they are."))
+        lines += [*_left_lines(self), *_untold_lines(self), *_variable_lines(self), *_mark_lines(self)]
+        if self.entries:
+            after = "people you remove from the files before that are not managed yet and stay at the service"
+            lines.append(line("next: reconciler plan, and commit the files; then reconciler adopt --all"))
+            lines.append(line(f"  {after}"))
+        return lines
 
 
-def _left_lines(about: Summary, *, full: bool) -> Iterator[Line]:
-    from reconciler.core.export import REASONS
+def _count_kinds(kinds: Mapping[str, int]) -> str:
+    return ", ".join(count(kinds[name], name, kind.plural) for name, kind in KINDS.items() if kinds.get(name))
+
+
+def _left_lines(about: ExportReport) -> Iterator[Line]:
+    from reconciler.core.export import REASONS, WHOLE
 
     for reason, (says, next_step) in REASONS.items():
         found = [one for one in about.left if one.reason == reason]
         if found:
+            noun = ("live entity", "live entities") if reason in WHOLE else ("field", "fields")
+            listed, rest = fold(found, full=about.full)
+            yield line(("! ", "warn"), f"{count(len(found), *noun)}: {says}.")
+            yield from (line(f"    {one.subject}{f': {one.field}' if one.field else ''}") for one in listed)
+            yield from rest
             step = _identity_step(about.advice, next_step) if reason == "identity" else next_step
-            what = f"{count(len(found), *_noun(reason))}: {says}."
-            yield from _reason_lines(found, what, step, full=full)
+            yield line(f"  next: {step}")
 
 
-def _untold_lines(about: Summary) -> Iterator[Line]:
-    for scope, number in about.untold:
-        below = " and ".join(child.plural for child in child_kinds(scope.kind))
-        whose = count(number, scope.kind, KINDS[scope.kind].plural)
-        yield line(("! ", "warn"), f"{below} of {whose} in {scope.workspace} were not looked for.")
-        yield line(f"  next: --devices looks, with a call for each{_lasts(number, about.per_second)}")
+def _untold_lines(about: ExportReport) -> Iterator[Line]:
+    for one in about.untold:
+        below = " and ".join(child.plural for child in child_kinds(one.kind))
+        whose = count(one.entities, one.kind, KINDS[one.kind].plural)
+        minutes = one.entities / about.per_second / 60 if about.per_second else 0
+        pace = f"about {minutes:,.0f} min at {about.per_second:g} calls a second"
+        yield line(("! ", "warn"), f"{below} of {whose} in {one.workspace} were not looked for.")
+        yield line(f"  next: --devices looks, with a call for each{f': {pace}' if minutes >= 1 else ''}")
 
 
 def _identity_step(advice: "Sequence[IdentityAdvice]", otherwise: str) -> str:
@@ -108,58 +140,31 @@ def _identity_step(advice: "Sequence[IdentityAdvice]", otherwise: str) -> str:
     if not advice:
         return otherwise
     fields = ", ".join(f"{one.kind}: [{', '.join(one.fields)}]" for one in advice)
-    found = " and ".join(f"{one.number:,} of {count(one.of, *_noun('identity'))}" for one in advice)
+    found = " and ".join(
+        f"{one.number:,} of {count(one.of, 'live entity', 'live entities')}" for one in advice
+    )
     return f"`identity: {{{fields}}}` in the settings recognizes {found}; then export again"
 
 
-def _lasts(calls: int, per_second: float) -> str:
-    """Return how long so many calls take at the pace of the settings; "" below a minute."""
-    minutes = calls / per_second / 60 if per_second else 0
-    return f": about {minutes:,.0f} min at {per_second:g} calls a second" if minutes >= 1 else ""
-
-
-def _end_lines(about: Summary) -> list[Line]:
-    """Return what comes after an export that wrote something."""
-    if not about.entries:
-        return []
-    return [
-        line("next: reconciler plan, and commit the files; then reconciler adopt --all"),
-        line("  people you remove from the files before that are not managed yet and stay at the service"),
-    ]
-
-
-def _mark_lines(about: Summary) -> list[Line]:
+def _mark_lines(about: ExportReport) -> list[Line]:
     """Say that the first plan is not empty, where it is not: a mark is a value at the service like others."""
-    unmarked = [one for one in about.entries if one.unmarked]
+    unmarked = [one for one in about.exported if one.unmarked]
     if not unmarked:
         return []
-    kinds = Counter(one.address.kind for one in unmarked)
+    what = _count_kinds(Counter(one.address.kind for one in unmarked))
     paths = ", ".join(sorted({one.unmarked for one in unmarked}))
-    what = ", ".join(count(kinds[name], name, kind.plural) for name, kind in KINDS.items() if kinds[name])
     said = f"{what} without the mark of this stack (ownership.mark): the first plan writes {paths} to each."
     step = "review that plan: it changes them at the service; without ownership.mark it writes nothing"
     return [line(("! ", "warn"), said), line(f"  next: {step}")]
 
 
-def _noun(reason: str) -> tuple[str, str]:
-    from reconciler.core.export import WHOLE
-
-    return ("live entity", "live entities") if reason in WHOLE else ("field", "fields")
-
-
-def _reason_lines(found: "Sequence[Omission]", says: str, next_step: str, *, full: bool) -> list[Line]:
-    listed, rest = fold(found, full=full)
-    items = [line(f"    {one.subject}{f': {one.field}' if one.field else ''}") for one in listed]
-    return [line(("! ", "warn"), says), *items, *rest, line(f"  next: {next_step}")]
-
-
-def _variable_lines(about: Summary, *, full: bool) -> list[Line]:
-    names = [name for name, _, _ in about.variables()]
+def _variable_lines(about: ExportReport) -> list[Line]:
+    names = [one.name for one in about.variables]
     if not names:
         return []
-    listed, rest = fold(names, full=full)
+    listed, rest = fold(names, full=about.full)
     # What is under meta.ignore is not compared, so only a write wants it.
-    later = all(path in one.ignored for _, one, path in about.variables())
+    later = all(path in one.ignored for one in about.exported for path in one.variables)
     when = "before what they belong to is written" if later else "before you plan"
     lines = [line(("! ", "warn"), f"set {count(len(names), 'variable')} {when}:")]
     lines += [*(line(f"    {name}") for name in listed), *rest]
@@ -174,46 +179,10 @@ def _variable_lines(about: Summary, *, full: bool) -> list[Line]:
     if about.ignored:
         name = about.ignored
         lines.append(line(f"  next: git ignores {name}: add the line !{name} to the end of .gitignore"))
-    if unreadable := about.unreadable():
+    if unreadable := [one.name for one in about.variables if not one.allowed]:
         globs = ", ".join(sorted({f"{name.partition('_')[0]}_*" for name in unreadable}))
         lines.append(line(f"  next: allow them in the settings: variables: [{globs}]"))
     return lines
-
-
-def export_values(about: Summary) -> dict[str, object]:
-    """Return the same for the JSON form, all of it."""
-    from reconciler.core.export import REASONS
-
-    readable = set(about.unreadable())
-    return {
-        "folder": about.folder,
-        "added": list(about.added),
-        "grown": list(about.grown),
-        "entries": [{"address": one.address, "id": one.remote_id} for one in about.entries],
-        "declared": about.declared,
-        "unmarked": sum(1 for one in about.entries if one.unmarked),
-        "left": [
-            {
-                "reason": one.reason,
-                "subject": one.subject,
-                "field": one.field or None,
-                "what": REASONS[one.reason][0],
-                "next": REASONS[one.reason][1],
-            }
-            for one in about.left
-        ],
-        "variables": [
-            {"name": name, "address": one.address, "field": path, "allowed": name not in readable}
-            for name, one, path in about.variables()
-        ],
-        "values_in": list(about.values_in),
-        "untold": [
-            {"kind": scope.kind, "workspace": scope.workspace, "entities": number}
-            for scope, number in about.untold
-        ],
-        "calls": about.calls,
-        "advice": [structs.asdict(one) for one in about.advice],
-    }
 
 
 @click.command()
@@ -268,9 +237,8 @@ def export_command(
     env_file: str | None,
     secrets_file: str | None,
     full: bool,
-    as_json: bool,
     **given: Any,
-) -> int:
+) -> ExportReport:
     """Export live entities as manifests whose plan is empty.
 
     Entities that are already declared, by record or by identity, are skipped: a second export appends new
@@ -298,7 +266,6 @@ def export_command(
     from reconciler.core.envfile import format_env
     from reconciler.core.export import variable_values
     from reconciler.engine.exporting import ExportRequest
-    from reconciler.report.json import report_json
 
     if timezone and value_forms.check_zone(timezone):
         raise click.UsageError(f"--timezone: {timezone[:60]!a} is not the name of a time zone.")
@@ -320,18 +287,14 @@ def export_command(
         one.write(format_env(values))
     if new or grown:
         write_manifests(folder, new, grown, private=True)
-    summary = _summary(settings, folder, found, new, grown)
-    summary = structs.replace(summary, values_in=[str(one.path) for one in written])
-    for one in written:
-        if one.recipients:
-            summary = structs.replace(
-                summary, secrets=_unnamed(settings, one.path), ignored=_ignored(one.path)
-            )
-    if as_json:
-        output.json(report_json(export_values(summary)))
-    else:
-        output.lines(export_lines(summary, full=full))
-    return 0
+    encrypted = [one.path for one in written if one.recipients]
+    return structs.replace(
+        export_report(settings, folder, found, new, grown),
+        values_in=tuple(str(one.path) for one in written),
+        secrets=_unnamed_secrets_files(settings, encrypted[-1]) if encrypted else (),
+        ignored=_name_if_ignored(encrypted[-1]) if encrypted else "",
+        full=full,
+    )
 
 
 # --- `reconciler export` at work: what is live is read, and written as manifests ------------------
@@ -355,7 +318,7 @@ def _read(
         )
 
 
-def _unnamed(settings: Settings, path: Path) -> Sequence[str]:
+def _unnamed_secrets_files(settings: Settings, path: Path) -> tuple[str, ...]:
     """Return what `secrets.files` has to be for this file to be read; nothing where it is named already."""
     root = Path(settings.root)
     named = settings.variable_files.paths
@@ -364,28 +327,44 @@ def _unnamed(settings: Settings, path: Path) -> Sequence[str]:
     return (*named, Path(os.path.relpath(path.resolve(), root.resolve())).as_posix())
 
 
-def _ignored(path: Path) -> str:
+def _name_if_ignored(path: Path) -> str:
     from reconciler.environment.checkout import is_ignored_by_git
 
     return path.name if is_ignored_by_git(path) else ""
 
 
-def _summary(
+def export_report(
     settings: Settings, folder: Path, found: "ExportResult", new: Iterable[str], grown: Iterable[str]
-) -> Summary:
-    """Return what is told of an export; `new` and `grown` are names of files."""
-    return Summary(
-        os.path.relpath(folder, settings.root),
-        [one for _, entries in found.entries for one in entries],
-        found.left,
-        found.declared,
-        found.untold,
-        found.calls,
-        sorted(new),
-        sorted(grown),
-        settings.variables,
-        found.advice,
-        settings.service.limits.requests_per_second,
+) -> ExportReport:
+    """Return what an export did; `new` and `grown` are names of files."""
+    from reconciler.core.export import REASONS
+
+    exported = tuple(one for _, entries in found.entries for one in entries)
+    variables = (
+        Variable(name, one.address, path, any(fnmatchcase(name, glob) for glob in settings.variables))
+        for one in exported
+        for path, name in sorted(one.variables.items())
+    )
+    return ExportReport(
+        folder=os.path.relpath(folder, settings.root),
+        added=tuple(sorted(new)),
+        grown=tuple(sorted(grown)),
+        entries=tuple(ExportedEntry(one.address, one.remote_id) for one in exported),
+        declared=found.declared,
+        unmarked=sum(1 for one in exported if one.unmarked),
+        left=tuple(
+            LeftOut(one.reason, one.subject, one.field or None, *REASONS[one.reason]) for one in found.left
+        ),
+        variables=tuple(variables),
+        values_in=(),
+        untold=tuple(Untold(scope.kind, scope.workspace, number) for scope, number in found.untold),
+        calls=found.calls,
+        advice=tuple(found.advice),
+        exported=exported,
+        per_second=settings.service.limits.requests_per_second,
+        secrets=(),
+        ignored="",
+        full=False,
     )
 
 

@@ -1,7 +1,7 @@
 """`reconciler fmt`: manifests in one form, so that a review shows what was meant and nothing else."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,12 +10,42 @@ import click
 from reconciler.cli import options
 from reconciler.cli.console import output
 from reconciler.cli.dispatch import Completes, prints_result
+from reconciler.cli.results import CommandResult, ResultWork
 from reconciler.errors import ManifestError, Problem
 from reconciler.model.settings import Settings
 from reconciler.report.lines import count
 
 if TYPE_CHECKING:
     from reconciler.manifest.sources import ManifestFile
+
+
+_CHANGES = 2  # the exit code of `plan` and `drift` where there is something to do
+
+
+class FmtResult(CommandResult, frozen=True):
+    """Which files were formatted, or would be; with --diff what changes in them."""
+
+    changed: tuple[str, ...]
+    unchanged: int
+    is_written: bool
+    diffs: tuple[str, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """2 where a file is not formatted, and stays so."""
+        return _CHANGES if self.changed and not self.is_written else 0
+
+    def text(self) -> str:
+        """Return the diffs, or the name of each file."""
+        verb = "formatted" if self.is_written else "would format"
+        return "\n".join(self.diffs or (f"{verb} {name}" for name in self.changed))
+
+    def summary(self) -> str:
+        """Return how many files there are of each sort; empty where there was none."""
+        verb = "formatted" if self.is_written else "would be formatted"
+        parts = [f"{count(len(self.changed), 'file')} {verb}"] if self.changed else []
+        parts += [f"{count(self.unchanged, 'file')} left unchanged"] if self.unchanged else []
+        return f"{', '.join(parts)}." if parts else ""
 
 
 @click.command()
@@ -26,7 +56,7 @@ if TYPE_CHECKING:
 @prints_result
 def fmt_command(
     *, paths: tuple[str, ...], check: bool, diff: bool, config: str | None, environment: str | None
-) -> int:
+) -> ResultWork[FmtResult]:
     """Format manifests: order of keys, quotes, indentation, blank lines.
 
     The meaning of a manifest and its comments do not change. Each file is read again after formatting and
@@ -57,35 +87,41 @@ def fmt_command(
 
     write = not (check or diff)
     cwd = working_folder()
-    settings = _settings(config, environment, cwd, needed=not paths)
+    settings = _read_settings(config, environment, cwd, needed=not paths)
     root = Path(settings.root) if settings and not paths else cwd
     sources = [Path(one) for one in (paths or (settings.manifests if settings else ()))]
     files, missing = find_manifests(sources, root.resolve())
     problems = [*missing]
     changed: list[str] = []
-    same = 0
+    diffs: list[str] = []
+    unchanged = 0
     for file in files:
         if file.name.lower().endswith(".json"):
             continue
-        done, wrong = _one(file, write=write, show=diff)
+        difference, wrong = _format_file(file, write=write, show=diff)
         problems += wrong
-        if done:
+        if difference is not None:
             changed.append(file.name)
+            diffs += [difference] if diff else []
         elif not wrong:
-            same += 1
-    _tell(changed, same, wrote=write, quiet=diff)
+            unchanged += 1
+    result = FmtResult(changed=tuple(changed), unchanged=unchanged, is_written=write, diffs=tuple(diffs))
+    yield result
+    # On stderr, so that a diff stays one.
+    if summary := result.summary():
+        output.note(summary)
     if problems:
-        raise ManifestError(_untold(problems), problems=tuple(problems))
-    return _CHANGES if changed and not write else 0
+        files_left = count(len({problem.file for problem in problems}), "file")
+        raise ManifestError(f"{files_left} cannot be formatted.", problems=tuple(problems))
+    return True
 
 
 # --- `reconciler fmt` at work: manifests are read, formatted, and written where that changes them -
 
 
-_CHANGES = 2  # the exit code of `plan` and `drift` where there is something to do
-
-
-def _settings(config: str | None, environment: str | None, cwd: Path, *, needed: bool) -> Settings | None:
+def _read_settings(
+    config: str | None, environment: str | None, cwd: Path, *, needed: bool
+) -> Settings | None:
     """Return the settings, for the kinds that their profile brings; None where nobody needs any."""
     from reconciler.settings.layers import find_settings_file
     from reconciler.settings.reader import read_settings
@@ -97,36 +133,21 @@ def _settings(config: str | None, environment: str | None, cwd: Path, *, needed:
     ).settings
 
 
-def _one(file: "ManifestFile", *, write: bool, show: bool) -> tuple[bool, Sequence[Problem]]:
-    """Format one file. Return whether its form is another one, and why it stays as it is."""
+def _format_file(file: "ManifestFile", *, write: bool, show: bool) -> tuple[str | None, Sequence[Problem]]:
+    """Format one file. Return the difference, None where there is none, and why it stays as it is.
+
+    The difference is empty unless `show`.
+    """
     from reconciler.cli.project_files import write_manifests
     from reconciler.manifest.fmt import diff_formatted, format_manifest
     from reconciler.manifest.sources import read_manifest
 
     data = read_manifest(file)
     if isinstance(data, Problem):
-        return False, (data,)
+        return None, (data,)
     result = format_manifest(data, file.name)
     if result.problems or result.data == data:
-        return False, result.problems
-    if show:
-        output.data("\n".join(diff_formatted(file.name, data, result.data)))
+        return None, result.problems
     if write:
         write_manifests(file.path.parent, {}, {file.path.name: (data, result.data)})
-    return True, ()
-
-
-def _tell(changed: Sequence[str], same: int, *, wrote: bool, quiet: bool) -> None:
-    """Name each file on stdout; what they are together goes to stderr, so that a diff stays one."""
-    if changed and not quiet:
-        output.data("\n".join(f"{'formatted' if wrote else 'would format'} {name}" for name in changed))
-    verb = "formatted" if wrote else "would be formatted"
-    parts = [f"{count(len(changed), 'file')} {verb}"] if changed else []
-    parts += [f"{count(same, 'file')} left unchanged"] if same else []
-    if parts:
-        output.note(f"{', '.join(parts)}.")
-
-
-def _untold(problems: Iterable[Problem]) -> str:
-    files = {problem.file for problem in problems}
-    return f"{count(len(files), 'file')} cannot be formatted."
+    return "\n".join(diff_formatted(file.name, data, result.data)) if show else "", ()

@@ -1,20 +1,111 @@
 """`reconciler plan` and `drift`: what apply would do, and what others changed. Sends nothing but GET."""
 
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import click
+from msgspec import UNSET, Struct
 
 from reconciler.cli import options
-from reconciler.cli.console import output
 from reconciler.cli.dispatch import prints_result
-from reconciler.report.lines import notice_lines
+from reconciler.cli.results import CommandResult, Doc
+from reconciler.report.lines import Line, notice_lines
 
 if TYPE_CHECKING:
-    from reconciler import pipeline
+    from msgspec import UnsetType
+
+    from reconciler.core.review.display_names import DisplayName
+    from reconciler.core.review.drift import Drift
+    from reconciler.core.review.guard import Agreement
+    from reconciler.core.runs.recover import InterruptedRun
+    from reconciler.model.address import Address
+    from reconciler.model.notices import Notice
+    from reconciler.model.plans import Plan, Target, Verdict
+    from reconciler.model.runs import Running
+    from reconciler.model.snapshots import ReadLimit
+    from reconciler.report.json import PlanCounts, PlanFields, VerdictShown
+    from reconciler.report.phrases import Lookalike
 
 _FAILURES = {5, 7}  # exit codes of a plan that was made: somebody is ambiguous, the guard refuses
+_READ_LIMIT = "Lists of which only what changed last was read; null: all was read."
+
+
+class UnfinishedRun(Struct):
+    """A run that did not finish, and how many of its changes ended, are in doubt, or were never sent."""
+
+    run: str
+    command: str
+    started_at: str
+    ended: int
+    in_doubt: int
+    never_sent: int | None
+
+
+class PlanReport(CommandResult, frozen=True, kw_only=True):
+    """A plan, made now or read from a file. The fields after `unfinished` are for the text."""
+
+    title: ClassVar[str] = "A plan and whether it is safe"
+    exit_codes: ClassVar[tuple[int, ...]] = (0, 2, 5, 7)  # 5: also the report of a plan that is stale
+    agreements: Annotated[
+        "tuple[Agreement, ...] | UnsetType",
+        Doc("What a person has agreed to; not there where that is nothing."),
+    ] = UNSET
+    plan: Annotated["PlanFields", Doc("")]
+    counts: Annotated["PlanCounts", Doc("")]
+    lookalikes: Annotated["tuple[Lookalike, ...]", Doc("What may be a rename. No fingerprint covers it.")]
+    as_far_as_read: Annotated["ReadLimit | None", Doc(_READ_LIMIT)]
+    verdict: Annotated["VerdictShown", Doc("")]
+    running: Annotated["Running | UnsetType | None", Doc("The run that writes right now.")] = UNSET
+    unfinished: Annotated["tuple[UnfinishedRun, ...] | UnsetType", Doc("The runs that did not finish.")] = (
+        UNSET
+    )
+    made: "Plan"
+    judged: "Verdict"
+    code: int
+    full: bool
+    next_step: str
+    whom: "DisplayName"
+    seconds: float | None = None
+    sizes: "Mapping[Address, int] | None" = None
+    interrupted: "tuple[InterruptedRun, ...]" = ()
+
+    @property
+    def exit_code(self) -> int:
+        """What `--detailed-exitcode`, ambiguous entities and the guard make of the plan."""
+        return self.code
+
+    def notes(self, form: str) -> Sequence[Line]:  # noqa: ARG002 - the same for each
+        """Say who writes now, and which runs did not end."""
+        from reconciler.report.runs.runs import running_lines, unfinished_lines
+
+        lines: list[Line] = []
+        if self.running is not None and self.running is not UNSET:
+            lines += running_lines(self.running)
+        if self.interrupted:
+            lines += unfinished_lines(self.interrupted, "reconciler resume")
+        return lines
+
+    def lines(self) -> Sequence[Line]:
+        """Return the changes with their reasons, the verdict, and the next command."""
+        from reconciler.report.text import plan_lines
+
+        return plan_lines(
+            self.made,
+            self.judged,
+            full=self.full,
+            next_step=self.next_step,
+            seconds=self.seconds,
+            sizes=self.sizes,
+            whom=self.whom,
+        )
+
+    def failure_lines(self) -> Sequence[Line]:
+        """Return why the plan cannot be carried out as it is."""
+        from reconciler.report.text import failure_lines
+
+        return failure_lines(self.made, self.judged) if self.code in _FAILURES else ()
 
 
 @click.command()
@@ -33,9 +124,7 @@ _FAILURES = {5, 7}  # exit codes of a plan that was made: somebody is ambiguous,
 @options.full_option
 @options.format_option
 @prints_result
-def plan_command(
-    *, file: str | None, detailed_exitcode: bool, full: bool, as_json: bool, **given: Any
-) -> int:
+def plan_command(*, file: str | None, detailed_exitcode: bool, full: bool, **given: Any) -> PlanReport:
     """Compare the manifests with the service, and show what would change and why.
 
     Nothing is written to the service. With -o the plan can be reviewed and then applied with `reconciler
@@ -56,53 +145,75 @@ def plan_command(
         reconciler plan -o plan.age --recipients-file team.keys
     """
     from reconciler.cli.planning import exit_code, next_step, planned_for, recipients_of, sizes
-    from reconciler.cli.review_files import Reviews, with_reports
+    from reconciler.cli.review_files import Reviews
     from reconciler.core.runs.recover import RunStatus
     from reconciler.files.plan_file import write_plan
-    from reconciler.report.json import plan_pieces
-    from reconciler.report.text import failure_lines, plan_lines
+    from reconciler.report.json import plan_values
 
     before = time.monotonic()
     reviews = Reviews("plan", given, file)
     recipients = recipients_of(given, "-o FILE" if file is None else "")
     planned = planned_for(given)
-    if file is not None and planned.verdict.safe:
-        write_plan(Path(file), planned.plan, recipients)
+    plan, verdict = planned.plan, planned.verdict
+    if file is not None and verdict.safe:
+        write_plan(Path(file), plan, recipients)
     code = exit_code(planned, detailed=detailed_exitcode)
     step = next_step(file, given)
-    whole = reviews.write(planned.plan, planned.verdict, code, next_step=step, whom=planned.whom)
-    _note_runs(planned)
-    if as_json:
-        standing = RunStatus(planned.running, planned.unfinished)
-        output.json_pieces(plan_pieces(planned.plan, planned.verdict, code, standing))
-    else:
-        output.lines(
-            plan_lines(
-                planned.plan,
-                planned.verdict,
-                full=full,
-                next_step=step,
-                seconds=time.monotonic() - before,
-                sizes=sizes(planned),
-                whom=planned.whom,
-            )
-        )
-    if code in _FAILURES:
-        output.explain_failure(failure_lines(planned.plan, planned.verdict))
-    return with_reports(code, whole=whole)
-
-
-def _note_runs(planned: "pipeline.PlanResult") -> None:
-    """Say who writes now, and which runs did not end."""
-    from reconciler.report.runs.runs import running_lines, unfinished_lines
-
-    if planned.running is not None:
-        output.note_lines(running_lines(planned.running))
-    if planned.unfinished:
-        output.note_lines(unfinished_lines(planned.unfinished, "reconciler resume"))
+    whole = reviews.write(plan, verdict, code, next_step=step, whom=planned.whom)
+    return PlanReport(
+        **plan_values(plan, verdict, RunStatus(planned.running, planned.unfinished)),
+        made=plan,
+        judged=verdict,
+        code=code,
+        full=full,
+        next_step=step,
+        whom=planned.whom,
+        seconds=time.monotonic() - before,
+        sizes=sizes(planned),
+        interrupted=planned.unfinished,
+        reports_missing=not whole,
+    )
 
 
 # --- reconciler drift: live against what we last applied --------------------------------------------------
+
+
+class DriftReport(CommandResult, frozen=True):
+    """What others changed. `found`, `full` and `whom` are for the text."""
+
+    title: ClassVar[str] = "What others changed"
+    exit_codes: ClassVar[tuple[int, ...]] = (0, 1, 2)
+    target: Annotated["Target", Doc("Where it was looked.")]
+    created_at: Annotated[str, Doc("When, ISO 8601 in UTC.")]
+    drifts: Annotated["tuple[Drift, ...]", Doc("What others changed, by address.")]
+    outside: Annotated[Mapping[str, int], Doc("By scope, recorded entities of which no manifest speaks.")]
+    unapplied: Annotated[
+        tuple[str, ...],
+        Doc("Workspaces in which nothing was compared: no record, no finished apply."),
+    ]
+    not_applied_yet: Annotated[int, Doc("Declared entities that have no record.")]
+    as_far_as_read: Annotated["ReadLimit | None", Doc(_READ_LIMIT)]
+    notices: Annotated["tuple[Notice, ...]", Doc("What a person should know beside that.")]
+    found: "Plan"
+    code: int
+    full: bool
+    whom: "DisplayName"
+
+    @property
+    def exit_code(self) -> int:
+        """1 where nothing was compared, 2 for drift, else 0."""
+        return self.code
+
+    def lines(self) -> Sequence[Line]:
+        """Return what others changed, by entity."""
+        from reconciler.report.text import drift_lines
+
+        return drift_lines(self.found, full=self.full, whom=self.whom)
+
+    def failure_lines(self) -> Sequence[Line]:
+        """Return the workspaces in which nothing was compared."""
+        unapplied = [one for one in self.notices if one.kind == "unapplied"]
+        return notice_lines(unapplied, full=self.full) if self.code == 1 else ()
 
 
 @click.command()
@@ -115,7 +226,7 @@ def _note_runs(planned: "pipeline.PlanResult") -> None:
 @options.full_option
 @options.format_option
 @prints_result
-def drift_command(*, full: bool, as_json: bool, **given: Any) -> int:
+def drift_command(*, full: bool, **given: Any) -> DriftReport:
     """Show what others changed on the service since the last apply.
 
     Changes in the manifests are not drift; `reconciler plan` shows them. A second live entity for a
@@ -133,21 +244,20 @@ def drift_command(*, full: bool, as_json: bool, **given: Any) -> int:
         reconciler drift --only kind:device --format json
     """
     from reconciler.cli.planning import planned_for
-    from reconciler.cli.review_files import Reviews, with_reports
+    from reconciler.cli.review_files import Reviews
     from reconciler.core.review.drift import add_missing_baseline, drift_exit_code
-    from reconciler.report.json import drift_pieces
-    from reconciler.report.text import drift_lines
+    from reconciler.report.json import drift_values
 
     reviews = Reviews("drift", given)
     planned = planned_for(given)
     found = add_missing_baseline(planned.plan)
     code = drift_exit_code(found)
     whole = reviews.write(found, planned.verdict, code, whom=planned.whom)
-    if as_json:
-        output.json_pieces(drift_pieces(found))
-    else:
-        output.lines(drift_lines(found, full=full, whom=planned.whom))
-    if code == 1:
-        told = [one for one in found.notices if one.kind == "unapplied"]
-        output.explain_failure(notice_lines(told, full=full))
-    return with_reports(code, whole=whole)
+    return DriftReport(
+        **drift_values(found),
+        found=found,
+        code=code,
+        full=full,
+        whom=planned.whom,
+        reports_missing=not whole,
+    )

@@ -1,16 +1,32 @@
 """`reconciler resume`: settles what an earlier run left in doubt, then goes on with its plan."""
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import click
 
 from reconciler.cli import options
 from reconciler.cli.console import output
 from reconciler.cli.dispatch import prints_result
+from reconciler.cli.results import CommandResult, ResultWork, RunReport
+from reconciler.report.lines import Line, line
 
-if TYPE_CHECKING:
-    from reconciler.cli.console.logs import Events
+
+class ResumeReport(RunReport, frozen=True):
+    """How the run ended that went on with an earlier one."""
+
+    title: ClassVar[str] = "What was resumed"
+
+
+class NothingToResume(CommandResult, frozen=True):
+    """Every run of the stack has finished."""
+
+    title: ClassVar[str] = "Nothing was to be resumed"
+
+    def notes(self, form: str) -> Sequence[Line]:  # noqa: ARG002 - the same for each
+        """Say so."""
+        return (line("nothing to resume: every run of this stack has finished."),)
 
 
 @click.command()
@@ -23,7 +39,15 @@ if TYPE_CHECKING:
 @options.full_option
 @options.format_option
 @prints_result
-def resume_command(*, as_json: bool, events: str | None, **given: Any) -> int:
+def resume_command(
+    *,
+    events: str | None,
+    fail_fast: bool,
+    lock_timeout: float | None,
+    full: bool,
+    as_json: bool,
+    **given: Any,
+) -> ResultWork[ResumeReport | NothingToResume]:
     """Settle the changes that an interrupted run left in doubt, then apply the rest of its plan.
 
     A request without an answer is looked up once it can no longer arrive late; nothing is sent twice.
@@ -43,47 +67,34 @@ def resume_command(*, as_json: bool, events: str | None, **given: Any) -> int:
         reconciler resume
         reconciler resume --format json
     """
+    from reconciler import pipeline
     from reconciler.cli.console.logs import events_of
+    from reconciler.cli.review_files import Reviews
+    from reconciler.cli.run_screen import Resuming, report_run
+    from reconciler.cli.session import context_of, finish, make_dependencies, patient, settings_of
 
     told = events_of(events, as_json=as_json)
     with told.of_command():
-        return _resumed(told, as_json=as_json, **given)
-
-
-# --- `reconciler resume` at work: what a run left in doubt, then the rest of its plan -------------
-
-
-def _resumed(
-    events: "Events", *, fail_fast: bool, lock_timeout: float | None, full: bool, as_json: bool, **given: Any
-) -> int:
-    from reconciler import pipeline
-    from reconciler.cli.review_files import Reviews, with_reports
-    from reconciler.cli.run_screen import Resuming, report
-    from reconciler.cli.session import context_of, finish, make_dependencies, patient, settings_of
-    from reconciler.report.json import report_json
-
-    reviews = Reviews("resume", given, events.file)
-    settings = patient(settings_of(given["config"], given["environment"], service=True), lock_timeout)
-    declared = pipeline.load_declaration(settings, os.environ)
-    with output.progress() as bars, reviews.of_refused():
-        bars.advance("reading the service", 0, None)
-        run = finish(
-            lambda signals: pipeline.resume(
-                settings,
-                declared.desired,
-                make_dependencies(settings, context_of(settings, declared.inputs)),
-                stop=signals.stop,
-                observer=Resuming(
-                    bars, signals, ask=False, full=full, as_json=as_json, events=events, hears=reviews.hear
-                ),
-                fail_fast=fail_fast,
+        reviews = Reviews("resume", given, told.file)
+        settings = patient(settings_of(given["config"], given["environment"], service=True), lock_timeout)
+        declared = pipeline.load_declaration(settings, os.environ)
+        with output.progress() as bars, reviews.of_refused():
+            bars.advance("reading the service", 0, None)
+            run = finish(
+                lambda signals: pipeline.resume(
+                    settings,
+                    declared.desired,
+                    make_dependencies(settings, context_of(settings, declared.inputs)),
+                    stop=signals.stop,
+                    observer=Resuming(
+                        bars, signals, ask=False, full=full, as_json=as_json, events=told, hears=reviews.hear
+                    ),
+                    fail_fast=fail_fast,
+                )
             )
-        )
-    if run is not None:
-        return report(run, events=events, full=full, as_json=as_json, reviews=reviews)
-    whole = reviews.write_nothing(settings)
-    events.nothing()
-    output.note("nothing to resume: every run of this stack has finished.")
-    if as_json:
-        output.json(report_json({}))
-    return with_reports(0, whole=whole and events.whole)
+        if run is not None:
+            return (yield from report_run(run, ResumeReport, events=told, full=full, reviews=reviews))
+        whole = reviews.write_nothing(settings)
+        told.nothing()
+        yield NothingToResume()
+        return whole and told.whole

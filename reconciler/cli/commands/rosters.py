@@ -1,6 +1,7 @@
 """`reconciler rosters`: what directories say, as files that git holds."""
 
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,14 +10,39 @@ import click
 from reconciler.cli import options
 from reconciler.cli.console import output
 from reconciler.cli.dispatch import Completes, prints_result
+from reconciler.cli.results import CommandResult
 from reconciler.errors import DirectoryError, FileError, InputError, ManifestError
 from reconciler.model.settings import Settings
-from reconciler.report.lines import count
+from reconciler.report.lines import Line, count, line
 
 if TYPE_CHECKING:
     from reconciler.directories.answers import ReadOnce
-    from reconciler.manifest.rosters.snapshot import Snapshot, SnapshotChange
+    from reconciler.manifest.rosters.snapshot import Snapshot
     from reconciler.manifest.rosters.table import RosterTable
+
+
+_DIFFERS = 2  # the exit code of `plan` and `drift` where there is something to do
+
+
+class SnapshotResult(CommandResult, frozen=True):
+    """What was written, or would be. A file that is up to date is a note: nothing is new."""
+
+    summary: str
+    is_current: bool = False
+    code: int = 0
+
+    @property
+    def exit_code(self) -> int:
+        """2 where the file differs, and stays so."""
+        return self.code
+
+    def notes(self, form: str) -> Sequence[Line]:  # noqa: ARG002 - the command has one format
+        """Say that the file is up to date."""
+        return (line(self.summary),) if self.is_current else ()
+
+    def lines(self) -> Sequence[Line]:
+        """Say which file has how many rows, and how many come and go."""
+        return () if self.is_current else (line(self.summary),)
 
 
 @click.group(name="rosters", no_args_is_help=False)
@@ -46,7 +72,7 @@ def rosters_command() -> None:
 @prints_result
 def snapshot_command(
     *, name: str, into: str | None, check: bool, force: bool, config: str | None, environment: str | None
-) -> int:
+) -> SnapshotResult:
     """Save a directory of the settings as a CSV file.
 
     Rows are sorted, so that a commit shows who was added and who was removed. A roster with `file:`
@@ -75,43 +101,39 @@ def snapshot_command(
     path = (working_folder() if into else Path(settings.root)) / shown
     if path.suffix.lower() != ".csv":
         raise InputError(f"{shown}: a snapshot is CSV.", next="name a file that ends in .csv")
-    before = _before(path, shown)
-    made = _made(settings, name, before or b"", path)
+    before = _read_former(path, shown)
+    made = _make_snapshot(settings, name, before or b"", path)
     for title, (what, number) in made.left_out.items():
         output.note(f"left out: the column {title}, which holds {what} in {count(number, 'row')}.")
     if before == made.data:
         if not check and stat.S_IMODE(path.stat().st_mode) & 0o077:
-            _write(path, shown, before, made.data)
-        output.note(f"{shown} is what {name} says: {count(made.rows, 'row')}.")
-        return 0
+            _write_snapshot(path, shown, before, made.data)
+        return SnapshotResult(
+            summary=f"{shown} is what {name} says: {count(made.rows, 'row')}.", is_current=True
+        )
     found = compare_snapshots(before, made.data, shown) if before is not None else None
-    said = count(made.rows, "row") + (_comes_and_goes(found) if found and found.alike else "")
+    rows = count(made.rows, "row")
+    if found and found.alike:
+        rows += f"; {count(found.come, 'comes', 'come')}, {count(found.go, 'goes', 'go')}"
     if check:
         is_what = f"not what {name} says" if before is not None else f"not there; {name} says"
-        output.data(f"{shown} is {is_what}: {said}")
-        return _DIFFERS
+        return SnapshotResult(summary=f"{shown} is {is_what}: {rows}", code=_DIFFERS)
     if not (force or found is None or found.alike):
         raise InputError(
             f"{shown} has other columns than {name}, and stays as it is.",
             next="name another file with --into, or replace it with --force",
         )
-    _write(path, shown, before, made.data)
-    output.data(f"wrote {shown}: {said}")
-    return 0
+    _write_snapshot(path, shown, before, made.data)
+    return SnapshotResult(summary=f"wrote {shown}: {rows}")
 
 
 # --- `reconciler rosters` at work: what a directory says becomes a file, or is compared with one --
 
 
-_DIFFERS = 2  # the exit code of `plan` and `drift` where there is something to do
 _HOLDS = "check its content; a roster from it would be refused as well"
 
 
-def _comes_and_goes(found: "SnapshotChange") -> str:
-    return f"; {count(found.come, 'comes', 'come')}, {count(found.go, 'goes', 'go')}"
-
-
-def _made(settings: Settings, name: str, before: bytes, into: Path) -> "Snapshot":
+def _make_snapshot(settings: Settings, name: str, before: bytes, into: Path) -> "Snapshot":
     """Return what a directory says. Raises DirectoryError, ManifestError, InputError."""
     from reconciler.directories.answers import ReadOnce
     from reconciler.manifest.rosters.snapshot import build_snapshot, find_secret_columns
@@ -120,7 +142,7 @@ def _made(settings: Settings, name: str, before: bytes, into: Path) -> "Snapshot
     if name not in asked.known:
         what, hint = asked.unknown(name)
         raise InputError(what, next=hint)
-    table, place = _table(asked, name), asked.known[name].place
+    table, place = _read_answer_table(asked, name), asked.known[name].place
     if not table.rows:
         raise ManifestError(
             f"nothing was written of {name}.",
@@ -147,7 +169,7 @@ def _made(settings: Settings, name: str, before: bytes, into: Path) -> "Snapshot
     return made
 
 
-def _table(asked: "ReadOnce", name: str) -> "RosterTable":
+def _read_answer_table(asked: "ReadOnce", name: str) -> "RosterTable":
     from reconciler.directories.answers import DirectoryFailed
     from reconciler.manifest.rosters.roster_sources import build_answer_table
 
@@ -162,7 +184,7 @@ def _table(asked: "ReadOnce", name: str) -> "RosterTable":
         raise DirectoryError(f"nothing was written of {name}.", problems=(problem,)) from failed
 
 
-def _before(path: Path, shown: str) -> bytes | None:
+def _read_former(path: Path, shown: str) -> bytes | None:
     """Return what is in the file; None where there is none. Raises FileError."""
     from reconciler.files.atomic_files import read_file
 
@@ -171,7 +193,7 @@ def _before(path: Path, shown: str) -> bytes | None:
     return read_file(path) if path.exists() else None
 
 
-def _write(path: Path, shown: str, before: bytes | None, data: bytes) -> None:
+def _write_snapshot(path: Path, shown: str, before: bytes | None, data: bytes) -> None:
     from reconciler.files.atomic_files import make_folder, private_mode, write_new, write_over
 
     if before is not None:

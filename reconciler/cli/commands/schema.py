@@ -8,9 +8,8 @@ from typing import Annotated, ClassVar
 import click
 
 from reconciler.cli import options
-from reconciler.cli.console import output
 from reconciler.cli.dispatch import Completes, prints_result
-from reconciler.cli.results import CommandResult, Doc
+from reconciler.cli.results import CommandResult, Doc, FileText
 from reconciler.errors import InputError
 from reconciler.report.lines import Line, line
 
@@ -31,7 +30,7 @@ class SchemaResult(CommandResult, frozen=True):
 @click.option("--config", metavar="FILE", help="Include the kinds that the profile of these settings brings.")
 @options.format_option
 @prints_result
-def schema_command(*, name: str | None, config: str | None) -> SchemaResult | int:
+def schema_command(*, name: str | None, config: str | None) -> SchemaResult | FileText:
     """List the shipped JSON Schemas, or print the one called NAME.
 
     Editors show descriptions and mistakes while you type if a file begins with
@@ -47,22 +46,18 @@ def schema_command(*, name: str | None, config: str | None) -> SchemaResult | in
         reconciler schema manifest --config reconciler.yaml > ours.schema.json
     """
     from reconciler.schema import shipped
+    from reconciler.settings.reader import read_settings, working_folder
 
     names = shipped.list_schema_names()
     if name is not None:
         if name not in names:
             raise InputError(f"there is no schema {name!r}.", next=f"name one of {', '.join(names)}")
-        output.document(shipped.read_schema_text(name) if config is None else _of_project(name, config))
-        return 0
+        if config is not None:
+            # The kinds of the profile are part of the schema once the settings are read.
+            read_settings(
+                config=config, environment=None, cwd=working_folder(), environ=os.environ, service=False
+            )
+            composed = shipped.compose_published_schema(name)
+            return FileText(content=json.dumps(composed, indent=2, ensure_ascii=False))
+        return FileText(content=shipped.read_schema_text(name))
     return SchemaResult(schemas=names)
-
-
-# --- `reconciler schema` at work: the shipped JSON Schemas ----------------------------------------
-
-
-def _of_project(name: str, config: str) -> str:
-    from reconciler.schema import shipped
-    from reconciler.settings.reader import read_settings, working_folder
-
-    read_settings(config=config, environment=None, cwd=working_folder(), environ=os.environ, service=False)
-    return json.dumps(shipped.compose_published_schema(name), indent=2, ensure_ascii=False) + "\n"

@@ -2,24 +2,36 @@
 
 import os
 import shlex
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
 from reconciler.cli import options
-from reconciler.cli.console import output
+from reconciler.cli.commands.plan import PlanReport
 from reconciler.cli.dispatch import Completes, prints_result
 from reconciler.errors import ReconcilerError, SettingsError
 from reconciler.model.address import Address
 from reconciler.model.plans import Plan
 from reconciler.model.settings import GuardLimits, Settings
 from reconciler.model.snapshots import Live, Recorded
+from reconciler.report.lines import Line
 
 if TYPE_CHECKING:
     from reconciler.core.review.display_names import DisplayName
+
+
+class SavedPlanReport(PlanReport, frozen=True):
+    """A plan as its file holds it."""
+
+    schema: ClassVar[str] = "output/plan"
+
+    def failure_lines(self) -> Sequence[Line]:
+        """Return nothing: the guard decides when the plan is applied."""
+        return ()
 
 
 @click.command()
@@ -29,7 +41,7 @@ if TYPE_CHECKING:
 @options.full_option
 @options.format_option
 @prints_result
-def show_command(*, file: str, identity: str | None, full: bool, as_json: bool, **given: Any) -> int:
+def show_command(*, file: str, identity: str | None, full: bool, **given: Any) -> SavedPlanReport:
     """Show the plan that `reconciler plan -o FILE` or `reconciler apply --undo FILE` wrote.
 
     The guard is shown with its default limits; it decides again when the plan is applied. If manifests
@@ -43,12 +55,11 @@ def show_command(*, file: str, identity: str | None, full: bool, as_json: bool, 
     Example:
         reconciler show plan.json --full
     """
-    from reconciler.cli.review_files import Reviews, with_reports
+    from reconciler.cli.review_files import Reviews
     from reconciler.core.review.display_names import no_name
     from reconciler.core.review.guard import NO_CONSENT, check_plan
     from reconciler.files.plan_file import read_plan
-    from reconciler.report.json import plan_pieces
-    from reconciler.report.text import plan_lines
+    from reconciler.report.json import plan_values
     from reconciler.settings.reader import read_settings, working_folder
 
     reviews = Reviews("show", given, file)
@@ -62,12 +73,16 @@ def show_command(*, file: str, identity: str | None, full: bool, as_json: bool, 
     step = shlex.join(["reconciler", "apply", file])
     who = _whom(plan, settings) if settings else no_name
     whole = reviews.write(plan, verdict, 0, next_step=step, whom=who)
-    if as_json:
-        output.json_pieces(plan_pieces(plan, verdict, 0))
-    else:
-        step = f"reconciler apply {file}"
-        output.lines(plan_lines(plan, verdict, full=full, next_step=step, whom=who))
-    return with_reports(0, whole=whole)
+    return SavedPlanReport(
+        **plan_values(plan, verdict),
+        made=plan,
+        judged=verdict,
+        code=0,
+        full=full,
+        next_step=f"reconciler apply {file}",
+        whom=who,
+        reports_missing=not whole,
+    )
 
 
 # --- `reconciler show` at work: a saved plan, as text or JSON -------------------------------------

@@ -1,22 +1,49 @@
 """`reconciler validate`: settings and manifests checked offline. Sends nothing, reads no secret."""
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import click
 
 from reconciler.cli import options
-from reconciler.cli.console import output
 from reconciler.cli.dispatch import prints_result
+from reconciler.cli.results import CommandResult, Doc
 from reconciler.errors import DirectoryError, InputError, Problem
-from reconciler.model.snapshots import Desired
-from reconciler.report.lines import count, notice_lines
-from reconciler.report.phrases import describe_kinds
-from reconciler.report.review_document import Validated
+from reconciler.report.lines import Line, count, line, notice_lines
 
 if TYPE_CHECKING:
     from reconciler.cli.review_files import Reports
+    from reconciler.model.notices import Notice
+    from reconciler.model.snapshots import Desired
     from reconciler.report.review_document import Validated
+
+_warnings_shown_max = 1000  # as many as mistakes
+
+
+class ValidateResult(CommandResult, frozen=True):
+    """What is wrong with the input. An input with mistakes ends in an error, which names them all."""
+
+    title: ClassVar[str] = "What is wrong with the input"
+    exit_codes: ClassVar[tuple[int, ...]] = (0, 3)
+    problems: Annotated[tuple[Problem, ...], Doc("Every mistake, in file order.")]
+    notices: Annotated["tuple[Notice, ...]", Doc("What a person should know beside that.")]
+    desired: "Desired"
+
+    def notes(self, form: str) -> Sequence[Line]:
+        """Return the warnings, which JSON holds."""
+        return () if form == "json" else notice_lines(self.notices[:_warnings_shown_max], full=True)
+
+    def lines(self) -> Sequence[Line]:
+        """Say how many warnings there are, and what is declared."""
+        from reconciler.report.phrases import describe_kinds
+
+        warnings = len(self.notices)
+        verdict = "no mistakes" + (f", {count(warnings, 'warning')}" if warnings else "")
+        if warnings > _warnings_shown_max:
+            verdict += f" (the first {_warnings_shown_max:,} are shown)"
+        workspaces = count(len({scope.workspace for scope in self.desired.scopes}), "workspace")
+        return (line(f"{verdict}. Declared: {describe_kinds(self.desired.entities)} in {workspaces}."),)
 
 
 @click.command()
@@ -35,9 +62,8 @@ def validate_command(
     config: str | None,
     environment: str | None,
     without_variables: bool,
-    as_json: bool,
     reports: tuple[str, ...],
-) -> int:
+) -> ValidateResult:
     """Check the settings and every manifest offline, and show all mistakes at once.
 
     At most 1,000 mistakes are shown, with the number of the others. For a file that is not valid YAML,
@@ -61,9 +87,8 @@ def validate_command(
         reconciler validate --report sarif=out.sarif --report html=out.html
     """
     from reconciler import pipeline
-    from reconciler.cli.review_files import Reports, with_reports
+    from reconciler.cli.review_files import Reports
     from reconciler.cli.session import settings_of
-    from reconciler.report.json import problems_json
     from reconciler.report.report_formats import CHECKS
     from reconciler.report.review_document import Validated
 
@@ -74,41 +99,16 @@ def validate_command(
         desired = pipeline.validate(settings, os.environ, all_values=every, asks=every)
     except (InputError, DirectoryError) as error:
         itself = Problem("", 0, 0, str(error), error.next, code=error.error_code)
-        _write(asked, Validated(error.problems or (itself,)))
+        _write_reports(asked, Validated(error.problems or (itself,)))
         raise
-    whole = _write(asked, Validated((), desired.notices))
-    if as_json:
-        output.json(problems_json((), notices=desired.notices))
-        return with_reports(0, whole=whole)
-    _show(desired)
-    return with_reports(0, whole=whole)
+    notices = desired.notices
+    whole = _write_reports(asked, Validated((), notices))
+    return ValidateResult(problems=(), notices=notices, desired=desired, reports_missing=not whole)
 
 
-# --- `reconciler validate` at work: settings and manifests checked offline ------------------------
-
-
-_warnings_shown_max = 1000  # as many as mistakes
-
-
-def _write(asked: "Reports[Validated]", found: "Validated") -> bool:
+def _write_reports(asked: "Reports[Validated]", found: "Validated") -> bool:
     from reconciler.cli.telemetry.recording import telemetry
     from reconciler.report.metrics import validation_metrics
 
     telemetry().measured(validation_metrics(found))
     return asked.write(found)
-
-
-def _show(desired: Desired) -> None:
-    shown = desired.notices[:_warnings_shown_max]
-    if shown:
-        output.note_lines(notice_lines(shown, full=True))
-    workspaces = count(len({scope.workspace for scope in desired.scopes}), "workspace")
-    verdict = _verdict(len(desired.notices))
-    output.data(f"{verdict}. Declared: {describe_kinds(desired.entities)} in {workspaces}.")
-
-
-def _verdict(warnings: int) -> str:
-    if not warnings:
-        return "no mistakes"
-    shown = f" (the first {_warnings_shown_max:,} are shown)" if warnings > _warnings_shown_max else ""
-    return f"no mistakes, {count(warnings, 'warning')}{shown}"

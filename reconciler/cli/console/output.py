@@ -142,7 +142,7 @@ def data(text: str) -> None:
 
 def lines(rendered: "Sequence[Line]") -> bool:
     """Print rendered lines on stdout, in colour where colour is wanted; false where its reader has gone."""
-    return _send_lines(sys.stdout, rendered)
+    return not rendered or _send_lines(sys.stdout, rendered)
 
 
 def json(text: str) -> bool:
@@ -167,9 +167,12 @@ def _inert_json(text: str) -> str:
     return escape_ci_commands_in_json(re.sub("[^\n -~]", _json_escape, text))
 
 
-def document(text: str) -> None:
-    """Print a file of ours on stdout as it is, so that it can be redirected into one."""
-    _send(sys.stdout, text.rstrip("\n") + "\n")
+def document(text: str) -> bool:
+    """Print a file of ours on stdout as it is, so that it can be redirected into one.
+
+    False where its reader has gone.
+    """
+    return _send(sys.stdout, text.rstrip("\n") + "\n")
 
 
 def note(text: str) -> None:
@@ -179,7 +182,8 @@ def note(text: str) -> None:
 
 def note_lines(rendered: "Sequence[Line]") -> None:
     """Print rendered lines that accompany the data on stderr."""
-    _send_lines(sys.stderr, rendered)
+    if rendered:
+        _send_lines(sys.stderr, rendered)
 
 
 class OutputLost(FileError):

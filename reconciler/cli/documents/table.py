@@ -7,17 +7,8 @@ Belongs here: one row for a command, and the types of its parts. Not here: how a
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from reconciler.cli.documents.rows import (
-    CallbackShown,
-    ExportedEntry,
-    LeftOut,
-    Untold,
-    Variable,
-)
+from reconciler.cli.documents.rows import CallbackShown
 from reconciler.cli.verbs.service.messages.following import End
-from reconciler.core.export import IdentityAdvice
-from reconciler.core.review.drift import Drift
-from reconciler.errors import Problem
 from reconciler.messaging.callbacks import CallStatus
 from reconciler.messaging.values import (
     CallbackCall,
@@ -30,9 +21,6 @@ from reconciler.messaging.values import (
     Sent,
     StatusCount,
 )
-from reconciler.model.notices import Notice
-from reconciler.model.plans import Target
-from reconciler.model.snapshots import ReadLimit
 
 Shape = Mapping[str, tuple[Any, str]]  # by key: the type, and what it says
 
@@ -46,20 +34,7 @@ class Printed(NamedTuple):
 
 
 # Commands whose document has a name that is not their own.
-SHARED: Mapping[str, str] = {
-    "apply": "run",
-    "adopt": "run",
-    "forget": "run",
-    "show": "output/plan",
-    "callbacks listen": "reply",
-    "callbacks inbox": "reply",
-}
-
-
-def schema_of(command: str) -> str:
-    """Return the name of the schema of what a command (`messages status`) prints; an error has its own."""
-    return SHARED.get(command, f"output/{command.replace(' ', '-')}")
-
+SHARED: Mapping[str, str] = {"callbacks listen": "reply", "callbacks inbox": "reply"}
 
 _DRY: Shape = {"dry_run": (Literal[True], "Nothing was sent.")}
 _REACH: Shape = {
@@ -78,54 +53,8 @@ _FOLLOWED: Shape = {
 _CALLBACK: Shape = {"callback": (CallbackShown, "The callback as it is now.")}
 _CALLS: Shape = {"calls": (tuple[CallbackCall, ...], "Calls that the service made.")}
 _WRITTEN: Shape = {"written": (bool, "Whether anything was written.")}
-_NOTICES: Shape = {"notices": (tuple[Notice, ...], "What a person should know beside that.")}
-
-READ_LIMIT = "Lists of which only what changed last was read; null: all was read."
 
 DOCUMENTS: Mapping[str, Printed] = {
-    "output/validate": Printed(
-        "What is wrong with the input",
-        ({"problems": (tuple[Problem, ...], "Every mistake, in file order."), **_NOTICES},),
-        (0, 3),
-    ),
-    "output/drift": Printed(
-        "What others changed",
-        (
-            {
-                "target": (Target, "Where it was looked."),
-                "created_at": (str, "When, ISO 8601 in UTC."),
-                "drifts": (tuple[Drift, ...], "What others changed, by address."),
-                "outside": (Mapping[str, int], "By scope, recorded entities of which no manifest speaks."),
-                "unapplied": (
-                    tuple[str, ...],
-                    "Workspaces in which nothing was compared: no record, no finished apply.",
-                ),
-                "not_applied_yet": (int, "Declared entities that have no record."),
-                "as_far_as_read": (ReadLimit | None, READ_LIMIT),
-                **_NOTICES,
-            },
-        ),
-        (0, 1, 2),
-    ),
-    "output/export": Printed(
-        "What was exported",
-        (
-            {
-                "folder": (str, "Where the manifests were written."),
-                "added": (tuple[str, ...], "New files, below the folder."),
-                "grown": (tuple[str, ...], "Files that were added to."),
-                "entries": (tuple[ExportedEntry, ...], "What was written."),
-                "declared": (int, "How many entities were in manifests already."),
-                "unmarked": (int, "To how many the first plan writes the mark of this stack."),
-                "left": (tuple[LeftOut, ...], "What was left out."),
-                "variables": (tuple[Variable, ...], "What is to be set before a plan."),
-                "values_in": (tuple[str, ...], "Files that hold the values of variables."),
-                "untold": (tuple[Untold, ...], "What was not looked at."),
-                "calls": (int, "How many calls it took."),
-                "advice": (tuple[IdentityAdvice, ...], "Identities that would recognize more entities."),
-            },
-        ),
-    ),
     "output/messages-send": Printed(
         "A message that was sent, or would be",
         (
