@@ -92,7 +92,7 @@ def summarize_gaps(seconds: Sequence[float], looked_again: int = 0) -> Gap | Non
 
 
 class Run(Struct, frozen=True):
-    """A finished run. `outcome` is the word that belongs to `exit_code` (docs/planning.md, exit codes).
+    """A finished run. `outcome` is the word that belongs to `exit_code` (docs/guides/exit-codes.md).
 
     `run` is a UUID. Times are ISO 8601 in UTC. `calls` counts requests by method, `stopped` says what
     ended the run early, if anything did. `resumes` is the earlier run that this one went on with,
@@ -130,7 +130,7 @@ class Run(Struct, frozen=True):
 ROWS_OF = "rows of "  # how the words of `Run.seen` begin that count rows, before the name of a directory
 REPORT_VERSION = 1  # of every JSON document that says how a command ended
 
-# The one table of exit codes and their word (docs/planning.md).
+# The one table of exit codes and their word (docs/guides/exit-codes.md).
 EXIT_CODE_WORDS = {
     0: "done",
     1: "failed",

@@ -70,7 +70,7 @@ class Review(Struct, frozen=True):
     """A plan with the guard's verdict, and the run that carried it out, or None.
 
     `command` is the subcommand whose result this is: plan, drift, show, apply, resume. `exit_code` is what
-    the command ends with (docs/planning.md, Exit codes). `next_step` is the command that carries the plan
+    the command ends with (docs/guides/exit-codes.md). `next_step` is the command that carries the plan
     out, or "". Without `show_values` a report for many readers names fields and leaves values out; secrets
     are masked in the plan itself, in every case. `whom` says who an entity is: a value like any other.
     """

@@ -4,8 +4,6 @@ import ast
 import re
 from pathlib import Path
 
-from reconciler.model.runs import EXIT_CODE_WORDS
-
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "planning.md").read_text(encoding="utf-8")
 RULE = re.compile(r"\b[SMDXGRA]\d{1,2}\b")
@@ -47,10 +45,3 @@ def test_every_rule_of_planning_is_on_the_page_and_claimed_by_a_test() -> None:
     assert STATED >= DECIDED
     # S3 and S4 are the loader's and the resolver's: golden/unreadable-manifest, golden/unknown-workspace.
     assert DECIDED - claimed <= {"S3", "S4"}
-
-
-def test_the_exit_codes_of_the_page_are_those_of_the_program() -> None:
-    """The one table of codes and words."""
-    rows = re.findall(r"^\| (\d+) \| ([a-z ]+) \|", PAGE, re.MULTILINE)
-
-    assert {int(code): word for code, word in rows} == EXIT_CODE_WORDS

@@ -32,7 +32,7 @@ class Followed:
 
     @property
     def exit_code(self) -> int:
-        """The exit code of docs/planning.md: the message itself was sent in every case."""
+        """The exit code of docs/guides/exit-codes.md: the message itself was sent in every case."""
         return {"answered": 0, "interrupted": 130, "not told": 1}.get(self.end, 6)
 
 
