@@ -1,14 +1,40 @@
-"""Settings as typed values, after files, environment and flags were merged (docs/settings.md)."""
+"""Settings: each one described once, and the typed values that follow from file, variables and flags.
 
-from collections.abc import Mapping, Sequence
-from typing import Literal
+A field with a `Setting` is a setting. Its path, default, variable, check, part of the JSON Schema and row of
+docs/settings.md follow from it (`model/setting_description.py` says how a setting is described), so a new
+setting is one field here. Then `script/generate-schemas` and `script/generate-docs`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Literal
 
 from msgspec import Struct
 
 from reconciler.errors import Problem
 from reconciler.model.documents import InputFile, Place
-from reconciler.model.kinds import KINDS
+from reconciler.model.kinds import BUILT_IN_KINDS, KINDS
 from reconciler.model.profile import Profile
+from reconciler.model.setting_description import (
+    ABOVE_ZERO,
+    COUNT,
+    FIELD_PATHS,
+    NUMBER,
+    PAGE_SIZE,
+    PARALLEL,
+    PERCENT,
+    SECRET,
+    TEXT,
+    TEXT_OR_SECRET,
+    DescribedSetting,
+    Section,
+    Setting,
+    choice_form,
+    list_form,
+    list_settings,
+    named_form,
+    number_form,
+    text_form,
+)
 
 # --- Secrets, and variables that files hold -------------------------------------------------------
 
@@ -56,57 +82,169 @@ NO_FILES = VariableFiles()
 # --- Directories that rosters may come from -------------------------------------------------------
 
 
+_DIRECTORY_TIMEOUT = Setting("Patience", "Seconds for the whole answer.", ABOVE_ZERO)
+_DIRECTORY_CERTIFICATES = Setting(
+    "Certificates",
+    "env: those of this system, or of SSL_CERT_FILE and SSL_CERT_DIR; or a file of certificates in PEM, "
+    "relative to this file: these prove the directory, and no others.",
+    TEXT,
+    examples=("env", "/etc/ssl/ours.pem"),
+    written="env",
+)
+
+
+def _attributes(about: str, *examples: str) -> Setting:
+    name = list_form(
+        text_form(length=(1, 256)),
+        "Attribute",
+        "Its name, as the directory writes it.",
+        examples[0],
+        uniqueItems=True,
+    )
+    return Setting("Attributes", about, name, examples=([*examples],))
+
+
 class SqlDirectory(Struct, frozen=True):
-    """A query of a database: `url` as SQLAlchemy writes it, with its password where it has one.
+    """A query of a database: `url` as SQLAlchemy writes it, with its password where it has one."""
 
-    `tls`: "verify" requires that another machine proves itself; "driver" leaves that to the driver.
-    """
-
-    url: Secret
-    statement: str
-    timeout_s: float = 60.0
-    tls: Literal["verify", "driver"] = "verify"
+    url: Annotated[
+        Secret,
+        Setting(
+            "URL of a database",
+            "As SQLAlchemy writes it: postgresql://user@host/database, sqlite:///PATH relative to this file. "
+            "One with a password comes as {env: NAME}, {file: PATH} or {command: WORDS}.",
+            TEXT_OR_SECRET,
+            examples=("postgresql://reader@db.example.com/hr", "sqlite:///hr.db", {"env": "HR_URL"}),
+        ),
+    ]
+    statement: Annotated[
+        str,
+        Setting(
+            "Statement",
+            "One SELECT. Its columns are those of the roster.",
+            text_form(length=(1, 100000)),
+            examples=("SELECT id, name, mail FROM staff WHERE active",),
+        ),
+    ]
+    tls: Annotated[
+        Literal["verify", "driver"],
+        Setting(
+            "Protection of the way",
+            "verify: another machine is reached encrypted and proves itself, or not at all. driver: the driver "
+            "and the options of the url decide, and nobody checks it. For databases other than PostgreSQL and "
+            "SQLite.",
+            examples=("driver",),
+        ),
+    ] = "verify"
+    timeout_s: Annotated[float, _DIRECTORY_TIMEOUT] = 60.0
 
 
 class LdapDirectory(Struct, frozen=True):
-    """A search of an LDAP directory. `url` is ldaps://host[:port], or ldap:// (loopback, or `start_tls`).
+    """A search of an LDAP directory. The DN of an entry is always the column `dn`."""
 
-    `attributes` are the columns, in this order; the DN of an entry is always the column `dn`. Without `dn`
-    the bind is anonymous. `page` counts the entries of a page (RFC 2696). `ca` is a file of certificates in
-    PEM; "": those of this system.
-    """
-
-    url: str
-    base: str
-    filter: str = "(objectClass=person)"
-    attributes: tuple[str, ...] = ()
-    scope: Literal["one", "subtree"] = "subtree"
-    start_tls: bool = False
-    dn: Secret | None = None
-    password: Secret | None = None
-    page: int = 500
-    ca: str = ""
-    timeout_s: float = 60.0
+    url: Annotated[
+        str,
+        Setting(
+            "URL of an LDAP server",
+            "ldaps://host, or ldap:// with start_tls or to this machine.",
+            TEXT,
+            examples=("ldaps://ldap.example.com",),
+        ),
+    ]
+    base: Annotated[
+        str,
+        Setting("Base", "The DN below which people are.", TEXT, examples=("ou=people,dc=example,dc=com",)),
+    ]
+    filter: Annotated[
+        str,
+        Setting(
+            "Filter",
+            "Which entries, as RFC 4515 writes it.",
+            TEXT,
+            examples=("(&(objectClass=person)(department=Operations))",),
+        ),
+    ] = "(objectClass=person)"
+    attributes: Annotated[
+        tuple[str, ...],
+        _attributes("The columns of the roster, in this order.", "uid", "givenName", "mail"),
+    ] = ()
+    scope: Annotated[
+        Literal["one", "subtree"],
+        Setting(
+            "Scope", "subtree: everything below the base; one: what stands right below it.", examples=("one",)
+        ),
+    ] = "subtree"
+    start_tls: Annotated[
+        bool,
+        Setting(
+            "StartTLS",
+            "Whether an ldap:// connection is encrypted before anything is said.",
+            examples=("true",),
+        ),
+    ] = False
+    dn: Annotated[
+        Secret | None,
+        Setting(
+            "Bind DN", "Who asks. Without it the bind is anonymous.", SECRET, examples=({"env": "LDAP_DN"},)
+        ),
+    ] = None
+    password: Annotated[
+        Secret | None,
+        Setting("Password", "The password of the bind DN.", SECRET, examples=({"env": "LDAP_PASSWORD"},)),
+    ] = None
+    page: Annotated[int, Setting("Page", "How many are asked for at once.", PAGE_SIZE)] = 500  # RFC 2696
+    ca: Annotated[str, _DIRECTORY_CERTIFICATES] = ""  # an absolute path; "": the certificates of this system
+    timeout_s: Annotated[float, _DIRECTORY_TIMEOUT] = 60.0
 
 
 class ScimDirectory(Struct, frozen=True):
-    """The users of a SCIM 2.0 service: `url` is its base, `/Users` is below it.
+    """The users of a SCIM 2.0 service. `token` is sent to the origin of `url` only."""
 
-    `filter` is as SCIM writes it; `attributes` are those that are asked for, () all. `token` is sent as
-    Bearer, to this origin only. `paging`: RFC 7644, 3.4.2.4, or RFC 9865. `ca` as of LDAP.
-    """
-
-    url: str
-    filter: str = ""
-    attributes: tuple[str, ...] = ()
-    token: Secret | None = None
-    paging: Literal["auto", "index", "cursor"] = "auto"
-    page: int = 100
-    ca: str = ""
-    timeout_s: float = 60.0
+    url: Annotated[
+        str,
+        Setting(
+            "Base address",
+            "https, or http on this machine; /Users is below it.",
+            TEXT,
+            examples=("https://idp.example.com/scim/v2",),
+        ),
+    ]
+    filter: Annotated[
+        str,
+        Setting(
+            "Filter",
+            "Which users, as RFC 7644 writes it.",
+            text_form(),
+            examples=("active eq true",),
+            written="",
+        ),
+    ] = ""
+    attributes: Annotated[
+        tuple[str, ...],
+        _attributes("What is asked for; all where none is named.", "userName", "name", "emails"),
+    ] = ()
+    token: Annotated[
+        Secret | None, Setting("Token", "Sent as a Bearer token.", SECRET, examples=({"env": "SCIM_TOKEN"},))
+    ] = None
+    paging: Annotated[
+        Literal["auto", "index", "cursor"],
+        Setting(
+            "Paging",
+            "How pages are asked for: by index (RFC 7644), by cursor (RFC 9865), or as the service offers it.",
+            examples=("cursor",),
+        ),
+    ] = "auto"
+    page: Annotated[int, Setting("Page", "How many are asked for at once.", PAGE_SIZE)] = 100
+    ca: Annotated[str, _DIRECTORY_CERTIFICATES] = ""  # as of LDAP
+    timeout_s: Annotated[float, _DIRECTORY_TIMEOUT] = 60.0
 
 
 Directory = SqlDirectory | LdapDirectory | ScimDirectory
+DIRECTORY_STRUCTS: Mapping[str, type[Directory]] = {
+    "sql": SqlDirectory,
+    "ldap": LdapDirectory,
+    "scim": ScimDirectory,
+}
 
 
 class DirectorySetting(Struct, frozen=True):
@@ -119,7 +257,7 @@ class DirectorySetting(Struct, frozen=True):
 Directories = Mapping[str, DirectorySetting]
 
 
-# --- All settings ---------------------------------------------------------------------------------
+# --- The service ----------------------------------------------------------------------------------
 
 
 SendKey = Literal["header", "query", "both"]
@@ -128,20 +266,56 @@ SendKey = Literal["header", "query", "both"]
 class Auth(Struct, frozen=True):
     """The credentials, and how the key travels: in a header, in the query, or in both at once."""
 
-    username: Secret
-    password: Secret
-    api_key: Secret
-    send_key: SendKey = "header"
+    username: Annotated[
+        Secret, Setting("User name", "The name of the Basic scheme.", SECRET, examples=({"env": "SVC_USER"},))
+    ]
+    password: Annotated[
+        Secret,
+        Setting("Password", "The password of the Basic scheme.", SECRET, examples=({"env": "SVC_PASSWORD"},)),
+    ]
+    api_key: Annotated[
+        Secret,
+        Setting(
+            "API key", "The key of the application.", SECRET, examples=({"file": "/run/secrets/api-key"},)
+        ),
+    ]
+    send_key: Annotated[
+        SendKey,
+        Setting(
+            "How the key travels",
+            "In a header, in the query, or in both for a deployment that wants it in both places. Queries end "
+            "up in logs: choose header where it works.",
+        ),
+    ] = "header"
 
 
 class Limits(Struct, frozen=True):
-    """How hard we may press. Seconds, and calls."""
+    """How hard the service may be pressed. Seconds, and calls."""
 
-    requests_per_second: float = 10.0  # 0: none until the service throttles
-    concurrency: int = 8
-    timeout_s: float = 30.0  # one call, all of it
-    deadline_s: float = 3600.0  # the whole run
-    settle_s: float = 10.0  # how long a write in doubt may still land before we look (rule A9)
+    requests_per_second: Annotated[
+        float,
+        Setting(
+            "Requests a second",
+            "At most; in a shared store, of everybody together. 0: no limit until the service throttles.",
+            NUMBER,
+            more="([limits](service.md#limits))",
+        ),
+    ] = 10.0
+    concurrency: Annotated[
+        int, Setting("Requests at a time", "How many requests may be under way at once.", PARALLEL)
+    ] = 8
+    timeout_s: Annotated[
+        float, Setting("Time for one request", "Seconds for one request, all of it.", ABOVE_ZERO)
+    ] = 30.0
+    deadline_s: Annotated[float, Setting("Time for a run", "Seconds for a whole run.", ABOVE_ZERO)] = 3600.0
+    settle_s: Annotated[
+        float,
+        Setting(
+            "Settle window",
+            "Seconds for which a write in doubt may still land before we look for it.",
+            NUMBER,
+        ),
+    ] = 10.0  # rule A9
 
 
 class Proxy(Struct, frozen=True):
@@ -164,31 +338,98 @@ class Trust(Struct, frozen=True):
 
 
 class Network(Struct, frozen=True):
-    """The way to the service, after settings and variables were read: no one below reads a variable."""
+    """The way to the service, after settings and variables were read: no layer below reads a variable."""
 
-    proxy: Proxy | None = None
-    trust: Trust = Trust()
+    proxy: Annotated[
+        Proxy | None,
+        Setting(
+            "Proxy",
+            "env: by HTTPS_PROXY, ALL_PROXY and NO_PROXY; none: directly; or the URL of a proxy, http or "
+            "https. One with a password comes as {env: NAME}, {file: PATH} or {command: WORDS}.",
+            TEXT_OR_SECRET,
+            examples=("none", "http://proxy.example.com:3128", {"env": "PROXY_URL"}),
+            written="env",
+        ),
+    ] = None
+    trust: Annotated[
+        Trust,
+        Setting(
+            "Certificates",
+            "env: by SSL_CERT_FILE and SSL_CERT_DIR, else those of this system; or a file of certificates in "
+            "PEM, relative to this file: these prove the service, and no others.",
+            TEXT,
+            examples=("env", "/etc/ssl/ours.pem"),
+            path="ca",
+            written="env",
+        ),
+    ] = Trust()
 
 
-class Service(Struct, frozen=True):
+class Service(Struct, frozen=True, kw_only=True):
     """Which service, and how to speak to it."""
 
-    base_url: str
+    base_url: Annotated[
+        str,
+        Setting(
+            "Base address",
+            "https, or http on this machine. No user, no query. A path is kept.",
+            TEXT,
+            examples=("https://api.example.com", "http://127.0.0.1:8480"),
+        ),
+    ]
+    profile: Annotated[
+        Profile | str,  # settings hold the profile; a program may name one, or a file
+        Setting(
+            "Profile",
+            "What differs between deployments of the service, the vendor word of its media types for example: "
+            "service, whispir, or a file of the project whose path ends in .yaml, relative to this file.",
+            text_form("(?:[a-z0-9][a-z0-9-]{0,62}|.{1,1000}[.]yaml)"),
+            examples=("service", "whispir", "profiles/ours.yaml"),
+        ),
+    ] = "service"
+    format: Annotated[
+        Literal["json", "xml"],
+        Setting("Format", "The form of bodies on the wire. Plans are the same in both.", examples=("xml",)),
+    ] = "json"
+    schedule_zone: Annotated[
+        str,
+        Setting(
+            "Time zone of scheduled messages",
+            "The time zone in the service's profile of the API user, by its IANA name: the service reads the "
+            "date of a scheduled message in it. Needed for messages send --at alone.",
+            text_form(length=(1, 64)),
+            examples=("Australia/Melbourne",),
+        ),
+    ] = ""
     auth: Auth
-    profile: Profile | str = "service"  # settings hold the profile; a program may name one, or a file
-    format: Literal["json", "xml"] = "json"  # of bodies on the wire
-    schedule_zone: str = (
-        ""  # in which the service reads dates of scheduled messages: the API user's; "": not told
-    )
     limits: Limits = Limits()
     network: Network = Network()
+
+
+# --- Whom a run may touch, and how much -----------------------------------------------------------
 
 
 class WorkspaceRef(Struct, frozen=True):
     """A workspace of the settings. Both empty only for the alias `default`."""
 
-    id: str = ""
-    name: str = ""
+    id: Annotated[
+        str,
+        Setting(
+            "Workspace id",
+            "The service's id of the workspace: 1 to 64 letters, digits, hyphens and underscores.",
+            text_form("[A-Za-z0-9_-]{1,64}", number=True),
+            examples=("4C8FE1A2B3D4E5F6",),
+        ),
+    ] = ""
+    name: Annotated[
+        str,
+        Setting(
+            "Workspace name",
+            "The name under which the service lists the workspace.",
+            text_form(number=True, length=(1, 200)),
+            examples=("Operations",),
+        ),
+    ] = ""
 
 
 class Identity(Struct, frozen=True):
@@ -211,78 +452,461 @@ class Identity(Struct, frozen=True):
 class GuardLimits(Struct, frozen=True):
     """Where the guard refuses (docs/planning.md, G1, G2 and G7); `recipients_max` is about messages."""
 
-    deletes_max: int = 25
-    deletes_max_percent: int = 20
-    adopted_deletes_max: int = 3
-    creates_max: int = 10
-    creates_max_percent: int = 20
-    updates_max: int = 25
-    updates_max_percent: int = 50
-    fewer_rows_max_percent: int = 20
-    recipients_max: int = 25
+    deletes_max: Annotated[int, Setting("Deletes", "Refuse more deletes than this.", COUNT)] = 25
+    deletes_max_percent: Annotated[
+        int,
+        Setting("Deletes, percent", "Refuse deletes of more than this share of what we own.", PERCENT),
+    ] = 20
+    adopted_deletes_max: Annotated[
+        int,
+        Setting(
+            "Deletes of adopted entities",
+            "Refuse more deletes than this of what existed before us and was adopted, or may have been.",
+            COUNT,
+        ),
+    ] = 3
+    creates_max: Annotated[
+        int,
+        Setting(
+            "Re-creates",
+            "Refuse to make again more than this number of entities that are recorded and seem to be gone.",
+            COUNT,
+        ),
+    ] = 10
+    creates_max_percent: Annotated[
+        int,
+        Setting("Re-creates, percent", "Refuse to make again more than this share of what we own.", PERCENT),
+    ] = 20
+    updates_max: Annotated[
+        int, Setting("Updates", "Up to this many updates the share below is not looked at.", COUNT)
+    ] = 25
+    updates_max_percent: Annotated[
+        int,
+        Setting("Updates, percent", "Refuse updates of more than this share of what we own.", PERCENT),
+    ] = 50
+    fewer_rows_max_percent: Annotated[
+        int,
+        Setting(
+            "Rows of directories, percent",
+            "Refuse where a directory answers fewer rows than at the last apply by more than this share.",
+            PERCENT,
+        ),
+    ] = 20
+    recipients_max: Annotated[
+        int,
+        Setting(
+            "Recipients of one message",
+            "Refuse a message to more people than this, unless --allow-recipients says how many.",
+            COUNT,
+        ),
+    ] = 25
+
+
+# --- How a run goes -------------------------------------------------------------------------------
 
 
 class LockSettings(Struct, frozen=True):
     """How runs keep out of each other's way (docs/settings.md, lock)."""
 
-    in_service: Literal["auto", "always", "never"] = "auto"
-    timeout_s: float = 0.0  # how long to wait while another run holds a lock
+    in_service: Annotated[
+        Literal["auto", "always", "never"],
+        Setting(
+            "Lock in the service",
+            "Whether a run that writes also holds a lock in the service, as a private resource: auto where "
+            "nobody can be asked and the store is not shared.",
+            examples=("always",),
+        ),
+    ] = "auto"
+    timeout_s: Annotated[
+        float,
+        Setting(
+            "Patience",
+            "Seconds to wait while another run holds a lock; --lock-timeout goes over it.",
+            NUMBER,
+            examples=("600",),
+        ),
+    ] = 0.0
 
 
 class Refresh(Struct, frozen=True):
-    """When lists are read completely (docs/settings.md). `auto`: once every `complete_every_h` hours."""
+    """When lists are read completely (docs/planning.md, R7 to R9)."""
 
-    mode: Literal["auto", "full"] = "auto"
-    complete_every_h: float = 24.0
+    mode: Annotated[
+        Literal["auto", "full"],
+        Setting(
+            "Mode",
+            "auto reads what changed since, where the service lists it in order of change; full reads every "
+            "list completely.",
+            examples=("full",),
+        ),
+    ] = "auto"
+    complete_every_h: Annotated[
+        float,
+        Setting(
+            "Complete read",
+            "Hours after which a list is read completely all the same.",
+            ABOVE_ZERO,
+            examples=("6",),
+        ),
+    ] = 24.0
 
 
 CheckLevel = Literal["error", "warning", "off"]
+_LEVEL = named_form(
+    "level",
+    choice_form(CheckLevel),
+    "Level",
+    "error ends the run, warning is shown, off is not looked at.",
+    "warning",
+)
+
+
+def _check(title: str, about: str) -> Setting:
+    return Setting(title, about, _LEVEL, examples=("warning",))
 
 
 class Checks(Struct, frozen=True):
-    """How strictly declared values are judged. What is only unlikely is a warning at most.
+    """How strictly declared values are judged. What is only unlikely is a warning at most."""
 
-    `region` is the two-letter code of the country in which national phone numbers are read where an entity
-    names no country; "" for none.
-    """
+    phones: Annotated[CheckLevel, _check("Phone numbers", "Numbers that cannot be dialled.")] = "error"
+    emails: Annotated[CheckLevel, _check("E-mail addresses", "Texts that are no e-mail address.")] = "error"
+    zones: Annotated[CheckLevel, _check("Time zones", "Names that the time zone database does not have.")] = (
+        "error"
+    )
+    content: Annotated[CheckLevel, _check("Content", "Bytes that are not of the declared mimeType.")] = (
+        "error"
+    )
+    countries: Annotated[CheckLevel, _check("Countries", "Texts that are no country that we know.")] = (
+        "warning"
+    )
+    spreadsheets: Annotated[
+        CheckLevel, _check("Spreadsheets", "Numbers in any other field that a spreadsheet rewrote.")
+    ] = "warning"
+    region: Annotated[
+        str,
+        Setting(
+            "Region",
+            "The country, by its code of two capital letters, in which national phone numbers are read where a "
+            "contact names none.",
+            text_form("[A-Z]{2}"),
+            examples=("AU",),
+        ),
+    ] = ""
 
-    phones: CheckLevel = "error"
-    emails: CheckLevel = "error"
-    zones: CheckLevel = "error"
-    content: CheckLevel = "error"
-    countries: CheckLevel = "warning"
-    spreadsheets: CheckLevel = "warning"
-    region: str = ""
+
+# --- All settings ---------------------------------------------------------------------------------
 
 
-class Settings(Struct, frozen=True):
-    """All settings, with absolute paths."""
+def _list_identity_settings() -> Iterator[Setting]:
+    """Yield a setting for each kind of the program; a kind of a project says it in its profile."""
+    for kind in BUILT_IN_KINDS.values():
+        one = f"Fields in order of preference; each of them alone must tell {kind.plural} apart."
+        all_together = f"Fields that tell the {kind.plural} of one {kind.parent} apart, all together."
+        about = all_together if kind.together else one
+        example = [*kind.identity]
+        yield Setting(
+            f"Of {kind.plural}",
+            about,
+            FIELD_PATHS,
+            examples=(example,),
+            path=f"identity.{kind.plural}",
+            written=kind.identity,
+        )
 
-    root: str  # the folder of reconciler.yaml
-    manifests: tuple[str, ...]
+
+_SECRET_FILES = (
+    Setting(
+        "Files",
+        "Files with lines NAME='value', relative to this file; encrypted ones, in the age format, may be "
+        "committed. Opened when a manifest asks for a variable that the environment does not have.",
+        list_form(TEXT, "Path", "A file, relative to the settings.", "secrets.env.age"),
+        examples=(["secrets.env.age"],),
+        path="secrets.files",
+        written=(),
+    ),
+    Setting(
+        "Private key",
+        "The private key that opens encrypted files: what age-keygen wrote, or an SSH private key. Without it, "
+        "the file that RECONCILER_IDENTITY names.",
+        SECRET,
+        examples=({"env": "AGE_KEY"},),
+        path="secrets.identity",
+        written=None,
+    ),
+)
+_PUBLIC_KEY = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """All settings, with absolute paths; then what else a run knows of its project."""
+
+    stack: Annotated[
+        str,
+        Setting(
+            "Stack name",
+            "Who we are, when several repositories share a workspace: 1 to 64 of a-z, 0-9, dot, underscore and "
+            "hyphen, the first and last a letter or digit. What one stack owns, another never touches.",
+            text_form("[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?", number=True),
+            examples=("ops-contacts",),
+        ),
+    ] = "default"
+    manifests: Annotated[
+        tuple[str, ...],
+        Setting(
+            "Manifests",
+            "Files and folders of manifests, relative to this file. Folders are read with everything below "
+            "them.",
+            list_form(TEXT, "Path", "A file or folder, relative to the settings.", "manifests/", minItems=1),
+            examples=(["manifests/"],),
+            written=("manifests",),
+        ),
+    ]
     service: Service
     workspaces: Mapping[str, WorkspaceRef]
-    store: str
-    stack: str = "default"
-    environment: str = ""
-    identity: Identity = Identity()
-    mark: str = ""  # the custom field that carries our mark, without `custom_`; empty: none
-    adopt: Literal["always", "never"] = "always"
+    identity: Annotated[Identity, tuple(_list_identity_settings())] = Identity()
+    mark: Annotated[
+        str,  # without `custom_`; "": none
+        Setting(
+            "Name of a custom field",
+            "custom_ and the name of a custom field that nothing else uses; it will hold stack/name.",
+            text_form("custom_[A-Za-z][A-Za-z0-9_-]{0,98}"),
+            examples=("custom_managedBy",),
+            path="ownership.mark",
+        ),
+    ] = ""
+    adopt: Annotated[
+        Literal["always", "never"],
+        Setting(
+            "Adopt", "Whether a declared entity that is there already becomes ours.", examples=("never",)
+        ),
+    ] = "always"
+    store: Annotated[
+        str,
+        Setting(
+            "Store",
+            "Where we remember what is ours: sqlite:/// and a path, relative to this file, or postgresql:// and "
+            "a database that several machines share. A password does not belong here.",
+            TEXT,
+            examples=(
+                "sqlite:///.reconciler/store.db",
+                "sqlite:////var/lib/reconciler/ops.db",
+                "postgresql://reconciler@db.example.com/reconciler",
+            ),
+            written="sqlite:///.reconciler/store.db",
+        ),
+    ]
     guard: GuardLimits = GuardLimits()
     lock: LockSettings = LockSettings()
     refresh: Refresh = Refresh()
-    variables: tuple[str, ...] = ()  # globs of environment names that manifests may read
-    variable_files: VariableFiles = NO_FILES  # `secrets.files`: what the environment does not have of them
-    contact_fields: tuple[str, ...] = ()  # fields of this deployment that the schema does not know
-    device_limit: int = 3  # devices of one app that a contact may have
-    checks: Checks = Checks()
-    plan_expires_h: float = 24.0
+    variables: Annotated[
+        tuple[str, ...],
+        Setting(
+            "Variables",
+            "Names of environment variables that manifests may read with ${env:NAME}; * and ? stand for any "
+            "characters, but a name begins with a letter.",
+            list_form(
+                text_form("[A-Za-z_][A-Za-z0-9_*?]*"),
+                "Name of environment variables",
+                "A name that begins with a letter or underscore; * and ? may stand for characters after it.",
+                "JANE_*",
+                uniqueItems=True,
+            ),
+            examples=(["JANE_*"],),
+        ),
+    ] = ()
+    variable_files: Annotated[VariableFiles, _SECRET_FILES] = NO_FILES
     directories: Directories = {}  # that rosters may come from
-    private_files: tuple[str, ...] = ()  # of secrets, of the store, of the settings: no manifest may name one
-    plan_recipients: tuple[str, ...] = ()  # public keys that plan files are encrypted to; none: they are not
+    contact_fields: Annotated[
+        tuple[str, ...],
+        Setting(
+            "Of contacts",
+            "Names as the service writes them.",
+            list_form(
+                text_form("[A-Za-z][A-Za-z0-9_]{0,99}"),
+                "Field name",
+                "The name as the service writes it: letters, digits and underscores, a letter first.",
+                "costCentre",
+                uniqueItems=True,
+            ),
+            examples=(["costCentre"],),
+            path="fields.contacts",
+        ),
+    ] = ()
+    device_limit: Annotated[
+        int,
+        Setting(
+            "Whole number from 1 to 10",
+            "How many devices of one app a contact may have.",
+            number_form("1 to 10", "(?:[1-9]|10)", "integer", minimum=1, maximum=10),
+        ),
+    ] = 3
+    checks: Checks = Checks()
+    plan_expires_h: Annotated[
+        float, Setting("Life of a plan", "Hours after which a plan file is refused.", ABOVE_ZERO)
+    ] = 24.0
+    plan_recipients: Annotated[
+        tuple[str, ...],
+        Setting(
+            "Recipients",
+            "Public keys (age or SSH) that every plan file is encrypted to; only their owners can read it.",
+            list_form(
+                text_form(
+                    "(?:age1[02-9ac-hj-np-z]{20,200}|ssh-(?:ed25519|rsa) [A-Za-z0-9+/]{20,2000}={0,2}"
+                    "(?: [!-~ ]{0,200})?)"
+                ),
+                "Public key",
+                "age1..., or the line of an SSH key: ssh-ed25519 AAAA...",
+                _PUBLIC_KEY,
+                uniqueItems=True,
+            ),
+            examples=([_PUBLIC_KEY],),
+            path="plan.recipients",
+        ),
+    ] = ()
+    generated: Annotated[
+        tuple[str, ...],
+        Setting(
+            "Generated files",
+            "Patterns of paths, relative to the folder of this file, that an earlier step of a job makes: they "
+            "need not be as in the commit. `*` is a part of a name, `**` any number of folders. Read from this "
+            "file alone, and only while it is as committed.",
+            list_form(
+                text_form(r"(?!/)(?!(?:.*/)?\.\.(?:/|$))[^\\\x00-\x1f]+", length=(None, 400)),
+                "Pattern",
+                "A path with / and without a leading one.",
+                "people/*.csv",
+                uniqueItems=True,
+            ),
+            examples=(["people/*.csv"],),
+            path="commit.generated",
+            file_only=True,
+        ),
+    ] = ()
+
+    root: str  # the folder of reconciler.yaml
     file: str = ""  # reconciler.yaml itself, resolved
-    generated: tuple[
-        str, ...
-    ] = ()  # patterns of files that an earlier step makes, so that no commit has them
-    inputs: tuple[InputFile, ...] = ()  # what was read for them, where a commit may hold it
+    environment: str = ""  # the section of `environments`
+    private_files: tuple[str, ...] = ()  # of secrets, of the store, of the settings: no manifest may name one
+    inputs: tuple[InputFile, ...] = ()  # what was read for the settings, where a commit may hold it
     caches: bool = False  # whether what manifests declare is kept from run to run, below `root`
+
+
+# What an editor shows of the mappings that hold settings, by their paths; ALIAS, NAME: any name.
+SECTIONS: Mapping[str, Section] = {
+    "": Section(
+        "Settings file",
+        "reconciler.yaml: which service, which workspaces, where the manifests are. Every setting but the "
+        "secrets, the workspaces, the directories and the environments can also be given as "
+        "RECONCILER_<PATH>, for example RECONCILER_SERVICE_BASE_URL.",
+        (
+            {
+                "version": "1",
+                "stack": "ops-contacts",
+                "manifests": ["manifests/"],
+                "service": {
+                    "base_url": "https://api.example.com",
+                    "auth": {
+                        "username": {"env": "SVC_USER"},
+                        "password": {"env": "SVC_PASSWORD"},
+                        "api_key": {"file": "/run/secrets/api-key"},
+                    },
+                },
+                "workspaces": {"default": {}, "ops": {"id": "4C8FE1A2B3D4E5F6", "name": "Operations"}},
+            },
+        ),
+    ),
+    "service": Section("Service", "Which service, and how to speak to it."),
+    "service.auth": Section(
+        "Credentials", "Secrets come from the environment, a file or a command, never from this file itself."
+    ),
+    "service.limits": Section("Limits", "How hard the service may be pressed."),
+    "service.network": Section(
+        "Network",
+        "The way to the service: through which proxy, and which certificates prove it.",
+        ({"proxy": "http://proxy.example.com:3128", "ca": "/etc/ssl/ours.pem"},),
+    ),
+    "workspaces": Section(
+        "Workspaces",
+        "The workspaces that manifests may name, by alias. Only the alias default means the service's default "
+        "workspace.",
+        ({"default": {}, "ops": {"id": "4C8FE1A2B3D4E5F6", "name": "Operations"}},),
+    ),
+    "workspaces.ALIAS": Section(
+        "Workspace",
+        "Its id, its name, or both; then they must belong together. Empty for the alias default.",
+        ({"id": "4C8FE1A2B3D4E5F6", "name": "Operations"},),
+    ),
+    "identity": Section(
+        "Identity", "The fields by which a live entity is recognized when it is not recorded yet."
+    ),
+    "ownership": Section("Ownership", "How contacts of ours are known without the store."),
+    "guard": Section("Guard", "Where a plan is refused until a person allows it by number."),
+    "lock": Section("Lock", "How runs keep out of each other's way, beside the lock that every store has."),
+    "refresh": Section("Refresh", "How lists are read that were read completely before."),
+    "secrets": Section(
+        "Files of secrets",
+        "Where variables of manifests come from that the environment does not have.",
+        ({"files": ["secrets.env.age"]},),
+    ),
+    "directories": Section(
+        "Directories",
+        "Where rosters may come from besides files, by name: a query of a database, an LDAP directory, a SCIM "
+        "service. They are only read, and only where a manifest takes from them.",
+        (
+            {
+                "staff": {
+                    "sql": {
+                        "url": "postgresql://reader@db.example.com/hr",
+                        "statement": "SELECT id, name, mail FROM staff WHERE active",
+                    }
+                }
+            },
+        ),
+    ),
+    "directories.NAME": Section(
+        "Directory",
+        "Exactly one of sql, ldap and scim.",
+        (
+            {
+                "sql": {
+                    "url": "postgresql://reader@db.example.com/hr",
+                    "statement": "SELECT id, name, mail FROM staff WHERE active",
+                }
+            },
+        ),
+    ),
+    "directories.NAME.sql": Section(
+        "Query", "What one statement answers, in a transaction that cannot write."
+    ),
+    "directories.NAME.ldap": Section(
+        "LDAP directory", "The entries below a base that fit a filter. The DN is always the column dn."
+    ),
+    "directories.NAME.scim": Section("SCIM service", "The users of a SCIM 2.0 service."),
+    "fields": Section("Fields", "Fields of this deployment that the manifest's schema does not know."),
+    "checks": Section(
+        "Checks",
+        "How strictly declared values are judged: error, warning or off. What is only unlikely is a warning at "
+        "most.",
+        ({"phones": "warning", "region": "AU"},),
+    ),
+    "plan": Section(
+        "Plan files", "How plan files and undo files are kept.", ({"recipients": [_PUBLIC_KEY]},)
+    ),
+    "commit": Section(
+        "What is in the commit", "Which files a commit need not hold.", ({"generated": ["people/*.csv"]},)
+    ),
+    "environments": Section(
+        "Environments",
+        "Sections by name, chosen with --environment NAME. What a section says goes over what the file says; "
+        "maps are joined key by key, lists, secrets, workspaces and directories are replaced whole.",
+        ({"staging": {"service": {"base_url": "http://127.0.0.1:8480"}}},),
+    ),
+    "environments.NAME": Section("Environment", "Any setting of the file but version and environments."),
+}
+
+# Every setting that is one value or one list, in the order in which `config` shows them, by its path.
+SETTINGS: Mapping[str, DescribedSetting] = {one.path: one for one in list_settings(Settings)}
+# The settings of a directory, by its form: `sql`, `ldap`, `scim`.
+DIRECTORY_SETTINGS: Mapping[str, tuple[DescribedSetting, ...]] = {
+    form: tuple(list_settings(struct)) for form, struct in DIRECTORY_STRUCTS.items()
+}

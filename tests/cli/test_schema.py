@@ -1,3 +1,4 @@
+import json
 import re
 import subprocess
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ import pytest
 
 from reconciler.parsing.tree import read_tree
 from reconciler.schema.check import check_tree
+from reconciler.schema.settings_schema import settings_schema
 from reconciler.schema.shipped import read_schema
 from reconciler.settings.layers import DEFAULTS
 
@@ -65,6 +67,13 @@ def test_schema_and_table_name_the_same_settings_and_defaults() -> None:
             else default
         )
         assert shown == (str(as_text) if isinstance(as_text, int) else as_text), name
+
+
+def test_the_schema_that_people_wrote_is_the_one_of_the_described_settings() -> None:
+    """Byte for byte, so that one may take the place of the other."""
+    shipped = Path(__file__).parents[2] / "schemas" / "settings.schema.json"
+
+    assert shipped.read_text("utf-8") == json.dumps(settings_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 def written(default: object) -> object:

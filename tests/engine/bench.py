@@ -134,7 +134,9 @@ class Bench:
         self.rules = Rules(stack="default", mark=mark)
         limits = Limits(requests_per_second=0, settle_s=settle_s, concurrency=concurrency)
         self.service = Service(
-            ORIGIN, Auth(Secret("demo"), Secret("demo"), Secret("demo-key")), limits=limits
+            base_url=ORIGIN,
+            auth=Auth(Secret("demo"), Secret("demo"), Secret("demo-key")),
+            limits=limits,
         )
         self.waited_s = 0.0  # what the runs asked to wait for, all together
         self.timing = Timing(monotonic=time.monotonic, sleep=self._nap, random=lambda: 0.0, gap_s=60.0)
@@ -243,7 +245,14 @@ class Bench:
         limits = structs.replace(self.service.limits, deadline_s=self.deadline_s)
         service = structs.replace(self.service, limits=limits)
         return RunContext(
-            Settings(str(self.folder), (), service, workspaces={}, store="", mark=self.rules.mark),
+            Settings(
+                root=str(self.folder),
+                manifests=(),
+                service=service,
+                workspaces={},
+                store="",
+                mark=self.rules.mark,
+            ),
             desired,
             Dependencies(
                 now=self.now,

@@ -31,7 +31,7 @@ class KeptProject:
         self.settings = Settings(
             root=str(self.root),
             manifests=(str(self.root / "manifests"),),
-            service=Service("http://127.0.0.1:8480", AUTH),
+            service=Service(base_url="http://127.0.0.1:8480", auth=AUTH),
             workspaces=WORKSPACES,
             store="sqlite:///" + str(self.root / ".reconciler" / "store.db"),
             variables=("TOKEN",),

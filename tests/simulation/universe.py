@@ -243,7 +243,7 @@ class Universe:
         return Settings(
             root=str(self.folder),
             manifests=(),
-            service=Service(BASE, AUTH, format=self.switches.form, limits=limits),
+            service=Service(base_url=BASE, auth=AUTH, format=self.switches.form, limits=limits),
             workspaces={alias: WorkspaceRef(id=SIDS[alias]) for alias in self.workspaces},
             store=f"sqlite:///{own.name}" if own else "sqlite:///store.db",
             lock=LockSettings(in_service="always" if own else "never", timeout_s=self.patience_s),

@@ -36,7 +36,7 @@ def people(count: int, start: int = 1) -> list[tuple[object, ...]]:
 
 def sql(url: str, statement: str = STATEMENT, timeout_s: float = 20.0) -> SqlDirectory:
     """Return a directory of this database."""
-    return SqlDirectory(Secret(url), statement, timeout_s)
+    return SqlDirectory(Secret(url), statement, timeout_s=timeout_s)
 
 
 def takes_from(project: Project, directory: SqlDirectory, roster: str = ROSTER) -> Project:
