@@ -1,8 +1,9 @@
 # noqa: INP001 - a script, started by script/generate-docs; part of no package
-"""Write the pages of reference that follow from tables of the program: fields, schemas, exit codes.
+"""Write the pages of reference that follow from tables of the program: fields, schemas, settings, exit codes.
 
-docs/fields.md and docs/schemas.md are whole pages; in docs/guides/exit-codes.md the table between two marks
-is made. With --check nothing is written; exit code 1 and a line for each page say what is stale.
+docs/fields.md and docs/schemas.md are whole pages; in docs/settings.md and docs/guides/exit-codes.md the
+tables between two marks are made. With --check nothing is written; exit code 1 and a line for each page
+say what is stale.
 """
 
 import json
@@ -13,17 +14,20 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import structs
 
 from reconciler.cli.main import COMMANDS, cli
 from reconciler.model.kind import Field, Kind
 from reconciler.model.kinds import KINDS
 from reconciler.model.runs import EXIT_CODE_WORDS
+from reconciler.model.setting_description import DescribedSetting, list_settings
+from reconciler.model.settings import DIRECTORY_SETTINGS, SETTINGS, WorkspaceRef
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 SCHEMAS = ROOT / "schemas"
 GUIDE = DOCS / "guides" / "exit-codes.md"
-_MARKS = re.compile(r"(<!-- exit codes: .*? -->\n).*?(<!-- end of exit codes -->)", re.DOTALL)
+SETTINGS_PAGE = DOCS / "settings.md"
 _MADE = "Made by `script/generate-docs` from the program itself; a test holds the two together."
 
 FIELDS = f"""\
@@ -197,13 +201,60 @@ def _codes_of(text: str) -> list[int]:
     return [int(found[1]) for piece in pieces if (found := re.match(r"\s*(\d+)\b", piece))]
 
 
+def settings_table() -> str:
+    """Return the table of all settings but those of directories, in the order of `reconciler config`."""
+    rows = {one.path: one for one in list_settings(WorkspaceRef, "workspaces.ALIAS.")}
+    service = [path for path in SETTINGS if path.startswith("service.")]
+    after = list(SETTINGS).index(service[-1]) + 1
+    ordered = [*SETTINGS.values()]
+    return _settings_rows([*ordered[:after], *rows.values(), *ordered[after:]])
+
+
+def directories_table() -> str:
+    """Return the table of the settings of a directory, named as below `directories.NAME`."""
+    return _settings_rows(
+        [
+            structs.replace(one, path=f"{form}.{one.path}")
+            for form, settings in DIRECTORY_SETTINGS.items()
+            for one in settings
+        ]
+    )
+
+
+def _settings_rows(settings: list[DescribedSetting]) -> str:
+    rows = [f"| {' | '.join(cell.replace('|', '&#124;') for cell in _setting(one))} |" for one in settings]
+    return "\n".join(["| setting | takes | default | meaning |", "|---|---|---|---|", *rows, ""])
+
+
+def _setting(one: DescribedSetting) -> tuple[str, str, str, str]:
+    default = one.written_default
+    words = ", ".join(map(str, default)) if isinstance(default, list) else str(default or "")
+    about = f"{_escaped(one.setting.about)} {one.setting.more}".rstrip()
+    return f"`{one.path}`", one.form.takes, f"`{words}`" if words else "", about
+
+
+def _escaped(text: str) -> str:
+    """Return plain text as Markdown; what stands between backticks is code in both."""
+    parts = text.split("`")
+    return "`".join(
+        re.sub(r"([*_<])", r"\\\1", part) if at % 2 == 0 else part for at, part in enumerate(parts)
+    )
+
+
+def _between_marks(page: str, name: str, made: str) -> str:
+    marks = re.compile(f"(<!-- {name}: .*? -->\\n).*?(<!-- end of {name} -->)", re.DOTALL)
+    return marks.sub(lambda found: f"{found[1]}\n{made}\n{found[2]}", page)
+
+
 def main(arguments: list[str]) -> int:
     """Write the pages, or look which are stale; return the exit code."""
-    guide = GUIDE.read_text(encoding="utf-8")
+    guide, settings = (path.read_text(encoding="utf-8") for path in (GUIDE, SETTINGS_PAGE))
+    settings = _between_marks(settings, "settings", settings_table())
     pages = {
         DOCS / "fields.md": fields_page(),
         DOCS / "schemas.md": schemas_page(),
-        GUIDE: _MARKS.sub(lambda marks: f"{marks[1]}\n{exit_codes()}\n{marks[2]}", guide),
+        GUIDE: _between_marks(guide, "exit codes", exit_codes()),
+        SETTINGS_PAGE: _between_marks(settings, "directories", directories_table()),
     }
     stale = [path for path, text in pages.items() if path.read_text(encoding="utf-8") != text]
     if "--check" in arguments:

@@ -1,7 +1,7 @@
 # noqa: INP001 - a script; part of no package
-"""Writes into schemas/ what follows from the table of kinds, and schemas/output/ from that of documents.
+"""Writes into schemas/ what follows from the table of kinds, from settings, and from what commands print.
 
-Run it after changing a row of either, or a value that a command prints.
+Run it after changing a kind, a setting, or a value that a command prints.
 """
 
 import json
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.cli.result_schemas import documents, event_lines, log_lines
+from reconciler.schema.settings_schema import settings_schema
 from reconciler.schema.shipped import bundle_schema, fill_in_kinds, is_published_schema, unbundle_schema
 
 FOLDER = Path(__file__).parents[1] / "schemas"
@@ -16,7 +17,8 @@ FOLDER = Path(__file__).parents[1] / "schemas"
 
 def main() -> None:
     """Write every schema anew; one that follows from nothing stays as it is."""
-    schemas = _by_hand() | documents() | {"event": event_lines(), "log": log_lines()}
+    made = {"event": event_lines(), "log": log_lines(), "settings": settings_schema()}
+    schemas = _by_hand() | documents() | made
     for name, schema in schemas.items():
         path = FOLDER / f"{name}.schema.json"
         path.parent.mkdir(exist_ok=True)

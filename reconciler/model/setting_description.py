@@ -90,7 +90,8 @@ _COMMAND = {
     },
     "variables": {
         "title": "Variables",
-        "description": "Names of environment variables that the command gets beside PATH, HOME, LANG and LC_*.",
+        "description": "Names of environment variables that the command gets beside PATH, HOME, LANG and "
+        "LC_*.",
         "type": "array",
         "items": {"type": "string", "pattern": _VARIABLE_NAME},
         "examples": [_COMMAND_EXAMPLE["variables"]],
@@ -239,10 +240,10 @@ class Setting(Struct, frozen=True):
     """In `Annotated[type, Setting(...)]`: the field of a struct is a setting of reconciler.yaml.
 
     `title`, `about` and `examples` are what an editor shows and what messages are made of; without examples
-    the default is one. `more` is Markdown that docs/settings.md adds. Without a `form` the value is one of the field's `Literal`, or a truth value.
-    A field that several settings make has a tuple of them.
-    `path` is the place below that of the struct, where it is not the name of the field; `written` the
-    default as the file would write it, where the field holds another. `file_only`: no variable gives it.
+    the default is one. `more` is Markdown that docs/settings.md adds. Without a `form` the value is one of
+    the field's `Literal`, or a truth value. `path` is the place below that of the struct, where it is not the
+    name of the field; `written` is the default, where the field holds another than the file would.
+    `file_only`: no variable gives it. A field that is made of several settings has a tuple of them.
     """
 
     title: str
@@ -295,11 +296,6 @@ class DescribedSetting(Struct, frozen=True):
     def examples(self) -> tuple[object, ...]:
         """Values as the file would hold them."""
         return self.setting.examples or (self.written_default,)
-
-    @property
-    def is_list(self) -> bool:
-        """Whether the value is a list of texts."""
-        return bool(self.form.keywords["type"] == "array")
 
 
 class StructSection(Struct, frozen=True):

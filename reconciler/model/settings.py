@@ -130,9 +130,9 @@ class SqlDirectory(Struct, frozen=True):
         Literal["verify", "driver"],
         Setting(
             "Protection of the way",
-            "verify: another machine is reached encrypted and proves itself, or not at all. driver: the driver "
-            "and the options of the url decide, and nobody checks it. For databases other than PostgreSQL and "
-            "SQLite.",
+            "verify: another machine is reached encrypted and proves itself, or not at all. driver: the "
+            "driver and the options of the url decide, and nobody checks it. For databases other than "
+            "PostgreSQL and SQLite.",
             examples=("driver",),
         ),
     ] = "verify"
@@ -230,7 +230,8 @@ class ScimDirectory(Struct, frozen=True):
         Literal["auto", "index", "cursor"],
         Setting(
             "Paging",
-            "How pages are asked for: by index (RFC 7644), by cursor (RFC 9865), or as the service offers it.",
+            "How pages are asked for: by index (RFC 7644), by cursor (RFC 9865), or as the service offers "
+            "it.",
             examples=("cursor",),
         ),
     ] = "auto"
@@ -283,8 +284,8 @@ class Auth(Struct, frozen=True):
         SendKey,
         Setting(
             "How the key travels",
-            "In a header, in the query, or in both for a deployment that wants it in both places. Queries end "
-            "up in logs: choose header where it works.",
+            "In a header, in the query, or in both for a deployment that wants it in both places. Queries "
+            "end up in logs: choose header where it works.",
         ),
     ] = "header"
 
@@ -381,8 +382,9 @@ class Service(Struct, frozen=True, kw_only=True):
         Profile | str,  # settings hold the profile; a program may name one, or a file
         Setting(
             "Profile",
-            "What differs between deployments of the service, the vendor word of its media types for example: "
-            "service, whispir, or a file of the project whose path ends in .yaml, relative to this file.",
+            "What differs between deployments of the service, the vendor word of its media types for "
+            "example: service, whispir, or a file of the project whose path ends in .yaml, relative to "
+            "this file.",
             text_form("(?:[a-z0-9][a-z0-9-]{0,62}|.{1,1000}[.]yaml)"),
             examples=("service", "whispir", "profiles/ours.yaml"),
         ),
@@ -586,8 +588,8 @@ class Checks(Struct, frozen=True):
         str,
         Setting(
             "Region",
-            "The country, by its code of two capital letters, in which national phone numbers are read where a "
-            "contact names none.",
+            "The country, by its code of two capital letters, in which national phone numbers are read "
+            "where a contact names none.",
             text_form("[A-Z]{2}"),
             examples=("AU",),
         ),
@@ -626,8 +628,8 @@ _SECRET_FILES = (
     ),
     Setting(
         "Private key",
-        "The private key that opens encrypted files: what age-keygen wrote, or an SSH private key. Without it, "
-        "the file that RECONCILER_IDENTITY names.",
+        "The private key that opens encrypted files: what age-keygen wrote, or an SSH private key. Without "
+        "it, the file that RECONCILER_IDENTITY names.",
         SECRET,
         examples=({"env": "AGE_KEY"},),
         path="secrets.identity",
@@ -644,8 +646,8 @@ class Settings(Struct, frozen=True, kw_only=True):
         str,
         Setting(
             "Stack name",
-            "Who we are, when several repositories share a workspace: 1 to 64 of a-z, 0-9, dot, underscore and "
-            "hyphen, the first and last a letter or digit. What one stack owns, another never touches.",
+            "Who we are, when several repositories share a workspace: 1 to 64 of a-z, 0-9, dot, underscore "
+            "and hyphen, the first and last a letter or digit. What one stack owns, another never touches.",
             text_form("[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?", number=True),
             examples=("ops-contacts",),
         ),
@@ -684,8 +686,8 @@ class Settings(Struct, frozen=True, kw_only=True):
         str,
         Setting(
             "Store",
-            "Where we remember what is ours: sqlite:/// and a path, relative to this file, or postgresql:// and "
-            "a database that several machines share. A password does not belong here.",
+            "Where we remember what is ours: sqlite:/// and a path, relative to this file, or "
+            "postgresql:// and a database that several machines share. A password does not belong here.",
             TEXT,
             examples=(
                 "sqlite:///.reconciler/store.db",
@@ -767,9 +769,9 @@ class Settings(Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         Setting(
             "Generated files",
-            "Patterns of paths, relative to the folder of this file, that an earlier step of a job makes: they "
-            "need not be as in the commit. `*` is a part of a name, `**` any number of folders. Read from this "
-            "file alone, and only while it is as committed.",
+            "Patterns of paths, relative to the folder of this file, that an earlier step of a job makes: "
+            "they need not be as in the commit. `*` is a part of a name, `**` any number of folders. Read "
+            "from this file alone, and only while it is as committed.",
             list_form(
                 text_form(r"(?!/)(?!(?:.*/)?\.\.(?:/|$))[^\\\x00-\x1f]+", length=(None, 400)),
                 "Pattern",
@@ -827,8 +829,8 @@ SECTIONS: Mapping[str, Section] = {
     ),
     "workspaces": Section(
         "Workspaces",
-        "The workspaces that manifests may name, by alias. Only the alias default means the service's default "
-        "workspace.",
+        "The workspaces that manifests may name, by alias. Only the alias default means the service's "
+        "default workspace.",
         ({"default": {}, "ops": {"id": "4C8FE1A2B3D4E5F6", "name": "Operations"}},),
     ),
     "workspaces.ALIAS": Section(
@@ -850,8 +852,8 @@ SECTIONS: Mapping[str, Section] = {
     ),
     "directories": Section(
         "Directories",
-        "Where rosters may come from besides files, by name: a query of a database, an LDAP directory, a SCIM "
-        "service. They are only read, and only where a manifest takes from them.",
+        "Where rosters may come from besides files, by name: a query of a database, an LDAP directory, a "
+        "SCIM service. They are only read, and only where a manifest takes from them.",
         (
             {
                 "staff": {
@@ -885,8 +887,8 @@ SECTIONS: Mapping[str, Section] = {
     "fields": Section("Fields", "Fields of this deployment that the manifest's schema does not know."),
     "checks": Section(
         "Checks",
-        "How strictly declared values are judged: error, warning or off. What is only unlikely is a warning at "
-        "most.",
+        "How strictly declared values are judged: error, warning or off. What is only unlikely is a "
+        "warning at most.",
         ({"phones": "warning", "region": "AU"},),
     ),
     "plan": Section(

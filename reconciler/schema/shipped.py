@@ -294,24 +294,6 @@ def _column_schema(kind: Kind, field: Field) -> SchemaDict:
     return {"$ref": f"#/$defs/{definition_name(kind)}/properties/{field.name}"}
 
 
-def _fill_settings(schema: SchemaDict) -> SchemaDict:
-    order = {
-        True: "Fields that tell the {plural} of one {parent} apart, all together.",
-        False: "Fields in order of preference; each of them alone must tell {plural} apart.",
-    }
-    schema["$defs"]["identity"]["properties"] = {
-        kind.plural: {
-            "title": f"Of {kind.plural}",
-            "description": order[kind.together].format(plural=kind.plural, parent=kind.parent),
-            "$ref": "#/$defs/paths",
-            "default": list(kind.identity),
-            "examples": [list(kind.identity)],
-        }
-        for kind in BUILT_IN_KINDS.values()  # a kind of a project's own says it in its profile
-    }
-    return schema
-
-
 def _fill_plan(schema: SchemaDict) -> SchemaDict:
     definitions = schema["$defs"]
     definitions["kind"]["enum"] = list(KINDS)
@@ -352,7 +334,6 @@ def _content_kinds_pattern() -> str:
 
 _FILLERS: Mapping[str, Callable[[SchemaDict], SchemaDict]] = {
     "manifest": _fill_manifest,
-    "settings": _fill_settings,
     "plan": _fill_plan,
     "run": _fill_run,
 }

@@ -19,8 +19,8 @@ from reconciler.core.text import escape_undecodable, why_not_text
 from reconciler.errors import Problem, SettingsError
 from reconciler.files.project_files import ReadLog
 from reconciler.model.documents import Place
-from reconciler.model.kinds import BUILT_IN_KINDS
-from reconciler.model.settings import Checks, GuardLimits, Limits, LockSettings, Refresh
+from reconciler.model.setting_description import SECRET, list_settings
+from reconciler.model.settings import DIRECTORY_SETTINGS, SETTINGS, Auth
 from reconciler.parsing.tree import Tree, read_tree
 from reconciler.schema.check import check_tree
 from reconciler.settings import trust
@@ -28,50 +28,20 @@ from reconciler.settings import trust
 # --- One setting: its path, its value as written, and where it came from --------------------------
 
 
-# Each setting that is one value or one list, in the order in which `config` shows them, with its default.
-# None: there is no default. Secrets have none either; only they and the proxy may be a mapping in the
-# file.
-DEFAULTS: Mapping[str, str | bool | float | tuple[str, ...] | None] = {
-    "stack": "default",
-    "manifests": ("manifests",),
-    "service.base_url": None,
-    "service.profile": "service",
-    "service.format": "json",
-    "service.schedule_zone": None,
-    "service.auth.username": None,
-    "service.auth.password": None,
-    "service.auth.api_key": None,
-    "service.auth.send_key": "header",
-    **{f"service.limits.{name}": getattr(Limits(), name) for name in Limits.__struct_fields__},
-    "service.network.proxy": "env",
-    "service.network.ca": "env",
-    **{f"identity.{kind.plural}": kind.identity for kind in BUILT_IN_KINDS.values()},
-    "ownership.mark": None,
-    "adopt": "always",
-    "store": "sqlite:///.reconciler/store.db",
-    **{f"guard.{name}": getattr(GuardLimits(), name) for name in GuardLimits.__struct_fields__},
-    **{f"lock.{name}": getattr(LockSettings(), name) for name in LockSettings.__struct_fields__},
-    **{f"refresh.{name}": getattr(Refresh(), name) for name in Refresh.__struct_fields__},
-    "variables": (),
-    "secrets.files": (),
-    "secrets.identity": None,
-    "fields.contacts": (),
-    "device_limit": 3,
-    **{f"checks.{name}": getattr(Checks(), name) or None for name in Checks.__struct_fields__},
-    "plan_expires_h": 24.0,
-    "plan.recipients": (),
-    "commit.generated": (),
-}
-# What only the file may say: whoever sets a variable of a job must not decide what a commit has to hold.
-FILE_ONLY = frozenset({"commit.generated"})
-SECRETS = ("service.auth.username", "service.auth.password", "service.auth.api_key")
-DIRECTORY_SECRETS = (
-    ("ldap", "dn"),
-    ("ldap", "password"),
-    ("scim", "token"),
-)  # secrets below directories.NAME
-NEVER_IN_FILE = (*SECRETS, "secrets.identity")  # what never stands in the file itself
-MAYBE_REFERENCES = (*NEVER_IN_FILE, "service.network.proxy")  # what may be written as the place of a secret
+# The secrets without which no call can be made.
+SERVICE_SECRETS = tuple(f"service.auth.{one.path}" for one in list_settings(Auth) if one.form is SECRET)
+# Settings that never are plain text in the file, and those that need not be.
+NEVER_IN_FILE = tuple(path for path, one in SETTINGS.items() if one.form.by_reference == "always")
+MAYBE_REFERENCES = (
+    *NEVER_IN_FILE,
+    *(path for path, one in SETTINGS.items() if one.form.by_reference == "maybe"),
+)
+DIRECTORY_SECRETS = tuple(
+    (form, one.path)
+    for form, settings in DIRECTORY_SETTINGS.items()
+    for one in settings
+    if one.form.by_reference == "always"
+)  # below directories.NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +66,7 @@ class SettingValue:
     @property
     def typed(self) -> Any:
         """The value as what its default is: a number where that is one."""
-        default = DEFAULTS.get(self.name)
+        default = SETTINGS[self.name].default if self.name in SETTINGS else None
         return type(default)(self.raw) if isinstance(default, int | float) else self.raw
 
     def problem(self, what: str, hint: str, code: str) -> Problem:
@@ -263,7 +233,7 @@ def read_variables(
     `taken` are variables that the file names for secrets; `globs` those that manifests may read; `links`
     those that Kubernetes made, of which none has the name of a setting.
     """
-    names = {variable_of_setting(name): name for name in DEFAULTS if name not in FILE_ONLY}
+    names = {variable_of_setting(name): name for name, one in SETTINGS.items() if not one.setting.file_only}
     ours = sorted(
         name
         for name in environ
@@ -300,7 +270,7 @@ def _variable_value(name: str, setting: str, text: str) -> SettingValue:
     raw: Any = text
     if setting in NEVER_IN_FILE:
         raw = {"env": name}
-    elif isinstance(DEFAULTS[setting], tuple):
+    elif SETTINGS[setting].form.keywords["type"] == "array":
         raw = [part.strip() for part in text.split(",")] if text else text
     return SettingValue(path, raw, f"environment {name}", Place(f"environment {name}"), variable=name)
 
@@ -535,9 +505,9 @@ def _choose_section(tree: Tree, flag: str | None, environ: Mapping[str, str]) ->
 
 def _default_values() -> Iterator[tuple[tuple[str, ...], SettingValue]]:
     nowhere = Place("default")
-    for name, default in DEFAULTS.items():
+    for name, one in SETTINGS.items():
         path = tuple(name.split("."))
-        yield path, SettingValue(path, default, "default", nowhere)
+        yield path, SettingValue(path, one.default, "default", nowhere)
     path = ("workspaces", "default")
     yield path, SettingValue(path, {}, "default", nowhere)
 

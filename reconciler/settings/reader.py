@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
-from msgspec import structs
+from msgspec import Struct
 
 from reconciler import database_urls
 from reconciler.core.suggest import did_you_mean
@@ -20,15 +20,11 @@ from reconciler.files.project_files import Unreadable, read_below_root, resolve_
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import BUILT_IN_KINDS, CONTACT
 from reconciler.model.profile import KindContradiction, KindRow, Profile, find_kind_contradictions
+from reconciler.model.setting_description import StructSection, list_own_settings
 from reconciler.model.settings import (
     Auth,
-    Checks,
-    GuardLimits,
     Identity,
-    Limits,
-    LockSettings,
     Network,
-    Refresh,
     Secret,
     Service,
     Settings,
@@ -49,7 +45,7 @@ from reconciler.service.profile import (
 from reconciler.settings import secrets
 from reconciler.settings.directories import read_directories
 from reconciler.settings.layers import (
-    SECRETS,
+    SERVICE_SECRETS,
     SettingLayers,
     SettingValue,
     read_layers,
@@ -61,7 +57,7 @@ from reconciler.settings.network import find_network_problems as network_problem
 from reconciler.settings.network import read_network
 from reconciler.settings.secrets import Revealed, ignore_secret, list_private_files, read_variable_files
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Struct)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,20 +89,24 @@ def read_settings(
     problems += wrong
     problems += [] if isinstance(profile, Profile) else profile
     problems += _missing_settings(layers) if service else ()
-    secrets, network = {name: Secret("") for name in SECRETS}, Network()
+    secrets, network = {name: Secret("") for name in SERVICE_SECRETS}, Network()
     unfit: tuple[Problem, ...] = ()
     if service and not problems:
-        read = {name: _read_service_secret(layers, name, environ) for name in SECRETS}
+        read = {name: _read_service_secret(layers, name, environ) for name in SERVICE_SECRETS}
         secrets |= {name: one for name, one in read.items() if isinstance(one, Secret)}
         network, unfit = read_network(layers, environ)
         problems += [*(one for one in read.values() if isinstance(one, Problem)), *unfit]
     if problems or not isinstance(profile, Profile):
         raise settings_error(*problems, of_network=unfit)
     bring_kinds(profile)
-    meant = _build_service(layers, secrets, network, profile)
-    settings = _build_settings(layers, meant, list_private_files(layers, environ))
-    files = read_variable_files(layers, environ, revealed)
-    return ReadSettings(structs.replace(settings, directories=directories, variable_files=files), layers)
+    settings = _build_settings(
+        layers,
+        _build_service(layers, secrets, network, profile),
+        directories=directories,
+        variable_files=read_variable_files(layers, environ, revealed),
+        private_files=list_private_files(layers, environ),
+    )
+    return ReadSettings(settings, layers)
 
 
 def working_folder() -> Path:
@@ -272,7 +272,7 @@ def _ownership_mark(layers: SettingLayers) -> str:
 def _missing_settings(layers: SettingLayers) -> Iterator[Problem]:
     """Yield what a call cannot do without."""
     shown = layers.shown
-    for name in ("service.base_url", *SECRETS):
+    for name in ("service.base_url", *SERVICE_SECRETS):
         if _setting(layers, name).raw is None:
             key = name.rsplit(".", 1)[-1]
             example = "https://api.example.com" if key == "base_url" else f"{{env: {key.upper()}}}"
@@ -313,63 +313,53 @@ def _chosen_identities(layers: SettingLayers) -> dict[str, tuple[str, ...]]:
     return {plural: tuple(value.raw) for plural, value in chosen if value.origin != "default"}
 
 
-def _convert_setting(layers: SettingLayers, name: str, kind: type[T]) -> T:
-    return msgspec.convert(_setting(layers, name).raw, kind, strict=False)
+def _build_struct(layers: SettingLayers, struct: type[T], above: str = "", /, **given: object) -> T:
+    """Return a struct of settings: `given`, and the converted value of every other setting that is set.
 
-
-def _convert_section(layers: SettingLayers, prefix: str, kind: type[T]) -> T:
-    """Return the settings below `prefix` as one value; what is not set has the default of `kind`."""
-    below = {
-        path[-1]: value.raw
-        for path, value in layers.values.items()
-        if ".".join(path[:-1]) == prefix and value.raw is not None
-    }
-    return msgspec.convert(below, kind, strict=False)
+    `above` is the path of its section, and ends in a dot. What is not set has the default of the field.
+    """
+    values = dict(given)
+    for one in list_own_settings(struct, above):
+        if one.field in given:
+            continue
+        if isinstance(one, StructSection):
+            values[one.field] = _build_struct(layers, one.struct, f"{one.path}.")
+        elif (raw := _setting(layers, one.path).raw) is not None:
+            values[one.field] = msgspec.convert(raw, one.type, strict=False)
+    return struct(**values)
 
 
 def _build_service(
     layers: SettingLayers, secrets: Mapping[str, Secret], network: Network, profile: Profile
 ) -> Service:
-    return Service(
+    above = "service.auth."
+    auth = {name.removeprefix(above): secret for name, secret in secrets.items()}
+    return _build_struct(
+        layers,
+        Service,
+        "service.",
         base_url=(_setting(layers, "service.base_url").raw or "").rstrip("/"),
-        auth=Auth(
-            username=secrets["service.auth.username"],
-            password=secrets["service.auth.password"],
-            api_key=secrets["service.auth.api_key"],
-            send_key=_setting(layers, "service.auth.send_key").raw,
-        ),
+        auth=_build_struct(layers, Auth, above, **auth),
         profile=profile,
-        format=_setting(layers, "service.format").raw,
-        schedule_zone=_setting(layers, "service.schedule_zone").raw or "",
-        limits=_convert_section(layers, "service.limits", Limits),
         network=network,
     )
 
 
-def _build_settings(layers: SettingLayers, service: Service, private: tuple[str, ...]) -> Settings:
-    root, words = layers.root, tuple[str, ...]
-    return Settings(
-        root=str(root),
-        manifests=tuple(str(root / path) for path in _convert_setting(layers, "manifests", words)),
+def _build_settings(layers: SettingLayers, service: Service, **given: object) -> Settings:
+    """Return the settings. Only those that are more than converted are named here."""
+    root = layers.root
+    return _build_struct(
+        layers,
+        Settings,
+        manifests=tuple(str(root / path) for path in _setting(layers, "manifests").raw),
         service=service,
         workspaces={v.path[-1]: msgspec.convert(v.raw, WorkspaceRef) for v in workspace_values(layers)},
-        store=_store_url(layers),
-        stack=_convert_setting(layers, "stack", str),
-        environment=layers.environment,
         identity=Identity(_chosen_identities(layers)),
         mark=_ownership_mark(layers),
-        adopt=_setting(layers, "adopt").raw,
-        guard=_convert_section(layers, "guard", GuardLimits),
-        lock=_convert_section(layers, "lock", LockSettings),
-        refresh=_convert_section(layers, "refresh", Refresh),
-        variables=_convert_setting(layers, "variables", words),
-        contact_fields=_convert_setting(layers, "fields.contacts", words),
-        device_limit=_convert_setting(layers, "device_limit", int),
-        checks=_convert_section(layers, "checks", Checks),
-        plan_expires_h=_convert_setting(layers, "plan_expires_h", float),
-        private_files=private,
-        plan_recipients=_convert_setting(layers, "plan.recipients", words),
+        store=_store_url(layers),
+        root=str(root),
         file=str(layers.file.resolve()),
-        generated=_convert_setting(layers, "commit.generated", words),
+        environment=layers.environment,
         inputs=layers.log.files,
+        **given,
     )

@@ -1,5 +1,3 @@
-import json
-import re
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,9 +9,7 @@ import pytest
 
 from reconciler.parsing.tree import read_tree
 from reconciler.schema.check import check_tree
-from reconciler.schema.settings_schema import settings_schema
 from reconciler.schema.shipped import read_schema
-from reconciler.settings.layers import DEFAULTS
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -37,54 +33,6 @@ def test_an_unknown_schema_is_an_error_that_lists_them(run: Run) -> None:
     assert done.stderr.startswith(
         "there is no schema 'manifst'. [E001]\n  next: name one of common, event, log, manifest, "
     )
-
-
-def leaves(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every setting of the settings' schema that is one value or one list, with its schema."""
-    whole = read_schema("settings")
-    reference = schema.get("$ref", "").removeprefix("#/$defs/")
-    merged = {**(whole["$defs"][reference] if reference else {}), **schema}
-    if "properties" in merged and reference != "secret" and path not in DEFAULTS:
-        for name, below in merged["properties"].items():
-            yield from leaves(below, f"{path}.{name}" if path else name)
-    else:
-        yield path, merged
-
-
-def test_schema_and_table_name_the_same_settings_and_defaults() -> None:
-    """Two lists of one thing stay equal only where a test compares them."""
-    found = dict(leaves(read_schema("settings")))
-    others = {"version", "workspaces", "directories", "environments"}
-
-    assert found.keys() - others == DEFAULTS.keys()
-    for name, default in DEFAULTS.items():
-        shown = found[name].get("default")
-        as_text = (
-            list(default)
-            if isinstance(default, tuple)
-            else f"{default:g}"
-            if isinstance(default, float)
-            else default
-        )
-        assert shown == (str(as_text) if isinstance(as_text, int) else as_text), name
-
-
-def test_the_schema_that_people_wrote_is_the_one_of_the_described_settings() -> None:
-    """Byte for byte, so that one may take the place of the other."""
-    shipped = Path(__file__).parents[2] / "schemas" / "settings.schema.json"
-
-    assert shipped.read_text("utf-8") == json.dumps(settings_schema(), indent=2, ensure_ascii=False) + "\n"
-
-
-def written(default: object) -> object:
-    """A default as the file would write it."""
-    match default:
-        case tuple():
-            return list(default)
-        case int() | float():
-            return f"{default:g}"
-        case _:
-            return default
 
 
 def test_a_section_may_hold_all_that_the_file_holds() -> None:
@@ -141,18 +89,3 @@ def test_editor_and_reader_agree_on_numbers(text: str) -> None:
         {"version": 1, "device_limit": 3, "guard": {"deletes_max": 25}, "plan_expires_h": 0.5}
     )
     assert not validator.is_valid({"version": 1, "device_limit": 11})
-
-
-def test_every_setting_is_documented_with_its_default() -> None:
-    """The page and the table are read by the same people."""
-    page = (Path(__file__).parents[2] / "docs" / "settings.md").read_text()
-    rows = [line for line in page.splitlines() if line.startswith("| `")]
-
-    for name, default in DEFAULTS.items():
-        parent, _, key = name.rpartition(".")
-        row = next(
-            (one for one in rows if f"`{name}`" in one or (f"`{parent}." in one and f"`.{key}`" in one)), ""
-        )
-        assert row, name
-        if isinstance(default, int | float):
-            assert re.search(rf"\b{default:g}\b", row.split("|")[2]), name

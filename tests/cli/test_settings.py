@@ -8,10 +8,10 @@ import pytest
 
 from reconciler.errors import SettingsError
 from reconciler.model.profile import Profile
-from reconciler.model.settings import GuardLimits, Identity, Limits, WorkspaceRef
+from reconciler.model.settings import SETTINGS, GuardLimits, Identity, Limits, WorkspaceRef
 from reconciler.service.http import urls
 from reconciler.service.profile import load_profile
-from reconciler.settings.layers import DEFAULTS, find_service_links, variable_of_setting
+from reconciler.settings.layers import find_service_links, variable_of_setting
 from reconciler.settings.reader import ReadSettings, read_settings
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -208,7 +208,7 @@ def test_a_flag_goes_over_the_variable_that_names_the_environment(repository: Pa
 
 def test_every_setting_has_a_variable_of_its_own() -> None:
     """Dots and underscores become the same sign: two settings must never meet in one name."""
-    names = [variable_of_setting(name) for name in DEFAULTS]
+    names = [variable_of_setting(name) for name in SETTINGS]
 
     assert len(set(names)) == len(names)
 
@@ -722,7 +722,7 @@ def test_no_setting_has_the_name_of_a_link() -> None:
 
     assert [
         name
-        for name in map(variable_of_setting, DEFAULTS)
+        for name in map(variable_of_setting, SETTINGS)
         if any(find_service_links({name: value}) for value in values)
     ] == []
 

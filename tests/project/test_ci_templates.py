@@ -20,7 +20,8 @@ from project.test_tidy import committed
 from waiting import patience_s
 
 from reconciler.cli.main import COMMANDS
-from reconciler.settings.layers import DEFAULTS, variable_of_setting
+from reconciler.model.settings import SETTINGS
+from reconciler.settings.layers import variable_of_setting
 
 ROOT = Path(__file__).parents[2]
 TEMPLATES = ROOT / "examples" / "ci"
@@ -189,7 +190,7 @@ def test_the_templates_speak_of_commands_options_and_settings_that_exist() -> No
         text,
         re.MULTILINE,
     )
-    known = {variable_of_setting(name) for name in DEFAULTS}
+    known = {variable_of_setting(name) for name in SETTINGS}
     options: dict[str, set[str]] = {}
     for command, rest in used:
         options.setdefault(command, set()).update(re.findall(r"(?<!\w)--[a-z-]+", rest))

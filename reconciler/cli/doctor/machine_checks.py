@@ -25,7 +25,7 @@ from reconciler.model.settings import Settings
 from reconciler.report.lines import count
 from reconciler.report.phrases import describe_kinds
 from reconciler.settings import network, trust
-from reconciler.settings.layers import MAYBE_REFERENCES, SECRETS, settings_error
+from reconciler.settings.layers import MAYBE_REFERENCES, SERVICE_SECRETS, settings_error
 from reconciler.settings.reader import ReadSettings
 from reconciler.version import DISTRIBUTION, __version__
 
@@ -85,7 +85,7 @@ def secrets(around: Surroundings) -> tuple[Surroundings, tuple[CheckResult, ...]
         if ours or not error.problems:
             return around, mistakes("secrets", settings_error(*ours) if ours else error)
         complete = None
-    what = f"{len(SECRETS)} of {len(SECRETS)} present (never shown)"
+    what = f"{len(SERVICE_SECRETS)} of {len(SERVICE_SECRETS)} present (never shown)"
     return replace(around, complete=complete), (CheckResult("secrets", "ok", what),)
 
 
