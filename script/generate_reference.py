@@ -223,14 +223,14 @@ def directories_table() -> str:
 
 def _settings_rows(settings: list[DescribedSetting]) -> str:
     rows = [f"| {' | '.join(cell.replace('|', '&#124;') for cell in _setting(one))} |" for one in settings]
-    return "\n".join(["| setting | takes | default | meaning |", "|---|---|---|---|", *rows, ""])
+    return "\n".join(["| setting | values | default | meaning |", "|---|---|---|---|", *rows, ""])
 
 
 def _setting(one: DescribedSetting) -> tuple[str, str, str, str]:
     default = one.written_default
     words = ", ".join(map(str, default)) if isinstance(default, list) else str(default or "")
     about = f"{_escaped(one.setting.about)} {one.setting.more}".rstrip()
-    return f"`{one.path}`", one.form.takes, f"`{words}`" if words else "", about
+    return f"`{one.path}`", one.form.values, f"`{words}`" if words else "", about
 
 
 def _escaped(text: str) -> str:

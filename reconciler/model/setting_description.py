@@ -13,8 +13,8 @@ from msgspec import NODEFAULT, UNSET, Struct, UnsetType, structs
 # --- Forms of values ------------------------------------------------------------------------------
 
 
-class Form(Struct, frozen=True):
-    """How a value is written: keywords of JSON Schema, and `takes`, the same in a few words for the docs.
+class ValueForm(Struct, frozen=True):
+    """How a value is written: keywords of JSON Schema, and `values`, the same in a few words for the docs.
 
     The reader keeps every scalar as the text that was written, so numbers are patterns; types and bounds
     beside a pattern are for editors, which parse YAML themselves. A form with a `name` is a definition of the
@@ -22,7 +22,7 @@ class Form(Struct, frozen=True):
     `by_reference`: whether the value is always the place of a secret, or may be one.
     """
 
-    takes: str
+    values: str
     keywords: Mapping[str, Any]
     name: str = ""
     title: str = ""
@@ -37,40 +37,40 @@ _END = r"$(?!\n)"  # `$` alone would also match before a line feed at the end
 def text_form(
     pattern: str = "",
     *,
-    takes: str = "text",
+    values: str = "text",
     number: bool = False,
     length: tuple[int | None, int | None] = (None, None),
-) -> Form:
+) -> ValueForm:
     """Return the form of a text. `pattern` is that of all of it; `number`: an editor may see a number."""
     keywords: dict[str, Any] = {"type": ["string", "number"] if number else "string"}
     bounds = zip(("minLength", "maxLength"), length, strict=True)
     keywords |= {name: bound for name, bound in bounds if bound is not None}
-    return Form(takes, keywords | ({"pattern": f"^{pattern}{_END}"} if pattern else {}))
+    return ValueForm(values, keywords | ({"pattern": f"^{pattern}{_END}"} if pattern else {}))
 
 
-def number_form(takes: str, pattern: str, kind: Literal["integer", "number"], **bounds: int) -> Form:
+def number_form(values: str, pattern: str, kind: Literal["integer", "number"], **bounds: int) -> ValueForm:
     """Return the form of a number: the pattern of its text, and its bounds by their keywords."""
-    return Form(takes, {"type": ["string", kind], "pattern": f"^{pattern}{_END}", **bounds})
+    return ValueForm(values, {"type": ["string", kind], "pattern": f"^{pattern}{_END}", **bounds})
 
 
-def list_form(item: Form, title: str, about: str, example: str, **keywords: object) -> Form:
+def list_form(item: ValueForm, title: str, about: str, example: str, **keywords: object) -> ValueForm:
     """Return the form of a list of texts, each of the form `item`."""
     each = {"title": title, "description": about, **item.keywords, "examples": [example]}
-    return Form("list", {"type": "array", **keywords, "items": each})
+    return ValueForm("list", {"type": "array", **keywords, "items": each})
 
 
-def named_form(name: str, form: Form, title: str, about: str, *examples: object) -> Form:
+def named_form(name: str, form: ValueForm, title: str, about: str, *examples: object) -> ValueForm:
     """Return a form as a definition of the schema, which several settings share."""
     return structs.replace(form, name=name, title=title, about=about, examples=examples)
 
 
-def choice_form(choices: object) -> Form:
+def choice_form(choices: object) -> ValueForm:
     """Return the form of a `Literal`, or of a truth value."""
     if choices is bool:
         keywords: dict[str, Any] = {"type": ["string", "boolean"], "enum": ["true", "false", True, False]}
-        return Form("`true` or `false`", keywords)
+        return ValueForm("`true` or `false`", keywords)
     words = [*get_args(choices)]
-    return Form(", ".join(f"`{one}`" for one in words), {"type": "string", "enum": words})
+    return ValueForm(", ".join(f"`{one}`" for one in words), {"type": "string", "enum": words})
 
 
 _VARIABLE_NAME = f"^[A-Za-z_][A-Za-z0-9_]{{0,254}}{_END}"
@@ -132,7 +132,7 @@ _SECRET_PLACES = {
 }
 _ONE_PLACE = {"additionalProperties": False, "minProperties": 1, "maxProperties": 1}
 
-SECRET = Form(
+SECRET = ValueForm(
     "[secret](#secrets)",
     {"type": "object", **_ONE_PLACE, "properties": _SECRET_PLACES, "writeOnly": True},
     name="secret",
@@ -143,7 +143,7 @@ SECRET = Form(
     by_reference="always",
 )
 # A URL, which is a secret where a password stands in it.
-TEXT_OR_SECRET = Form(
+TEXT_OR_SECRET = ValueForm(
     "text or [secret](#secrets)",
     {
         "type": ["string", "object"],
@@ -248,7 +248,7 @@ class Setting(Struct, frozen=True):
 
     title: str
     about: str
-    form: Form | None = None
+    form: ValueForm | None = None
     examples: tuple[object, ...] = ()
     path: str = ""
     written: object | UnsetType = UNSET
@@ -256,7 +256,7 @@ class Setting(Struct, frozen=True):
     file_only: bool = False
 
 
-class Section(Struct, frozen=True):
+class SettingSection(Struct, frozen=True):
     """A mapping of reconciler.yaml that holds settings: what an editor shows of it."""
 
     title: str
@@ -276,7 +276,7 @@ class DescribedSetting(Struct, frozen=True):
     type: Any
     default: Any
     setting: Setting
-    form: Form
+    form: ValueForm
     is_required: bool
 
     @property

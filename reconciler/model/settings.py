@@ -26,8 +26,8 @@ from reconciler.model.setting_description import (
     TEXT,
     TEXT_OR_SECRET,
     DescribedSetting,
-    Section,
     Setting,
+    SettingSection,
     choice_form,
     list_form,
     list_settings,
@@ -794,8 +794,8 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 
 # What an editor shows of the mappings that hold settings, by their paths; ALIAS, NAME: any name.
-SECTIONS: Mapping[str, Section] = {
-    "": Section(
+SECTIONS: Mapping[str, SettingSection] = {
+    "": SettingSection(
         "Settings file",
         "reconciler.yaml: which service, which workspaces, where the manifests are. Every setting but the "
         "secrets, the workspaces, the directories and the environments can also be given as "
@@ -817,40 +817,42 @@ SECTIONS: Mapping[str, Section] = {
             },
         ),
     ),
-    "service": Section("Service", "Which service, and how to speak to it."),
-    "service.auth": Section(
+    "service": SettingSection("Service", "Which service, and how to speak to it."),
+    "service.auth": SettingSection(
         "Credentials", "Secrets come from the environment, a file or a command, never from this file itself."
     ),
-    "service.limits": Section("Limits", "How hard the service may be pressed."),
-    "service.network": Section(
+    "service.limits": SettingSection("Limits", "How hard the service may be pressed."),
+    "service.network": SettingSection(
         "Network",
         "The way to the service: through which proxy, and which certificates prove it.",
         ({"proxy": "http://proxy.example.com:3128", "ca": "/etc/ssl/ours.pem"},),
     ),
-    "workspaces": Section(
+    "workspaces": SettingSection(
         "Workspaces",
         "The workspaces that manifests may name, by alias. Only the alias default means the service's "
         "default workspace.",
         ({"default": {}, "ops": {"id": "4C8FE1A2B3D4E5F6", "name": "Operations"}},),
     ),
-    "workspaces.ALIAS": Section(
+    "workspaces.ALIAS": SettingSection(
         "Workspace",
         "Its id, its name, or both; then they must belong together. Empty for the alias default.",
         ({"id": "4C8FE1A2B3D4E5F6", "name": "Operations"},),
     ),
-    "identity": Section(
+    "identity": SettingSection(
         "Identity", "The fields by which a live entity is recognized when it is not recorded yet."
     ),
-    "ownership": Section("Ownership", "How contacts of ours are known without the store."),
-    "guard": Section("Guard", "Where a plan is refused until a person allows it by number."),
-    "lock": Section("Lock", "How runs keep out of each other's way, beside the lock that every store has."),
-    "refresh": Section("Refresh", "How lists are read that were read completely before."),
-    "secrets": Section(
+    "ownership": SettingSection("Ownership", "How contacts of ours are known without the store."),
+    "guard": SettingSection("Guard", "Where a plan is refused until a person allows it by number."),
+    "lock": SettingSection(
+        "Lock", "How runs keep out of each other's way, beside the lock that every store has."
+    ),
+    "refresh": SettingSection("Refresh", "How lists are read that were read completely before."),
+    "secrets": SettingSection(
         "Files of secrets",
         "Where variables of manifests come from that the environment does not have.",
         ({"files": ["secrets.env.age"]},),
     ),
-    "directories": Section(
+    "directories": SettingSection(
         "Directories",
         "Where rosters may come from besides files, by name: a query of a database, an LDAP directory, a "
         "SCIM service. They are only read, and only where a manifest takes from them.",
@@ -865,7 +867,7 @@ SECTIONS: Mapping[str, Section] = {
             },
         ),
     ),
-    "directories.NAME": Section(
+    "directories.NAME": SettingSection(
         "Directory",
         "Exactly one of sql, ldap and scim.",
         (
@@ -877,33 +879,35 @@ SECTIONS: Mapping[str, Section] = {
             },
         ),
     ),
-    "directories.NAME.sql": Section(
+    "directories.NAME.sql": SettingSection(
         "Query", "What one statement answers, in a transaction that cannot write."
     ),
-    "directories.NAME.ldap": Section(
+    "directories.NAME.ldap": SettingSection(
         "LDAP directory", "The entries below a base that fit a filter. The DN is always the column dn."
     ),
-    "directories.NAME.scim": Section("SCIM service", "The users of a SCIM 2.0 service."),
-    "fields": Section("Fields", "Fields of this deployment that the manifest's schema does not know."),
-    "checks": Section(
+    "directories.NAME.scim": SettingSection("SCIM service", "The users of a SCIM 2.0 service."),
+    "fields": SettingSection("Fields", "Fields of this deployment that the manifest's schema does not know."),
+    "checks": SettingSection(
         "Checks",
         "How strictly declared values are judged: error, warning or off. What is only unlikely is a "
         "warning at most.",
         ({"phones": "warning", "region": "AU"},),
     ),
-    "plan": Section(
+    "plan": SettingSection(
         "Plan files", "How plan files and undo files are kept.", ({"recipients": [_PUBLIC_KEY]},)
     ),
-    "commit": Section(
+    "commit": SettingSection(
         "What is in the commit", "Which files a commit need not hold.", ({"generated": ["people/*.csv"]},)
     ),
-    "environments": Section(
+    "environments": SettingSection(
         "Environments",
         "Sections by name, chosen with --environment NAME. What a section says goes over what the file says; "
         "maps are joined key by key, lists, secrets, workspaces and directories are replaced whole.",
         ({"staging": {"service": {"base_url": "http://127.0.0.1:8480"}}},),
     ),
-    "environments.NAME": Section("Environment", "Any setting of the file but version and environments."),
+    "environments.NAME": SettingSection(
+        "Environment", "Any setting of the file but version and environments."
+    ),
 }
 
 # Every setting that is one value or one list, in the order in which `config` shows them, by its path.

@@ -10,8 +10,8 @@ from reconciler.model.setting_description import (
     DIRECTORY_NAME,
     NAME,
     DescribedSetting,
-    Form,
     StructSection,
+    ValueForm,
     list_own_settings,
     list_settings,
 )
@@ -111,7 +111,7 @@ def _form_definitions(settings: Iterable[DescribedSetting]) -> SchemaDict:
     return {one.form.name: _definition(one.form) for one in settings if one.form.name}
 
 
-def _definition(form: Form) -> SchemaDict:
+def _definition(form: ValueForm) -> SchemaDict:
     words = {"title": form.title, "description": form.about}
     return _ordered(words | dict(form.keywords) | {"examples": [*form.examples]})
 
@@ -133,7 +133,7 @@ def _mapping(
     return _ordered(_section_words(path) | needed | whole | more)
 
 
-def _entries(path: str, key: Form, entry: str, **more: object) -> SchemaDict:
+def _entries(path: str, key: ValueForm, entry: str, **more: object) -> SchemaDict:
     """Return the part of the schema of a mapping from names of people's choice to entries of one form."""
     whole = {
         "type": "object",

@@ -164,7 +164,7 @@ def test_the_page_has_a_row_of_it(one: DescribedSetting) -> None:
     """Made from the same description by `script/generate-docs`."""
     (row,) = [line for line in PAGE.splitlines() if line.startswith(f"| `{one.path}` |")]
 
-    assert one.form.takes in row
+    assert one.form.values in row
     assert f"| {one.setting.about[0]}" in row
 
 
