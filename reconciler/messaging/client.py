@@ -59,7 +59,9 @@ class ServiceClient(EntityClient, ServiceReader):
         Raises SettingsError for a base address, credentials or a profile that cannot be used.
         """
         auth = Auth(Secret(username), Secret(password), Secret(api_key), send_key)
-        service = Service(base_url, auth, profile=profile, format=format, limits=limits or Limits())
+        service = Service(
+            base_url=base_url, auth=auth, profile=profile, format=format, limits=limits or Limits()
+        )
         async with open_service_client(
             service, timing=timing or Timing.real(), connections=connections
         ) as client:

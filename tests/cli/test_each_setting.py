@@ -80,7 +80,7 @@ def field_of(settings: Any, path: str) -> Any:
 
 def schema_of(path: str) -> dict[str, Any]:
     """The part of the shipped schema at a path, with what it refers to."""
-    found = SHIPPED
+    found: dict[str, Any] = SHIPPED
     for step in path.split("."):
         found = found["properties"][step]
         if "$ref" in found:

@@ -28,7 +28,7 @@ Play = httpx2.Response | Exception | Callable[[httpx2.Request], Awaitable[httpx2
 def service(base_url: str = BASE, *, send_key: SendKey = "header", key: str = KEY, **limits: Any) -> Service:
     """Settings with canary credentials and no spacing between requests."""
     auth = Auth(Secret(USER), Secret(PASSWORD), Secret(key), send_key)
-    return Service(base_url, auth, limits=Limits(**{"requests_per_second": 0, **limits}))
+    return Service(base_url=base_url, auth=auth, limits=Limits(**{"requests_per_second": 0, **limits}))
 
 
 class Clock(clock.Clock):

@@ -176,7 +176,7 @@ def test_wrong_credentials_say_which_settings_to_check(
 ) -> None:
     auth = Auth(Secret(username), Secret(password), Secret(key))
 
-    error = failure(sandbox(), CALLS[method], settings=Service(BASE, auth))
+    error = failure(sandbox(), CALLS[method], settings=Service(base_url=BASE, auth=auth))
 
     assert type(error) is Unauthorized
     assert word in error.next
@@ -381,7 +381,7 @@ def test_a_deployment_without_a_write_is_never_sent_one(plural: str) -> None:
 
 
 def test_an_unknown_profile_lists_the_known_ones() -> None:
-    settings = Service(BASE, service().auth, profile="../secrets")
+    settings = Service(base_url=BASE, auth=service().auth, profile="../secrets")
 
     with pytest.raises(SettingsError, match=r"service\.profile '\.\./secrets' is not known") as raised:
         with_client(Wire(answer(204)), CALLS["GET"], settings=settings)
@@ -446,7 +446,7 @@ def test_limits_of_the_settings_are_kept() -> None:
     async def work(client: ServiceClient) -> None:
         await asyncio.gather(*(client.contacts.get(ID) for _ in range(4)))
 
-    settings = Service(BASE, service().auth, limits=Limits(requests_per_second=20))
+    settings = Service(base_url=BASE, auth=service().auth, limits=Limits(requests_per_second=20))
     with_client(Wire(note), work, settings=settings)
 
     assert begins == pytest.approx([0, 1 / 20, 2 / 20, 3 / 20])

@@ -537,7 +537,7 @@ def test_a_control_character_in_a_credential_is_refused_unseen(name: str, bad: s
     """HTTP libraries raise an error that quotes the header: the key on the screen."""
     secrets = {"username": Secret("u"), "password": Secret("p"), "api_key": Secret("k"), name: Secret(bad)}
     auth = Auth(secrets["username"], secrets["password"], secrets["api_key"])
-    settings = Service(BASE, auth)
+    settings = Service(base_url=BASE, auth=auth)
     wire = Wire(good_get)
 
     with pytest.raises(SettingsError, match=rf"service\.auth\.{name}") as raised:
