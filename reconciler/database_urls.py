@@ -5,7 +5,7 @@ its settings. Whether a password may stand where it stood is for settings/reader
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from urllib.parse import parse_qsl, unquote
 
 from msgspec import Struct
@@ -38,6 +38,7 @@ _PASSWORD = re.compile(r"(?<=://)([^:/]*):.*@", re.DOTALL)
 # What may stand after the question mark: where the socket is, how the other side proves itself, where a
 # password may lie. Everything else is ours to decide, or could hold a secret.
 OPTIONS = ("host", "sslmode", "sslrootcert", "sslcert", "sslkey", "passfile", "connect_timeout")
+_PRIVATE_FILES = ("passfile", "sslkey")  # those of them that name a file which holds a secret
 _SSLMODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 
 
@@ -59,7 +60,7 @@ class UnusableDatabaseUrl(Exception):
 class ServerUrl(Struct, frozen=True):
     """A PostgreSQL database. `host` is a name, an address, or the folder of a socket.
 
-    What is empty is found where every program of PostgreSQL looks for it (proof.py).
+    What is empty is found where every program of PostgreSQL looks for it (store/postgres_tls.py).
     """
 
     user: str
@@ -84,7 +85,7 @@ def sqlite_path(url: str) -> str | None:
 
 
 def parse_server_url(url: str) -> ServerUrl:
-    """Return what a `postgresql://` URL says. Raises UnusableUrl."""
+    """Return what a `postgresql://` URL says. Raises UnusableDatabaseUrl."""
     found = _SERVER.fullmatch(url)
     if found is None or int(found["port"] or 1) not in range(1, _port_max + 1):
         raise _unusable_url(
@@ -123,6 +124,19 @@ def find_url_fault(url: str) -> UnusableDatabaseUrl | None:
     scheme, mark, _ = url.partition("://")
     named = scheme if mark and _WORD.fullmatch(scheme) else "a URL like this" if url else "an empty URL"
     return UnusableDatabaseUrl(f"{named} is not supported.", f"write {EXAMPLES}")
+
+
+def list_database_files(url: str) -> Iterator[str]:
+    """Yield the private files that a URL names: those of a database, or those with a password or a key."""
+    path = sqlite_path(url)
+    if path is not None:
+        yield from (path + end for end in STORE_FILE_ENDINGS)
+    elif url.startswith(POSTGRESQL):
+        try:
+            options = parse_server_url(url).options
+        except UnusableDatabaseUrl:  # of another environment: a run with it says so
+            return
+        yield from (options[name] for name in _PRIVATE_FILES if name in options)
 
 
 def hide_url_password(url: str) -> str:

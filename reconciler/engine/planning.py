@@ -375,7 +375,7 @@ class PlanCache:
 
 # --- `--same-service`: records of a former address of the service become ours here ----------------
 #
-# Which address is meant is decided in core/planning/records.py; store/rehoming.py moves the rows. A plan
+# Which address is meant is decided in core/planning/records.py; store/records.py moves the rows. A plan
 # moves nothing: it compares with both.
 
 

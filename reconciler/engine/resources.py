@@ -18,6 +18,7 @@ import msgspec
 from msgspec import structs
 
 from reconciler.core.runs.recover import InterruptedRun
+from reconciler.database_urls import sqlite_path
 from reconciler.engine.context import Dependencies, ReadContext, RunContext, ServiceLock, StopFlag, format_utc
 from reconciler.engine.planning import PlanResult
 from reconciler.engine.service_lock import LockTerms, TicketLock
@@ -354,9 +355,6 @@ def _make_lock_terms(settings: Settings, run: str, over: frozenset[str]) -> Lock
 _known_store_bytes_max = 4096  # of one file; ours has about a hundred
 
 
-_SQLITE_URL = "sqlite:///"
-
-
 class KnownStore(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which store lay at a path, and when a run last held it: ISO 8601 in UTC."""
 
@@ -402,7 +400,7 @@ def _read_known_stores(settings: Settings, dependencies: Dependencies) -> Iterat
 
 
 def _known_store_folders(settings: Settings, dependencies: Dependencies) -> Iterator[Folder]:
-    if not settings.caches or not settings.store.startswith(_SQLITE_URL):
+    if not settings.caches or sqlite_path(settings.store) is None:
         return
     yield CacheFolder(Path(settings.root))
     if dependencies.state is not None:
@@ -414,4 +412,4 @@ def _known_store_file(settings: Settings) -> str:
 
 
 def _store_path(settings: Settings) -> Path:
-    return Path(settings.root, settings.store.removeprefix(_SQLITE_URL)).absolute()
+    return Path(settings.root, sqlite_path(settings.store) or "").absolute()

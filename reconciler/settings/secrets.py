@@ -15,9 +15,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
-from reconciler import database_urls
 from reconciler.core.envfile import EnvVariable, parse_env
 from reconciler.core.redact import mask_private_key
+from reconciler.database_urls import list_database_files
 from reconciler.environment.checkout import is_committed, is_ignored_by_git
 from reconciler.errors import FileError, InputError, Problem
 from reconciler.files import encryption
@@ -486,7 +486,6 @@ def _setting_value(layers: SettingLayers, name: str) -> SettingValue:
 # one environment is applied in all of them.
 
 
-_OPTIONS = ("passfile", "sslkey")  # of a store's URL
 _VARIABLES = ("RECONCILER_IDENTITY", "PGPASSFILE", "PGSSLKEY")
 
 
@@ -496,10 +495,10 @@ def list_private_files(layers: SettingLayers, environ: Mapping[str, str]) -> tup
     sections = layers.written.get("environments", {})
     for section in (layers.written, *sections.values()):
         found += _secret_files(section)
-        found += _store_files(section.get("store", ""))
+        found += list_database_files(section.get("store", ""))
         found += _directory_files(section)
         found += section.get("secrets", {}).get("files", ())
-    found += _store_files(layers.values["store",].raw)
+    found += list_database_files(layers.values["store",].raw)
     found += layers.values["secrets", "files"].raw
     found += [environ[name] for name in _VARIABLES if environ.get(name)]
     return tuple(dict.fromkeys(str(layers.root / Path(path)) for path in found))
@@ -522,16 +521,4 @@ def _directory_files(section: Mapping[str, Any]) -> Iterator[str]:
             if isinstance(written, dict) and "file" in written:
                 yield written["file"]
             elif key == "url" and isinstance(written, str):
-                yield from _store_files(written)
-
-
-def _store_files(url: str) -> Iterator[str]:
-    path = database_urls.sqlite_path(url)
-    if path is not None:
-        yield from (path + end for end in database_urls.STORE_FILE_ENDINGS)
-    elif url.startswith(database_urls.POSTGRESQL):
-        try:
-            options = database_urls.parse_server_url(url).options
-        except database_urls.UnusableDatabaseUrl:  # of another environment: a run with it says so
-            return
-        yield from (options[name] for name in _OPTIONS if name in options)
+                yield from list_database_files(written)

@@ -1,19 +1,20 @@
-"""One way to talk to SQLite and PostgreSQL: SQL as text, values by name, rows as tuples, pooled connections.
+"""One way to talk to every database: SQL as text, values by name, rows as tuples, pooled connections.
 
     connection.execute("SELECT run FROM runs WHERE stack = :stack", {"stack": "default"}).all()
     connection.execute("DELETE FROM runs WHERE run IN (:runs)", {"runs": ["a", "b"]})
     connection.execute_many("INSERT INTO meta (key, value) VALUES (:key, :value)", rows)
 
-What one database does in its own way is sqlite.py and postgres.py; their errors are raised as the driver
-raises them, and made sentences in connection.py. No table is known here.
+What one engine does in its own way is sqlite.py and postgres.py; their errors are raised as the driver
+raises them, and become StoreErrors in connection.py. No table is known here.
 """
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from threading import BoundedSemaphore, Lock
 from typing import Any, Literal
+
+from reconciler.errors import StoreError
 
 Values = Mapping[str, object]
 Row = tuple[Any, ...]
@@ -22,7 +23,6 @@ Row = tuple[Any, ...]
 # who changes the same rows.
 Mode = Literal["reading", "writing", "rows"]
 
-_NAMED = re.compile(r"(?<![:\w]):([a-z_][a-z_0-9]*)\b")
 _wait_max_s = 30.0  # seconds until somebody gets a connection while all of them are in use
 
 
@@ -284,6 +284,19 @@ class Pool:
                 connection.close()
 
 
-def in_pyformat(sql: str) -> str:
-    """Return a statement with `%(name)s` in the place of `:name`, as PostgreSQL's driver wants it."""
-    return _NAMED.sub(r"%(\1)s", sql.replace("%", "%%"))
+# --- A store that is damaged, or not the one that was opened: one wording for every engine ---------
+
+
+# Starting anew is harmless where nothing is under way: every create searches the service by identity first.
+RESTORE = (
+    "restore the store from a copy, or move it away (a file with those beside it that begin with its name): "
+    "what is live is then recognized by its identity fields"
+)
+
+
+def replaced_store_error(name: str) -> StoreError:
+    """Return the error for a store that was removed or replaced while this process was using it."""
+    return StoreError(
+        f"the store {name} was removed or replaced while this run was using it; nothing more is sent.",
+        next="let no other program touch the store's folder; then: reconciler resume, or plan again",
+    )

@@ -1,7 +1,12 @@
-"""The database behind the store: which one a URL names, its transactions, its clock, its errors.
+"""The database behind the store: which engine a URL names, its transactions, its clock, its errors.
 
-No entity, no lock, no run is known here; those are `records.py`, `locks.py` and `history.py`. Nor what one
-database does in its own way; that is `sqlite.py` and `postgres.py`.
+Entities, locks and runs are in `records.py`, `locks.py` and `history.py`.
+
+A third engine is a module beside `sqlite.py` and `postgres.py` with a `StoreEngine` and a `Connection` of
+adapter.py. Its database has to know `ON CONFLICT DO NOTHING`, and one writer at a time. It is named in three
+more places: `choose_engine` below; its URL in `database_urls.py` (how it is checked, shown without its
+password, and which files it names); its driver in `extras.py`, beside the extra in pyproject.toml.
+tests/store/ runs on every engine that conftest.py lists.
 """
 
 import re
@@ -17,8 +22,15 @@ from reconciler.core.text import escape_undecodable, why_not_text
 from reconciler.errors import StoreError
 from reconciler.extras import require_extra
 from reconciler.store import migrations, schema, sqlite
-from reconciler.store.adapter import Connection, NoFreeConnection, Pool, UnexpectedRows
-from reconciler.store.store_damage import RESTORE, replaced_store_error
+from reconciler.store.adapter import (
+    RESTORE,
+    Connection,
+    NoFreeConnection,
+    Pool,
+    Row,
+    UnexpectedRows,
+    replaced_store_error,
+)
 
 T = TypeVar("T")
 
@@ -29,8 +41,8 @@ transaction_tries_max = 5
 _META_QUERY = "SELECT key, value FROM meta"
 
 
-class Source(Protocol):
-    """Where a store is, and what this kind of database does in its own way."""
+class StoreEngine(Protocol):
+    """One kind of database that holds a store, at one place: all that it does in its own way."""
 
     @property
     def name(self) -> str:
@@ -39,6 +51,10 @@ class Source(Protocol):
     @property
     def shared(self) -> bool:
         """Whether other machines use it too."""
+
+    @property
+    def product(self) -> str:
+        """What people call this kind of database."""
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
@@ -59,20 +75,20 @@ class Source(Protocol):
     def mark(self, salt: str) -> None:
         """Make it known that there is this store; durable when it returns. Raises StoreError."""
 
-    def begins(self, connection: Connection) -> None:
+    def prepare_write(self, connection: Connection) -> None:
         """Prepare a writing transaction that has just begun. Raises StoreError for a replaced store."""
 
     def check_pages(self, connection: Connection) -> None:
-        """Return where all that the database is made of holds together. Raises StoreError."""
+        """Check that the database is whole. Raises StoreError where it is damaged."""
 
     def scrub(self, pool: Pool) -> None:
         """Remove what was deleted earlier and still stands in the file. In no transaction."""
 
-    def ends(self, connection: Connection) -> None:
-        """Note how far the store has come, as the last part of a writing transaction."""
+    def finish_write(self, connection: Connection) -> None:
+        """Count the transaction in the store, as the last part of a writing transaction."""
 
-    def committed(self, connection: Connection, salt: str) -> None:
-        """Return where what was just committed is in the store that was opened. Raises StoreError."""
+    def check_committed(self, connection: Connection, salt: str) -> None:
+        """Check that the commit is in the store that was opened. Raises StoreError."""
 
     def pool(self, *, writing: bool) -> Pool:
         """Return the connections to it."""
@@ -80,19 +96,28 @@ class Source(Protocol):
     def tables(self, connection: Connection) -> list[str]:
         """Return the names of the tables that are there."""
 
-    def make_room(self, connection: Connection) -> None:
-        """Make what has to be there before the tables."""
+    def make_schema(self, connection: Connection) -> None:
+        """Make what has to exist before the tables."""
 
     def now(self, connection: Connection) -> datetime | None:
-        """Return its own time; None where it has none."""
+        """Return the database's own time; None where it has none."""
 
-    def silent(self, error: BaseException) -> bool:
-        """Whether the database takes what is sent to it and answers nothing."""
+    def relax_transaction(self, connection: Connection, statement_max_s: float) -> None:
+        """Let this transaction be lost in a crash, and end each statement after so long. Only if `shared`."""
 
-    def collided(self, error: BaseException) -> bool:
-        """Whether all of the transaction was undone for the sake of another one, and may be tried again."""
+    def read_pace(self, connection: Connection, credential: str) -> Row | None:
+        """Return the `paces` row of a credential, locked, and the time once it was locked. Only if `shared`.
 
-    def meaning(self, error: BaseException) -> tuple[str, str]:
+        The row without its credential; the time in seconds since 1970, by the database's clock.
+        """
+
+    def is_silent(self, error: BaseException) -> bool:
+        """Whether an error means that the database accepts requests and answers none."""
+
+    def is_collision(self, error: BaseException) -> bool:
+        """Whether the whole transaction was rolled back for another one, and may be tried again."""
+
+    def explain_error(self, error: BaseException) -> tuple[str, str]:
         """Return what an error means and what to do next, both as text for people."""
 
 
@@ -115,15 +140,16 @@ class Database:
     in it, and nothing may be written.
     """
 
-    def __init__(self, source: Source, pool: Pool | None, *, now: Callable[[], datetime]) -> None:
-        self.name = source.name  # what errors call it
-        self.shared = source.shared
+    def __init__(self, engine: StoreEngine, pool: Pool | None, *, now: Callable[[], datetime]) -> None:
+        self.name = engine.name  # what errors call it
+        self.shared = engine.shared
+        self.product = engine.product
         self.pool = pool
         self.salt = ""
         self.doubtful = ""  # why what was written later may be missing, or ""
-        self._source = source
+        self.engine = engine
         self._now = now
-        self._errors: tuple[type[Exception], ...] = (*source.errors, UnexpectedRows)
+        self._errors: tuple[type[Exception], ...] = (*engine.errors, UnexpectedRows)
         self._silence: StoreError | None = None
 
     @contextmanager
@@ -134,7 +160,7 @@ class Database:
 
     def check_pages(self, connection: Connection) -> None:
         """Return where all that the database is made of holds together. Raises StoreError."""
-        self._source.check_pages(connection)
+        self.engine.check_pages(connection)
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -145,10 +171,10 @@ class Database:
         """
         with self.explained(), self._connections.connection() as connection:
             with connection.transaction("writing"):
-                self._source.begins(connection)
+                self.engine.prepare_write(connection)
                 yield connection
-                self._source.ends(connection)
-            self._source.committed(connection, self.salt)
+                self.engine.finish_write(connection)
+            self.engine.check_committed(connection, self.salt)
 
     @contextmanager
     def changing_rows(self) -> Iterator[Connection]:
@@ -176,12 +202,12 @@ class Database:
 
     def now(self, connection: Connection) -> datetime:
         """Return the store's time, in UTC: where it is shared its own, so that machines need not agree."""
-        return self._source.now(connection) or self._now()
+        return self.engine.now(connection) or self._now()
 
     def scrub(self) -> None:
         """Remove what an older version has deleted and still stands in the store. Raises StoreError."""
         with self.explained():
-            self._source.scrub(self._connections)
+            self.engine.scrub(self._connections)
 
     def confirm(self, connection: Connection) -> None:
         """Return where the store is still the one that was opened, in this version. Raises StoreError."""
@@ -198,24 +224,24 @@ class Database:
     def accept(self) -> None:
         """Go on with a store that may lack what was written later: nothing of that can land any more."""
         if self.doubtful:
-            self.write(lambda connection: self._source.accept(connection, self.salt))
+            self.write(lambda connection: self.engine.accept(connection, self.salt))
             self.doubtful = ""
 
     def recognize(self, connection: Connection, salt: str) -> None:
         """Learn whether this is the store that was here before. Raises StoreError where it cannot be."""
-        self.doubtful = self._source.recognize(connection, salt)
+        self.doubtful = self.engine.recognize(connection, salt)
 
     def mark(self) -> None:
         """Make it known that there is this store."""
-        self._source.mark(self.salt)
+        self.engine.mark(self.salt)
 
     def tables(self, connection: Connection) -> list[str]:
         """Return the names of the tables that are there."""
-        return self._source.tables(connection)
+        return self.engine.tables(connection)
 
     def make_tables(self, connection: Connection) -> None:
         """Make every table of this version, where none of them is."""
-        self._source.make_room(connection)
+        self.engine.make_schema(connection)
         for table in schema.TABLES:
             connection.execute(table.create)
 
@@ -238,10 +264,10 @@ class Database:
                 next="run it again; if this happens again, report it",
             ) from error
         except self._errors as error:
-            what, hint = self._source.meaning(error)
-            kind = _Collided if self._source.collided(error) else StoreError
+            what, hint = self.engine.explain_error(error)
+            kind = _Collided if self.engine.is_collision(error) else StoreError
             told = kind(f"the store {self.name}: {what}.", next=hint)
-            if self._source.silent(error):
+            if self.engine.is_silent(error):
                 self.give_up(told)
             raise told from error
         except (OverflowError, UnicodeError) as error:
@@ -290,11 +316,11 @@ def open_database(
     written; but a store of an older version is brought to the present one first, all of it or not at
     all. Raises SettingsError for a URL that cannot be used, StoreError for everything else.
     """
-    source = _source_of(url, root)
-    there = source.exists()
+    engine = choose_engine(url, root)
+    there = engine.exists()
     if not create and not there:
-        return Database(source, None, now=now)
-    with _open_source(source, now, writing=create) as database:
+        return Database(engine, None, now=now)
+    with _open_engine(engine, now, writing=create) as database:
         if create:
             database.salt = _prepare_store(database, token)
             database.mark()
@@ -303,11 +329,12 @@ def open_database(
                 version, database.salt = _read_version(database, connection)
                 database.recognize(connection, database.salt)
             if 0 < version < schema.VERSION:
-                _migrate_for_reader(source, version, now)
+                _migrate_for_reader(engine, version, now)
     return database
 
 
-def _source_of(url: str, root: str) -> Source:
+def choose_engine(url: str, root: str) -> StoreEngine:
+    """Return the engine that a URL names; relative to `root`. Raises SettingsError, MissingExtra."""
     problem = database_urls.find_url_fault(url)
     if problem is not None:
         raise problem.of_store()
@@ -321,9 +348,9 @@ def _source_of(url: str, root: str) -> Source:
 
 
 @contextmanager
-def _open_source(source: Source, now: Callable[[], datetime], *, writing: bool) -> Iterator[Database]:
+def _open_engine(engine: StoreEngine, now: Callable[[], datetime], *, writing: bool) -> Iterator[Database]:
     """Give a database that stays open where nothing is raised."""
-    database = Database(source, source.pool(writing=writing), now=now)
+    database = Database(engine, engine.pool(writing=writing), now=now)
     try:
         yield database
     except BaseException:
@@ -366,10 +393,10 @@ def _prepare_tables(
     return salt
 
 
-def _migrate_for_reader(source: Source, version: int, now: Callable[[], datetime]) -> None:
+def _migrate_for_reader(engine: StoreEngine, version: int, now: Callable[[], datetime]) -> None:
     """Bring a store that was found to be older to the present version, for somebody who only reads."""
     try:
-        with _open_source(source, now, writing=True) as database:
+        with _open_engine(engine, now, writing=True) as database:
             _prepare_store(database, str)
         database.close()
     except _Busy:

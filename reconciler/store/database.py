@@ -19,13 +19,13 @@ from reconciler.concurrency import time_limit
 from reconciler.core.digests import keyed_digest
 from reconciler.core.runs.audit import Verification, chain_start, hash_entity, verify_chain
 from reconciler.core.runs.recover import InterruptedRun, RunStatus
-from reconciler.errors import StoreError
+from reconciler.errors import LockHeld, StoreError
 from reconciler.model.address import Address
 from reconciler.model.encoding import encode_json
 from reconciler.model.plans import Consent, LastWrite, Plan, Workspace, action_of
 from reconciler.model.runs import AuditEntry, Context, Head, Run, Running
 from reconciler.model.snapshots import DeletedEntity, MovedAlias, Proofs, Recorded, RecordedEntity
-from reconciler.store import history, locks, records, rehoming, sealed_tables
+from reconciler.store import history, locks, records, sealed_tables
 from reconciler.store.adapter import Connection
 from reconciler.store.connection import Database, open_database
 from reconciler.store.locks import (
@@ -113,6 +113,11 @@ class Store:
     def shared(self) -> bool:
         """Whether other machines use this store too."""
         return self._database.shared
+
+    @property
+    def product(self) -> str:
+        """What people call the database that the store lies in: SQLite, PostgreSQL."""
+        return self._database.product
 
     @property
     def salt(self) -> str:
@@ -265,7 +270,7 @@ class Store:
 
     def company(self, at: str) -> str:
         """Return the id of the company that the service at an address was of, where it was asked; or ""."""
-        return self._read(lambda connection: rehoming.read_company(connection, at), "")
+        return self._read(lambda connection: records.read_company(connection, at), "")
 
     def take_over(self, origin: str, workspaces: Workspaces, *, company: str = "") -> int:
         """Make what this stack recorded at another address ours; return how many records came.
@@ -277,7 +282,12 @@ class Store:
 
         def work(seals: Seals) -> int:
             now = self._database.now(seals.connection)
-            moved = rehoming.take_over_records(seals, before, now=now, ids=_ids(workspaces), company=company)
+            if (writer := locks.find_live_holder(seals.connection, before, now=now)) is not None:
+                raise LockHeld(
+                    f"a run writes under {origin}: {writer.holder}.",
+                    next="wait until it has ended, then run this again",
+                )
+            moved = records.take_over_records(seals, before, ids=_ids(workspaces), company=company)
             history.append_audit(seals, [self._author.record_move(at, origin, moved)])
             line = self._author.record_move(at, self._owner.origin, -moved)
             write_sealed(seals.connection, before, lambda theirs: history.append_audit(theirs, [line]))
@@ -516,7 +526,7 @@ class Store:
         """
         if not self.shared or self._empty:
             return None
-        from reconciler.store.shared_pace import SharedPace  # noqa: PLC0415 - only a shared store needs its dialect
+        from reconciler.store.shared_pace import SharedPace  # noqa: PLC0415 - only a shared store needs it
 
         return SharedPace(self._database, keyed_digest(self.salt, "pace", credential), per_second)
 

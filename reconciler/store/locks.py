@@ -17,12 +17,11 @@ from msgspec import Struct, ValidationError, convert, field, structs, to_builtin
 from reconciler.errors import CorruptRecord, InputError, LockHeld
 from reconciler.model.runs import Running
 from reconciler.store import sealed_tables
-from reconciler.store.adapter import Connection
+from reconciler.store.adapter import RESTORE, Connection
 from reconciler.store.connection import Database
 from reconciler.store.history import count_progress, name_operator
 from reconciler.store.schema import LOCKS, TICKETS
 from reconciler.store.sealed_tables import Owner, Seal, Seals, write_sealed
-from reconciler.store.store_damage import RESTORE
 
 # How long a holder is believed in without a sign of life. Seconds: longer than any single call
 # with all its tries and waits, so that a working run never loses its lock by being slow.

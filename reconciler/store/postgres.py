@@ -5,6 +5,7 @@ driver, which is an extra.
 """
 
 import os
+import re
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -15,18 +16,8 @@ from typing import Any, TypeVar
 import psycopg
 
 from reconciler.database_urls import ServerUrl, UnusableDatabaseUrl, parse_server_url
-from reconciler.store.adapter import (
-    Connection,
-    Mode,
-    Observer,
-    Pool,
-    Result,
-    Row,
-    Values,
-    in_pyformat,
-)
+from reconciler.store.adapter import RESTORE, Connection, Mode, Observer, Pool, Result, Row, Values
 from reconciler.store.postgres_tls import libpq_environment, tls_arguments
-from reconciler.store.store_damage import RESTORE
 
 T = TypeVar("T")
 
@@ -70,6 +61,13 @@ _CONNECTION = {
     "autocommit": True,  # transactions are begun by our own words
     "prepare_threshold": None,  # a prepared statement would not survive another process's migration
 }
+
+# The clock is read when the lock is ours, however long that took; beside the lock it would be read before.
+_PACE_ROW = (
+    "WITH locked AS (SELECT * FROM paces WHERE credential = :credential FOR UPDATE) "
+    "SELECT rate, changed_at, next_at, seen_at, CAST(EXTRACT(epoch FROM clock_timestamp()) AS FLOAT) "
+    "FROM locked"
+)
 
 _BUSY = "wait until that ends, then run it again"
 _REACH = "check host and port in `store`, that the server runs, and that you can reach it from here"
@@ -155,6 +153,7 @@ class PostgresServer:
     """A database on a PostgreSQL server, which several machines share."""
 
     shared = True
+    product = "PostgreSQL"
     errors = (psycopg.Error,)
 
     def __init__(self, url: ServerUrl, environ: Mapping[str, str]) -> None:
@@ -176,7 +175,7 @@ class PostgresServer:
     def mark(self, salt: str) -> None:
         """Nothing lies beside the database."""
 
-    def begins(self, connection: Connection) -> None:
+    def prepare_write(self, connection: Connection) -> None:
         """Nothing to prepare: the server finds the tables by their names, in every statement."""
 
     def check_pages(self, connection: Connection) -> None:
@@ -185,10 +184,10 @@ class PostgresServer:
     def scrub(self, pool: Pool) -> None:
         """Nothing to do: the server uses the space of deleted rows again when it chooses to."""
 
-    def ends(self, connection: Connection) -> None:
+    def finish_write(self, connection: Connection) -> None:
         """Nothing to note."""
 
-    def committed(self, connection: Connection, salt: str) -> None:
+    def check_committed(self, connection: Connection, salt: str) -> None:
         """Nothing to look at: the server has committed to what it will answer from."""
 
     def pool(self, *, writing: bool) -> Pool:
@@ -205,7 +204,7 @@ class PostgresServer:
         query = "SELECT tablename FROM pg_catalog.pg_tables WHERE schemaname = :schema ORDER BY tablename"
         return [str(name) for (name,) in connection.execute(query, {"schema": SCHEMA})]
 
-    def make_room(self, connection: Connection) -> None:
+    def make_schema(self, connection: Connection) -> None:
         """Make the schema for the tables where there is none."""
         # Where somebody made it for us, we need no right to make one.
         query = "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = :schema"
@@ -217,15 +216,26 @@ class PostgresServer:
         moment: datetime = connection.execute("SELECT clock_timestamp()").scalar()
         return moment.astimezone(UTC)
 
-    def silent(self, error: BaseException) -> bool:
+    def relax_transaction(self, connection: Connection, statement_max_s: float) -> None:
+        """Let the server commit before its disk has the rows, and end each statement after so long."""
+        connection.execute(
+            "SELECT set_config('synchronous_commit', 'off', true), "
+            f"set_config('statement_timeout', '{statement_max_s * 1000:.0f}', true)"
+        )
+
+    def read_pace(self, connection: Connection, credential: str) -> Row | None:
+        """Return the row of a credential, locked, with the server's time from when it was locked."""
+        return connection.execute(_PACE_ROW, {"credential": credential}).one_or_none()
+
+    def is_silent(self, error: BaseException) -> bool:
         """Whether the server did not answer in time, in a conversation or when it was called."""
         return is_silent_server(error)
 
-    def collided(self, error: BaseException) -> bool:
+    def is_collision(self, error: BaseException) -> bool:
         """Whether the server undid the whole transaction for the sake of another one."""
         return _sqlstate(error) in {"40001", "40P01"}
 
-    def meaning(self, error: BaseException) -> tuple[str, str]:
+    def explain_error(self, error: BaseException) -> tuple[str, str]:
         """Return what an error means and what to do next, both as text for people."""
         state = _sqlstate(error)
         for start, what, hint in _STATES:
@@ -286,7 +296,7 @@ class ServerConnection(Connection):
 
     @staticmethod
     def _in_own_style(sql: str) -> str:
-        return _translated(sql)
+        return _to_pyformat(sql)
 
     @staticmethod
     def _mark(name: str) -> str:
@@ -316,7 +326,13 @@ class ServerConnection(Connection):
             self.execute(f"SELECT pg_advisory_xact_lock({_TURN})")
 
 
-_translated = lru_cache(maxsize=200)(in_pyformat)  # there are some 60 statements
+_NAMED = re.compile(r"(?<![:\w]):([a-z_][a-z_0-9]*)\b")
+
+
+@lru_cache(maxsize=200)  # there are some 60 statements
+def _to_pyformat(sql: str) -> str:
+    """Return a statement with `%(name)s` in the place of `:name`, as the driver wants it."""
+    return _NAMED.sub(r"%(\1)s", sql.replace("%", "%%"))
 
 
 # --- Time limits ------------------------------------------------------------------------------------------

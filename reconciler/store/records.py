@@ -22,10 +22,9 @@ from reconciler.model.profile import KIND_NAME
 from reconciler.model.runs import Intent, JournalEntry, Outcome
 from reconciler.model.snapshots import DeletedEntity, ElsewhereRecords, Flap, Proofs, RecordedEntity
 from reconciler.store import sealed_tables
-from reconciler.store.adapter import Connection, Row
-from reconciler.store.schema import DELETED, ENTITIES, PROOFS, WORKSPACES
+from reconciler.store.adapter import RESTORE, Connection, Row
+from reconciler.store.schema import DELETED, ENTITIES, JOURNAL, META, PROOFS, RUNS, WORKSPACES, Table
 from reconciler.store.sealed_tables import Owner, Seals
-from reconciler.store.store_damage import RESTORE
 
 _FIELDS = msgspec.json.Decoder(dict[str, str | bool])
 _FLAPS = msgspec.json.Decoder(dict[str, Flap])
@@ -539,3 +538,60 @@ def replace_password_digests(
     }
     if rows:
         connection.execute_many(PROOFS.insert, list(rows.values()))
+
+
+# --- Records of a stack at one address of a service move to another address ------------------------
+#
+# Rows move, none is lost. engine/planning.py decides that both are one service; history.py has the entries.
+
+
+_COMPANY = "company "
+
+
+def read_company(connection: Connection, origin: str) -> str:
+    """Return the id of the company of the service at this address, or "" where it is not known."""
+    query = "SELECT value FROM meta WHERE key = :key"
+    return str(connection.execute(query, {"key": f"{_COMPANY}{origin}"}).scalar() or "")
+
+
+def take_over_records(seals: Seals, before: Owner, *, ids: Mapping[str, str], company: str) -> int:
+    """Move the records in these workspaces (alias -> id), and what runs left open; return how many records.
+
+    A record that is there already stays as it is, and the other one goes. No run may write as `before`.
+    Raises CorruptRecord.
+    """
+    connection, owner = seals.connection, seals.owner
+    theirs = Seals(connection, before)
+    wanted = [*ids.values()]
+    moved = _move_rows(seals, theirs, ENTITIES, ("workspace_id", "address"), {"workspace_id": wanted})
+    last = last_aliases(load_aliases(connection, before))
+    _move_rows(seals, theirs, JOURNAL, ("run", "address"), {})
+    _move_rows(seals, theirs, RUNS, ("run",), {})
+    theirs.save()
+    known = {one.id for one in load_aliases(connection, owner)}
+    came = {last[one]: one for one in wanted if one in last and one not in known}
+    note_aliases(seals, came)
+    if company:
+        known_company = {"key": f"{_COMPANY}{owner.origin}", "value": company}
+        connection.execute("DELETE FROM meta WHERE key = :key", known_company)
+        connection.execute(META.insert, known_company)
+    return moved
+
+
+def _move_rows(
+    seals: Seals, theirs: Seals, table: Table, key: tuple[str, ...], where: sealed_tables.Where
+) -> int:
+    connection, mine, before = seals.connection, seals.owner.key(), theirs.owner.key()
+    sealed_tables.check_seal(
+        connection, table, theirs.owner, connection.execute(sealed_tables.rows_query(table), before).all()
+    )
+    condition = " AND ".join((sealed_tables.OWNED, *(f"{name} IN (:{name})" for name in where)))
+    rows = connection.execute(f"{table.select} WHERE {condition}", {**before, **where}).all()
+    there = set(
+        connection.execute(f"SELECT {', '.join(key)} FROM {table.name} WHERE {sealed_tables.OWNED}", mine)
+    )
+    theirs.replace(table, gone=[where])
+    found = (dict(zip(table.columns, row, strict=True)) for row in rows)
+    come = [{**row, **mine} for row in found if tuple(row[name] for name in key) not in there]
+    seals.replace(table, come=come)
+    return len(come)

@@ -22,9 +22,8 @@ import msgspec
 from msgspec import Struct
 
 from reconciler.errors import CorruptRecord
-from reconciler.store.adapter import Connection, Row, Values
+from reconciler.store.adapter import RESTORE, Connection, Row, Values
 from reconciler.store.schema import SEALS, Table
-from reconciler.store.store_damage import RESTORE
 
 # --- Owners -----------------------------------------------------------------------------------------------
 

@@ -1,11 +1,8 @@
-"""The pace that everybody with one credential shares: a row in a shared store, on that store's clock.
+"""The pace that all runs with one credential share: a row in a shared store, on that store's clock.
 
-Belongs here: reading and writing that row, one transaction at a time, and bringing the store's clock and
-ours together. Not here: the arithmetic (core/calls.py), who waits (service/http/limiter.py), which
-credential it is: only a keyed hash arrives here.
-
-Everybody takes turns from one row, so everybody stays below the service's limit together, and a refusal of
-one slows all. Only a courtesy depends on it: whoever cannot reach it goes on by a pace of its own.
+All runs take turns from one row, so together they stay below the service's limit, and a refusal of one
+slows all. It is a courtesy: a run that cannot reach the row goes on by a pace of its own. The arithmetic is
+in core/calls.py, the waiting in service/http/limiter.py. Only a keyed hash of the credential arrives here.
 """
 
 import asyncio
@@ -19,7 +16,7 @@ from msgspec import Struct, structs
 from reconciler.concurrency import run_in_thread, time_limit
 from reconciler.core import calls as paces
 from reconciler.errors import StoreError
-from reconciler.store.adapter import Connection
+from reconciler.store.adapter import Connection, UnexpectedRows
 from reconciler.store.connection import Database
 from reconciler.store.schema import PACES
 
@@ -33,17 +30,6 @@ ahead_max_s = (
     600.0  # seconds; a pace that is further ahead was not left by this program (it pauses for 60 at most)
 )
 
-# Nothing is lost with this row: it need not be on the disk before the answer.
-_LIGHTLY = (
-    "SELECT set_config('synchronous_commit', 'off', true), "
-    f"set_config('statement_timeout', '{statement_max_s * 1000:.0f}', true)"
-)
-# The clock is read when the lock is ours, however long that took; beside the lock it would be read before.
-_ROW = (
-    "WITH locked AS (SELECT * FROM paces WHERE credential = :credential FOR UPDATE) "
-    "SELECT rate, changed_at, next_at, seen_at, CAST(EXTRACT(epoch FROM clock_timestamp()) AS FLOAT) "
-    "FROM locked"
-)
 _CHANGE = (
     "UPDATE paces SET rate = :rate, changed_at = :changed_at, next_at = :next_at, seen_at = :seen_at "
     "WHERE credential = :credential"
@@ -51,7 +37,7 @@ _CHANGE = (
 
 
 class SharedPace:
-    """The pace of one credential, shared by everybody who uses the same store. PostgreSQL only.
+    """The pace of one credential, shared by all runs with the same store, which must be `shared`.
 
     `ceiling` is our own limit in turns a second, 0 for none known; others may have another, and each keeps to
     its own. Raises StoreError where the store does not answer, or may not be written.
@@ -117,7 +103,8 @@ class SharedPace:
     ) -> "_Done":
         # A store that was opened for reading is written too: a plan's calls count.
         with self._database.changing_rows() as connection:
-            connection.execute(_LIGHTLY)
+            # Nothing is lost with this row: it need not be on the disk before the answer.
+            self._database.engine.relax_transaction(connection, statement_max_s)
             asked_at = self._monotonic()
             pace, now = self._read(connection)
             answered_at = self._monotonic()
@@ -127,13 +114,16 @@ class SharedPace:
 
     def _read(self, connection: Connection) -> tuple[paces.Pace, float]:
         """Return the pace and the store's time, from when nobody else can change it."""
-        mine = {"credential": self._credential}
-        row = connection.execute(_ROW, mine).one_or_none()
+        engine = self._database.engine
+        row = engine.read_pace(connection, self._credential)
         if row is None:
             # Last used when the clock began. Whoever else does this now: one of them makes the row.
             new = {"rate": self._limit, "changed_at": 0.0, "next_at": 0.0, "seen_at": 0.0}
-            connection.execute(f"{PACES.insert} ON CONFLICT DO NOTHING", {**mine, **new})
-            row = connection.execute(_ROW, mine).one()
+            mine = {"credential": self._credential, **new}
+            connection.execute(f"{PACES.insert} ON CONFLICT DO NOTHING", mine)
+            row = engine.read_pace(connection, self._credential)
+            if row is None:
+                raise UnexpectedRows
         *known, now = row
         pace = paces.Pace(*known)
         return (pace if _believable(pace, now) else paces.begin_pace(now, self._limit)), now

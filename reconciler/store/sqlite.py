@@ -22,9 +22,18 @@ import msgspec
 from reconciler.database_urls import MARKER_ENDING
 from reconciler.errors import StoreError
 from reconciler.private_cache import make_private_folder
-from reconciler.store.adapter import Connection, Mode, Observer, Pool, Result, Row, Values
+from reconciler.store.adapter import (
+    RESTORE,
+    Connection,
+    Mode,
+    Observer,
+    Pool,
+    Result,
+    Row,
+    Values,
+    replaced_store_error,
+)
 from reconciler.store.schema import TRUTH_COLUMNS
-from reconciler.store.store_damage import RESTORE, missing_store_error, replaced_store_error
 
 # How long a statement waits for another process that is writing. Seconds: a commit takes
 # milliseconds, so five seconds of waiting mean that something is stuck.
@@ -62,6 +71,7 @@ class SqliteFile:
     """A database in one file of this machine."""
 
     shared = False
+    product = "SQLite"
     errors = (sqlite3.Error,)
 
     def __init__(self, path: Path) -> None:
@@ -122,7 +132,7 @@ class SqliteFile:
         if not is_marked(self._path):
             write_marker(self._path, salt, 0)
 
-    def begins(self, connection: Connection) -> None:
+    def prepare_write(self, connection: Connection) -> None:
         """Refuse to write to a file that is not the one at its path any more."""
         file = _file_connection(connection)
         file.check()
@@ -142,14 +152,14 @@ class SqliteFile:
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").all()
 
-    def ends(self, connection: Connection) -> None:
+    def finish_write(self, connection: Connection) -> None:
         """Count the generation up where any row was changed."""
         file = _file_connection(connection)
         if file.accepted or file.raw.total_changes != file.changes:
             file.generation = file.read_generation() + 1
             file.set_generation(file.generation)
 
-    def committed(self, connection: Connection, salt: str) -> None:
+    def check_committed(self, connection: Connection, salt: str) -> None:
         """Refuse to believe a commit to a file that is not at its path any more; let the marker follow."""
         file = _file_connection(connection)
         file.check()
@@ -183,21 +193,27 @@ class SqliteFile:
         )
         return [str(name) for (name,) in connection.execute(query)]
 
-    def make_room(self, connection: Connection) -> None:
+    def make_schema(self, connection: Connection) -> None:
         """Nothing has to be made before the tables."""
 
     def now(self, connection: Connection) -> datetime | None:
         """None: everybody who writes here has the same clock."""
 
-    def silent(self, error: BaseException) -> bool:  # noqa: ARG002 - no error means that here
+    def relax_transaction(self, connection: Connection, statement_max_s: float) -> None:
+        """Never called: a file is not shared."""
+
+    def read_pace(self, connection: Connection, credential: str) -> Row | None:
+        """Never called: a file is not shared."""
+
+    def is_silent(self, error: BaseException) -> bool:  # noqa: ARG002 - no error means that here
         """False: a disk that does not answer raises nothing."""
         return False
 
-    def collided(self, error: BaseException) -> bool:  # noqa: ARG002 - no error means that here
+    def is_collision(self, error: BaseException) -> bool:  # noqa: ARG002 - no error means that here
         """False: writers take turns, and wait."""
         return False
 
-    def meaning(self, error: BaseException) -> tuple[str, str]:
+    def explain_error(self, error: BaseException) -> tuple[str, str]:
         """Return what an error means and what to do next, both as text for people."""
         return explain_sqlite_error(error)
 
@@ -558,4 +574,14 @@ def _unusable_marker(path: Path, error: OSError) -> StoreError:
     return StoreError(
         f"the store {path}: its marker {marker_of(path).name} cannot be used: {error.strerror}.",
         next="check the rights of that file and its folder, and that the disk has room",
+    )
+
+
+def missing_store_error(path: Path, marker: Path, what: str) -> StoreError:
+    """Return the error for a store that a marker speaks of, and that is `what`: not there, empty, another."""
+    return StoreError(
+        f"the store {path} is {what}, and {marker.name} beside it says that there was one; "
+        "it is not taken for an empty one.",
+        next=f"restore {path.name} from a copy. If it is lost for good, wait until no run is under way and "
+        f"remove {marker}: the next run begins a new store; what is live is known by its identity fields",
     )

@@ -406,7 +406,7 @@ def bring_up(url: str, each: Callable[[int], None]) -> None:
             each(next(numbers))
 
     with closing(
-        connection.Database(source := connection._source_of(url, ""), None, now=Clock())
+        connection.Database(source := connection.choose_engine(url, ""), None, now=Clock())
     ) as database:
         database.pool = source.pool(writing=True)
         database.pool.observers.append(Each())

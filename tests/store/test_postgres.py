@@ -426,7 +426,7 @@ def test_every_state_has_a_way_on_and_no_library_name() -> None:
     for state in ("28P01", "3D000", "25P03", "57P02", "22021", "99999", ""):
         error = psycopg.Error("FATAL: canary")
         error.sqlstate = state or None
-        what, hint = server.meaning(error)
+        what, hint = server.explain_error(error)
         assert what
         assert hint
         assert "canary" not in what + hint

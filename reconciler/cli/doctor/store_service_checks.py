@@ -75,7 +75,7 @@ def store(around: Surroundings) -> tuple[CheckResult, ...]:
 
 def _place(store: Store, settings: Settings) -> Iterator[CheckResult]:
     if store.shared:
-        yield CheckResult("store", "ok", "PostgreSQL, shared by all its users")
+        yield CheckResult("store", "ok", f"{store.product}, shared by all its users")
         return
     path = Path(settings.store.removeprefix("sqlite:///"))
     shown = path.relative_to(settings.root) if path.is_relative_to(settings.root) else path
