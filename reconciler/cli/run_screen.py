@@ -29,8 +29,7 @@ from reconciler.model.runs import Context, Outcome, Run
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
 from reconciler.pipeline import PlanResult
-from reconciler.report.runs.runs import beyond_lines, run_failure_lines, unfinished_lines
-from reconciler.report.text import plan_lines
+from reconciler.report.text import beyond_lines, plan_lines, run_failure_lines, unfinished_lines
 
 skips_told_max = 10  # lines of a note; beyond that it hides what it is about
 

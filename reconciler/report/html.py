@@ -23,14 +23,13 @@ from markupsafe import Markup, escape
 
 from reconciler.report.escaping import escape_control
 from reconciler.report.phrases import AGREED_TITLE
+from reconciler.report.review_builder import build_review, build_validation
 from reconciler.report.review_document import (
     EntryField,
     Review,
     ReviewDocument,
     Tally,
     Validated,
-    build_review,
-    build_validation,
 )
 from reconciler.report.values import DisplayedValue
 
@@ -71,6 +70,7 @@ def render_html(document: ReviewDocument) -> Iterator[str]:
         .get_template("page.html")
         .stream(
             review=document,
+            breakdown=document.make_breakdown(),
             lists=lists,
             total=sum(one.count for one in lists),
             folds=document.command != "validate",

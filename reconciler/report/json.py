@@ -15,7 +15,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 from reconciler.core.feed import read_limit
 from reconciler.core.review.drift import count_not_applied, drift_exit_code, find_drift
 from reconciler.core.review.guard import list_agreements
-from reconciler.core.runs.recover import RunStatus
+from reconciler.core.runs.recover import InterruptedRun, RunStatus, sort_out_run
 from reconciler.errors import Problem
 from reconciler.model.encoding import encode_json_pieces
 from reconciler.model.notices import Notice
@@ -24,7 +24,6 @@ from reconciler.model.runs import EXIT_CODE_WORDS, REPORT_VERSION, Run
 from reconciler.report.escaping import escape_ci_commands_in_json, is_hidden
 from reconciler.report.phrases import lookalike_values
 from reconciler.report.review_document import Review, Validated
-from reconciler.report.runs.runs import standing_json
 
 
 def report_json(about: Mapping[str, object], exit_code: int = 0) -> str:
@@ -125,7 +124,24 @@ def plan_values(plan: Plan, verdict: Verdict, standing: RunStatus | None = None)
         "lookalikes": lookalike_values(plan),
         "as_far_as_read": read_limit(plan.reads),
         "verdict": VerdictShown(verdict.safe, verdict.reasons),
-        **(standing_json(standing) if standing else {}),
+        **(_standing_values(standing) if standing else {}),
+    }
+
+
+def _standing_values(standing: RunStatus) -> dict[str, object]:
+    """Return `running`, and `unfinished` with how many changes ended, are in doubt, never left."""
+    return {"running": standing.running, "unfinished": tuple(map(_unfinished_values, standing.left))}
+
+
+def _unfinished_values(run: InterruptedRun) -> dict[str, object]:
+    found = sort_out_run(run)
+    return {
+        "run": run.run,
+        "command": run.command,
+        "started_at": run.started_at,
+        "ended": len(found.settled),
+        "in_doubt": len(found.in_doubt),
+        "never_sent": len(found.never_sent) if run.plan else None,
     }
 
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 from reconciler.report.escaping import escape_ci_commands, escape_control
 from reconciler.report.lines import count
 from reconciler.report.phrases import AGREED_TITLE
+from reconciler.report.review_builder import build_review, build_validation
 from reconciler.report.review_document import (
     Entry,
     EntryField,
@@ -22,8 +23,6 @@ from reconciler.report.review_document import (
     ReviewDocument,
     Section,
     Validated,
-    build_review,
-    build_validation,
 )
 from reconciler.report.values import value_max
 
@@ -154,16 +153,19 @@ def _head(document: ReviewDocument) -> str:
     agreed = "".join(f"- {prose(one)}\n" for one in document.agreements)
     agreed = f"**{AGREED_TITLE}:**\n\n{agreed}\n" if agreed else ""
     refused = "Refused; nothing is written: " if document.refusals else ""
-    said = [prose(one) for one in (*document.grave, *document.details)]
+    said = [prose(one) for one in (*document.grave, *document.more_sentences)]
     more = f"{' '.join(said)}\n\n" if said else ""
     return f"## {document.command}: {where}\n\n{agreed}**{refused}{prose(document.sentence)}**\n\n{more}"
 
 
 def _foot(document: ReviewDocument) -> str:
-    facts = [_fact(one) for one in (*document.run, *document.facts)]
+    run = document.run.facts if document.run else ()
+    facts = [_fact(one) for one in (*run, *document.facts)]
     parts = [f"### About this report\n\n{''.join(facts)}\n"] if facts else []
     parts += [f"{prose(document.closing)}\n"] if document.closing else []
-    parts += [f"Next: {code(document.next_step, limit=text_max)}\n"] if document.next_step else []
+    if step := document.next_step:
+        about = f" ({prose(step.about)})" if step.about else ""
+        parts.append(f"Next: {code(step.command, limit=text_max)}{about}\n")
     return "".join(parts)
 
 
@@ -175,31 +177,32 @@ def _fact(fact: Fact) -> str:
 def _lists(document: ReviewDocument) -> Iterator[_List]:
     deletes = [one for one in document.sections if one.name == "deletes"]
     yield from (_list_of(one) for one in deletes)
-    refused = (f"- refused: {prose(one.what)}\n{_next(one.next)}" for one in document.refusals)
+    refused = (f"- refused: {prose(one.coded)}\n{_next(one.next)}" for one in document.refusals)
     yield _List("Refused", len(document.refusals), refused)
-    if document.stopped:
-        yield _List("Stopped", 1, [f"- stopped: {prose(document.stopped)}\n"])
+    if document.run and document.run.stopped:
+        yield _List("Stopped", 1, [f"- stopped: {prose(document.run.stopped)}\n"])
     yield from (_list_of(one) for one in document.sections if one.name != "deletes")
-    read = (_entry(one) for one in document.reading)
+    read = (f"- {code(one.scope)}: {prose(one.text)}\n" for one in document.reading)
     yield _List("How it was read", len(document.reading), read)
 
 
 def _list_of(section: Section) -> _List:
     items = (_entry(one) for one in section.make_entries())
     most = _section_max.get(section.name, 0)
-    short = (f"- {code(one.subject)}\n" for one in section.make_entries()) if most else ()
+    short = (f"- {code(one)}\n" for one in section.list_subjects()) if most else ()
     return _List(section.title, section.count, items, short, most)
 
 
 def _entry(entry: Entry) -> str:
-    who = f" ({code(entry.who)})" if entry.who else ""
+    name = entry.name
+    who = f" ({code(name)})" if name else ""
     who += "".join(f" at {code(one.text)}" for one in entry.notes if one.role == "place")
-    notes = "; ".join(prose(one.text) for one in entry.notes if one.role != "place")
+    notes = "; ".join(prose(one.words) for one in entry.notes if one.role != "place")
     if notes or not entry.what:
-        what = f"  - {prose(entry.what)}\n" if entry.what else ""
+        what = f"  - {prose(entry.coded)}\n" if entry.what else ""
         text = f"- {code(entry.subject)}{who}{f': {notes}' if notes else ''}\n{what}"
     else:
-        text = f"- {code(entry.subject)}{who}: {prose(entry.what)}\n"
+        text = f"- {code(entry.subject)}{who}: {prose(entry.coded)}\n"
     return text + _next(entry.next) + _fields(entry)
 
 

@@ -23,6 +23,7 @@ from reconciler.model.plans import (
     Change,
     Create,
     Delete,
+    Move,
     Plan,
     RecordChange,
     Skip,
@@ -32,7 +33,7 @@ from reconciler.model.plans import (
 from reconciler.model.runs import Outcome
 from reconciler.model.snapshots import UNKNOWN, Read
 from reconciler.parsing.display import show_value
-from reconciler.report.lines import Line, count, line
+from reconciler.report.lines import count
 
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))  # seconds, and how they are written
 
@@ -186,15 +187,6 @@ def lookalike_values(plan: Plan) -> tuple[Lookalike, ...]:
     return tuple(sorted(found, key=lambda one: one.created))
 
 
-def rename_hint_lines(alike: Mapping[Address, Address], change: Change) -> list[Line]:
-    """Return the hint about a change as lines below it; none where there is nothing to say."""
-    hint = rename_hint(alike, change)
-    if hint is None:
-        return []
-    step = [line("      next: ", hint.next)] if hint.next else []
-    return [line("    ", (hint.what, "warn")), *step]
-
-
 # --- Sentences that hold no values -------------------------------------------------------------------
 #
 # A report goes to many readers, so what somebody else can write (a value, a mark) stands in no sentence here
@@ -256,6 +248,13 @@ def explain_drift(drift: Drift, *, values: bool) -> str:
 # --- What a delete and a record are about ------------------------------------------------------------
 
 _paths_max = 3  # paths of fields in one line about a record
+
+
+def explain_delete(change: Delete, moved: Move | None) -> str:
+    """Return why something is deleted: its cause, what it is a duplicate of, or where it moves to."""
+    if moved:
+        return f"moves to {moved.after}"
+    return f"duplicate of {change.address.base}" if change.cause == "duplicate" else change.cause
 
 
 def describe_origin(change: Delete) -> str:

@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct, structs
 
 from reconciler.core.review import saved_plans
-from reconciler.core.review.drift import find_drift
+from reconciler.core.review.drift import Drift, find_drift
 from reconciler.core.review.guard import list_agreements
 from reconciler.errors import Problem
 from reconciler.model.address import Address
@@ -23,12 +23,14 @@ from reconciler.report.phrases import (
     AGREED_TITLE,
     describe_agreement,
     describe_cascades,
+    explain_delete,
     explain_drift,
     explain_notice,
     explain_skip,
     is_revived,
 )
-from reconciler.report.review_document import Review, split_place
+from reconciler.report.review_builder import list_review_notices, split_place
+from reconciler.report.review_document import Review
 
 Level = Literal["error", "warning", "note"]
 
@@ -101,18 +103,18 @@ class Remark(Struct, frozen=True):
 
 def remarks(review: Review) -> tuple[Remark, ...]:
     """Return everything that asks for attention, the worst first; ties in the order of the review."""
-    notices = review.plan.notices
+    drifts = find_drift(review.plan) if review.command == "drift" else ()
     if review.run is not None:
         found = _of_run(review.run, _places(review.plan))
     elif review.command == "drift":
-        found = _of_drift(review)
-        notices = tuple(one for one in notices if one.kind not in {"duplicate", "ambiguous"})
+        found = _of_drift(review, drifts)
     else:
         found = _of_plan(review)
     agreed = (
         Remark("agreed", "", f"{AGREED_TITLE}: {describe_agreement(one)}.")
         for one in list_agreements(review.plan)
     )
+    notices = list_review_notices(review, drifts)
     return sort_remarks([*agreed, *found, *_of_notices(notices, values=review.show_values)])
 
 
@@ -154,10 +156,10 @@ def _of_plan(review: Review) -> Iterator[Remark]:
     for reason in review.verdict.reasons:
         rule = "stale" if reason.rule == saved_plans.RULE else "refused"
         yield Remark(rule, "", reason.what, reason.next)
-    moves = {one.before: one.after for one in plan.moves or ()}
+    moves = {one.before: one for one in plan.moves or ()}
     for change in plan.changes:
         if isinstance(change, Delete):
-            why = f"moves to {moves[change.address]}" if change.address in moves else change.cause
+            why = explain_delete(change, moves.get(change.address))
             yield Remark("delete", change.address, f"{why}; deleted{describe_cascades([change])}.")
         elif is_revived(change):
             what = "is enabled again, and its pushes are charged."
@@ -179,9 +181,9 @@ def _of_run(run: Run, places: Mapping[Address, str]) -> Iterator[Remark]:
         yield Remark("stopped", "", run.stopped)
 
 
-def _of_drift(review: Review) -> Iterator[Remark]:
+def _of_drift(review: Review, drifts: Sequence[Drift]) -> Iterator[Remark]:
     places = _places(review.plan)
-    for one in find_drift(review.plan):
+    for one in drifts:
         fields = ", ".join(field.path for field in one.fields)
         said = [explain_drift(one, values=review.show_values), f"changed: {fields}" if fields else ""]
         what = "; ".join(filter(None, [one.cause, *said]))

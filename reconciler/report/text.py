@@ -1,36 +1,24 @@
-"""A plan, a drift and mistakes as lines of text for a terminal.
+"""A review as lines of text for a terminal: counts first, deletes on top, for every field why it changes.
 
-Counts first, deletes on top, and for every field why it changes. Returned are lines of styled spans
-(lines.py); printing and colour codes are the console's. Runs are in runs/runs.py.
+A walk over the document of a review (review_document.py), which says what is shown, in which order and in
+which words. Here is how it looks: columns, styles, what is folded and cut. Returned are lines of styled spans
+(lines.py); printing and colour codes are the console's.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 
 from msgspec import Struct, structs
 
-from reconciler.core.review.display_names import DisplayName, find_lookalikes, no_name
-from reconciler.core.review.drift import Drift, find_drift, list_notices_beside_drift, summarize_drift
-from reconciler.core.review.guard import list_agreements
+from reconciler.core.review.display_names import DisplayName, no_name
+from reconciler.core.runs.recover import InterruptedRun, sort_out_run
 from reconciler.errors import Problem
 from reconciler.model.address import Address
-from reconciler.model.codes import SKIP_CODES
-from reconciler.model.documents import Fields
-from reconciler.model.kinds import KINDS, child_kinds
-from reconciler.model.plans import (
-    SECRET_NEEDED,
-    UNCERTAIN,
-    Create,
-    Delete,
-    FieldChange,
-    Plan,
-    Skip,
-    Update,
-    Verdict,
-)
-from reconciler.model.snapshots import Read
+from reconciler.model.plans import Change, Plan, Verdict, action_of
+from reconciler.model.runs import Run, Running
 from reconciler.report.escaping import escape_ci_commands, escape_control
 from reconciler.report.lines import (
+    ACTIONS,
     BLANK,
     Line,
     Span,
@@ -41,47 +29,340 @@ from reconciler.report.lines import (
     fold,
     line,
     notice_lines,
-    outside_lines,
     pad,
     plain,
     screen_columns,
     sentence,
     width,
 )
-from reconciler.report.phrases import (
-    AGREED_TITLE,
-    describe_agreement,
-    describe_answer,
-    describe_origin,
-    describe_read,
-    describe_read_limit,
-    limit_claim,
-    list_record_changes,
-    rename_hint_lines,
+from reconciler.report.phrases import AGREED_TITLE
+from reconciler.report.review_builder import build_review, build_run
+from reconciler.report.review_document import (
+    Clause,
+    Entry,
+    EntryField,
+    Fact,
+    ListReading,
+    NextStep,
+    Review,
+    ReviewDocument,
+    RunDocument,
+    Section,
+    Validated,
 )
-from reconciler.report.review_document import Review, Validated
-from reconciler.report.runs.runs import run_lines
-from reconciler.report.values import (
-    DisplayedValue,
-    display_change,
-    display_value,
-    format_size,
-    short_digest,
-    short_fingerprint,
-    value_max,
-)
+from reconciler.report.values import DisplayedValue, value_max
 
-# --- Fields of changes as aligned lines: `path  before  →  after   cause`, or `path  value` -------
-#
-# Belongs here: columns, and which fields of a create matter at first sight. Not here: headlines, order.
+__all__ = ["Line", "Span", "Style", "drift_lines", "plain", "plan_lines", "problem_lines", "run_lines"]
 
+_head_columns = 50  # where the calls stand in the head line
+_address_min, _address_max = 40, 64  # columns of an address in a headline; longer ones push their own line
+_screen_lines = 40  # a plan longer than this repeats its counts at the end, where the reader stands
+_who_max = 60  # columns of a name and an identity
+
+# --- What a command prints ------------------------------------------------------------------------------
+
+
+def plan_lines(
+    plan: Plan,
+    verdict: Verdict,
+    *,
+    full: bool = False,
+    next_step: str = "reconciler apply",
+    seconds: float | None = None,
+    sizes: Mapping[Address, int] | None = None,
+    whom: DisplayName = no_name,
+) -> tuple[Line, ...]:
+    """Return the whole plan as lines: consent, head, counts, changes, what is left alone, refusals.
+
+    `full` folds nothing and cuts nothing. `next_step` is the command that would carry the plan out.
+    `seconds` is how long planning took; `sizes` are octets of content by address, where known;
+    `whom` says who the entities are of which the plan holds no fields; it is asked of what is shown.
+    """
+    review = Review(
+        "plan", plan, verdict, 0, next_step=next_step, show_values=True, whom=whom, sizes=sizes or {}
+    )
+    return _lay_out_plan(build_review(review), full=full, seconds=seconds)
+
+
+def drift_lines(plan: Plan, *, full: bool = False, whom: DisplayName = no_name) -> tuple[Line, ...]:
+    """Return what others changed, as lines: what we left, then what is live now; `whom` says of whom."""
+    review = Review("drift", plan, Verdict(), 0, show_values=True, whom=whom)
+    return _lay_out_drift(build_review(review), full=full)
+
+
+def run_lines(run: Run, *, full: bool = False, verbose: bool = False) -> tuple[Line, ...]:
+    """Return the whole run as lines. Every change is in it once: counted, and listed unless folded.
+
+    `verbose` adds the lines with which it is traced: its ids, the head of the history, the gap of its writes.
+    """
+    return _lay_out_run(build_run(run), full=full, verbose=verbose)
+
+
+def failure_lines(plan: Plan, verdict: Verdict) -> tuple[Line, ...]:
+    """Return why a plan that was made is no success: what the guard refuses, and who is ambiguous.
+
+    For a log that does not hold the plan itself.
+    """
+    document = build_review(Review("plan", plan, verdict, 0, show_values=True))
+    lines = _refusal_lines(document)
+    for section in document.sections:
+        if section.name == "ambiguous":
+            lines += _sentences(section, full=False, named=False)
+        if section.name == "notices":
+            told = [one for one in section.make_entries() if one.cause == "ambiguous"]
+            listed, rest = fold(told, full=False)
+            lines += [*chain.from_iterable(_entry_sentence(one) for one in listed), *rest]
+    if not verdict.safe:
+        lines.append(line(document.conclusion.text))
+    return tuple(lines)
+
+
+def run_failure_lines(run: Run) -> tuple[Line, ...]:
+    """Return what did not end well in a run, and what to do: for a log that does not hold its report."""
+    document = build_run(run)
+    bad = [section for section in document.sections if section.name != "applied"]
+    lines = [*_outcome_lines(bad, document, full=False), *_uncertain_lines(document)]
+    lines += [line(("stopped: ", "warn"), document.stopped)] if document.stopped else []
+    said = f"{document.outcome}: {document.conclusion}"
+    return (*lines, *sentence("", said, _step_text(document.next_step)), line((f"run {run.run}", "dim")))
+
+
+def problem_lines(problems: Sequence[Problem]) -> tuple[Line, ...]:
+    """Return every problem in its given order: the place and the mistake, then what to do."""
+    return tuple(
+        each
+        for problem in problems
+        for each in sentence(f"{problem.where}: ", problem.what, problem.next, style="bold")
+    )
+
+
+# --- `--report text=FILE`: what a terminal shows, unfolded and without colour; values included -------------
+
+
+def text(review: Review) -> str:
+    """Return the plan or the drift; of a run its plan without the last line, then how each change ended."""
+    shown = structs.replace(review, show_values=True)
+    document = build_review(shown)
+    if review.command == "drift":
+        return escape_ci_commands(plain(_lay_out_drift(document, full=True)))
+    lines = _lay_out_plan(document, full=True)
+    if document.run is not None:  # the last line speaks of what comes next, and that is over
+        lines = (*lines[:-1], BLANK, *_lay_out_run(document.run, full=True, verbose=True))
+    return escape_ci_commands(plain(lines))
+
+
+def text_of_checks(result: Validated) -> str:
+    """Return the mistakes, the warnings and their number as plain text."""
+    lines = [*problem_lines(result.problems), *notice_lines(result.notices, full=True)]
+    mistakes = count(len(result.problems), "mistake") if result.problems else "No mistakes"
+    return escape_ci_commands(plain(lines)) + f"{mistakes}, {count(len(result.notices), 'warning')}.\n"
+
+
+# --- A plan -------------------------------------------------------------------------------------------------
+
+
+def _lay_out_plan(document: ReviewDocument, *, full: bool, seconds: float | None = None) -> tuple[Line, ...]:
+    facts = {fact.name: fact for fact in document.facts}
+    counts = _count_lines(document.counts)
+    agreed = [line("  ", (one, "warn")) for one in document.agreements]
+    body: list[Line] = [
+        *([line((f"{AGREED_TITLE}:", "bold")), *agreed, BLANK] if agreed else []),
+        _plan_head(document, facts.get("Read with"), seconds),
+        *_origin_lines(document, facts),
+        BLANK,
+        *counts,
+        BLANK,
+    ]
+    blocks = [_LAYOUTS[one.name](one, full=full) for one in document.sections if one.name in _LAYOUTS]
+    for block in (*blocks, _reading_lines(document.reading, full=full), _refusal_lines(document)):
+        body += [*block, BLANK] if block else []
+    body += [] if full else _cut_values(body)
+    if len(body) > _screen_lines:
+        body += [*counts, BLANK]
+    if document.limits:
+        body += [line((document.limits, "dim")), BLANK]
+    step = f"  next: {document.next_step.command}" if document.next_step else ""
+    code = facts["Fingerprint"].text if "Fingerprint" in facts else ""
+    last = line(
+        (f"{document.conclusion.text}{step}", "bold"), ("   fingerprint " + code if code else "", "dim")
+    )
+    return *body, last
+
+
+def _plan_head(document: ReviewDocument, read: Fact | None, seconds: float | None) -> Line:
+    took = f"{seconds:.1f} s" if seconds is not None else ""
+    about = ", ".join(filter(None, [read.text if read else "", took]))
+    about += "".join(f"; {note.text}" for note in read.notes) if read else ""
+    return line((pad(f"{document.subject} → {document.target}", _head_columns), "bold"), "  ", (about, "dim"))
+
+
+def _origin_lines(document: ReviewDocument, facts: Mapping[str, Fact]) -> Iterator[Line]:
+    """Yield what a plan was made of: a selection, a run to undo, answers of directories, a commit."""
+    if chosen := facts.get("Selected by"):
+        yield line((f"selected by {chosen.text}", "dim"))
+    if undone := facts.get("Undoes run"):
+        yield line((f"undoes run {undone.text}", "bold"))
+    for one in document.answers:
+        yield line((one, "dim"))
+    if commit := facts.get("Commit"):
+        yield line((f"commit {commit.text}", "dim" if "+" not in commit.text else "warn"))
+
+
+def _count_lines(counts: Sequence[Clause]) -> list[Line]:
+    changed = any(clause.tone in {"delete", "update", "create"} for clause in counts)
+    parts: list[tuple[str, Style]] = [] if changed else [("no changes", "")]
+    return flow([*parts, *((clause.text, clause.tone) for clause in counts)])
+
+
+def _cut_values(body: Sequence[Line]) -> list[Line]:
+    """Say what an ellipsis within a line means, where one stands; lines that count a rest say it already."""
+    texts = ("".join(span.text for span in spans) for spans in body)
+    cut = any("…" in text and not text.lstrip().startswith("… and ") for text in texts)
+    return (
+        [line(("… stands for the rest of a long value; --full shows all of it", "dim")), BLANK] if cut else []
+    )
+
+
+def _reading_lines(reading: Sequence[ListReading], *, full: bool) -> list[Line]:
+    """Return how lists were read, then the kinds of which something is recorded and nothing declared.
+
+    An empty `contacts: {}` in a manifest would mean deletes.
+    """
+    listed, rest = fold([one for one in reading if one.how], full=full)
+    lines = [
+        line((f"{one.scope}: {one.how}", "dim"), (f", {one.limit}" if one.limit else "", "warn"))
+        for one in listed
+    ]
+    return [*lines, *rest, *_undeclared_lines(reading)]
+
+
+def _undeclared_lines(reading: Sequence[ListReading]) -> list[Line]:
+    return [line((f"{one.scope}: {one.limit}", "warn")) for one in reading if not one.how]
+
+
+def _refusal_lines(document: ReviewDocument) -> list[Line]:
+    return [
+        each
+        for one in document.refusals
+        for each in sentence("refused: ", one.coded, one.next, style="delete")
+    ]
+
+
+# --- Lists of entries: an address and what it is about, then its fields; or a sentence ---------------------
+
+
+def _list_entries(section: Section, *, full: bool) -> tuple[Iterator[Entry], tuple[Line, ...]]:
+    """Return the entries to list, and a line that counts the others; no more entries are made than these."""
+    listed, rest = fold(range(section.count), full=full)
+    return islice(section.make_entries(), len(listed)), rest
+
+
+def _delete_lines(section: Section, *, full: bool) -> list[Line]:
+    entries, rest = _list_entries(section, full=full)
+    at = _address_columns(section, full=full)
+    lines: list[Line] = []
+    for entry in entries:
+        lines += [_headline("-", "delete", entry, at, full=full), *_detail_lines(entry)]
+        lines += [*_value_lines(entry, full=full), *_hint_lines(entry)]
+    return [*lines, *rest]
+
+
+def _update_lines(section: Section, *, full: bool) -> list[Line]:
+    listed, rest = _list_entries(section, full=full)
+    entries = [*listed]
+    tables = [_field_rows(entry, full=full) for entry in entries]
+    shared = fit_columns([row for table in tables for row in table], full=full)
+    at = _address_columns(section, full=full)
+    lines: list[Line] = []
+    for entry, table in zip(entries, tables, strict=True):
+        lines.append(_headline("~", "update", entry, at, full=full))
+        lines += [each for row in table for each in row_lines(row, shared)]
+        lines += [*_detail_lines(entry), *_hint_lines(entry)]
+    return [*lines, *rest]
+
+
+def _create_lines(section: Section, *, full: bool) -> list[Line]:
+    entries, rest = _list_entries(section, full=full)
+    at = _address_columns(section, full=full)
+    lines: list[Line] = []
+    for entry in entries:
+        lines += [_headline("+", "create", entry, at, full=full), *_value_lines(entry, full=full)]
+        lines += [*_detail_lines(entry), *_hint_lines(entry)]
+    return [*lines, *rest]
+
+
+def _record_lines(section: Section, *, full: bool) -> list[Line]:
+    entries, rest = _list_entries(section, full=full)
+    at = _address_columns(section, full=full)
+    return [*(_headline("=", "dim", entry, at, full=full) for entry in entries), *rest]
+
+
+def _sentences(section: Section, *, full: bool, named: bool = True) -> list[Line]:
+    entries, rest = _list_entries(section, full=full)
+    return [*chain.from_iterable(_entry_sentence(one, full=full, named=named) for one in entries), *rest]
+
+
+_LAYOUTS = {
+    "ambiguous": _sentences,
+    "deletes": _delete_lines,
+    "updates": _update_lines,
+    "creates": _create_lines,
+    "records": _record_lines,
+    "skips": _sentences,
+    "notices": _sentences,
+}
+
+
+def _entry_sentence(entry: Entry, *, full: bool = False, named: bool = True) -> list[Line]:
+    who = _short_who(entry, full=full) if named else ""
+    joint = " " if entry.predicate else ": "
+    place = "".join(f" ({note.text})" for note in entry.notes if note.role == "place")
+    subject = f"{entry.subject} ({who})" if who else entry.subject
+    return sentence("! ", f"{subject}{joint}{entry.coded}{place}", entry.next)
+
+
+def _headline(sign: str, style: Style, entry: Entry, columns: int, *, full: bool) -> Line:
+    who = _short_who(entry, full=full)
+    notes = (note.words for note in entry.notes if note.role in {"", "place", "cause"})
+    about = ", ".join(filter(None, [who, *notes]))
+    return line((f"{sign} ", style), (pad(entry.subject, columns), style), "  ", (about, "dim"))
+
+
+def _short_who(entry: Entry, *, full: bool) -> str:
+    who = escape_control(entry.who)
+    return who if full else cut(who, _who_max)
+
+
+def _address_columns(section: Section, *, full: bool) -> int:
+    return min(max(_longest_subject(section, full=full), _address_min), _address_max)
+
+
+def _longest_subject(section: Section, *, full: bool) -> int:
+    """Return the columns of the longest subject that is listed."""
+    listed, _ = fold(range(section.count), full=full)
+    return max(map(width, islice(section.list_subjects(), len(listed))), default=0)
+
+
+def _detail_lines(entry: Entry) -> Iterator[Line]:
+    for note in entry.notes:
+        if note.role == "detail":
+            yield line("    ", (note.lead, "dim"), note.text)
+        if note.role == "warning":
+            yield from (line("    ", note.lead, (text, "delete")) for text in note.each or (note.text,))
+
+
+def _hint_lines(entry: Entry) -> Iterator[Line]:
+    if entry.what:
+        yield line("    ", (entry.what, "warn"))
+    if entry.next:
+        yield line("      next: ", entry.next)
+
+
+# --- Fields as aligned lines: `path  before  →  after   cause`, or `path  value` --------------------------
 
 _indent = 4
 _path_max = 32  # columns; a longer path pushes its own row to the right and no other
 _arrow = "  →  "
-
-# A create shows its kind's headline first. The rest is counted, and shown with --full.
-_few = 4  # fields that are shown whatever their names are
 
 
 class ShownField(Struct, frozen=True, gc=False):
@@ -106,13 +387,13 @@ class Columns(Struct, frozen=True, gc=False):
     screen: int
 
 
-def make_field_rows(kind: str, fields: Iterable[FieldChange], *, full: bool) -> list[ShownField]:
-    """Return the fields of one update, ready for `fit_columns` and `row_lines`."""
+def _field_rows(entry: Entry, *, full: bool) -> list[ShownField]:
     limit = 0 if full else value_max
-    return [
-        ShownField(escape_control(field.path), *display_change(kind, field, limit=limit), field.cause)
-        for field in fields
-    ]
+    rows = []
+    for row in entry.fields:
+        before, after = row.texts(limit)
+        rows.append(ShownField(escape_control(row.path), before, after, row.cause))
+    return rows
 
 
 def fit_columns(all_rows: Sequence[ShownField], *, full: bool) -> Columns:
@@ -154,419 +435,174 @@ def _styled(value: DisplayedValue, columns: int = 0, *, cut_at: int = 0) -> tupl
     return pad(text, columns), "dim" if value.placeholder else ""
 
 
-def create_lines(
-    change: Create, *, full: bool, sizes: Mapping[Address, int], contents: Mapping[Address, str]
-) -> list[Line]:
-    """Return the fields of what is made: the important ones, or all of them.
-
-    `sizes` are octets of content by address, where the caller knows them; `contents` the files it is in.
-    """
-    kind = change.address.kind
-    paths = list(change.fields) if full else _important(kind, change.fields)
-    columns = min(max((width(escape_control(path)) for path in paths), default=0), _path_max)
-    lines = []
-    for path in sorted(paths) if full else paths:
-        value = _content(change, sizes, contents) if path == KINDS[kind].content else ""
-        about = (
-            DisplayedValue(value)
-            if value
-            else display_value(kind, path, change.fields[path], limit=0 if full else value_max)
-        )
-        lines.append(line(" " * _indent, pad(path, columns), "  ", _styled(about)))
-    left = (
-        len(change.fields)
-        - len(paths)
-        - (not full and KINDS[kind].content in paths and "mimeType" in change.fields)
-    )
-    if left > 0:
-        lines.append(_more(left))
-    return lines
-
-
-def _more(left: int) -> Line:
-    return line((" " * _indent + f"… and {count(left, 'more field')} (--full shows all)", "dim"))
-
-
-def _important(kind: str, fields: Fields) -> list[str]:
-    """Return the paths to show of a create: the important ones, else the first few by name."""
-    named = [path for path in KINDS[kind].headline if path in fields]
-    others = [path for path in sorted(fields) if path not in named and path != "mimeType"]
-    return named + others[: max(_few - len(named), 0)] if len(fields) > _few else named + others
-
-
-def _content(change: Create, sizes: Mapping[Address, int], contents: Mapping[Address, str]) -> str:
-    """Return `manifests/sites.csv, 12.4 KiB, text/csv`; the digest where the size is not known."""
-    octets = sizes.get(change.address)
-    digest = str(change.fields[KINDS[change.address.kind].content])
-    first = short_digest(digest) if octets is None else format_size(octets)
-    return ", ".join(
-        filter(
-            None,
-            [escape_control(contents.get(change.address, "")), first, str(change.fields.get("mimeType", ""))],
-        )
-    )
-
-
-def delete_lines(before: Fields, kind: str, *, full: bool) -> list[Line]:
-    """Return what goes away, as it is now: the important fields, or all of them."""
-    paths = sorted(before) if full else _important(kind, before)
-    columns = min(max((width(escape_control(path)) for path in paths), default=0), _path_max)
+def _value_lines(entry: Entry, *, full: bool) -> list[Line]:
+    """Return the fields of what is made or goes away: the important ones, or all of them."""
+    rows: Sequence[EntryField]
+    rows, left = (entry.fields, 0) if full else entry.first_fields()
+    columns = min(max((width(escape_control(row.path)) for row in rows), default=0), _path_max)
     limit = 0 if full else value_max
-    lines = [
-        line(
-            " " * _indent,
-            pad(path, columns),
-            "  ",
-            _styled(display_value(kind, path, before[path], limit=limit)),
-        )
-        for path in paths
-    ]
-    return [*lines, _more(len(before) - len(paths))] if len(before) > len(paths) else lines
+    lines = [line(" " * _indent, pad(row.path, columns), "  ", _styled(row.texts(limit)[0])) for row in rows]
+    more = f"… and {count(left, 'more field')} (--full shows all)"
+    return [*lines, line((" " * _indent + more, "dim"))] if left else lines
 
 
-_drift_address_max = 64  # columns
-_who_max = 60  # columns of a name and an identity
+# --- A drift ------------------------------------------------------------------------------------------------
 
 
-def shorten_names(whom: DisplayName, *, full: bool) -> DisplayName:
-    """Return what says the same in a line: nothing of it acts, and without `full` a long one is cut."""
-    return lambda address: (
-        escape_control(whom(address)) if full else cut(escape_control(whom(address)), _who_max)
-    )
-
-
-def drift_lines(plan: Plan, *, full: bool = False, whom: DisplayName = no_name) -> tuple[Line, ...]:
-    """Return what others changed, as lines: what we left, then what is live now; `whom` says of whom."""
-    found = find_drift(plan)
-    told = [*notice_lines(list_notices_beside_drift(plan, found), full=full), *outside_lines(plan.outside)]
-    others_told = [BLANK, *told] if told else []
-    style: Style = "warn" if plan.unapplied else "bold"
-    if not found:
-        limits = describe_read_limit(plan.reads)
-        more = [line((limits, "dim"))] if limits else []
-        return line((summarize_drift(plan), style)), *more, *others_told
-    listed, rest = fold(found, full=full)
-    tables = [_drift_rows(drift, full=full) for drift in listed]
+def _lay_out_drift(document: ReviewDocument, *, full: bool) -> tuple[Line, ...]:
+    sections = {one.name: one for one in document.sections}
+    told = _sentences(sections["notices"], full=full) if "notices" in sections else []
+    told += _undeclared_lines(document.reading)
+    others = [BLANK, *told] if told else []
+    head = document.conclusion
+    style: Style = head.tone or "bold"
+    if "drift" not in sections:
+        limits = [line((document.limits, "dim"))] if document.limits else []
+        return line((head.text, style)), *limits, *others
+    listed, rest = _list_entries(sections["drift"], full=full)
+    entries = [*listed]
+    tables = [_field_rows(entry, full=full) for entry in entries]
     shared = fit_columns([row for table in tables for row in table], full=full)
-    at = min(max(width(drift.address) for drift in listed), _drift_address_max)
-    who = shorten_names(whom, full=full)
-    lines: list[Line] = [
-        line((summarize_drift(plan).removesuffix("."), style), "   applied → live now"),
-        BLANK,
-    ]
-    for drift, table in zip(listed, tables, strict=True):
-        about = ", ".join(filter(None, [who(drift.address), drift.cause]))
-        lines.append(line(("! ", "warn"), (pad(drift.address, at), "warn"), "   ", (about, "dim")))
-        lines += [line("    ", drift.what)] if drift.what else []
+    at = min(_longest_subject(sections["drift"], full=full), _address_max)
+    lines: list[Line] = [line((head.text.removesuffix("."), style), "   applied → live now"), BLANK]
+    for entry, table in zip(entries, tables, strict=True):
+        about = ", ".join(filter(None, [_short_who(entry, full=full), entry.cause]))
+        lines.append(line(("! ", "warn"), (pad(entry.subject, at), "warn"), "   ", (about, "dim")))
+        lines += [line("    ", entry.what)] if entry.what else []
         lines += [each for row in table for each in row_lines(row, shared)]
-    repair = "reconciler plan   (shows what would be written; a manifest edit keeps what is live)"
-    return *lines, *rest, *others_told, BLANK, *sentence("", "Nothing was written.", repair)
+    repair = sentence("", "Nothing was written.", _step_text(document.next_step))
+    return *lines, *rest, *others, BLANK, *repair
 
 
-def _drift_rows(drift: Drift, *, full: bool) -> list[ShownField]:
-    table = make_field_rows(drift.address.kind, drift.fields, full=full)
-    if drift.cause != "both":
-        return table
-    return [structs.replace(row, before=DisplayedValue("(not known)", placeholder=True)) for row in table]
+def _step_text(step: NextStep | None) -> str:
+    if step is None:
+        return ""
+    return f"{step.command}   ({step.about})" if step.about else step.command
 
 
-# --- A plan as lines for a terminal: counts first, deletes on top, and for every field why it changes
-#
-# Belongs here: the order and the wording of a plan. Runs are in `runs.py`, drift in `drift.py`; both are
-# named here too, so that a caller needs this module alone. Not here: printing, colour codes, decisions.
+# --- A run: the counts, everything that did not end well with what to do, then the rest --------------------
+
+_SIGNS: Mapping[str, tuple[str, Style]] = {
+    "in doubt": ("?", "delete"),
+    "failed": ("x", "delete"),
+    "conflict": ("!", "warn"),
+    "skipped": ("·", "warn"),
+    "not attempted": ("·", "warn"),
+}
 
 
-__all__ = ["Line", "Span", "Style", "drift_lines", "plain", "plan_lines", "problem_lines", "run_lines"]
-
-_head_columns = 50  # where the calls stand in the head line
-_address_min, _address_max = 40, 64  # columns of an address in a headline; longer ones push their own line
-_screen_lines = 40  # a plan longer than this repeats its counts at the end, where the reader stands
-
-
-def plan_lines(
-    plan: Plan,
-    verdict: Verdict,
-    *,
-    full: bool = False,
-    next_step: str = "reconciler apply",
-    seconds: float | None = None,
-    sizes: Mapping[Address, int] | None = None,
-    whom: DisplayName = no_name,
-) -> tuple[Line, ...]:
-    """Return the whole plan as lines: consent, head, counts, changes, what is left alone, refusals.
-
-    `full` folds nothing and cuts nothing. `next_step` is the command that would carry the plan out.
-    `seconds` is how long planning took; `sizes` are octets of content by address, where known;
-    `whom` says who the entities are of which the plan holds no fields; it is asked of what is shown.
-    """
-    counts, alike = _counts(plan), find_lookalikes(plan)
-    who = shorten_names(whom, full=full)
-    ambiguous = [skip for skip in plan.skips if skip.reason in UNCERTAIN]
-    others = [skip for skip in plan.skips if skip.reason not in UNCERTAIN]
-    blocks = [
-        _skips(ambiguous, who, full=full),
-        _deletes(plan, alike, full=full),
-        _updates(plan, who, full=full),
-        _creates(plan, alike, full=full, sizes=sizes or {}),
-        _bookkeeping(plan, who, full=full),
-        _skips(others, who, full=full),
-        notice_lines(plan.notices, full=full),
-        [*_reads(plan, full=full), *outside_lines(plan.outside)],
-        _refusals(verdict),
-    ]
-    body: list[Line] = [*_agreed(plan), _head(plan, seconds), *_selection(plan), BLANK, *counts, BLANK]
-    for block in blocks:
-        body += [*block, BLANK] if block else []
-    body += [] if full else _cut_values(body)
-    if len(body) > _screen_lines:
-        body += [*counts, BLANK]
-    if not plan.changes and (limits := describe_read_limit(plan.reads)):
-        body += [line((limits, "dim")), BLANK]
-    return *body, _last(plan, verdict, next_step)
+def _lay_out_run(document: RunDocument, *, full: bool, verbose: bool) -> tuple[Line, ...]:
+    facts = {fact.name: fact for fact in document.facts}
+    about = ", ".join(filter(None, [facts["Calls"].text, document.took]))
+    lines: list[Line] = [line((pad(document.outcome, _head_columns), "bold"), "  ", (about, "dim")), BLANK]
+    if document.counts:
+        lines += [*flow([(clause.text, clause.tone) for clause in document.counts]), BLANK]
+    lines += _outcome_lines(document.sections, document, full=full)
+    if document.sections:
+        lines.append(BLANK)
+    # The other notices stand with the plan, which is shown before the run begins.
+    uncertain = _uncertain_lines(document)
+    lines += [*uncertain, BLANK] if uncertain else []
+    if document.stopped:
+        lines += [line(("stopped: ", "warn"), document.stopped), BLANK]
+    lines += sentence("", document.conclusion, _step_text(document.next_step))
+    return *lines, *(_trace_lines(facts) if verbose else ())
 
 
-def _agreed(plan: Plan) -> list[Line]:
-    """Say what a person has agreed to, before anything else."""
-    agreements = list_agreements(plan)
-    lines = [line("  ", (describe_agreement(one), "warn")) for one in agreements]
-    return [line((f"{AGREED_TITLE}:", "bold")), *lines, BLANK] if lines else []
-
-
-def _cut_values(body: Sequence[Line]) -> list[Line]:
-    """Say what an ellipsis within a line means, where one stands; lines that count a rest say it already."""
-    texts = ("".join(span.text for span in spans) for spans in body)
-    cut = any("…" in text and not text.lstrip().startswith("… and ") for text in texts)
-    return (
-        [line(("… stands for the rest of a long value; --full shows all of it", "dim")), BLANK] if cut else []
-    )
-
-
-def _head(plan: Plan, seconds: float | None) -> Line:
-    title = f"{plan.target.stack} → {plan.target.origin}"
-    calls = [count(sum(read.calls for read in plan.reads), "call")] if plan.counted else []
-    if seconds is not None:
-        calls.append(f"{seconds:.1f} s")
-    avoided = sum(read.avoided for read in plan.reads)
-    about = ", ".join(calls) + (f"; {avoided:,} more avoided" if avoided else "")
-    return line((pad(title, _head_columns), "bold"), "  ", (about, "dim"))
-
-
-def _selection(plan: Plan) -> list[Line]:
-    chosen = [f"--only {text}" for text in plan.options.only]
-    chosen += [f"--except {text}" for text in plan.options.excluded]
-    lines = [line(("selected by " + " ".join(chosen), "dim"))] if chosen else []
-    if plan.options.undo_of:
-        lines.append(line((f"undoes run {plan.options.undo_of}", "bold")))
-    lines += [line((describe_answer(one), "dim")) for one in plan.answers]
-    if plan.commit:
-        lines.append(line((f"commit {plan.commit}", "dim" if "+" not in plan.commit else "warn")))
-    return lines
-
-
-def _counts(plan: Plan) -> list[Line]:
-    """Every entity that was looked at, by what happens to it; what does not occur is not named."""
-    skipped = Counter(skip.reason for skip in plan.skips)
-    numbers: list[tuple[int, str, Style]] = [
-        (plan.count("delete"), "delete", "delete"),
-        (plan.count("update"), "update", "update"),
-        (plan.count("create"), "create", "create"),
-        (sum(plan.unchanged.values()), "unchanged", ""),
-        (len(plan.adoptions), "adopted", ""),
-        *((number, _left(word, number), "") for word, number in plan.postponed.items()),
-        (len(plan.renames), "renamed", ""),
-        (len(plan.gone) + len(plan.forgotten), "forgotten", ""),
-        (len(plan.records) - len(plan.forgotten), "recorded anew", ""),
-        (skipped.pop("protected", 0), "protected", ""),
-        *((number, reason, "warn") for reason, number in sorted(skipped.items())),
-        (len(plan.notices), "notice" if len(plan.notices) == 1 else "notices", "warn"),
-        (sum(plan.unmanaged.values()), "unmanaged", "dim"),
-    ]
-    parts: list[tuple[str, Style]] = [] if plan.changes else [("no changes", "")]
-    for number, word, style in numbers:
-        if number:
-            text = count(number, word) if style in {"delete", "update", "create"} else f"{number:,} {word}"
-            parts.append((text, style))
-    return flow(parts)
-
-
-def _headline(sign: str, style: Style, address: Address, about: str, columns: int) -> Line:
-    return line((f"{sign} ", style), (pad(address, columns), style), "  ", (about, "dim"))
-
-
-def _address_columns(addresses: Sequence[Address]) -> int:
-    longest = max((width(address) for address in addresses), default=0)
-    return min(max(longest, _address_min), _address_max)
-
-
-def _deletes(plan: Plan, alike: Mapping[Address, Address], *, full: bool) -> list[Line]:
-    changes = [change for change in plan.changes if isinstance(change, Delete)]
-    listed, rest = fold(changes, full=full)
-    at = _address_columns([change.address for change in listed])
-    lines: list[Line] = []
-    for change in listed:
-        why = f"duplicate of {change.address.base}" if change.cause == "duplicate" else change.cause
-        moves = {one.before: one.after for one in plan.moves or ()}
-        why = f"moves to {moves[change.address]}" if change.address in moves else why
-        lines.append(_headline("-", "delete", change.address, why, at))
-        lines += [line("    ", change.keeps, " stays")] if change.keeps else []
-        lines += [line("    ", (describe_origin(change), "delete"))] if change.adopted else []
-        below = " or ".join(child.name for child in child_kinds(change.address.kind))
-        lines += [line(f"    and its {below} ", (name, "delete")) for name in change.cascades]
-        lines += delete_lines(change.before, change.address.kind, full=full)
-        lines += rename_hint_lines(alike, change)
-    return [*lines, *rest]
-
-
-def _updates(plan: Plan, whom: DisplayName, *, full: bool) -> list[Line]:
-    changes = [change for change in plan.changes if isinstance(change, Update)]
-    listed, rest = fold(changes, full=full)
-    tables = [make_field_rows(change.address.kind, change.fields, full=full) for change in listed]
-    shared = fit_columns([row for table in tables for row in table], full=full)
-    at = _address_columns([change.address for change in listed])
-    lines: list[Line] = []
-    for change, table in zip(listed, tables, strict=True):
-        lines += _update(change, table, at, shared, who=whom(change.address))
-        if path := plan.contents.get(change.address):
-            lines.append(line(("    its content is sent from ", "dim"), path))
-    return [*lines, *rest]
-
-
-def _update(change: Update, table: list[ShownField], at: int, shared: Columns, *, who: str) -> list[Line]:
-    adopts = f"adopted by {change.adopts}" if change.adopts else ""
-    about = ", ".join(filter(None, [who, change.place, adopts]))
-    fields = [each for row in table for each in row_lines(row, shared)]
-    return [_headline("~", "update", change.address, about, at), *fields]
-
-
-def _creates(
-    plan: Plan, alike: Mapping[Address, Address], *, full: bool, sizes: Mapping[Address, int]
-) -> list[Line]:
-    changes = [change for change in plan.changes if isinstance(change, Create)]
-    listed, rest = fold(changes, full=full)
-    at = _address_columns([change.address for change in listed])
-    lines: list[Line] = []
-    for change in listed:
-        why = "gone from the service" if change.cause == "gone" else change.cause
-        moved = next((one for one in plan.moves or () if one.after == change.address), None)
-        came = f"moves from {moved.before}" if moved else why
-        about = (
-            change.place
-            if change.cause == "declared" and not moved
-            else ", ".join(filter(None, [change.place, came]))
-        )
-        lines.append(_headline("+", "create", change.address, about, at))
-        lines += create_lines(change, full=full, sizes=sizes, contents=plan.contents)
-        if moved and moved.carried:
-            lines.append(line(("    carried over, declared by nobody: ", "dim"), ", ".join(moved.carried)))
-        lines += rename_hint_lines(alike, change)
-    return [*lines, *rest]
-
-
-def _bookkeeping(plan: Plan, whom: DisplayName, *, full: bool) -> list[Line]:
-    listed, rest = fold(list_record_changes(plan), full=full)
-    at = _address_columns([address for address, _ in listed])
-    texts = [(one, ", ".join(filter(None, [whom(one), text]))) for one, text in listed]
-    return [*(_headline("=", "dim", address, text, at) for address, text in texts), *rest]
-
-
-def _left(word: str, number: int) -> str:
-    return f"{word}{'' if number == 1 else 's'} left for an apply"
-
-
-def _skips(skips: Sequence[Skip], whom: DisplayName, *, full: bool) -> list[Line]:
-    listed, rest = fold(skips, full=full)
-    return [each for skip in listed for each in _skip(skip, whom(skip.address))] + list(rest)
-
-
-def _skip(skip: Skip, who: str) -> list[Line]:
-    # What is said of one field names that field first; anything else has the address as its subject.
-    joint = ": " if skip.reason == "taken over" else " "
-    named = f" ({who})" if who else ""
-    what = f"{skip.address}{named}{joint}{skip.what} [{SKIP_CODES[skip.reason]}]"
-    return sentence("! ", what, skip.next)
-
-
-def _reads(plan: Plan, *, full: bool) -> list[Line]:
-    listed, rest = fold([read for read in plan.reads if read.how or not read.complete], full=full)
-    return [*(_read(read, plan.created_at) for read in listed), *rest]
-
-
-def _read(read: Read, at: str) -> Line:
-    unread = "" if read.complete else ", not complete"
-    return line((f"{read.scope}: {describe_read(read, at)}", "dim"), (unread, "warn"))
-
-
-def _refusals(verdict: Verdict) -> list[Line]:
+def _uncertain_lines(document: RunDocument) -> list[Line]:
     return [
         each
-        for reason in verdict.reasons
-        for each in sentence(
-            "refused: ",
-            f"{reason.what} [{reason.rule}]",
-            reason.next,
-            style="delete",
-        )
+        for one in document.uncertain
+        for each in sentence("ambiguous: ", f"{one.subject} {one.what}", one.next)
     ]
 
 
-def failure_lines(plan: Plan, verdict: Verdict) -> tuple[Line, ...]:
-    """Return why a plan that was made is no success: what the guard refuses, and who is ambiguous.
+def _trace_lines(facts: Mapping[str, Fact]) -> Iterator[Line]:
+    """Yield the ids of the run, the head of the history, and how soon its writes followed their looks."""
+    ids = [facts[name] for name in ("Run", "Resumes", "Fingerprint", "Trace") if name in facts]
+    yield line(("   ".join(f"{one.name.lower()} {one.text}" for one in ids), "dim"))
+    if head := facts.get("History"):
+        yield line((f"history {head.text}", "dim"))
+    if gap := facts.get("From look to write"):
+        yield line((f"from look to write: {gap.text}", "dim"))
 
-    For a log that does not hold the plan itself.
-    """
-    uncertain = [skip for skip in plan.skips if skip.reason in UNCERTAIN]
-    told = [notice for notice in plan.notices if notice.kind == "ambiguous"]
-    lines = [*_refusals(verdict), *_skips(uncertain, no_name, full=False), *notice_lines(told, full=False)]
-    if not verdict.safe:
-        lines.append(line("Refused; nothing was written."))
+
+def _outcome_lines(sections: Sequence[Section], document: RunDocument, *, full: bool) -> list[Line]:
+    """Return the outcomes of these sections; those that say the same stand together, and say it once."""
+    subjects = chain.from_iterable(section.list_subjects() for section in document.sections)
+    at = min(max(map(width, subjects), default=0), _address_max)
+    lines: list[Line] = []
+    for section in sections:
+        entries, rest = _list_entries(section, full=full)
+        for alike in _group_alike(entries):
+            *others, last = alike
+            lines += [_outcome_head(entry, at, section.name) for entry in others]
+            lines += _outcome(last, at, section.name, alike=len(alike))
+        lines += rest
+    return lines
+
+
+def _group_alike(entries: Iterable[Entry]) -> list[list[Entry]]:
+    """Return the entries with those together that say the same, but for the ids in it; in their order."""
+    groups: dict[object, list[Entry]] = {}
+    for number, entry in enumerate(entries):
+        groups.setdefault(entry.gist or number, []).append(entry)
+    return list(groups.values())
+
+
+def _outcome_head(entry: Entry, at: int, result: str) -> Line:
+    action = next(note.text for note in entry.notes if not note.role)
+    sign, style = _SIGNS.get(result) or ACTIONS.get(action, (" ", ""))
+    ended = action if result == "applied" else f"{action}, {result}"
+    return line((f"{sign} ", style), (pad(entry.subject, at), style), "   ", (ended, "dim"))
+
+
+def _outcome(entry: Entry, at: int, result: str, *, alike: int) -> list[Line]:
+    head = _outcome_head(entry, at, result)
+    fields = [_read_back_line(row) for row in entry.fields]
+    if not entry.what:
+        return [head, *fields, *([line("    next: ", entry.next)] if entry.next else [])]
+    these = f"each of these {alike:,}: " if alike > 1 else ""
+    what, *step = sentence("", these + entry.what, entry.next, indent="    ")
+    return [head, what, *fields, *step]
+
+
+def _read_back_line(row: EntryField) -> Line:
+    """Say what was sent and what the service shows instead."""
+    sent, now = (value.text for value in row.texts(value_max))
+    if row.accepted:
+        return line("      ", (f"{row.path}: ", "dim"), f"the service writes {sent} as {now}")
+    return line("      ", (f"{row.path}: ", "warn"), f"sent {sent}, the service shows {now}")
+
+
+# --- Runs that did not finish and what is left of them, and the run that still lasts ----------------------
+
+
+def unfinished_lines(runs: Sequence[InterruptedRun], next_step: str = "") -> tuple[Line, ...]:
+    """Return for each run a sentence that says how far it came; `next_step` follows the last."""
+    lines: list[Line] = []
+    for number, run in enumerate(runs, start=1):
+        lines += sentence("", _how_far(run), next_step if number == len(runs) else "")
     return tuple(lines)
 
 
-def _last(plan: Plan, verdict: Verdict, next_step: str) -> Line:
-    if not verdict.safe:
-        said = "Refused; nothing was written."
-    elif plan.changes:
-        said = f"Nothing was written.  next: {next_step}"
-    elif any(skip.reason in UNCERTAIN for skip in plan.skips):
-        said = "Nothing was written: resolve what is ambiguous at the service first."
-    elif any(skip.reason in SECRET_NEEDED for skip in plan.skips):
-        said = "Nothing was written: some entities wait for a secret; declare it first."
-    elif plan.to_keep:
-        said = f"{count(plan.to_keep, 'record')} to keep; apply needed.  next: {next_step}"
-    else:
-        said = (
-            "Nothing to undo."
-            if plan.options.undo_of
-            else f"{limit_claim('Nothing to do: the service matches the manifests', plan.reads)}."
-        )
-    code = short_fingerprint(plan.fingerprint)
-    return line((said, "bold"), ("   fingerprint " + code if code else "", "dim"))
+def running_lines(running: Running) -> tuple[Line, ...]:
+    """Say that a run has not ended, whose it is, its progress, and that the reader has to wait."""
+    who = f"run {running.run} is writing now, by {running.holder}, since {running.since}: {running.how_far}."
+    return tuple(sentence("", who, "wait until it ends, then plan again: what it still changes shows here"))
 
 
-def problem_lines(problems: Sequence[Problem]) -> tuple[Line, ...]:
-    """Return every problem in its given order: the place and the mistake, then what to do."""
-    return tuple(
-        each
-        for problem in problems
-        for each in sentence(f"{problem.where}: ", problem.what, problem.next, style="bold")
-    )
+def _how_far(run: InterruptedRun) -> str:
+    found = sort_out_run(run)
+    parts = [f"{len(found.settled):,} ended", f"{len(found.in_doubt):,} in doubt"]
+    parts += [f"{len(found.never_sent):,} never sent"] if run.plan else []
+    return f"run {run.run} ({run.command}, {run.started_at}) did not finish: {', '.join(parts)}."
 
 
-# --- The report as plain text: what a terminal shows, unfolded and without colour; values included
-
-
-def text(review: Review) -> str:
-    """Return the plan or the drift; of a run its plan without the last line, then how each change ended."""
-    if review.command == "drift":
-        return escape_ci_commands(plain(drift_lines(review.plan, full=True, whom=review.whom)))
-    lines = plan_lines(review.plan, review.verdict, full=True, next_step=review.next_step, whom=review.whom)
-    if review.run is not None:  # the last line speaks of what comes next, and that is over
-        lines = (*lines[:-1], BLANK, *run_lines(review.run, full=True, verbose=True))
-    return escape_ci_commands(plain(lines))
-
-
-def text_of_checks(result: Validated) -> str:
-    """Return the mistakes, the warnings and their number as plain text."""
-    lines = [*problem_lines(result.problems), *notice_lines(result.notices, full=True)]
-    mistakes = count(len(result.problems), "mistake") if result.problems else "No mistakes"
-    return escape_ci_commands(plain(lines)) + f"{mistakes}, {count(len(result.notices), 'warning')}.\n"
+def beyond_lines(changes: Sequence[Change], next_step: str, *, full: bool = False) -> tuple[Line, ...]:
+    """Return what there would be to do besides what is resumed, and where to see it."""
+    listed, rest = fold(changes, full=full)
+    head = f"{count(len(changes), 'change')} that the old plan does not hold will not be made:"
+    lines = [line((head, "warn"))]
+    lines += [line("    ", (action_of(change), "dim"), "  ", str(change.address)) for change in listed]
+    return *lines, *rest, *flow([(f"    next: {next_step}", "")])

@@ -14,10 +14,10 @@ from reconciler.manifest.load import load_manifests
 from reconciler.model import address
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import KINDS
-from reconciler.model.plans import Create, Delete, Update
+from reconciler.model.plans import Create, Delete, Options, Plan, Target, Update, Verdict
 from reconciler.model.settings import Identity
 from reconciler.model.snapshots import Scope
-from reconciler.report.text import create_lines
+from reconciler.report.text import plain, plan_lines
 from reconciler.schema.shipped import fill_in_kinds
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
@@ -115,8 +115,8 @@ def test_a_create_shows_the_headline_first_and_no_secret(kind: Kind) -> None:
     fields = {path: str(value) for path, value in kind.example.items() if not isinstance(value, dict)}
     change = Create(place_of(kind), "ops.yaml:1", redact_for_plan(kind.name, fields, SALTS.plan))
 
-    lines = create_lines(change, full=False, sizes={}, contents={})
-    text = "\n".join("".join(span.text for span in line) for line in lines)
+    plan = Plan(Target("https://api.example.com", "ops", ()), Options(), "", "", (change,))
+    text = plain(plan_lines(plan, Verdict()))
 
     shown = [path for path in kind.headline if path in fields]
     assert all(path in text for path in shown)

@@ -28,7 +28,8 @@ from reconciler.report.forge import github, gitlab
 from reconciler.report.junit import junit
 from reconciler.report.remarks import RULES, remarks
 from reconciler.report.report_formats import CHECKS, FORMATS
-from reconciler.report.review_document import Review, Validated, split_place
+from reconciler.report.review_builder import split_place
+from reconciler.report.review_document import Review, Validated
 from reconciler.report.sarif import sarif
 
 HOSTILE = pytest.mark.parametrize("review", [made(text) for text in ACTING for made in (acting, acting_run)])

@@ -78,7 +78,7 @@ class PlanReport(CommandResult, frozen=True, kw_only=True):
 
     def notes(self, form: str) -> Sequence[Line]:  # noqa: ARG002 - the same for each
         """Say who writes now, and which runs did not end."""
-        from reconciler.report.runs.runs import running_lines, unfinished_lines
+        from reconciler.report.text import running_lines, unfinished_lines
 
         lines: list[Line] = []
         if self.running is not None and self.running is not UNSET:

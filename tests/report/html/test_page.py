@@ -223,7 +223,7 @@ def test_a_run_tells_outcomes_time_and_calls_and_what_went_wrong_first() -> None
     page = Page(text)
 
     assert "1 in doubt, 2 failed, 1 conflict and 1 of 7 changes applied." in page.text
-    assert "72.0 s" in page.text
+    assert "72 s" in page.text
     assert "44 calls (41 GET, 2 POST, 1 PUT)" in page.text
     ended = [str(one.address) for one in cases.PARTIAL.outcomes if one.result != "applied"]
     assert sorted(entries(text, "ended")) == sorted(ended)

@@ -1,1 +1,0 @@
-"""Runs: how one ended, which did not, the history, and the locks."""
