@@ -117,11 +117,13 @@ def load_declaration(
     bring_kinds(settings.service.profile)
     asked = ReadOnce(settings.directories, asks=asks)
     with record_span("manifests") as notes:
-        kept = ManifestCache(settings, environ, directories=asked) if settings.caches else None
+        cache = ManifestCache(settings, environ, directories=asked) if settings.caches else None
         with pause_collector():
-            known = kept.declared() if kept is not None else None
+            known = cache.load() if cache is not None else None
         if known is None:
-            found = resolve_manifests(settings, environ, all_values=all_values, kept=kept, directories=asked)
+            found = resolve_manifests(
+                settings, environ, all_values=all_values, cache=cache, directories=asked
+            )
             known = Declaration(found.desired, inputs=found.inputs)
         notes["entities"] = len(known.desired.entities)
     return known
@@ -147,13 +149,13 @@ def resolve_manifests(
     environ: Mapping[str, str],
     *,
     all_values: bool = True,
-    kept: ManifestCache | None = None,
+    cache: ManifestCache | None = None,
     directories: ReadOnce | None = None,
 ) -> Resolved:
     """Return the same with where everything comes from. Whoever keeps it keeps every document.
 
-    Everything is read; where there is no mistake, the cache `kept` gets it. Raises DirectoryError where there
-    is none but that a directory did not answer.
+    Everything is read; where there is no mistake, it goes into the cache. Raises DirectoryError where the
+    only mistake is that a directory did not answer.
     """
     settings = _leave_out_secret_files(settings, all_values=all_values)
     bring_kinds(settings.service.profile)
@@ -170,8 +172,8 @@ def resolve_manifests(
     if problems:
         raise _make_manifest_error(problems, failed=frozenset(loaded.failed))
     if not unset and not loaded.unasked:
-        if kept is not None:
-            kept.keep(loaded, found)
+        if cache is not None:
+            cache.store(loaded, found)
         return found
     notices = (*found.desired.notices, *loaded.unchecked)
     return structs.replace(found, desired=structs.replace(found.desired, notices=notices))

@@ -1,13 +1,13 @@
 """The cache of manifests: what was declared by unchanged files, without reading them again.
 
-The result is always that of `load_manifests` and `resolve_desired`. A manifest is cached by itself, as the
-part that it resolves to (core/desired/partition.py). What an entry was made for is in its seal: the bytes of
-the manifest, the settings, and everything that reads them. The digests of its rosters are in the entry, for
-nobody knows before which they are. An entry of anything else is no entry.
+The result always equals that of `load_project` and `resolve_desired`. Each manifest is cached by itself, as
+the part that it resolves to (core/desired/partition.py). The seal of an entry covers its purpose: the bytes
+of the manifest, the settings, and all code and data that reads them. The entry also holds the digests of
+the rosters, because only a manifest says which they are. An entry with another seal or digest is ignored.
 
-Only what has no mistake is cached, and nothing that takes a value from the environment or people from a
-directory, has a payload, or holds a secret: such a manifest is read each time, the others are not. Wherever
-joined parts might contradict each other, everything is read, so mistakes are reported as without a cache.
+A manifest is cached if it has no mistake, takes no value from the environment and no people from a
+directory, has no payload and holds no secret; every other one is read each time. Where joined parts might
+contradict each other, everything is read, so mistakes are reported as without a cache.
 """
 
 import hmac
@@ -56,15 +56,15 @@ from reconciler.version import __version__
 
 # --- One entry as bytes, and back -----------------------------------------------------------------
 #
-#     magic, the HMAC-SHA256 of what it was made for and of all that follows,
-#     sections, each behind its length in 8 bytes: the manifest without entities, then 10,000 entities in each
+#     magic, the HMAC-SHA256 of the purpose and of all that follows,
+#     sections, each after its length in 8 bytes: the manifest without entities, then 10,000 entities in each
 #
-# Entities that are alike in their keys stand together, column by column, and a column with few values holds
-# each once: that is smaller, and quicker to make entities of.
+# Entities with the same keys are stored column by column, and a column with few different values stores each
+# once: that is smaller, and faster to decode.
 
 CACHE_MAGIC = b"reconciler cache 2\n"
-_CHUNK = 10_000  # entities that are made at once: what one takes besides them is gone before the next
-_FEW = 256  # different values of a column, so that one byte says which
+_CHUNK = 10_000  # entities decoded at once; the memory for decoding one chunk is freed before the next
+_FEW = 256  # different values of a column, so that one byte tells which one an entity has
 _SEAL = 32  # bytes
 _LENGTH = 8  # bytes
 
@@ -72,7 +72,7 @@ _Removed = tuple[str, str, int, int]  # address, file, line, column
 
 
 class _Column(Struct, array_like=True):
-    """The values of one field: one for each entity; or the different ones, and `which` of them each has."""
+    """One value for each entity; or the different values, and in `which` the index of each entity's value."""
 
     values: list[str | bool]
     which: bytes = b""
@@ -92,7 +92,7 @@ class _Alike(Struct, array_like=True):
 
 
 class _Entry(Struct, array_like=True):
-    """`rosters` are the digests of the tables that the manifest names, by their components from the root."""
+    """`rosters` are the digests of the rosters of the manifest, by path components from the root."""
 
     rosters: list[tuple[tuple[str, ...], bytes]]
     scopes: list[tuple[str, str]]
@@ -104,9 +104,9 @@ class _Entry(Struct, array_like=True):
 
 
 class CachedPart(Struct, frozen=True):
-    """A part, and the digests of the rosters that it was made of, by their components from the root.
+    """A part, and the digests of the rosters that it was made from, by path components from the root.
 
-    `seal` is that of its entry: another part, or the same of other files, has another one.
+    `seal` is that of its entry. It differs when the part differs, and when it was made from other files.
     """
 
     part: ManifestPart
@@ -114,11 +114,11 @@ class CachedPart(Struct, frozen=True):
     seal: bytes = b""
 
 
-def encode_part(kept: CachedPart, *, key: bytes, made_for: bytes) -> list[bytes]:
-    """Return the entry, in pieces, of a part without content. `made_for` says what it follows from."""
-    part = kept.part
+def encode_part(cached: CachedPart, *, key: bytes, purpose: bytes) -> list[bytes]:
+    """Return the entry of a part without payloads, in pieces. `purpose` is everything the part depends on."""
+    part = cached.part
     entry = _Entry(
-        list(kept.rosters.items()),
+        list(cached.rosters.items()),
         [(scope.kind, scope.workspace) for scope in sorted(part.scopes)],
         list(part.notices),
         [(address, place.file, place.line, place.column) for address, place in part.removed.items()],
@@ -128,14 +128,14 @@ def encode_part(kept: CachedPart, *, key: bytes, made_for: bytes) -> list[bytes]
     )
     sections = [_pack_value(entry), *map(_pack_value, _group_entities(part.entities.values()))]
     pieces = [piece for one in sections for piece in (len(one).to_bytes(_LENGTH), one)]
-    return [CACHE_MAGIC, _compute_seal(pieces, key, made_for), *pieces]
+    return [CACHE_MAGIC, _compute_seal(pieces, key, purpose), *pieces]
 
 
-def decode_part(data: bytes, *, key: bytes, made_for: bytes) -> CachedPart | None:
-    """Return what `encode_part` made of this for the same key and purpose; None for anything else."""
+def decode_part(data: bytes, *, key: bytes, purpose: bytes) -> CachedPart | None:
+    """Return what `encode_part` encoded with the same key and purpose; None for any other bytes."""
     start = len(CACHE_MAGIC) + _SEAL
     seal, body = data[len(CACHE_MAGIC) : start], memoryview(data)[start:]
-    if not data.startswith(CACHE_MAGIC) or not compare_digest(seal, _compute_seal([body], key, made_for)):
+    if not data.startswith(CACHE_MAGIC) or not compare_digest(seal, _compute_seal([body], key, purpose)):
         return None
     try:
         head, *chunks = _split_sections(body)
@@ -146,7 +146,7 @@ def decode_part(data: bytes, *, key: bytes, made_for: bytes) -> CachedPart | Non
             for alike in msgspec.msgpack.decode(chunk, type=list[_Alike])
             for entity in _restore_entities(alike)
         }
-    except (msgspec.MsgspecError, LookupError, ValueError):  # sealed by us, and still not ours
+    except (msgspec.MsgspecError, LookupError, ValueError):  # the seal is right and the form is not
         return None
     part = ManifestPart(
         entities,
@@ -160,8 +160,8 @@ def decode_part(data: bytes, *, key: bytes, made_for: bytes) -> CachedPart | Non
     return CachedPart(part, dict(entry.rosters), seal)
 
 
-def _compute_seal(pieces: Iterable[bytes | memoryview], key: bytes, made_for: bytes) -> bytes:
-    made = hmac.new(key, sha256(made_for).digest(), "sha256")
+def _compute_seal(pieces: Iterable[bytes | memoryview], key: bytes, purpose: bytes) -> bytes:
+    made = hmac.new(key, sha256(purpose).digest(), "sha256")
     for piece in pieces:
         made.update(piece)
     return made.digest()
@@ -179,10 +179,10 @@ def _pack_value(value: object) -> bytes:
 
 
 def _group_entities(entities: Iterable[Entity]) -> Iterator[list[_Alike]]:
-    left = iter(entities)
-    while some := list(islice(left, _CHUNK)):
+    remaining = iter(entities)
+    while chunk := list(islice(remaining, _CHUNK)):
         groups: dict[tuple[object, ...], list[Entity]] = {}
-        for one in some:
+        for one in chunk:
             controls = b"" if one.controls == _NO_CONTROLS else _pack_value(one.controls)
             alike = (one.place.file, tuple(one.fields), controls, one.devices_in_scope)
             groups.setdefault(alike, []).append(one)
@@ -227,30 +227,30 @@ _NO_CONTROLS = Controls()
 # --- What may be cached, and when an entry counts -------------------------------------------------
 
 MANIFEST_CACHE_FOLDER = "cache"
-cache_bytes_min = 128 * 1024  # of all manifests and rosters; fewer are read as quickly as an entry
-_entry_max = 512 * 1024 * 1024  # bytes
+cache_bytes_min = 128 * 1024  # of all manifests and rosters; less is read as fast as a cache entry
+_entry_bytes_max = 512 * 1024 * 1024  # bytes
 _FORM = re.compile(r"\.?[0-9a-f]{64}\.part(?:\.[0-9a-f]{16})?")
-# Packages whose version decides what a value is taken for, and the folders of ours that do.
+# The packages, and the folders of this one, that decide what a value in a manifest means.
 _PACKAGES = ("phonenumberslite", "email-validator", "idna", "tzdata", "PyYAML", "jsonschema-rs")
 _CODE = ("core", "files", "manifest", "model", "parsing", "schema")
 
 
 class Declaration(Struct, frozen=True):
-    """What the manifests declare, with how many files there are and how many of them were read anew.
+    """What the manifests declare, how many files there are, and how many were read again (`reread`).
 
-    `made_of` tells it from what other manifests, rosters, settings or versions of this program declare; it is
-    "" where that is not known. `inputs` are the files that were read, also those that were kept as they are.
+    `made_of` differs when manifests, rosters, settings or the version of this program differ; "" where that
+    is not known. `inputs` are the files that it depends on, those from the cache included.
     """
 
     desired: Desired
     files: int = 0
-    anew: int = 0
+    reread: int = 0
     made_of: str = ""
     inputs: tuple[InputFile, ...] = ()
 
 
 class ManifestCache:
-    """What is kept for one project, its settings and this version of the program."""
+    """The cache of one project, for its settings and this version of the program."""
 
     def __init__(
         self,
@@ -261,9 +261,9 @@ class ManifestCache:
         version: str | None = None,
         directories: ReadOnce | None = None,
     ) -> None:
-        """`least` are the bytes from which on manifests are kept, `version` is that of the loader.
+        """`least`: fewer bytes of manifests and rosters are not cached; `version`: that of the loader.
 
-        `directories` are those of the settings, where somebody else may ask them too.
+        `directories` are those of the settings; pass them where another reader asks them too.
         """
         self._directories = directories or ReadOnce(settings.directories)
         self._settings = settings
@@ -274,45 +274,49 @@ class ManifestCache:
         self._root = Path(settings.root).resolve()
         self._folder = Folder(self._root, (STORE_FOLDER, MANIFEST_CACHE_FOLDER))
 
-    def declared(self) -> Declaration | None:
-        """Return what the manifests declare; None where all of them have to be read: then that says why."""
+    def load(self) -> Declaration | None:
+        """Return what the manifests declare; None where all have to be read, as for finding mistakes."""
         took = start_stopwatch()
         log = ReadLog(self._root)
         found, problems = find_manifests([Path(path) for path in self._settings.manifests], self._root, log)
         key = None if problems else read_cache_key(self._environ, make=False)
         if key is None:
             return None
-        private = self._private(found)
-        parts = {source.name: self._part(source, private, key, log) for source in found}
-        unknown = [name for name, part in parts.items() if part is None]
-        if not found or len(unknown) == len(found):
+        private = identify_files(
+            (*map(Path, self._settings.private_files), *(source.path for source in found))
+        )
+        parts = {source.name: self._read_entry(source, private, key, log) for source in found}
+        missing = [name for name, part in parts.items() if part is None]
+        if not found or len(missing) == len(found):
             return None
-        fresh = self._read(unknown, inputs := [*log.files])
+        fresh = self._load_changed(missing, inputs := [*log.files])
         if fresh is None:
             return None
-        known = [kept.part if kept else fresh[name] for name, kept in sorted(parts.items())]
-        desired = join_parts(known, rows_max=ROWS_MAX)
+        joined = [cached.part if cached else fresh[name] for name, cached in sorted(parts.items())]
+        desired = join_parts(joined, rows_max=ROWS_MAX)
         if desired is None:
             return None
         step_log.info(
             "manifests taken from the cache; files: %d, read anew: %d, %.1f s",
             len(found),
-            len(unknown),
+            len(missing),
             took(),
         )
-        seals = [kept.seal for _, kept in sorted(parts.items()) if kept]
-        made_of = "" if unknown else sha256(b"".join(seals)).hexdigest()
-        return Declaration(desired, len(found), len(unknown), made_of, tuple(inputs))
+        seals = [cached.seal for _, cached in sorted(parts.items()) if cached]
+        made_of = "" if missing else sha256(b"".join(seals)).hexdigest()
+        return Declaration(desired, len(found), len(missing), made_of, tuple(inputs))
 
-    def keep(self, loaded: LoadedManifests, found: Resolved) -> None:
-        """Keep what was loaded, which has no mistake. It fails in silence: then it is read again."""
+    def store(self, loaded: LoadedManifests, found: Resolved) -> None:
+        """Cache what was loaded, which has no mistake. A failure is silent: the next run reads everything."""
         if sum(one.size for one in loaded.read) >= self._least:
-            self._keep(loaded, self._parts_of(loaded, found))
+            self._write_entries(loaded, self._split_parts(loaded, found))
 
-    def _read(self, names: Iterable[str], inputs: list[InputFile]) -> Mapping[str, ManifestPart] | None:
-        """Return the parts of manifests that were not kept, and keep them; None where they have a mistake.
+    def _load_changed(
+        self, names: Iterable[str], inputs: list[InputFile]
+    ) -> Mapping[str, ManifestPart] | None:
+        """Load and cache manifests that the cache lacks; None where they have a mistake.
 
-        Adds what was read for them to `inputs`.
+        Adds the files that were read to `inputs`.
         """
         wanted = frozenset(names)
         if not wanted:
@@ -327,15 +331,15 @@ class ManifestCache:
             or {one.file for one in loaded.manifests} != wanted
         ):
             return None
-        parts = tuple(self._parts_of(loaded, found))
-        self._keep(loaded, parts)
+        parts = tuple(self._split_parts(loaded, found))
+        self._write_entries(loaded, parts)
         return {one.file: part for one, part in zip(loaded.read, parts, strict=True)}
 
-    def _parts_of(self, loaded: LoadedManifests, found: Resolved) -> Iterable[ManifestPart]:
+    def _split_parts(self, loaded: LoadedManifests, found: Resolved) -> Iterable[ManifestPart]:
         rows = {one.file: one.rows for one in loaded.read}
         return split_into_parts(loaded.manifests, found, self._rules, rows)
 
-    def _keep(self, loaded: LoadedManifests, parts: Iterable[ManifestPart]) -> None:
+    def _write_entries(self, loaded: LoadedManifests, parts: Iterable[ManifestPart]) -> None:
         key = read_cache_key(self._environ, make=True) if any(one.plain for one in loaded.read) else None
         if key is None:
             return
@@ -344,47 +348,44 @@ class ManifestCache:
         except OSError:  # a project that cannot be written
             return
         written = 0
-        for one, part in zip(loaded.read, parts, strict=True):  # each is gone before the next is made
+        for one, part in zip(loaded.read, parts, strict=True):  # one part at a time is in memory
             if not one.plain or _holds_secret(part):
                 continue
             entry = encode_part(
-                CachedPart(part, one.rosters), key=key, made_for=self._made_for(one.file, one.digest)
+                CachedPart(part, one.rosters), key=key, purpose=self._entry_purpose(one.file, one.digest)
             )
-            written += self._folder.write(self._name(one.file), entry)
-        used = frozenset(self._name(one.file) for one in loaded.read)
+            written += self._folder.write(self._entry_name(one.file), entry)
+        used = frozenset(self._entry_name(one.file) for one in loaded.read)
         self._folder.clear(_FORM, besides=used, now_s=time.time())
         step_log.info("manifests kept in the cache; files: %d of %d", written, len(loaded.read))
 
-    def _part(
+    def _read_entry(
         self, source: ManifestFile, private: frozenset[FileId], key: bytes, log: ReadLog
     ) -> CachedPart | None:
-        """Return what was kept of a manifest that is as it was, its rosters too."""
-        entry = self._folder.read(self._name(source.name), bytes_max=_entry_max)
+        """Return the cached part of a manifest that is unchanged, as its rosters are."""
+        entry = self._folder.read(self._entry_name(source.name), bytes_max=_entry_bytes_max)
         data = read_manifest(source, log) if entry is not None else None
         if entry is None or data is None or isinstance(data, Problem):
             return None
-        made_for = self._made_for(source.name, sha256(data).digest())
-        kept = decode_part(entry, key=key, made_for=made_for)
-        if kept is None:
+        purpose = self._entry_purpose(source.name, sha256(data).digest())
+        cached = decode_part(entry, key=key, purpose=purpose)
+        if cached is None:
             return None
-        for parts, digest in kept.rosters.items():
+        for parts, digest in cached.rosters.items():
             try:
                 found = digest_below_root(
                     self._root, parts, bytes_max=ROSTER_BYTES_MAX, private=private, log=log
                 )
                 if found != digest:
                     return None
-            except (Unreadable, OSError):  # it is told where the manifest is read
+            except (Unreadable, OSError):  # reported where the manifest is read
                 return None
-        return kept
+        return cached
 
-    def _private(self, found: Iterable[ManifestFile]) -> frozenset[FileId]:
-        return identify_files((*map(Path, self._settings.private_files), *(source.path for source in found)))
-
-    def _name(self, file: str) -> str:
+    def _entry_name(self, file: str) -> str:
         return f"{sha256(self._settings_digest + file.encode()).hexdigest()}.part"
 
-    def _made_for(self, file: str, digest: bytes) -> bytes:
+    def _entry_purpose(self, file: str, digest: bytes) -> bytes:
         return encode_json(
             [self._version or _loader_version(), self._settings_digest.hex(), file, digest.hex()]
         )
@@ -404,13 +405,13 @@ def _holds_secret(part: ManifestPart) -> bool:
 
 @cache
 def _loader_version() -> str:
-    """Return what tells this loader from every other: of packages, ours among them, of Python and schemas."""
+    """Return a digest of the versions of Python, this package and others, and of the schemas."""
     made = sha256(CACHE_MAGIC)
     for text in (sys.version, __version__, *map(_package_version, _PACKAGES)):
         made.update(text.encode() + b"\0")
     for name in ("manifest", "common"):
         made.update(read_schema_text(name).encode())
-    # While somebody works on it, one version is many: the files are told by their time and size.
+    # During development the version stays and the code changes: sizes and times of the files count too.
     package = Path(__file__).parents[1]
     for folder in _CODE:
         for path in sorted((package / folder).rglob("*.py")):

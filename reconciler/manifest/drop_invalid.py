@@ -1,7 +1,7 @@
 """Drop from an export what the manifest language refuses, until the rest passes every check.
 
-The checks are those that `validate` makes: the same reader, schema, variables and rules judge the text that
-will be written. So no rule stands here a second time. No value is reported.
+The checks are those of `validate`: the same reader, schema, variables and rules read the text that will be
+written, so this module has no rules of its own. No value is reported.
 """
 
 import hashlib
@@ -33,13 +33,13 @@ from reconciler.schema.check import find_mistakes
 from reconciler.schema.shipped import ExtraFields
 
 _KEY_MAX = 100  # characters of the name of a custom field; the schema says so too, but YAML stops before
-_TURNS_MAX = 20  # what is taken out may leave something that needed it; each turn takes out at least one
+_TURNS_MAX = 20  # dropping a field may make another one invalid; each turn drops at least one
 
 WrongFields = set[tuple[Address, str]]  # an address and a path; "" for the whole entry
 
 
 class ValidEntries(Struct, frozen=True):
-    """The entries that pass every check, and what was taken out."""
+    """The entries that pass every check, and what was dropped."""
 
     entries: tuple[Exported, ...]
     left: tuple[Omission, ...]
@@ -48,14 +48,14 @@ class ValidEntries(Struct, frozen=True):
 def drop_invalid_entries(
     scope: Scope, entries: Iterable[Exported], rules: Rules, extras: ExtraFields
 ) -> ValidEntries:
-    """Return the entries of a scope, with what belongs to them, that `validate` has nothing to say about."""
+    """Return the entries of a scope and their children in which `validate` finds no mistake."""
     work = {one.address: one for one in entries}
     left: list[Omission] = []
     _drop_wrong(
         work, {(one.address, path) for one in work.values() for path in _find_unfit_paths(one)}, left, rules
     )
     for _ in range(_TURNS_MAX):
-        wrong = _ExportValidator(scope, work, rules, extras).wrong()
+        wrong = _ExportValidator(scope, work, rules, extras).find_wrong_fields()
         if not wrong:
             return ValidEntries(tuple(work.values()), tuple(left))
         _drop_wrong(work, wrong, left, rules)
@@ -63,7 +63,7 @@ def drop_invalid_entries(
 
 
 def _find_unfit_paths(one: Exported) -> Iterator[str]:
-    """Yield the paths that no file can hold: characters that the reader refuses, in a value or a name."""
+    """Yield the paths whose name or value has characters that the reader refuses."""
     for path, value in one.fields.items():
         bad = UNFIT_CHARACTERS.search(path) or (isinstance(value, str) and UNFIT_CHARACTERS.search(value))
         if bad or len(path) > _KEY_MAX or normalize_unicode("NFC", path) != path:
@@ -106,7 +106,7 @@ def _lacks_country(entry: Exported, path: str, rules: Rules) -> bool:
 
 
 class _ExportValidator:
-    """One turn: the text as it would be written, read back and judged."""
+    """One turn: write the text, read it back and check it."""
 
     def __init__(
         self, scope: Scope, work: Mapping[Address, Exported], rules: Rules, extras: ExtraFields
@@ -116,8 +116,8 @@ class _ExportValidator:
         self._rules = rules
         self._extras = extras
 
-    def wrong(self) -> WrongFields:
-        """Return what the checks refuse; empty where they refuse nothing."""
+    def find_wrong_fields(self) -> WrongFields:
+        """Return the fields and entries that the checks refuse."""
         values = {
             name: str(one.values[path]) for one in self._work.values() for path, name in one.variables.items()
         }
@@ -128,23 +128,25 @@ class _ExportValidator:
             tree = read_tree(text.encode(), f"{number}.yaml", subject=name_entry)
             assert not tree.problems  # noqa: S101 - the writer writes what can be read
             filled = substitute_variables(tree, ManifestVariables(values, ["*"]))
-            wrong |= set(self._at(tree, filled.problems))
+            wrong |= set(self._locate_problems(tree, filled.problems))
             found = find_mistakes("manifest", tree, extras=self._extras, subject=name_entry)
-            wrong |= {self._meant(one.path) for one in found}
+            wrong |= {self._resolve_path(one.path) for one in found}
             trees.append(replace(tree, hidden=filled.hidden))
         if wrong:
             return wrong
-        resolved = resolve_desired(map(self._manifest, trees), self._rules)
+        resolved = resolve_desired(map(self._build_manifest, trees), self._rules)
         for tree in trees:
-            wrong |= set(self._at(tree, (one for one in resolved.problems if one.file == tree.file)))
+            wrong |= set(
+                self._locate_problems(tree, (one for one in resolved.problems if one.file == tree.file))
+            )
         return wrong
 
-    def _manifest(self, tree: Tree) -> Manifest:
+    def _build_manifest(self, tree: Tree) -> Manifest:
         flattener = Flattener(tree)
         documents = [
             document
             for kind in top_level_kinds().values()
-            for document in flattener.documents(kind, dict(self._payloads()))
+            for document in flattener.documents(kind, dict(self._placeholder_contents()))
         ]
         return Manifest(
             file=tree.file,
@@ -155,21 +157,21 @@ class _ExportValidator:
             hidden=tree.hidden,
         )
 
-    def _payloads(self) -> Iterator[tuple[Steps, Content]]:
+    def _placeholder_contents(self) -> Iterator[tuple[Steps, Content]]:
         for one in self._work.values():
             if one.content:
                 data = placeholder_data(one)
                 digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
                 yield (KINDS[one.address.kind].plural, one.address.name), Content(data, digest)
 
-    def _at(self, tree: Tree, problems: Iterable[Problem]) -> Iterator[tuple[Address, str]]:
+    def _locate_problems(self, tree: Tree, problems: Iterable[Problem]) -> Iterator[tuple[Address, str]]:
         known: dict[tuple[int, int], Steps] = {}
         for problem in problems:
             known = known or dict(_map_positions(tree))
-            yield self._meant(known[problem.line, problem.column])
+            yield self._resolve_path(known[problem.line, problem.column])
 
-    def _meant(self, path: Steps) -> tuple[Address, str]:
-        """Return the address and the field that a path in a manifest leads to."""
+    def _resolve_path(self, path: Steps) -> tuple[Address, str]:
+        """Return the address and the field at a path of a manifest."""
         found = find_kind_at(path)
         assert found is not None, path[:1]  # noqa: S101 - nothing is written but entries
         kind, depth = found
@@ -180,7 +182,7 @@ class _ExportValidator:
 
 
 def _map_positions(tree: Tree) -> Iterator[tuple[tuple[int, int], Steps]]:
-    """Yield every position of a tree with the path that leads there; of two at one, the outer one."""
+    """Yield every position of a tree with its path; of two paths at one position, the outer one."""
     found: dict[tuple[int, int], Steps] = {}
     waiting: deque[tuple[Steps, Any]] = deque([((), tree.value)])
     while waiting:

@@ -1,7 +1,6 @@
-"""Where entries stand in a manifest, and what is left of a manifest without its mistakes.
+"""Where the entries of a manifest are, and a manifest without its mistakes (pruned).
 
-Sections and paths are derived from the table of kinds, so a new kind is read, named and checked like any
-other.
+Sections and paths follow from the table of kinds.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -12,7 +11,7 @@ from reconciler.model.kinds import KINDS, cache_by_kinds, child_kinds
 from reconciler.parsing.tree import Tree
 from reconciler.parsing.tree_builder import pack_position
 
-if TYPE_CHECKING:  # it loads jsonschema, which only a refused file pays for (schema/check.py)
+if TYPE_CHECKING:  # loads jsonschema, which only a refused file needs (schema/check.py)
     from reconciler.schema.explain import Mistake
 
 
@@ -32,7 +31,7 @@ def top_level_kinds() -> Mapping[str, Kind]:
 
 
 class ManifestEntry(NamedTuple):
-    """One entry: its kind, the path of its body, the body, the name of what it belongs to ("": nothing)."""
+    """One entry: its kind, the path of its body, the body, and the name of its parent ("": none)."""
 
     kind: Kind
     path: Steps
@@ -41,7 +40,7 @@ class ManifestEntry(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Our name for it."""
+        """Its name in the manifest."""
         return str(self.path[-1])
 
 
@@ -59,16 +58,17 @@ def find_kind_at(path: Sequence[str | int]) -> tuple[Kind, int] | None:
 
 
 def iterate_entries(value: Mapping[str, Any], kind: Kind) -> Iterator[ManifestEntry]:
-    """Yield the entries of a kind at the top of a manifest, each followed by those that belong to it."""
+    """Yield the entries of a top-level kind, each followed by its children."""
     for name, body in value.get(kind.plural, {}).items():
         yield ManifestEntry(kind, (kind.plural, name), body)
         for child in child_kinds(kind.name):
-            for below, its in body.get(child.plural, {}).items():
-                yield ManifestEntry(child, (kind.plural, name, child.plural, below), its, name)
+            for child_name, child_body in body.get(child.plural, {}).items():
+                path = (kind.plural, name, child.plural, child_name)
+                yield ManifestEntry(child, path, child_body, name)
 
 
 def name_entry(root: dict[str, Any], path: Sequence[str | int]) -> tuple[str, int]:
-    """Name the entity that a path leads into by its address, as a `Subject` of parsing/display.py."""
+    """Return the address of the entity at a path, followed by a colon; a `Subject` of parsing/display.py."""
     found = find_kind_at(path)
     if found is None:
         return "", 0
@@ -80,17 +80,17 @@ def name_entry(root: dict[str, Any], path: Sequence[str | int]) -> tuple[str, in
 
 # --- Pruning: a tree without its mistakes ---------------------------------------------------------
 #
-# Every later stage runs on the rest, so one mistake hides no other. What was taken away is remembered by
-# its path, so that no stage calls missing what only could not be read.
+# Later stages run on the rest, so one mistake does not hide another. The paths of removed values are kept,
+# so that no stage reports an unreadable value as missing.
 
-ANY_KEY = "*"  # as the last step of an unread path: a key whose name is not known
+ANY_KEY = "*"  # the last step of an unread path where the name of the key is not known
 NO_WORKSPACE = "?"  # stands for a workspace that could not be read; no alias can have this form
 
-_GONE = object()
+_DROPPED = object()
 
 
 class PrunedTree(NamedTuple):
-    """A tree without its mistakes, the paths that are unread, and the sections taken under another key."""
+    """A tree without its mistakes, the unread paths, and sections that were read under the corrected key."""
 
     tree: Tree
     unread: frozenset[Steps]
@@ -98,13 +98,15 @@ class PrunedTree(NamedTuple):
 
 
 def prune_mistakes(tree: Tree, found: Collection["Mistake"]) -> PrunedTree:
-    """Return `tree` without the values that `found` names, and without what the reader refused.
+    """Return `tree` without the values at the paths of `found`, and without what the reader refused.
 
-    An unknown key that holds a section and is a slip of a known one is taken for that one.
+    An unknown key that holds a section and is a misspelling of a known key is replaced by the known one.
     """
-    cut = _Pruner(tree, found)
-    value: dict[str, Any] = cut.root()
-    return PrunedTree(tree.with_value(value, cut.partial), frozenset(cut.unread), frozenset(cut.renamed))
+    pruner = _Pruner(tree, found)
+    value = pruner.prune()
+    return PrunedTree(
+        tree.with_value(value, pruner.partial), frozenset(pruner.unread), frozenset(pruner.renamed)
+    )
 
 
 class _Pruner:
@@ -117,48 +119,48 @@ class _Pruner:
         self.renamed: set[Steps] = set()
         self.partial: dict[int, dict[str, Any]] = {}
 
-    def root(self) -> dict[str, Any]:
-        value = self._mapping(self._tree.value, (), ())
+    def prune(self) -> dict[str, Any]:
+        value = self._prune_mapping(self._tree.value, (), ())
         if "workspace" in value:
             return value
         whole = {**value, "workspace": NO_WORKSPACE}
-        self._tree.keep(whole, [*self._tree.packed(value), pack_position(1, 1)])
+        self._tree.record_positions(whole, [*self._tree.packed_places(value), pack_position(1, 1)])
         return whole
 
-    def _node(self, node: Any, old: Steps, new: Steps) -> Any:
+    def _prune_node(self, node: Any, old: Steps, new: Steps) -> Any:
         if node is None or old in self._wrong:
             self.unread.add(new)
-            return self._gone(new)
+            return self._stand_in(new)
         if isinstance(node, dict):
-            return self._mapping(node, old, new)
-        return self._items(node, old, new) if isinstance(node, list) else node
+            return self._prune_mapping(node, old, new)
+        return self._prune_list(node, old, new) if isinstance(node, list) else node
 
-    def _gone(self, path: Steps) -> Any:
-        """Return what stands in for a value: an entry keeps its name, whatever its body is."""
+    def _stand_in(self, path: Steps) -> Any:
+        """Return the replacement of a wrong value: an entry with an empty body, so that its name stays."""
         found = find_kind_at(path)
         if found is None or found[1] != len(path):
-            return _GONE
+            return _DROPPED
         self.unread.add((*path, ANY_KEY))
         empty: dict[str, Any] = {}
-        self._tree.keep(empty, [])
+        self._tree.record_positions(empty, [])
         return empty
 
-    def _mapping(self, node: dict[str, Any], old: Steps, new: Steps) -> dict[str, Any]:
+    def _prune_mapping(self, node: dict[str, Any], old: Steps, new: Steps) -> dict[str, Any]:
         kept: dict[str, Any] = {}
         packed: list[int] = []
-        for (key, value), mark in zip(node.items(), self._tree.packed(node), strict=True):
-            name = self._meant(key, value, node, old, new)
-            below = self._node(value, (*old, key) if name == key else (*old, name), (*new, name))
-            if below is not _GONE:
-                kept[name] = below
+        for (key, value), mark in zip(node.items(), self._tree.packed_places(node), strict=True):
+            name = self._corrected_key(key, value, node, old, new)
+            pruned = self._prune_node(value, (*old, name), (*new, name))
+            if pruned is not _DROPPED:
+                kept[name] = pruned
                 packed.append(mark)
-        self._tree.keep(kept, packed)
+        self._tree.record_positions(kept, packed)
         if id(node) in self._tree.partial:
             self.unread.add((*new, ANY_KEY))
             self.partial[id(kept)] = kept
         return kept
 
-    def _meant(self, key: str, value: Any, node: dict[str, Any], old: Steps, new: Steps) -> str:
+    def _corrected_key(self, key: str, value: Any, node: dict[str, Any], old: Steps, new: Steps) -> str:
         wrong = self._wrong.get((*old, key))
         if wrong is None or not wrong.meant:
             return key
@@ -169,13 +171,13 @@ class _Pruner:
         self.renamed.add((*new, wrong.meant))
         return wrong.meant
 
-    def _items(self, node: list[Any], old: Steps, new: Steps) -> list[Any]:
+    def _prune_list(self, node: list[Any], old: Steps, new: Steps) -> list[Any]:
         kept: list[Any] = []
         packed: list[int] = []
-        for (index, value), mark in zip(enumerate(node), self._tree.packed(node), strict=True):
-            below = self._node(value, (*old, index), (*new, len(kept)))
-            if below is not _GONE:
-                kept.append(below)
+        for (index, value), mark in zip(enumerate(node), self._tree.packed_places(node), strict=True):
+            pruned = self._prune_node(value, (*old, index), (*new, len(kept)))
+            if pruned is not _DROPPED:
+                kept.append(pruned)
                 packed.append(mark)
-        self._tree.keep(kept, packed)
+        self._tree.record_positions(kept, packed)
         return kept

@@ -1,6 +1,6 @@
-"""Exported entries as manifests: their YAML, rosters for many of them, which file holds which.
+"""Exported entries as manifests: their YAML, rosters for many of them, and which file holds which.
 
-Which entries are exported: core/export.py. What a manifest may not hold: drop_invalid.py.
+core/export.py decides which entries are exported; drop_invalid.py drops what manifests may not contain.
 """
 
 import csv
@@ -25,60 +25,55 @@ from reconciler.parsing.tree import TREE_BYTES_MAX, Tree, read_tree
 
 # --- Values and entries as YAML -------------------------------------------------------------------
 #
-# The text reads back as exactly what it was made of. A small writer and no library: whatever is not plainly
-# safe stands in double quotes, with the escapes that YAML and JSON share. Live values are hostile; here they
-# stay text.
+# The text reads back as exactly the same values. A small writer, not a library: a value that is not certainly
+# safe gets double quotes, with the escapes that YAML and JSON share. Live values may be hostile; they stay
+# text.
 
 YamlNode = Union[str, bool, list[str], "Mapping[str, YamlNode]"]
 
 _INDENT = "  "
-# A letter first, and nothing behind it that YAML gives a meaning: no colon, no number sign, no quotes.
+# A letter first, and no character after it that YAML gives a meaning: no colon, no number sign, no quotes.
 _PLAIN = re.compile(r"[A-Za-z](?:[A-Za-z0-9_.@+/-]| (?=[A-Za-z0-9_.@+/-]))*", re.ASCII)
-# What some reader of YAML takes for a truth or for nothing. Ours takes all but null as text.
+# Words that some YAML readers take for a boolean or null. Ours takes all but null as text.
 YAML_WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"})
 
 
 def write_scalar(value: Scalar) -> str:
-    """Return one value as YAML. `${` in it is text, and is written as the manifest language wants it."""
+    """Return one value as YAML. `${` in it is text and is escaped as `$${`."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return quote_yaml(value.replace("${", "$${"))
 
 
 def quote_yaml(text: str) -> str:
-    """Return a text as YAML, in quotes where it is not plainly safe without."""
+    """Return a text as YAML, in double quotes unless it is certainly safe without."""
     if _PLAIN.fullmatch(text) and text.casefold() not in YAML_WORDS:
         return text
     return json.dumps(text, ensure_ascii=False)
 
 
-def write_variable(name: str) -> str:
-    """Return the reference to a variable of the environment."""
-    return f'"${{env:{name}}}"'
-
-
 def nest_fields(kind: Kind, fields: Mapping[str, str]) -> dict[str, YamlNode]:
-    """Return flat fields, whose values are YAML already, as the keys of an entry in the order of the row."""
+    """Return flat fields, whose values are YAML already, as a nested entry in the order of the kind."""
     order = {field.name: index for index, field in enumerate(kind.fields)}
     entry: dict[str, YamlNode] = {}
     for path in sorted(fields, key=lambda path: (order.get(path.partition(".")[0], len(order)), path)):
         node: dict[str, YamlNode] = entry
         *above, last = split_field_path(kind, path)
         for step in above:
-            node = node.setdefault(step, {})  # type: ignore[assignment]  # a mapping, because no field is both
+            node = node.setdefault(step, {})  # type: ignore[assignment]  # no field is both a text and a mapping
         node[last] = fields[path]
     return entry
 
 
 def split_field_path(kind: Kind, path: str) -> list[str]:
-    """Return the keys that lead to a flat path. A custom field may have a dot in its name."""
+    """Return the keys of a flat path. The name of a custom field may contain dots."""
     head, dot, rest = path.partition(".")
     if not dot or head not in kind.structured:
         return [path]
     return [head, *_STEPS_BELOW[kind.structured[head]](rest)]
 
 
-# The keys below a field, by its shape: names of custom values are whole.
+# The keys below a field, by its shape: the names of custom values are not split.
 _STEPS_BELOW: Mapping[FieldShape, Callable[[str], list[str]]] = require_rows(
     FieldShape,
     {
@@ -92,7 +87,7 @@ _STEPS_BELOW: Mapping[FieldShape, Callable[[str], list[str]]] = require_rows(
 
 
 def write_mapping(node: Mapping[str, YamlNode], depth: int) -> str:
-    """Return a mapping as lines, so deep. Texts at its ends are YAML already; keys are written here."""
+    """Return a mapping as lines at this depth. Its leaves are YAML already; keys are quoted here."""
     lines = []
     for key, value in node.items():
         start = f"{_INDENT * depth}{quote_yaml(key)}:"
@@ -107,17 +102,17 @@ def write_mapping(node: Mapping[str, YamlNode], depth: int) -> str:
 
 # --- Many entries of one kind as a roster ---------------------------------------------------------
 #
-# A CSV file, and the manifest that says what its columns mean. An empty cell is a field that is absent, which
-# is what an export means by it. Whatever a roster cannot say truthfully stays in YAML.
+# A CSV file, and the manifest that says what its columns mean. An empty cell is an absent field. An entry
+# that a row cannot express exactly stays in YAML.
 
-ROSTER_ROWS_MIN = 201  # entries: below, a file that people read is better than a table
-_NAME = "name"  # the column of our names
-# What a spreadsheet takes for a formula. A telephone number is none, and a roster is full of them.
+ROSTER_ROWS_MIN = 201  # entries; fewer are easier to read as YAML
+_NAME = "name"  # the column of names
+# What a spreadsheet takes for a formula. Phone numbers with a leading + are none.
 _FORMULA = re.compile(r"[=@\t]|[+-](?![0-9 ()-]+$)")
 
 
 def select_roster_rows(scope: Scope, entries: Sequence[Exported]) -> list[Exported]:
-    """Return the entries that become rows; none where they are too few, or their kind has no rosters."""
+    """Return the entries that become rows; none if they are too few or their kind has no rosters."""
     if not KINDS[scope.kind].rosters or len(entries) < ROSTER_ROWS_MIN:
         return []
     owners = {one.address.above for one in entries}
@@ -126,7 +121,7 @@ def select_roster_rows(scope: Scope, entries: Sequence[Exported]) -> list[Export
 
 
 def _fits_row(scope: Scope, one: Exported) -> bool:
-    """Whether a row says the same: nothing below it, no control, no variable, and cells that stay text."""
+    """Whether a row expresses the entry: no children, controls or variables, and cells that stay text."""
     plain = one.address.kind == scope.kind and not one.variables and not one.ignored and not one.content
     named = slugify(one.address.name) == one.address.name and _NAME not in one.fields
     return plain and named and all(map(_is_safe_cell, map(_format_cell, one.fields.values())))
@@ -161,7 +156,7 @@ def write_roster_template(scope: Scope, rows: Sequence[Exported], file: str) -> 
 
 
 def _list_columns(rows: Iterable[Exported]) -> list[str]:
-    """Return the paths that any row has, in the order of the kind's row, so that people find them."""
+    """Return the paths that any row has, in the order of the fields of the kind."""
     found = {path for one in rows for path in one.fields}
     kind = KINDS[next(iter(rows)).address.kind]
     order = {field.name: index for index, field in enumerate(kind.fields)}
@@ -169,7 +164,7 @@ def _list_columns(rows: Iterable[Exported]) -> list[str]:
 
 
 def split_rows(rows: Sequence[Exported], most: int) -> Iterator[list[Exported]]:
-    """Yield the rows, in parts whose files have at most about so many characters each."""
+    """Yield the rows in parts; the file of each has at most about `most` characters."""
     part: list[Exported] = []
     size = 0
     for one in rows:
@@ -200,14 +195,14 @@ class WrittenFile(Struct, frozen=True):
 
 
 class EntryGroup(Struct, frozen=True):
-    """One entry at the top of a manifest, with what belongs to it."""
+    """One top-level entry and its children."""
 
     entry: Exported
     inside: tuple[Exported, ...] = ()
 
 
 def group_entries(entries: Iterable[Exported]) -> tuple[EntryGroup, ...]:
-    """Return entries with what belongs to them, in the order of their addresses."""
+    """Return top-level entries with their children, in the order of addresses."""
     below: dict[Address, list[Exported]] = {}
     for one in sorted(entries, key=lambda one: one.address):
         below.setdefault(one.address.above or one.address, []).append(one)
@@ -220,7 +215,7 @@ def group_entries(entries: Iterable[Exported]) -> tuple[EntryGroup, ...]:
 
 
 def write_head(scope: Scope) -> str:
-    """Return how a manifest of a scope begins, up to its entries."""
+    """Return the beginning of a manifest of a scope, up to its entries."""
     return f"{_write_start(scope)}{KINDS[scope.kind].plural}:\n"
 
 
@@ -229,7 +224,7 @@ def _write_start(scope: Scope) -> str:
 
 
 def split_entries(entries: Iterable[Exported]) -> Iterator[list[EntryGroup]]:
-    """Yield the entries of a scope, in parts that fit into a file each."""
+    """Yield the entries of a scope in parts that each fit into a file."""
     part: list[EntryGroup] = []
     size = 0
     for group in group_entries(entries):
@@ -244,7 +239,7 @@ def split_entries(entries: Iterable[Exported]) -> Iterator[list[EntryGroup]]:
 
 
 def write_section(part: Sequence[EntryGroup]) -> str:
-    """Return the text of entries, as it stands below the key of their section."""
+    """Return the text of entries below the key of their section."""
     return "".join(map(write_entry, part))
 
 
@@ -262,7 +257,7 @@ def write_entry(group: EntryGroup) -> str:
 def _build_body(one: Exported) -> dict[str, YamlNode]:
     kind = KINDS[one.address.kind]
     texts = {path: write_scalar(value) for path, value in one.fields.items()}
-    texts |= {path: write_variable(name) for path, name in one.variables.items()}
+    texts |= {path: f'"${{env:{name}}}"' for path, name in one.variables.items()}
     body = nest_fields(kind, texts)
     if one.content:
         body[kind.content] = {"file": quote_yaml(placeholder_name(one))}
@@ -272,20 +267,20 @@ def _build_body(one: Exported) -> dict[str, YamlNode]:
 
 
 def placeholder_name(one: Exported) -> str:
-    """Return the name of the file that stands for a payload nobody can read."""
+    """Return the name of the placeholder of a payload, which the service does not return."""
     kind, workspace, name = one.address.split("/")
     return f"content/{workspace}-{KINDS[kind].plural}/{name}.placeholder"
 
 
 def placeholder_data(one: Exported) -> bytes:
-    """Return what stands in that file until somebody provides the real one."""
+    """Return the content of the placeholder, which is to be replaced by the real payload."""
     return make_placeholder(str(one.fields.get("mimeType", "")))
 
 
 def build_export_files(
     scope: Scope, entries: Sequence[Exported], taken: Iterable[str] = ()
 ) -> tuple[WrittenFile, ...]:
-    """Return the new files of a scope; none has a name that is taken, in any letter case."""
+    """Return the new files of a scope. None has a name in `taken`, whatever its letter case."""
     names = {name.casefold() for name in taken}
     stem = f"{scope.workspace}-{KINDS[scope.kind].plural}"
     found = []
@@ -307,7 +302,7 @@ def build_export_files(
 
 
 def build_placeholders(entries: Iterable[Exported]) -> tuple[WrittenFile, ...]:
-    """Return the files that stand for payloads nobody can read."""
+    """Return the placeholders of payloads, which the service does not return."""
     return tuple(WrittenFile(placeholder_name(one), placeholder_data(one)) for one in entries if one.content)
 
 
@@ -321,7 +316,7 @@ def _pick_free_name(stem: str, taken: set[str]) -> str:
 
 
 def list_scope_files(scope: Scope, there: Iterable[str]) -> tuple[str, ...]:
-    """Return those names in a folder that an export gives to files of a scope, the newest first."""
+    """Return the names in a folder that an export gives to files of a scope, newest first."""
     stem = f"{scope.workspace}-{KINDS[scope.kind].plural}"
     form = re.compile(rf"{re.escape(stem)}(?:-([0-9]{{1,6}}))?\.yaml")
     found = [(int(match[1] or 1), name) for name in there if (match := form.fullmatch(name))]
@@ -330,30 +325,30 @@ def list_scope_files(scope: Scope, there: Iterable[str]) -> tuple[str, ...]:
 
 # --- New entries at the end of a manifest that people have edited ---------------------------------
 #
-# Every byte that stands there stays.
+# The existing bytes do not change.
 
-_COLUMN = 3  # where the names of entries stand, counted from 1: two spaces before them
+_COLUMN = 3  # of the names of entries, from 1: they are indented by two spaces
 
 
 def append_entries(data: bytes, scope: Scope, entries: Sequence[Exported]) -> bytes | None:
-    """Return a manifest with entries behind its last one; None where they do not simply belong there.
+    """Return a manifest with entries added after its last one; None where that is not possible.
 
-    They do where the file ends with the section of this kind, in block style, and has no defaults or tags,
-    which the new entries would take over. What comes out was read back: the old entries, then the new.
+    It is possible where the file ends with the section of this kind, in block style, and has no defaults or
+    tags, which would change the new entries. The result is read back: the old entries, then the new ones.
     """
     tree = read_tree(data, "manifest.yaml")
     if not _ends_with_section(tree, scope):
         return None
     text = data if data.endswith(b"\n") else data + b"\n"
-    grown = text + write_section(group_entries(entries)).encode()
-    again = read_tree(grown, "manifest.yaml")
+    extended = text + write_section(group_entries(entries)).encode()
+    again = read_tree(extended, "manifest.yaml")
     plural = KINDS[scope.kind].plural
     names = [group.entry.address.name for group in group_entries(entries)]
     before: dict[str, Any] = tree.value[plural]
     after = again.value.get(plural, {})
-    kept = {**again.value, plural: {name: after.get(name) for name in before}} == tree.value
-    whole = kept and list(after) == [*before, *names]
-    return grown if whole and not again.problems and len(grown) <= TREE_BYTES_MAX // 2 else None
+    unchanged = {**again.value, plural: {name: after.get(name) for name in before}} == tree.value
+    complete = unchanged and list(after) == [*before, *names]
+    return extended if complete and not again.problems and len(extended) <= TREE_BYTES_MAX // 2 else None
 
 
 def _ends_with_section(tree: Tree, scope: Scope) -> bool:

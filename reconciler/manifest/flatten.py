@@ -1,7 +1,7 @@
 """One checked tree becomes Documents: flat fields, controls, and the place of every key.
 
-The tree fits the schema when it comes here, so shapes are not looked at again. Defaults are passed
-on, not applied: that is `core/desired/resolve.py`.
+The tree already fits the schema, so shapes are not checked again. Defaults are passed on; they are applied in
+`core/desired/resolve.py`.
 """
 
 from array import array
@@ -58,7 +58,7 @@ class RowPlaces(Mapping[str, Place]):
 
 
 class FieldPlaces(Mapping[str, Place]):
-    """The place of each path, made when it is asked for. `packed` are line << 32 | column."""
+    """The place of each path, built on access. `packed` holds line << 32 | column for each."""
 
     __slots__ = ("_file", "_packed", "_paths")
 
@@ -82,22 +82,22 @@ class FieldPlaces(Mapping[str, Place]):
 
 # --- Entries --------------------------------------------------------------------------------------
 
-_NOTHING: frozenset[str] = frozenset()
+_NO_PATHS: frozenset[str] = frozenset()
 _NO_CONTROLS = Controls()
 
 
 @cache_by_kinds
 def _non_field_keys(name: str) -> frozenset[str]:
-    """Return the keys of an entry that are no fields of it."""
+    """Return the keys of an entry that are not fields."""
     return frozenset({"meta", *(child.plural for child in child_kinds(name))})
 
 
-# What was read for a field that holds a payload, by the path of its entry.
+# The payloads that were read, by the path of the entry.
 Payloads = Mapping[Steps, Content]
 
 
 class Flattener:
-    """Flattens the entries of one tree; paths that occur again and again are kept once."""
+    """Flattens the entries of one tree. Equal tuples of paths and equal paths are shared."""
 
     def __init__(self, tree: Tree, unread: frozenset[Steps] = frozenset(), *, again: bool = False) -> None:
         self._tree = tree
@@ -107,46 +107,48 @@ class Flattener:
         self._joined: dict[tuple[str, str], str] = {}
 
     def documents(self, kind: Kind, payloads: Payloads) -> Iterator[Document]:
-        """Yield every entry of a kind, each followed by those that belong to it."""
+        """Yield the document of every entry of a kind, each followed by its children."""
         for one in iterate_entries(self._tree.value, kind):
             content = payloads.get(one.path)
-            lost = self._lost(one.kind.plural, *one.path[1::2])
+            unread = self._unread_fields(one.kind.plural, *one.path[1::2])
             if content is None and one.kind.content in one.body:
-                lost |= {one.kind.content}
-            yield self._document(one, content, lost)
+                unread |= {one.kind.content}
+            yield self._build_document(one, content, unread)
 
-    def lost_in_roster(self, index: int) -> frozenset[str]:
-        """Return the fields that no row of a roster has, because their templates could not be read."""
-        return self._lost("rosters", index)
+    def unread_in_roster(self, index: int) -> frozenset[str]:
+        """Return the fields of a roster whose templates could not be read."""
+        return self._unread_fields("rosters", index)
 
-    def _lost(self, section: str, *steps: str | int) -> frozenset[str]:
+    def _unread_fields(self, section: str, *steps: str | int) -> frozenset[str]:
         if not self._unread:
-            return _NOTHING
+            return _NO_PATHS
         plural = CONTACT.plural if section == "rosters" else section
-        found = self._unread.get((section, *steps), _NOTHING) | self._unread.get(
-            ("defaults", plural), _NOTHING
+        found = self._unread.get((section, *steps), _NO_PATHS) | self._unread.get(
+            ("defaults", plural), _NO_PATHS
         )
-        return found | self._unread.get(("defaults",), _NOTHING)
+        return found | self._unread.get(("defaults",), _NO_PATHS)
 
     def defaults(self) -> Mapping[str, Fields]:
         """Return the default fields by kind."""
-        return {kind.name: self._fields(kind, body)[0] for kind, body in self._defaults()}
+        return {kind.name: self._flatten_body(kind, body)[0] for kind, body in self._default_bodies()}
 
     def default_places(self) -> Mapping[str, Mapping[str, Place]]:
         """Return the place of each default field, by kind."""
         found: dict[str, Mapping[str, Place]] = {}
-        for kind, body in self._defaults():
-            _, paths, packed = self._fields(kind, body)
+        for kind, body in self._default_bodies():
+            _, paths, packed = self._flatten_body(kind, body)
             found[kind.name] = FieldPlaces(self._tree.file, paths, packed)
         return found
 
-    def _defaults(self) -> Iterator[tuple[Kind, dict[str, Any]]]:
+    def _default_bodies(self) -> Iterator[tuple[Kind, dict[str, Any]]]:
         section: dict[str, Any] = self._tree.value.get("defaults", {})
         return ((kinds_by_plural()[plural], body) for plural, body in section.items())
 
-    def _document(self, entry: ManifestEntry, content: Content | None, unread: frozenset[str]) -> Document:
+    def _build_document(
+        self, entry: ManifestEntry, content: Content | None, unread: frozenset[str]
+    ) -> Document:
         body, place = entry.body, self._tree.place(entry.path)
-        fields, paths, packed = self._fields(entry.kind, body)
+        fields, paths, packed = self._flatten_body(entry.kind, body)
         fields.pop(entry.kind.content, None)
         if content is not None:
             fields[entry.kind.content] = content.digest
@@ -165,50 +167,50 @@ class Flattener:
             control_places=locate_controls(self._tree, body.get("meta", {})),
         )
 
-    def _fields(
+    def _flatten_body(
         self, kind: Kind, body: dict[str, Any]
     ) -> tuple[dict[str, Scalar], tuple[str, ...], "array[int]"]:
         fields: dict[str, Scalar] = {}
         packed = array("Q")
-        aside = _non_field_keys(kind.name)
-        for (key, value), mark in zip(body.items(), self._tree.packed(body), strict=True):
-            if key in aside:
+        not_fields = _non_field_keys(kind.name)
+        for (key, value), mark in zip(body.items(), self._tree.packed_places(body), strict=True):
+            if key in not_fields:
                 continue
             if key in kind.structured:
-                self._deep(kind, key, value, fields, packed)
+                self._flatten_mapping(kind, key, value, fields, packed)
             else:
                 fields[key] = value == "true" if key in kind.flags else value
                 packed.append(mark)
-        return fields, self._shape(list(fields)), packed
+        return fields, self._share_paths(list(fields)), packed
 
-    def _deep(
+    def _flatten_mapping(
         self, kind: Kind, path: str, node: dict[str, Any], fields: dict[str, Scalar], packed: "array[int]"
     ) -> None:
-        for (key, value), mark in zip(node.items(), self._tree.packed(node), strict=True):
+        for (key, value), mark in zip(node.items(), self._tree.packed_places(node), strict=True):
             below = self._joined.setdefault((path, key), f"{path}.{key}")
             if isinstance(value, dict):
-                self._deep(kind, below, value, fields, packed)
+                self._flatten_mapping(kind, below, value, fields, packed)
             else:
                 fields[below] = value == "true" if is_flag(kind.name, below) else value
                 packed.append(mark)
 
-    def _shape(self, paths: list[str]) -> tuple[str, ...]:
+    def _share_paths(self, paths: list[str]) -> tuple[str, ...]:
         shape = tuple(paths)
         return self._shapes.setdefault(shape, shape)
 
 
 def _group_by_entry(unread: frozenset[Steps]) -> dict[Steps, frozenset[str]]:
-    """Return the unread fields of each entry: contact, device, resource, roster and section of defaults."""
+    """Return the unread fields of each contact, device, resource, roster and section of defaults."""
     found: dict[Steps, frozenset[str]] = {}
     for path in unread:
         entry, rest = _split_entry_path(path)
         if entry:
-            found[entry] = found.get(entry, _NOTHING) | {".".join(map(str, rest)) or ANY_KEY}
+            found[entry] = found.get(entry, _NO_PATHS) | {".".join(map(str, rest)) or ANY_KEY}
     return found
 
 
 def _split_entry_path(path: Steps) -> tuple[Steps, Steps]:
-    """Return which entry, row template or section of defaults a path leads into, and the rest of the path."""
+    """Split a path: the entry, roster or section of defaults that it leads into, and the rest."""
     found = find_kind_at(path)
     if found is not None:
         kind, steps = found
@@ -225,11 +227,11 @@ def _split_entry_path(path: Steps) -> tuple[Steps, Steps]:
 
 def locate_controls(tree: Tree, meta: dict[str, Any]) -> Mapping[str, Place]:
     """Return the place of each key of a `meta` mapping of a tree."""
-    return FieldPlaces(tree.file, tuple(meta), tree.packed(meta)) if meta else {}
+    return FieldPlaces(tree.file, tuple(meta), tree.packed_places(meta)) if meta else {}
 
 
 def read_controls(meta: dict[str, Any]) -> Controls:
-    """Return what a `meta` mapping says."""
+    """Return the controls of a `meta` mapping."""
     return Controls(
         protect=meta.get("protect") == "true",
         ignore=frozenset(meta.get("ignore", ())),
@@ -242,8 +244,8 @@ def read_controls(meta: dict[str, Any]) -> Controls:
 
 # --- Fields that `meta.ignore` names --------------------------------------------------------------
 #
-# They must exist: a misspelt one would quietly ignore nothing. A field that exists but is not declared may be
-# named; it is only not ours then.
+# They must exist: a misspelt one would ignore nothing without a message. A field that exists and is not
+# declared may be named.
 
 
 KnownFields = Mapping[str, frozenset[str]]
@@ -275,8 +277,8 @@ def _no_paths(_definitions: Mapping[str, Any]) -> set[str]:
     return set()
 
 
-# The paths below a field that its kind does not name itself, by the shape of the field. Parts of a group are
-# fields of the kind; the names of custom values are anybody's (`_is_custom_field`).
+# The paths below a field that are not fields of its kind, by the shape of the field. Parts of a group are
+# fields of the kind; custom values may have any name (`_is_custom_field`).
 _PATHS_BELOW: Mapping[FieldShape, Callable[[Mapping[str, Any]], set[str]]] = require_rows(
     FieldShape,
     {
@@ -301,9 +303,9 @@ def check_ignored_fields(tree: Tree, known: KnownFields) -> Iterator[Problem]:
 
 
 def find_ignored_secrets(tree: Tree) -> frozenset[Place]:
-    """Return the places of the secrets that the `meta.ignore` of their entry names: they need no variable.
+    """Return the places of secrets that the `meta.ignore` of their entry names: their variables may be unset.
 
-    The tree is not checked yet: what has another shape than an entry is no entry.
+    The tree is not checked yet: a value of another shape than an entry is skipped.
     """
     return frozenset(
         place

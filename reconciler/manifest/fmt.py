@@ -97,10 +97,10 @@ def parse_layout(text: str) -> Layout:
     for event in parse_events(fit.text):
         if fit.filled and type(event) is yaml.ScalarEvent:
             event.value = remove_fill(event.value)
-        reading.take(event)
+        reading.add_event(event)
     assert reading.root is not None  # noqa: S101 - our reader has found a mapping there
     source = Layout(text, reading.root, reading.entries, [], marked=reading.marked is not None)
-    _CommentAttacher(source, reading).all()
+    _CommentAttacher(source, reading).attach_all()
     return source
 
 
@@ -112,23 +112,25 @@ class _LayoutReader:
         self.root: LayoutNode | None = None
         self.entries: list[WrittenEntry] = []
         self.spans: list[tuple[int, int]] = []
-        self.kept: list[tuple[int, int]] = []  # first and last lines of texts whose last blank lines count
+        self.kept_lines: list[
+            tuple[int, int]
+        ] = []  # first and last lines of texts whose last blank lines count
         self.marked: int | None = None
         self._open: list[LayoutNode] = []
-        self._due: WrittenEntry | None = None  # the entry whose key was read
+        self._pending: WrittenEntry | None = None  # the entry whose key was read
 
-    def take(self, event: Any) -> None:
+    def add_event(self, event: Any) -> None:
         kind = type(event)
         if kind is yaml.ScalarEvent:
-            self._node(self._scalar(event))
+            self._add_node(self._scalar(event))
         elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
             mark = event.start_mark
             node = LayoutNode(mark.index, mark.index, mark.line, mark.column, entries=[])
             node.mapping, node.flow = kind is yaml.MappingStartEvent, bool(event.flow_style)
-            self._node(node)
+            self._add_node(node)
             self._open.append(node)
         elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
-            self._end(event)
+            self._end_container(event)
         elif kind is yaml.DocumentStartEvent and event.explicit:
             self.marked = event.end_mark.index
 
@@ -138,7 +140,7 @@ class _LayoutReader:
         style = event.style or ""
         if style in ("|", ">"):
             if "+" in raw.split("\n", 1)[0].split("#")[0]:
-                self.kept.append((start.line, end.line))
+                self.kept_lines.append((start.line, end.line))
                 raw = raw.removesuffix("\n")
             else:
                 raw = raw.rstrip(" \n")
@@ -146,21 +148,23 @@ class _LayoutReader:
         node = LayoutNode(
             start.index, start.index + len(raw), start.line, start.column, raw, event.value, style
         )
-        node.keeps = raw.startswith(("|", ">")) and bool(self.kept) and self.kept[-1][0] == start.line
+        node.keeps = (
+            raw.startswith(("|", ">")) and bool(self.kept_lines) and self.kept_lines[-1][0] == start.line
+        )
         return node
 
-    def _node(self, node: LayoutNode) -> None:
+    def _add_node(self, node: LayoutNode) -> None:
         above = self._open[-1] if self._open else None
         if above is None:
             self.root = node
-        elif above.mapping and self._due is None:
-            self._due = WrittenEntry(node.start, node.line, above, key=node)
-            self._join(above, self._due)
+        elif above.mapping and self._pending is None:
+            self._pending = WrittenEntry(node.start, node.line, above, key=node)
+            self._append_entry(above, self._pending)
         else:
-            entry = self._due or self._item(above, node)
-            entry.value, node.owner, self._due = node, entry, None
+            entry = self._pending or self._add_item(above, node)
+            entry.value, node.owner, self._pending = node, entry, None
 
-    def _item(self, above: LayoutNode, node: LayoutNode) -> WrittenEntry:
+    def _add_item(self, above: LayoutNode, node: LayoutNode) -> WrittenEntry:
         start, line = node.start, node.line
         if not above.flow:
             before = above.entries[-1].value.end if above.entries else above.start
@@ -168,15 +172,15 @@ class _LayoutReader:
             start = before + between.rindex("-")
             line -= self.text.count("\n", start, node.start)
         entry = WrittenEntry(start, line, above)
-        self._join(above, entry)
+        self._append_entry(above, entry)
         return entry
 
-    def _join(self, above: LayoutNode, entry: WrittenEntry) -> None:
+    def _append_entry(self, above: LayoutNode, entry: WrittenEntry) -> None:
         assert above.entries is not None  # noqa: S101 - only containers are open
         above.entries.append(entry)
         self.entries.append(entry)
 
-    def _end(self, event: Any) -> None:
+    def _end_container(self, event: Any) -> None:
         node = self._open.pop()
         assert node.entries is not None  # noqa: S101 - the same
         if node.flow:
@@ -197,22 +201,22 @@ class _CommentAttacher:
         self._starts = [entry.start for entry in source.entries]
         text = source.text
         self._lines = [0, *(found.end() for found in re.finditer("\n", text))]
-        kept = {line for first, last in reading.kept for line in range(first, last)}
+        kept = {line for first, last in reading.kept_lines for line in range(first, last)}
         rows = text.split("\n")
         # A blank line at the end of a text that keeps them belongs to that text.
         self._blank = {at for at, row in enumerate(rows) if not row.strip()} - kept
         self._gap = -1  # the number of the entry that the last comment stood before
         self._lowest = 0  # the column of the last comment of this gap that ended a container
 
-    def all(self) -> None:
+    def attach_all(self) -> None:
         for start, text in self._comments():
             self._source.comments.append(text)
             line = bisect_right(self._lines, start) - 1
             alone = not self._source.text[self._lines[line] : start].strip()
-            (self._alone if alone else self._beside)(start, line, text)
+            (self._attach_own_line if alone else self._attach_beside)(start, line, text)
         for entry in self._source.entries:
             if not self._source.text[self._lines[entry.line] : entry.start].strip():
-                self._blank_above(entry.leading, entry.line)
+                self._keep_blank_above(entry.leading, entry.line)
 
     def _comments(self) -> Iterator[tuple[int, str]]:
         text, at = self._source.text, 0
@@ -221,7 +225,7 @@ class _CommentAttacher:
                 yield found.start(), found[0].rstrip()
             at = end
 
-    def _around(self, start: int) -> tuple[WrittenEntry | None, WrittenEntry | None, int]:
+    def _neighbours(self, start: int) -> tuple[WrittenEntry | None, WrittenEntry | None, int]:
         """Return the entries before and behind a place, and the number of the latter."""
         number = bisect_right(self._starts, start)
         entries = self._source.entries
@@ -231,8 +235,8 @@ class _CommentAttacher:
             number,
         )
 
-    def _beside(self, start: int, line: int, text: str) -> None:
-        owner, after, _ = self._around(start)
+    def _attach_beside(self, start: int, line: int, text: str) -> None:
+        owner, after, _ = self._neighbours(start)
         while owner is not None and owner.within.flow and start >= owner.within.end:
             owner = owner.within.owner
         if owner is None:
@@ -242,18 +246,18 @@ class _CommentAttacher:
         else:
             owner.beside, owner.beside_column = text, start - self._lines[line]
 
-    def _alone(self, start: int, line: int, text: str) -> None:
+    def _attach_own_line(self, start: int, line: int, text: str) -> None:
         if self._marked is not None and start < self._marked:
-            self._blank_above(self._source.before, line)
+            self._keep_blank_above(self._source.before, line)
             self._source.before.append(text)
             return
-        place = self._place(start, start - self._lines[line])
-        self._blank_above(place, line)
+        place = self._choose_list(start, start - self._lines[line])
+        self._keep_blank_above(place, line)
         place.append(text)
 
-    def _place(self, start: int, column: int) -> list[str]:
+    def _choose_list(self, start: int, column: int) -> list[str]:
         """Return the list that a comment on a line of its own belongs to."""
-        before, after, number = self._around(start)
+        before, after, number = self._neighbours(start)
         if before is None:
             return after.leading if after else self._source.root.trailing
         bracket: LayoutNode | None = before.value if before.value.flow else before.within
@@ -263,9 +267,9 @@ class _CommentAttacher:
             return after.leading if after and after.start < bracket.end else bracket.trailing
         if start < before.value.start and (before.value.entries is None or before.value.flow):
             return before.leading
-        return self._by_column(before, after, number, column)
+        return self._choose_by_column(before, after, number, column)
 
-    def _by_column(
+    def _choose_by_column(
         self, before: WrittenEntry, after: WrittenEntry | None, number: int, column: int
     ) -> list[str]:
         if number != self._gap:
@@ -282,7 +286,7 @@ class _CommentAttacher:
             return after.leading if after is not None else self._source.root.trailing
         return ended.trailing
 
-    def _blank_above(self, place: list[str], line: int) -> None:
+    def _keep_blank_above(self, place: list[str], line: int) -> None:
         if line - 1 in self._blank and (not place or place[-1]):
             place.append("")
 

@@ -1,13 +1,12 @@
 """Manifests and rosters of a project become typed documents, with every mistake in them at once.
 
-In order, for each file: read (`sources.py`), parsed (`parsing/tree.py`), variables filled in
-(`variables.py`), checked (`schema/check.py`), pruned of its mistakes (`entries.py`), flattened (`flatten.py`,
-`rosters/`, `build_payload` below). What files say together is the business of `core/desired/resolve.py`.
-Turning the cyclic collector off meanwhile is the caller's.
+For each file in order: read it (`sources.py`), parse it (`parsing/tree.py`), fill in variables
+(`variables.py`), check it (`schema/check.py`), prune its mistakes (`entries.py`), flatten it (`flatten.py`,
+`rosters/`, `build_payload` below). `core/desired/resolve.py` then checks the files together. The caller turns
+the cyclic garbage collector off meanwhile.
 """
 
 import csv
-import hashlib
 import io
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -47,7 +46,6 @@ from reconciler.manifest.rosters.roster_sources import RosterTables
 from reconciler.manifest.sources import ManifestFile, find_manifests, read_manifest
 from reconciler.manifest.variables import ManifestVariables, UnsetVariable, substitute_variables
 from reconciler.model.documents import ROWS_MAX, Content, Document, InputFile, Manifest, Place, Removed
-from reconciler.model.kind import Kind
 from reconciler.model.kinds import CONTACT
 from reconciler.model.notices import Notice
 from reconciler.model.settings import NO_FILES, Settings, VariableFiles
@@ -56,16 +54,16 @@ from reconciler.parsing.standins import find_stand_in
 from reconciler.parsing.tree import Tree, read_tree
 from reconciler.schema.check import find_mistakes
 
-_ENTRY_STEPS = 2  # section and name: where a name that occurs twice is checked both times
-_TURNS_MAX = 5  # sections inside each other: rosters, contacts, messagingOptions, channel, and the rest
+_ENTRY_STEPS = 2  # section and name; a second entry of the same name is checked too
+_TURNS_MAX = 5  # nested sections: rosters, contacts, messagingOptions, channel, and the innermost
 _DEFINITIONS = (CONTACT.name, f"{CONTACT.name}Defaults", f"roster{CONTACT.title}")
 
 
 class FileRead(Struct, frozen=True):
-    """What was read for one manifest: the SHA-256 of its bytes and their number, and those of its rosters.
+    """What was read for one manifest: the SHA-256 of its bytes, and the bytes of it and its rosters.
 
-    `rosters` are by their components from the root, `rows` those of all of them. `plain`: everything that it
-    declares follows from these bytes, and from no variable, no other file and no directory.
+    `rosters` are digests by path components from the root, `rows` counts the rows of all. `plain`: what the
+    manifest declares depends on these files alone, on no variable, no payload file and no directory.
     """
 
     file: str
@@ -77,12 +75,11 @@ class FileRead(Struct, frozen=True):
 
 
 class LoadedManifests(Struct, frozen=True):
-    """What the files hold. With `problems`, `manifests` are what could be read, and no more than checked.
+    """What the files declare. With `problems`, `manifests` hold what is readable, for further checks alone.
 
-    `unset` are variables that are not set; the problem of each is among the others, and so are those of
-    `failed`, of directories that did not answer. `read` tells of each of the manifests what it was read from;
-    `unasked` are the directories that were not asked, with a place that names each. `files` is everything
-    that was read, where a commit may hold it.
+    `problems` include those of variables that are not set (`unset`) and of directories that did not answer
+    (`failed`). `read` says for each manifest what it was read from. `unasked` are directories that were not
+    asked, each with a place that names it. `files` is every file that was read and may be in a commit.
     """
 
     manifests: tuple[Manifest, ...]
@@ -95,7 +92,7 @@ class LoadedManifests(Struct, frozen=True):
 
     @property
     def unchecked(self) -> Iterator[Notice]:
-        """Say what is not checked, because a variable is not set or a directory was not asked."""
+        """A notice for each value without a check: a variable is not set, or a directory was not asked."""
         for name, problem in self.unset:
             at = Place(problem.file, problem.line, problem.column)
             what = "this variable is not set, so its value is not checked."
@@ -108,7 +105,7 @@ class LoadedManifests(Struct, frozen=True):
 
     @property
     def documents(self) -> int:
-        """How many entries and rows were read."""
+        """The number of entries and rows that were read."""
         return sum(len(manifest.documents) for manifest in self.manifests)
 
 
@@ -124,27 +121,27 @@ def load_manifests(
     chosen: Collection[str] | None = None,
     directories: ReadOnce | None = None,
 ) -> LoadedManifests:
-    """Return everything that the manifests under `sources` say, in the order of their names.
+    """Return the documents of all manifests under `sources`, in the order of file names.
 
-    `sources` are files or folders, relative to `root` or absolute. `variables` are globs of names
-    in `environ`, else in `variable_files`, that manifests may read; `private` files that none may name;
-    `chosen` the names of the only manifests to be read; `directories` those that rosters may come from.
-    Problems are sorted by file and line; never an exception for anything that a file or a directory holds.
+    `sources` are files or folders, relative to `root` or absolute. Manifests may read variables whose names
+    match a glob in `variables`, from `environ`, else from `variable_files`; they may not name a `private`
+    file. With `chosen`, only manifests of these names are read. Rosters may come from `directories`.
+    Problems are sorted by file and line; nothing that a file or a directory contains raises an exception.
     """
     real_root = root.resolve()
     log = ReadLog(real_root)
     found, problems = find_manifests(sources, real_root, log)
-    kept = identify_files((*private, *(source.path for source in found)))
-    tables = RosterTables(real_root, kept, directories or ReadOnce({}), log)
+    forbidden = identify_files((*private, *(source.path for source in found)))
+    tables = RosterTables(real_root, forbidden, directories or ReadOnce({}), log)
     variable_files.begin()
     known = ManifestVariables(environ, variables, variable_files)
-    loader = _Loader(real_root, known, tuple(extra_contact_fields), kept, tables, log=log)
+    loader = _Loader(real_root, known, tuple(extra_contact_fields), forbidden, tables, log=log)
     asked = (source for source in found if chosen is None or source.name in chosen)
-    manifests = [manifest for manifest in map(loader.manifest, asked) if manifest is not None]
+    manifests = [manifest for manifest in map(loader.load_file, asked) if manifest is not None]
     mistakes = {*problems, *loader.problems, *tables.problems}
     unset = tuple(sorted(loader.unset, key=_sort_key))
     if unset and variable_files.problems:
-        # A variable that could not be read because of its file is one mistake, that of the file.
+        # Where a file of variables cannot be read, only the mistake of that file is reported.
         mistakes = {*variable_files.problems, *mistakes} - {one.problem for one in unset}
         unset = ()
     every = sorted(
@@ -183,7 +180,7 @@ class _Loader:
         self.rows_left = ROWS_MAX  # of all rosters; one that is named twice makes its contacts twice
         self.unnamed = 0  # files whose workspace could not be read
 
-    def manifest(self, source: ManifestFile) -> Manifest | None:
+    def load_file(self, source: ManifestFile) -> Manifest | None:
         data = read_manifest(source, self.log)
         if isinstance(data, Problem):
             self.problems.append(data)
@@ -193,21 +190,21 @@ class _Loader:
         if tree.broken:
             return None
         if b"${" in data:
-            spared = find_ignored_secrets(tree)
+            ignored = find_ignored_secrets(tree)
             filled = substitute_variables(tree, self.variables)
-            unset = [one for one in filled.unset if one.at not in spared]
-            mild = {one.problem for one in filled.unset} - {one.problem for one in unset}
-            self.problems.extend(one for one in filled.problems if one not in mild)
+            unset = [one for one in filled.unset if one.at not in ignored]
+            harmless = {one.problem for one in filled.unset} - {one.problem for one in unset}
+            self.problems.extend(one for one in filled.problems if one not in harmless)
             self.unset.extend(unset)
             tree = replace(tree, hidden=filled.hidden, problems=(*tree.problems, *filled.problems))
-        self.tables.begin()
+        self.tables.begin_manifest()
         rows_left = self.rows_left
-        manifest = self._manifest(tree, source.folder)
+        manifest = self._build_manifest(tree, source.folder)
         if manifest is not None:
-            self.read.append(self._file_read(source.name, data, manifest, rows_left - self.rows_left))
+            self.read.append(self._describe_read(source.name, data, manifest, rows_left - self.rows_left))
         return manifest
 
-    def _file_read(self, name: str, data: bytes, manifest: Manifest, rows: int) -> FileRead:
+    def _describe_read(self, name: str, data: bytes, manifest: Manifest, rows: int) -> FileRead:
         rosters = self.tables.digests
         return FileRead(
             file=name,
@@ -216,34 +213,34 @@ class _Loader:
             rosters={parts: digest for parts, (digest, _) in rosters.items()},
             rows=rows,
             plain=b"${" not in data
-            and self.tables.of_files
+            and self.tables.uses_only_files
             and all(one.content is None for one in manifest.documents),
         )
 
-    def _manifest(self, tree: Tree, folder: Path, *, again: bool = False) -> Manifest | None:
-        """Return what can be relied upon of a tree; None where even its version is another one."""
-        rest, unread = self._readable(tree, again=again)
+    def _build_manifest(self, tree: Tree, folder: Path, *, again: bool = False) -> Manifest | None:
+        """Return the valid part of a tree as a manifest; None where its version is unknown."""
+        valid, unread = self._prune_tree(tree, again=again)
         if ("version",) in unread and not again:
             return None
-        manifest = self._built(rest, folder, unread, again=again)
+        manifest = self._flatten_tree(valid, folder, unread, again=again)
         for one in tree.again:
             if len(one.path) == _ENTRY_STEPS and one.path[0] in top_level_kinds():
-                aside = self._manifest(tree.aside(one), folder, again=True)
-                if aside is not None:
-                    manifest = structs.replace(manifest, documents=(*manifest.documents, *aside.documents))
+                second = self._build_manifest(tree.with_second_value(one), folder, again=True)
+                if second is not None:
+                    manifest = structs.replace(manifest, documents=(*manifest.documents, *second.documents))
         return manifest
 
-    def _readable(self, tree: Tree, *, again: bool) -> tuple[Tree, frozenset[Steps]]:
-        """Return what fits the schema of a tree, and what does not; every mistake becomes a problem.
+    def _prune_tree(self, tree: Tree, *, again: bool) -> tuple[Tree, frozenset[Steps]]:
+        """Return the part of a tree that fits the schema, and the paths of the rest; report every mistake.
 
-        A section under a misspelt key is taken for the one that was meant, and checked in its turn.
+        A section under a misspelt key counts as the section with the correct key, and is checked as such.
         """
         unread: frozenset[Steps] = frozenset()
         renamed: frozenset[Steps] = frozenset()
         refused = bool(tree.problems)
         for turn in range(_TURNS_MAX):
             found = find_mistakes("manifest", tree, extras=self.extras, subject=name_entry)
-            if again:  # what is wrong with the name itself was said where it stands first
+            if again:  # a mistake in the name itself was reported at its first entry
                 found = tuple(one for one in found if not (one.name and len(one.path) == _ENTRY_STEPS))
             self.problems.extend(one.problem for one in found if not turn or _is_below(one.path, renamed))
             if not refused and all(one.name for one in found):
@@ -253,21 +250,25 @@ class _Loader:
             unread |= lost
         return tree, unread
 
-    def _built(self, tree: Tree, folder: Path, unread: frozenset[Steps], *, again: bool) -> Manifest:
+    def _flatten_tree(self, tree: Tree, folder: Path, unread: frozenset[Steps], *, again: bool) -> Manifest:
         value = tree.value
         flattener = Flattener(tree, unread, again=again)
-        payloads = self._payloads(tree, folder)
+        payloads = self._load_payloads(tree, folder)
         documents: list[Document] = []
         for kind in top_level_kinds().values():
             documents.extend(flattener.documents(kind, payloads))
             if kind.rosters:
-                documents.extend(self._rows(tree, folder, flattener))
+                documents.extend(self._load_rosters(tree, folder, flattener))
         self.problems.extend(check_ignored_fields(tree, self.known))
         return Manifest(
             file=tree.file,
-            workspace=self._workspace(value["workspace"]),
+            workspace=self._workspace_alias(value["workspace"]),
             workspace_place=tree.place(["workspace"]),
-            kinds=frozenset(kind.name for kind in top_level_kinds().values() if _has_section(kind, value)),
+            kinds=frozenset(
+                kind.name
+                for kind in top_level_kinds().values()
+                if kind.plural in value or (kind.rosters and "rosters" in value)
+            ),
             documents=tuple(documents),
             defaults=flattener.defaults(),
             tags=value.get("tags", {}),
@@ -277,14 +278,14 @@ class _Loader:
             answers=self.tables.answers,
         )
 
-    def _workspace(self, written: str) -> str:
-        """Return the alias; each unread one is another, so that no two files are compared over it."""
+    def _workspace_alias(self, written: str) -> str:
+        """Return the alias; each unreadable one is unique, so that such files are not compared."""
         if written == NO_WORKSPACE:
             self.unnamed += 1
             return NO_WORKSPACE * self.unnamed
         return written
 
-    def _rows(self, tree: Tree, folder: Path, flattener: Flattener) -> Iterator[Document]:
+    def _load_rosters(self, tree: Tree, folder: Path, flattener: Flattener) -> Iterator[Document]:
         for index, entry in enumerate(tree.value.get("rosters", ())):
             table = self.tables.table(tree, ["rosters", index], entry, folder)
             self.rows_left -= len(table.rows)
@@ -294,17 +295,17 @@ class _Loader:
                 source = "directory" if "directory" in entry else "file"
                 self.problems.append(tree.problem(["rosters", index, source], what, hint, code="E108"))
                 return
-            roster = Roster(tree, ["rosters", index], table, flattener.lost_in_roster(index))
+            roster = Roster(tree, ["rosters", index], table, flattener.unread_in_roster(index))
             yield from roster.documents()
             self.problems.extend(roster.problems)
 
-    def _payloads(self, tree: Tree, folder: Path) -> dict[Steps, Content]:
+    def _load_payloads(self, tree: Tree, folder: Path) -> dict[Steps, Content]:
         found: dict[Steps, Content] = {}
         for kind in top_level_kinds().values():
             for one in iterate_entries(tree.value, kind) if kind.content else ():
                 if kind.content in one.body:
                     path = [*one.path, kind.content]
-                    content = self._payload(one.body[kind.content], folder)
+                    content = self._load_payload(one.body[kind.content], folder)
                     if isinstance(content, Unreadable):
                         front, _ = name_entry(tree.value, path)
                         what = f"{front}{kind.content}: {content}"
@@ -313,8 +314,8 @@ class _Loader:
                         found[one.path] = content
         return found
 
-    def _payload(self, section: dict[str, Any], folder: Path) -> Content | Unreadable:
-        """Return what a `content` stands for; a file is read once however often it is named."""
+    def _load_payload(self, section: dict[str, Any], folder: Path) -> Content | Unreadable:
+        """Return the payload of a `content`; each file is read once."""
         key = (folder, section["file"]) if "file" in section else None
         if key in self.payloads:
             return self.payloads[key]
@@ -330,14 +331,14 @@ class _Loader:
 
 
 def _content_problem(tree: Tree, path: Sequence[str | int], what: str, error: Unreadable) -> Problem:
-    """Return the mistake of a file that `path` names, in that file where a line of it is to be edited."""
+    """Return the mistake of a payload file: at its line where it has one, else at `path` in the manifest."""
     if error.line:
         return Problem(error.file, error.line, 1, what, error.hint, code=error.code)
     return tree.problem(path, what, error.hint, error.code)
 
 
 def _list_removed(tree: Tree) -> Iterator[Removed]:
-    """Yield every name under `removed:`; of what stands below another one it is `parent/name`."""
+    """Yield every name under `removed:`. A child is written as `parent/name`."""
     for plural, names in tree.value.get("removed", {}).items():
         for index, text in enumerate(names):
             parent, _, name = text.rpartition("/")
@@ -347,17 +348,12 @@ def _list_removed(tree: Tree) -> Iterator[Removed]:
 
 
 def extend_contact_schemas(extra: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the fields of a deployment as the schemas want them: by the definitions that they extend."""
+    """Return the extra fields of a deployment by the schema definitions that they extend."""
     return dict.fromkeys(_DEFINITIONS, tuple(extra)) if extra else {}
 
 
 def _sort_key(unset: UnsetVariable) -> tuple[str, int, int, str]:
     return unset.problem.file, unset.problem.line, unset.problem.column, unset.name
-
-
-def _has_section(kind: Kind, value: Mapping[str, Any]) -> bool:
-    """Whether a manifest has a section of a kind, an empty one too."""
-    return kind.plural in value or (kind.rosters and "rosters" in value)
 
 
 def _is_below(path: Steps, renamed: frozenset[Steps]) -> bool:
@@ -366,8 +362,8 @@ def _is_below(path: Steps, renamed: frozenset[Steps]) -> bool:
 
 # --- The payload of a resource: from a file, from text, or rendered from rows ---------------------
 #
-# No cell is prefixed, quoted beyond RFC 4180 or changed in any other way: a leading `+` is a phone
-# number here, and what reads this file is a program.
+# Cells are written unchanged, quoted as RFC 4180 says and no more: a leading `+` is a phone number here, and
+# programs read this file.
 
 
 # Content travels in base64, four bytes for three, in a request of at most 10,485,760 bytes, of which
@@ -383,13 +379,18 @@ def build_payload(
     private: frozenset[FileId] = frozenset(),
     log: ReadLog | None = None,
 ) -> Content:
-    """Return what a `content` mapping stands for; it may name no `private` file. Raises Unreadable."""
+    """Return the payload of a `content` mapping, which may not name a `private` file. Raises Unreadable."""
     path = ""
     if "file" in section:
         parts = resolve_reference(root, folder, section["file"])
         data = read_below_root(root, parts, bytes_max=PAYLOAD_BYTES_MAX, private=private, log=log)
         path = show_value("/".join(parts), most=400)
-        _require_content(data, path)
+        # A pointer of git-lfs or an encrypted file in a checkout is no payload. A PGP message may be one, and
+        # so may anything that `text` holds.
+        stand_in = find_stand_in(data, armour=False)
+        if stand_in is not None:
+            what = f"{path} {stand_in.what}."
+            raise Unreadable(what, stand_in.hint, file=path, line=stand_in.line, code=stand_in.code)
     elif "text" in section:
         data = section["text"].encode()
     else:
@@ -400,17 +401,7 @@ def build_payload(
     if len(data) > PAYLOAD_BYTES_MAX:
         what = f"the payload has {len(data):,} bytes; the limit is {PAYLOAD_BYTES_MAX:,}."
         raise Unreadable(what, "make it smaller, or split it", code="E108")
-    return Content(data, f"sha256:{hashlib.sha256(data).hexdigest()}", path)
-
-
-def _require_content(data: bytes, path: str) -> None:
-    """Refuse what a checkout holds in the place of a file: nobody means to publish it. Raises Unreadable.
-
-    A message of PGP may be meant. What `text` holds is meant whatever it is.
-    """
-    found = find_stand_in(data, armour=False)
-    if found is not None:
-        raise Unreadable(f"{path} {found.what}.", found.hint, file=path, line=found.line, code=found.code)
+    return Content(data, f"sha256:{sha256(data).hexdigest()}", path)
 
 
 def render_rows(rows: list[Any]) -> str:

@@ -1,7 +1,7 @@
 """Which files are manifests: the paths that were asked for, folders read recursively, in name order.
 
-A manifest that is passed over would look like a deleted one, so whatever cannot be read is a
-problem (planning rule S3). Only names that begin with a dot are left out.
+A manifest that is skipped would look like a deleted one, so everything that cannot be read is a problem
+(planning rule S3). Only names that begin with a dot are skipped.
 """
 
 import os
@@ -31,15 +31,15 @@ _SPLIT = (
     "split it: several files may describe one workspace; or keep the people as rows of a CSV file, a roster, "
     "which may have 512 MiB (docs/manifest.md)"
 )
-_DEPTH_MAX = 30  # folders inside each other
+_DEPTH_MAX = 30  # nested folders
 
 
 class ManifestFile(Struct, frozen=True):
     """One manifest file: its resolved path, and its name for messages, relative to the root if below it.
 
-    `folder` is where the paths that it names begin. It and the name are those of the resolved path, but in a
-    Kubernetes volume, whose files lie in a folder with another name after each update. `found` is the path
-    that was looked at: links may be on it.
+    The paths in the manifest are relative to `folder`. It and the name follow from the resolved path, except
+    in a Kubernetes volume, whose files lie in a folder with a new name after each update. `found` is the path
+    by which the file was found; it may contain links.
     """
 
     path: Path
@@ -51,7 +51,7 @@ class ManifestFile(Struct, frozen=True):
 def find_manifests(
     sources: Sequence[Path], root: Path, log: ReadLog | None = None
 ) -> tuple[tuple[ManifestFile, ...], tuple[Problem, ...]]:
-    """Return every manifest once, in name order, and what could not be looked at. `log` hears of links."""
+    """Return every manifest once, in name order, and what could not be read. Links are noted in `log`."""
     found: dict[Path, ManifestFile] = {}
     problems: list[Problem] = []
     for source in sources:
@@ -59,7 +59,9 @@ def find_manifests(
             log.note_links(root / source)
         before = len(problems)
         paths = [*_walk_manifests(root / source, root, problems, depth=0)]
-        found.update((path, _make_manifest_file(path, root, at)) for path, at in paths)
+        for path, at in paths:
+            known = strip_volume_version(path)
+            found[path] = ManifestFile(path, display_path(known, root), known.parent, at)
         if not paths and len(problems) == before:
             hint = "name the folder or the files that hold the manifests"
             what = "no manifest is in this folder."
@@ -72,13 +74,13 @@ def find_manifests(
 
 
 def is_without_manifests(source: Path, root: Path) -> bool:
-    """Whether a folder can be looked at, and holds no manifest."""
+    """Whether a folder can be read and holds no manifest."""
     problems: list[Problem] = []
     return not any(True for _ in _walk_manifests(root / source, root, problems, depth=0)) and not problems
 
 
 def read_manifest(source: ManifestFile, log: ReadLog | None = None) -> bytes | Problem:
-    """Return the bytes of a manifest, or why they cannot be read. `log` hears of it and of links to it."""
+    """Return the bytes of a manifest, or why they cannot be read. It and links to it are noted in `log`."""
     try:
         data = read_regular_file(source.path, "the manifest", bytes_max=TREE_BYTES_MAX, hint=_SPLIT)
         require_no_link_text(source.path, data, "the manifest")
@@ -93,13 +95,8 @@ def read_manifest(source: ManifestFile, log: ReadLog | None = None) -> bytes | P
 
 def display_path(path: Path, root: Path) -> str:
     """Return the name of a path in messages: relative to `root`, with forward slashes, escaped."""
-    written = (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
-    return show_value(escape_undecodable(written), most=400)
-
-
-def _make_manifest_file(path: Path, root: Path, found: Path) -> ManifestFile:
-    known = strip_volume_version(path)
-    return ManifestFile(path, display_path(known, root), known.parent, found)
+    shown = (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
+    return show_value(escape_undecodable(shown), most=400)
 
 
 def _walk_manifests(

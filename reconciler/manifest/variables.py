@@ -1,7 +1,7 @@
 """`${env:NAME}` in scalar values: after parsing, from an allow list, once.
 
-Nothing else is a template: no defaults, no nesting, no expressions. What a variable holds is never
-looked at again for more variables, and never shown.
+No other templates: no defaults, no nesting, no expressions. The value of a variable is not expanded again and
+never shown.
 """
 
 import re
@@ -23,7 +23,7 @@ _LITERAL_HINT = "write ${env:NAME} for a variable of the environment, $${ for th
 
 
 class BadReference(NamedTuple):
-    """What is wrong with a reference. `unset` is the name where nothing else is wrong."""
+    """What is wrong with a reference. `unset` is the name of the variable where it is only not set."""
 
     what: str
     hint: str
@@ -44,7 +44,7 @@ class UnsetVariable(NamedTuple):
 
 
 class Substitution(NamedTuple):
-    """What came of the references: the variables by place, problems, and which are unset."""
+    """The result: the variables of each filled place, all problems, and those of unset variables."""
 
     hidden: Mapping[Place, tuple[str, ...]]
     problems: tuple[Problem, ...]
@@ -52,9 +52,9 @@ class Substitution(NamedTuple):
 
 
 class ManifestVariables:
-    """The environment as manifests may see it: names that match one of `allowed`, globs in one case.
+    """The variables that manifests may read: names that match a glob in `allowed`, case counts.
 
-    What it does not have comes from `files`, where they do.
+    A variable that the environment lacks is looked up in `files`.
     """
 
     def __init__(
@@ -65,9 +65,9 @@ class ManifestVariables:
         self._files = files
 
     def fill(self, text: str) -> "tuple[str, BadReference | None]":
-        """Return `text` with its references replaced, and the first thing that is wrong with them.
+        """Return `text` with its references replaced, and the first mistake in them.
 
-        Whatever is wrong beside a variable that is not set comes before it.
+        A variable that is not set is returned only where there is no other mistake.
         """
         wrong: list[BadReference] = []
 
@@ -97,7 +97,7 @@ class ManifestVariables:
         if value is None:
             files = " or ".join(self._files.paths)
             there = f", or write it into {files}" if files else ""
-            # No name is suggested: the nearest one is that of somebody else's token.
+            # No similar name is suggested: it may be that of another token.
             hint = did_you_mean("variable", name, (), f"set it in the environment of this command{there}")
             return BadReference(f"the variable {show_value(name)} is not set.", hint, code="E113", unset=name)
         if is_blank(value):
@@ -127,17 +127,13 @@ def substitute_variables(tree: Tree, variables: ManifestVariables) -> Substituti
             elif isinstance(value, str) and "${" in value:
                 place = tree.place_in(node, step)
                 text, mistake = variables.fill(value)
-                # What could not be filled in is unread, as if it had been refused by the reader.
+                # None marks a value that could not be read, as the reader does.
                 node[step] = None if mistake else text  # type: ignore[index]  # a step of this very node
-                hidden[place] = _list_variables(value)
+                names = (found[1] for found in _REFERENCE.finditer(value) if found[1])
+                hidden[place] = tuple(dict.fromkeys(names))
                 if mistake:
                     problem = place.problem(mistake.what, mistake.hint, mistake.code)
                     problems.append(problem)
                     if mistake.unset:
                         unset.append(UnsetVariable(mistake.unset, problem))
     return Substitution(hidden, tuple(problems), tuple(unset))
-
-
-def _list_variables(text: str) -> tuple[str, ...]:
-    """Return the variables that a text names, once each."""
-    return tuple(dict.fromkeys(found[1] for found in _REFERENCE.finditer(text) if found[1]))

@@ -51,7 +51,7 @@ class _Scanner:
         wanted = _VALUE
         self._space()
         if self.at == len(self.text):
-            self.builder.nothing()
+            self.builder.add_nothing()
         while True:
             self._space()
             if self.at == len(self.text):
@@ -100,13 +100,13 @@ class _Scanner:
                 "check the quotes and escapes",
                 code="E101",
             )
-        self.builder.scalar(text, *position, checked=len(text) == self.at - start - 2, quoted=True)
+        self.builder.add_scalar(text, *position, checked=len(text) == self.at - start - 2, quoted=True)
 
     def _literal(self, wanted: int) -> int:
         found = _LITERAL.match(self.text, self.at)
         if found is None:
             self._fail(wanted)
-        self.builder.scalar(found[0], *self._position(), null=found[0] == "null")
+        self.builder.add_scalar(found[0], *self._position(), null=found[0] == "null")
         self.at = found.end()
         return self._after()
 

@@ -85,11 +85,11 @@ class Tree:
         index = self._index(node, step)
         return self._marks.place(self.file, node, index) if index is not None else Place(self.file)
 
-    def packed(self, node: dict[str, Any] | list[Any]) -> Sequence[int]:
+    def packed_places(self, node: dict[str, Any] | list[Any]) -> Sequence[int]:
         """Return the same places as one integer each: line << 32 | column."""
         return self._marks.packed(node)
 
-    def veiled(self, path: TreePath) -> bool:
+    def may_be_secret(self, path: TreePath) -> bool:
         """Whether the key at the end of a path may be the rest of a secret, so that no message names it."""
         place = self.place(path)
         return is_after_secret(self.secrets, (place.line, place.column))
@@ -99,26 +99,26 @@ class Tree:
         place = self.place(path)
         return Problem(self.file, place.line, place.column, what, hint, code=code)
 
-    def aside(self, again: SecondValue) -> "Tree":
+    def with_second_value(self, again: SecondValue) -> "Tree":
         """Return a tree with the second value of a key as its only entry, beside the head of this file."""
         kind, name = again.path
         entries = {name: again.value}
-        self._marks.keep(entries, [pack_position(again.line, again.column)])
+        self._marks.record(entries, [pack_position(again.line, again.column)])
         value: dict[str, Any] = {
             key: self.value[key] for key in ("version", "workspace", "defaults", "tags") if key in self.value
         }
         packed = [self._packed_at(key) for key in value]
         value[kind] = entries
-        self._marks.keep(value, [*packed, pack_position(again.line, again.column)])
+        self._marks.record(value, [*packed, pack_position(again.line, again.column)])
         return replace(self, value=value, again=(), _indexes={})
 
     def with_value(self, value: dict[str, Any], partial: Mapping[int, dict[str, Any]]) -> "Tree":
         """Return this tree with another root, whose containers have their positions in the same marks."""
         return replace(self, value=value, partial=partial, _indexes={})
 
-    def keep(self, container: dict[str, Any] | list[Any], packed: Sequence[int]) -> None:
+    def record_positions(self, container: dict[str, Any] | list[Any], packed: Sequence[int]) -> None:
         """Remember the positions of the keys or items of a container that is about to join this tree."""
-        self._marks.keep(container, list(packed))
+        self._marks.record(container, list(packed))
 
     def _packed_at(self, key: str) -> int:
         place = self.place_in(self.value, key)
@@ -160,14 +160,14 @@ def read_tree(data: bytes, file: str, *, subject: Subject = no_subject, typed: b
     except StopReading as stop:
         if not _follows_gap(stop.problem, unfit):
             builder.problems.append(stop.problem)
-        return Tree(file, {}, _sort_problems(builder.found()), broken=True)
+        return Tree(file, {}, _sort_problems(builder.all_problems()), broken=True)
     root = builder.root
     if not isinstance(root, dict):
-        return Tree(file, {}, _sort_problems(builder.found()), broken=True)
+        return Tree(file, {}, _sort_problems(builder.all_problems()), broken=True)
     return Tree(
         file,
         root,
-        _sort_problems(builder.found()),
+        _sort_problems(builder.all_problems()),
         partial=builder.partial,
         again=tuple(builder.again),
         secrets=builder.secrets,

@@ -79,7 +79,7 @@ class Marks:
         self._starts = starts
         self._all = everything
 
-    def keep(self, container: dict[str, Any] | list[Any], packed: list[int]) -> None:
+    def record(self, container: dict[str, Any] | list[Any], packed: list[int]) -> None:
         """Remember the positions of a finished container. It must live as long as these marks."""
         self._starts[id(container)] = len(self._all)
         self._all.extend(packed)
@@ -155,7 +155,7 @@ class Builder:
         self._secret_keys = secret_keys()
         self._shared: dict[str, str] = {}
 
-    def found(self) -> list[Problem]:
+    def all_problems(self) -> list[Problem]:
         """Return every mistake so far; each null is named by its key and what it belongs to."""
         root = self._frames[0].container if self._frames else self.root
         known = root if isinstance(root, dict) else {}
@@ -172,7 +172,7 @@ class Builder:
         what = f"{front}{label or 'the entry'} is null, which is not allowed."
         return Problem(self.file, *null.position, what, NULL_HINT, code="E103")
 
-    def _path(self, top: _Frame) -> tuple[str | int, ...]:
+    def _next_path(self, top: _Frame) -> tuple[str | int, ...]:
         """Return the path of the value that comes next."""
         steps: list[str | int] = []
         for above, frame in pairwise(self._frames):
@@ -183,14 +183,14 @@ class Builder:
     def refuse(self, position: Position, what: str, hint: str, code: str) -> None:
         """Record a mistake and go on, unless there are too many of them."""
         self.problems.append(Problem(self.file, *position, what, hint, code=code))
-        self._limit(position)
+        self._limit_problems(position)
 
-    def _limit(self, position: Position) -> None:
+    def _limit_problems(self, position: Position) -> None:
         if len(self.problems) + len(self._nulls) >= PROBLEMS_MAX:
             what = f"more than {PROBLEMS_MAX} mistakes; the rest of the file was not read."
             self.stop(position, what, "", code="E108")
 
-    def gap(self, position: Position, what: str, hint: str, code: str) -> None:
+    def add_gap(self, position: Position, what: str, hint: str, code: str) -> None:
         """Record a mistake in a character that GAP stands for in the text that follows."""
         self._gaps = True
         self.refuse(position, what, hint, code)
@@ -199,7 +199,7 @@ class Builder:
         """End the reading of this file here."""
         raise StopReading(Problem(self.file, *position, what, hint, code=code))
 
-    def scalar(
+    def add_scalar(
         self,
         text: str,
         line: int,
@@ -211,13 +211,13 @@ class Builder:
     ) -> None:
         """Take a scalar: a key where one is due, else a value. `checked`: it holds no escapes."""
         if self._gaps and GAP in text:
-            self.refused(line, column)
+            self.add_refused(line, column)
             return
         if not checked and (found := UNFIT_CHARACTERS.search(text)):
             self.refuse(
                 (line, column), f"{describe_character(found[0])} is refused.", CHARACTER_HINT, code="E105"
             )
-            self.refused(line, column)
+            self.add_refused(line, column)
             return
         self._nodes += 1
         if self._nodes > NODES_MAX:
@@ -227,27 +227,27 @@ class Builder:
             self._bad_root(line, column, empty=null)
         elif top.key is None and type(top.container) is dict:
             if text.isascii() and text and not null and text not in top.container:
-                self._take(top, text, line, column)  # nearly every key
+                self._accept_key(top, text, line, column)  # nearly every key
             else:
-                self._key(top, text, line, column, null=null)
+                self._check_key(top, text, line, column, null=null)
         elif null:
-            self._nulls.append(_Null((line, column), self._path(top), not text))
-            self._limit((line, column))
-            self._put(top, None, line, column)
+            self._nulls.append(_Null((line, column), self._next_path(top), not text))
+            self._limit_problems((line, column))
+            self._put_value(top, None, line, column)
         else:
-            value = parse_scalar(text) if self._typed and not quoted else self._text(text)
+            value = parse_scalar(text) if self._typed and not quoted else self._share_text(text)
             if type(top.container) is dict and top.key is not None and not top.dropped:
                 top.container[top.key] = value  # nearly every value
                 top.key = None
             else:
-                self._put(top, value, line, column)
+                self._put_value(top, value, line, column)
 
-    def _text(self, text: str) -> str:
+    def _share_text(self, text: str) -> str:
         return self._shared.setdefault(text, text) if len(text) <= _SHARED_MAX else text
 
-    def refused(self, line: int, column: int) -> None:
+    def add_refused(self, line: int, column: int) -> None:
         """Take a node that was refused: it stands as None, or as a key that is thrown away."""
-        self._count(line, column)
+        self._count_node(line, column)
         top = self._top
         if top is None:
             self._bad_root(line, column, empty=False)
@@ -255,11 +255,11 @@ class Builder:
             top.key, top.dropped = "", True
             self.partial[id(top.container)] = top.container
         else:
-            self._put(top, None, line, column)
+            self._put_value(top, None, line, column)
 
     def begin(self, container: dict[str, Any] | list[Any], line: int, column: int) -> None:
         """Take the opening of a mapping or a list."""
-        self._count(line, column)
+        self._count_node(line, column)
         if len(self._frames) == DEPTH_MAX:
             what = f"this is nested more than {DEPTH_MAX} levels deep, which is the limit."
             hint = "no manifest needs that; check the indentation and the brackets"
@@ -272,19 +272,19 @@ class Builder:
             self._bad_root(line, column, empty=False)
         name = top.key if top is not None else None
         if top is not None:
-            self._put(top, container, line, column)
+            self._put_value(top, container, line, column)
         self._top = _Frame(container, name)
         self._frames.append(self._top)
 
     def end(self) -> None:
         """Take the end of the container that was opened last."""
         frame = self._frames.pop()
-        self.marks.keep(frame.container, frame.marks)
+        self.marks.record(frame.container, frame.marks)
         self._top = self._frames[-1] if self._frames else None
         if self._top is None and type(frame.container) is dict:
             self.root = frame.container
 
-    def nothing(self) -> None:
+    def add_nothing(self) -> None:
         """Take the news that the file holds no node at all."""
         self._bad_root(1, 1, empty=True)
 
@@ -292,7 +292,7 @@ class Builder:
         what = "the file is empty." if empty else "the file does not hold a mapping of keys to values."
         self.stop((line, column), what, "start it with `version: 1`", code="E107")
 
-    def _count(self, line: int, column: int) -> None:
+    def _count_node(self, line: int, column: int) -> None:
         self._nodes += 1
         if self._nodes > NODES_MAX:
             self._too_many(line, column)
@@ -301,14 +301,14 @@ class Builder:
         what = f"the file holds more than {NODES_MAX:,} values, which is the limit."
         self.stop((line, column), what, "split it: several files may describe one workspace", code="E108")
 
-    def _take(self, top: _Frame, key: str, line: int, column: int) -> None:
+    def _accept_key(self, top: _Frame, key: str, line: int, column: int) -> None:
         """Take a key with which nothing is wrong."""
         top.key = self._shared.setdefault(key, key)
         top.marks.append(line << 32 | column)
         if key in self._secret_keys:
             self.secrets.setdefault(line, column)
 
-    def _key(self, top: _Frame, text: str, line: int, column: int, *, null: bool) -> None:
+    def _check_key(self, top: _Frame, text: str, line: int, column: int, *, null: bool) -> None:
         container = top.container
         wrong = hint = code = ""
         if null or not text:
@@ -319,7 +319,7 @@ class Builder:
             hint, code = "write the accented letters as single characters", "E110"
         if text in container:
             was = unpack_place(self.file, top.marks[top.first(text)])
-            path = (*self._path(top)[:-1], text)
+            path = (*self._next_path(top)[:-1], text)
             said = redact_path(path) == path and not is_after_secret(self.secrets, (line, column))
             label = show_value(text) if said else "a key"
             wrong = f"{label} occurs twice; the first one is in line {was.line}, column {was.column}."
@@ -328,14 +328,14 @@ class Builder:
         elif wrong and type(container) is dict:
             self.partial[id(container)] = container
         if not wrong:
-            self._take(top, text, line, column)
+            self._accept_key(top, text, line, column)
             return
         self.refuse((line, column), wrong, hint, code)
         top.key, top.dropped = self._shared.setdefault(text, text), True
         if text in self._secret_keys:
             self.secrets.setdefault(line, column)
 
-    def _put(self, top: _Frame, value: object, line: int, column: int) -> None:
+    def _put_value(self, top: _Frame, value: object, line: int, column: int) -> None:
         container = top.container
         if type(container) is list:
             container.append(value)
@@ -344,10 +344,10 @@ class Builder:
             if not top.dropped:
                 container[top.key] = value
             else:
-                self._throw(top, value)
+                self._discard(top, value)
             top.key, top.dropped, top.again = None, False, None
 
-    def _throw(self, top: _Frame, value: object) -> None:
+    def _discard(self, top: _Frame, value: object) -> None:
         self._thrown.append(value)
         if top.again and isinstance(value, dict):
             above = [frame.name for frame in self._frames[1:]]

@@ -280,7 +280,7 @@ def build_yaml(text: str, builder: Builder, loader: Any = LOADER) -> None:
     for index, half in fit.lone:
         what = f"{describe_character(half)} is refused."
         hint = "write both halves, or the character itself"
-        builder.gap(locate_index(text, index), what, hint, "E105")
+        builder.add_gap(locate_index(text, index), what, hint, "E105")
     _stop_at_breach(find_stray_sign(fit.text, parse), text, builder)
     _feed_events(fit, builder, loader)
 
@@ -294,7 +294,7 @@ def _feed_events(fit: FitText, builder: Builder, loader: Any) -> None:
     text = fit.text
     documents = 0
     escapes = "\\" in text
-    scalar = builder.scalar
+    scalar = builder.add_scalar
     indents = [
         -1
     ]  # the column of each open block, the innermost last; that of brackets is the one around them
@@ -329,14 +329,14 @@ def _feed_events(fit: FitText, builder: Builder, loader: Any) -> None:
         elif kind is yaml.AliasEvent:
             position = _event_position(event)
             builder.refuse(position, "this is a YAML alias, which is refused.", _ALIAS, code="E102")
-            builder.refused(*position)
+            builder.add_refused(*position)
         elif kind is yaml.DocumentStartEvent:
             documents += 1
             if documents > 1:
                 what = "the file holds several documents."
                 builder.stop(_event_position(event), what, "one file for each", code="E102")
     if not documents:
-        builder.nothing()
+        builder.add_nothing()
 
 
 def _stop_at_breach(breach: Breach | None, text: str, builder: Builder) -> None:
@@ -361,10 +361,10 @@ def _feed_scalar(event: Any, builder: Builder) -> None:
     if event.anchor is not None or event.tag is not None:
         _refuse_decorations(event, builder)
         if not text:  # `!text` and `&text` alone: what was meant as the value is the tag or the anchor
-            builder.refused(line, column)
+            builder.add_refused(line, column)
             return
     if style:
-        builder.scalar(text, line, column, checked=style != '"', quoted=True)
+        builder.add_scalar(text, line, column, checked=style != '"', quoted=True)
         return
     if text == "-":  # only in brackets: elsewhere it begins an item
         what = "this is not YAML: a dash in brackets is no text."
@@ -372,9 +372,9 @@ def _feed_scalar(event: Any, builder: Builder) -> None:
     if text == "<<":
         hint = "use `defaults`, or write it out"
         builder.refuse((line, column), "the merge key << is refused.", hint, code="E102")
-        builder.refused(line, column)
+        builder.add_refused(line, column)
         return
-    builder.scalar(text, line, column, null=text in _NULLS)
+    builder.add_scalar(text, line, column, null=text in _NULLS)
 
 
 def _refuse_decorations(event: Any, builder: Builder) -> Position:

@@ -84,7 +84,7 @@ def _name_subject(tree: Tree, path: Steps, what: str, subject: Subject) -> str:
     """Return the sentence with its subject: `{}` is the path, `{key}` its last step."""
     front, named = subject(tree.value, path)
     last = show_value(str(path[-1]) if path else "the file")
-    key = last if redact_path(path) == tuple(path) and not tree.veiled(path) else "a key here"
+    key = last if redact_path(path) == tuple(path) and not tree.may_be_secret(path) else "a key here"
     return front + what.replace("{}", format_path(path[named:]) or last, 1).replace("{key}", key, 1)
 
 

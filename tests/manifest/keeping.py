@@ -59,13 +59,13 @@ class KeptProject:
 
     def taken(self) -> Desired | None:
         """What the cache alone declares."""
-        found = self.kept().declared()
+        found = self.kept().load()
         return None if found is None else found.desired
 
     def through(self, cache: ManifestCache | None = None) -> Any:
         """What a command gets that uses the cache, as `outcome` has it."""
         cache = cache or self.kept()
-        found = cache.declared()
+        found = cache.load()
         if found is not None:
             return plain(found.desired)
         return outcome(self.settings, self.environ, cache)
@@ -75,10 +75,10 @@ class KeptProject:
         return outcome(structs.replace(self.settings, caches=False), self.environ)
 
 
-def outcome(settings: Settings, environ: Mapping[str, str], kept: ManifestCache | None = None) -> Any:
+def outcome(settings: Settings, environ: Mapping[str, str], cache: ManifestCache | None = None) -> Any:
     """Everything that is declared, or every mistake."""
     try:
-        return plain(pipeline.resolve_manifests(settings, environ, kept=kept).desired)
+        return plain(pipeline.resolve_manifests(settings, environ, cache=cache).desired)
     except ManifestError as error:
         return error.problems
 

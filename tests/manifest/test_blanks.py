@@ -236,8 +236,8 @@ def test_words_of_rosters_are_read_without_their_edges(project: Project) -> None
 def test_a_cache_of_the_version_before_is_not_used() -> None:
     """What it keeps has the blanks in it, and no warning."""
     part = CachedPart(ManifestPart({}, frozenset()), {})
-    data = b"".join(encode_part(part, key=b"key", made_for=b"this"))
+    data = b"".join(encode_part(part, key=b"key", purpose=b"this"))
 
-    assert decode_part(data, key=b"key", made_for=b"this") is not None
+    assert decode_part(data, key=b"key", purpose=b"this") is not None
     before = b"reconciler cache 1\n" + data.partition(b"\n")[2]
-    assert decode_part(before, key=b"key", made_for=b"this") is None
+    assert decode_part(before, key=b"key", purpose=b"this") is None

@@ -150,21 +150,21 @@ def test_a_second_load_parses_nothing(tmp_path: Path) -> None:
     project = KeptProject(tmp_path)
     project.write("a.yaml", CONTACT)
     project.write("b.yaml", OTHER)
-    assert project.kept().declared() is None
+    assert project.kept().load() is None
     project.through()
 
-    first = project.kept().declared()
+    first = project.kept().load()
     project.write("b.yaml", OTHER.replace("jane", "Jane") + "    jobTitle: Nurse\n")
-    second = project.kept().declared()
+    second = project.kept().load()
 
     assert first is not None
     assert second is not None
-    assert (first.anew, second.anew) == (0, 1)
+    assert (first.reread, second.reread) == (0, 1)
     assert second.desired.entities[Address("contact/ops/juan-doe")].fields["jobTitle"] == "Nurse"
 
 
 def _made_of(project: KeptProject) -> str:
-    found = project.kept().declared()
+    found = project.kept().load()
     return "" if found is None else found.made_of
 
 
@@ -272,9 +272,9 @@ def test_what_holds_a_secret_is_not_kept_and_does_not_hinder_others(body: str, t
 
     _same(project)
 
-    found = project.kept().declared()
+    found = project.kept().load()
     assert found is not None
-    assert found.anew == 1
+    assert found.reread == 1
     assert len(project.entries) == 1
     held = b"".join(path.read_bytes() for path in project.root.rglob("*.part"))
     assert b"token-of-the-environment" not in held
@@ -306,7 +306,7 @@ def test_an_entry_of_other_settings_is_not_read(name: str, tmp_path: Path) -> No
     }
     project.settings = structs.replace(project.settings, **{name: others[name]})
 
-    assert project.kept().declared() is None
+    assert project.kept().load() is None
     _same(project)
 
 

@@ -66,16 +66,16 @@ def _mode(mode: int) -> State:
 def _forged(project: KeptProject, _chance: Random) -> None:
     """Every entry says something else, and is sealed with another key: that of somebody else's home."""
     for name in ("a.yaml", "b.yaml", "c.yaml"):
-        made_for = _made_for(project, name)
-        entry = project.cache / project.kept()._name(f"manifests/{name}")
-        kept = decode_part(entry.read_bytes(), key=project.key.read_bytes(), made_for=made_for)
+        purpose = _purpose_of(project, name)
+        entry = project.cache / project.kept()._entry_name(f"manifests/{name}")
+        kept = decode_part(entry.read_bytes(), key=project.key.read_bytes(), purpose=purpose)
         assert kept is not None
-        entry.write_bytes(b"".join(encode_part(_another(kept), key=b"k" * 32, made_for=made_for)))
+        entry.write_bytes(b"".join(encode_part(_another(kept), key=b"k" * 32, purpose=purpose)))
 
 
-def _made_for(project: KeptProject, name: str) -> bytes:
+def _purpose_of(project: KeptProject, name: str) -> bytes:
     data = (project.root / "manifests" / name).read_bytes()
-    return project.kept()._made_for(f"manifests/{name}", sha256(data).digest())
+    return project.kept()._entry_purpose(f"manifests/{name}", sha256(data).digest())
 
 
 def _another(kept: CachedPart) -> CachedPart:
@@ -272,10 +272,10 @@ def test_what_is_damaged_is_made_anew(name: str, project: KeptProject) -> None:
     STATES[name](project, Random(name))
     project.through()
 
-    found = project.kept().declared()
+    found = project.kept().load()
 
     assert found is not None
-    assert found.anew == 0
+    assert found.reread == 0
     assert not any(entry.is_symlink() for entry in project.entries)
 
 
@@ -296,10 +296,10 @@ def test_an_entry_of_another_version_is_not_read(project: KeptProject) -> None:
     """Another version may read the same bytes as something else."""
     other = ManifestCache(project.settings, project.environ, least=0, version="another")
 
-    assert other.declared() is None
-    assert project.kept().declared() is not None
+    assert other.load() is None
+    assert project.kept().load() is not None
     assert project.through(other) == project.fresh()
-    assert project.kept().declared() is None
+    assert project.kept().load() is None
 
 
 @pytest.mark.parametrize("mode", [0o602, 0o620, 0o660, 0o666, 0o622, 0o604, 0o640])
@@ -307,10 +307,10 @@ def test_an_entry_that_others_may_read_or_write_is_made_anew(mode: int, project:
     """Its seal would do; but such a file came from elsewhere, and shows people's data to others."""
     project.entries[0].chmod(mode)
 
-    found = project.kept().declared()
+    found = project.kept().load()
 
     assert found is not None
-    assert found.anew == 1
+    assert found.reread == 1
     assert {path.stat().st_mode & 0o777 for path in project.entries} == {0o600}
 
 
@@ -348,9 +348,9 @@ def test_several_processes_may_write_at_once(project: KeptProject) -> None:
         found = list(pool.map(lambda _: project.through(), range(24)))
 
     assert found == [fresh] * 24
-    last = project.kept().declared()
+    last = project.kept().load()
     assert last is not None
-    assert last.anew == 0
+    assert last.reread == 0
     assert not [path for path in project.cache.iterdir() if path.name.startswith(".")]
 
 

@@ -90,7 +90,7 @@ def test_the_pure_parser_quotes_no_secret_either(position: str) -> None:
             yaml_reader.build_yaml(POSITIONS[position].format(written), builder, yaml.SafeLoader)
         except StopReading as stop:
             builder.problems.append(stop.problem)
-        assert not leaked(" ".join(map(str, builder.found()))), written
+        assert not leaked(" ".join(map(str, builder.all_problems()))), written
 
 
 def test_no_mistake_in_json_quotes_a_secret() -> None:

@@ -26,10 +26,10 @@ class Recorder(Builder):
         self.events: list[str] = []
         self._closers: list[str] = []
 
-    def scalar(self, text: str, *_place: object, **_kind: object) -> None:
+    def add_scalar(self, text: str, *_place: object, **_kind: object) -> None:
         self.events.append(f"={text}")
 
-    def refused(self, *_place: object) -> None:
+    def add_refused(self, *_place: object) -> None:
         self.events.append("=")
 
     def begin(self, container: object, *_place: object) -> None:

@@ -1,8 +1,8 @@
-"""A roster's rows become contacts: templates over columns, one Document a row.
+"""The rows of a roster become contacts: templates over columns, one Document for each row.
 
-An empty cell means absent: a field whose columns are all empty in a row is not ours there, so that
-a half-filled spreadsheet clears nothing. Text in a template without columns stands for every row,
-and "" there clears the field for every row.
+An empty cell means absent: a field whose columns are all empty in a row is unmanaged there, so that a
+half-filled spreadsheet clears nothing. A template without columns applies to every row, and "" in its place
+clears the field in every row.
 """
 
 import re
@@ -39,10 +39,10 @@ class RowTemplate(Struct, frozen=True):
         return tuple(dict.fromkeys(piece for piece in self.pieces if isinstance(piece, int)))
 
     def render(self, row: Sequence[str]) -> str | None:
-        """Return the text for one row; None where it has columns and all of them are empty here.
+        """Return the text for one row; None where the template has columns and all of them are empty.
 
-        A single bare column is taken as it is; text put together is trimmed, because an empty cell
-        leaves its spaces behind.
+        A single column is used unchanged; composed text is trimmed, because an empty cell leaves the spaces
+        around it.
         """
         columns = self.columns
         if columns and all(is_blank(row[column]) for column in columns):
@@ -54,22 +54,23 @@ class RowTemplate(Struct, frozen=True):
         return trim_edges(text) if columns else text
 
 
-class UnknownColumn(Struct, frozen=True):
-    """A template that names a column which the header does not have: sentence and hint."""
+class TemplateMistake(Struct, frozen=True):
+    """What is wrong with a template. `unknown_column`: it names a column that the header does not have."""
 
     what: str
     hint: str
+    unknown_column: bool = True
 
 
 def compile_template(
     text: str, header: Sequence[str], *, secret: bool = False, titled: bool = True
-) -> RowTemplate | UnknownColumn | tuple[str, str]:
-    """Return the template that `text` writes for these columns, or what is wrong: sentence and hint.
+) -> RowTemplate | TemplateMistake:
+    """Return the template of `text` for these columns, or its mistake.
 
-    A brace that is left alone is told rather than a column that is not there. Nothing of a `secret` text is
-    quoted. Without `titled`, the first row may be no header but somebody's data, and is not quoted either.
+    A lone brace is reported before an unknown column. A `secret` text is not quoted. Without `titled`, the
+    first row may be personal data instead of a header, and is not quoted either.
     """
-    unknown: UnknownColumn | None = None
+    unknown: TemplateMistake | None = None
     pieces: list[str | int] = []
     at = 0
     for found in _PIECE.finditer(text):
@@ -80,7 +81,8 @@ def compile_template(
             pieces.append(found[0][0])
         elif column is None:
             where = "this template" if secret else repr(show_value(text))
-            return f"a brace is left alone in {where}.", "write {Column}, or {{ for a brace"
+            what = f"a brace is left alone in {where}."
+            return TemplateMistake(what, "write {Column}, or {{ for a brace", unknown_column=False)
         elif (name := normalize_column(column)) in header:
             pieces.append(header.index(name))
         else:
@@ -90,20 +92,20 @@ def compile_template(
 
 
 def list_template_columns(text: str) -> frozenset[str]:
-    """Return the columns that a template names, whether a roster has them or not."""
+    """Return the columns that a template names, even those that the roster lacks."""
     return frozenset(normalize_column(found[1]) for found in _PIECE.finditer(text) if found[1] is not None)
 
 
 def _explain_unknown_column(
     column: str, header: Sequence[str], *, secret: bool, titled: bool
-) -> UnknownColumn:
+) -> TemplateMistake:
     if not titled:
         listed = "check that the first row of the roster holds the names of its columns"
     else:
         listed = f"the columns are: {show_value(', '.join(header), most=200)}"
     if secret:
-        return UnknownColumn("this template names a column that the roster does not have.", listed)
-    return UnknownColumn(
+        return TemplateMistake("this template names a column that the roster does not have.", listed)
+    return TemplateMistake(
         f"the roster has no column {show_value(column)!r}.", did_you_mean("column", column, header, listed)
     )
 
@@ -124,12 +126,12 @@ _FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 _TAG_MAX = 256  # characters, as in common.schema.json
 _TITLES_SHOWN_MAX = 20  # columns in one hint
 _HINT_MAX = 120  # characters of their names
-_KNOWN_MAX = 20_000  # texts; what occurs often occurs early
-_COLLISIONS_SHOWN_MAX = 20  # a wrong column would be one for every row
+_SHARED_TEXTS_MAX = 20_000  # texts; those that are frequent occur early
+_COLLISIONS_SHOWN_MAX = 20  # with a wrong column every row would be one
 
 
 class _FieldTemplate(NamedTuple):
-    """How a field is filled in each row. `bare` is the index of the column whose cell it is, else None."""
+    """How a field is filled in each row. `bare`: the column, where its cell is the value; else None."""
 
     path: str
     template: RowTemplate
@@ -139,10 +141,10 @@ class _FieldTemplate(NamedTuple):
 
 
 class Roster:
-    """One entry of `rosters` with the table it names. `documents()` first, `problems` afterwards.
+    """One entry of `rosters` with its table. Call `documents()` first, then read `problems`.
 
-    `unread` are fields whose templates could not be read. A row that is wrong in one cell is a document all
-    the same; one without a name of its own is called `(row 17)`, which is no name that a manifest could have.
+    `unread` are fields whose templates could not be read. A row with a wrong cell is a document too; one
+    without a valid name is called `(row 17)`, which no entry of a manifest can be called.
     """
 
     def __init__(
@@ -156,13 +158,13 @@ class Roster:
         contacts: dict[str, Any] = entry[CONTACT.plural]
         self._meta = contacts.get("meta", {})
         self._titled = _has_header(entry, table)
-        self._name = self._compile([*path, "name"], entry["name"])
-        templates = dict(self._templates([*path, CONTACT.plural], contacts, ""))
+        self._name = self._compile_template([*path, "name"], entry["name"])
+        templates = dict(self._compile_fields([*path, CONTACT.plural], contacts, ""))
         self._fields = {path: template for path, template in templates.items() if template is not None}
         self._unread = unread | (templates.keys() - self._fields.keys())
         where = [*path, CONTACT.plural, "meta", "tags"]
         tags: dict[str, str] = self._meta.get("tags", {})
-        compiled_tags = {key: self._compile([*where, key], text) for key, text in tags.items()}
+        compiled_tags = {key: self._compile_template([*where, key], text) for key, text in tags.items()}
         self._tags = {key: template for key, template in compiled_tags.items() if template is not None}
         if self._name is not None and not self._name.columns:
             hint = "put a column into it that differs in every row, such as {Employee ID}"
@@ -170,13 +172,13 @@ class Roster:
             self.problems.append(tree.problem([*path, "name"], what, hint, code="E504"))
             self._name = None
         self._filled = tuple(_prepare_field(path, template) for path, template in self._fields.items())
-        self._cells: dict[tuple[str, ...], Mapping[str, int]] = {}  # of rows that have the same fields
-        self._known: dict[str, str] = {}  # texts that occurred, so that each is there once
-        self._told: set[tuple[int, int]] = set()  # cells that may not be used, and were told
-        self._origin = self._shared()
+        self._cells: dict[tuple[str, ...], Mapping[str, int]] = {}  # by the fields that a row has
+        self._shared_texts: dict[str, str] = {}  # so that equal texts are in memory once
+        self._reported: set[tuple[int, int]] = set()  # unusable cells that were reported
+        self._origin = self._build_origin()
         self._control_places = locate_controls(tree, self._meta)
 
-    def _shared(self) -> Origin:
+    def _build_origin(self) -> Origin:
         titles = self._table.header
         columns = {
             path: tuple(titles[column] for column in template.columns)
@@ -189,59 +191,57 @@ class Roster:
         return Origin(columns, templates)
 
     def documents(self) -> tuple[Document, ...]:
-        """Return one contact for each row that could be read."""
+        """Return one contact for each row."""
         named: dict[str, int] = {}
         collisions = 0
         found: list[Document] = []
         for row in self._table.rows:
-            name = self._named(row)
+            name = self._build_name(row)
             if name in named:
                 collisions += 1
                 if collisions <= _COLLISIONS_SHOWN_MAX:
-                    self._collision(row, name, named[name])
+                    self._report_collision(row, name, named[name])
                 name = ""
             elif name:
                 named[name] = row[0]
-            found.append(self._document(name or f"(row {row[0]})", row))
+            found.append(self._build_document(name or f"(row {row[0]})", row))
         if collisions > _COLLISIONS_SHOWN_MAX:
             rest = f"{collisions - _COLLISIONS_SHOWN_MAX} more rows have a name that is taken."
             hint = "build `name` from a column that differs in every row"
             self.problems.append(Problem(self._table.file, 0, 0, rest, hint, code="E504"))
         return tuple(found)
 
-    def _compile(self, path: TreePath, text: str) -> RowTemplate | None:
+    def _compile_template(self, path: TreePath, text: str) -> RowTemplate | None:
         place = self._tree.place(path)
         secret = is_secret_path(path) or place in self._tree.hidden
         result = compile_template(text, self._table.header, secret=secret, titled=self._titled)
         if isinstance(result, RowTemplate):
             return None if self._table.doubtful.intersection(result.columns) else result
-        if not isinstance(result, UnknownColumn):
-            self.problems.append(self._tree.problem(path, *result, code="E507"))
-        elif self._table.named:
+        if self._table.named or not result.unknown_column:
             self.problems.append(self._tree.problem(path, result.what, result.hint, code="E507"))
         return None
 
-    def _templates(
+    def _compile_fields(
         self, path: TreePath, node: dict[str, Any], above: str
     ) -> Iterator[tuple[str, RowTemplate | None]]:
         for key, value in node.items():
             if not above and key == "meta":
                 continue
             if isinstance(value, dict):
-                yield from self._templates([*path, key], value, f"{above}{key}.")
+                yield from self._compile_fields([*path, key], value, f"{above}{key}.")
             else:
-                yield above + key, self._compile([*path, key], value)
+                yield above + key, self._compile_template([*path, key], value)
 
-    def _named(self, row: TableRow) -> str:
-        """Return the name of a row, or "" where it has none; then that was said."""
+    def _build_name(self, row: TableRow) -> str:
+        """Return the name of a row; "" where it has none, which is then reported."""
         number, cells = row
-        if self._name is None or self._lost(number, self._name.columns):
+        if self._name is None or self._is_unreadable(number, self._name.columns):
             return ""
         text = self._name.render(cells) or ""
         name = slugify(text)
         if ENTITY_NAME.fullmatch(name):
             return name
-        cell = self._cell(self._name)
+        cell = self._first_cell(self._name)
         what, code = "the name of this row would be empty: it contains no a-z and no 0-9.", "E503"
         if name:
             what = f"the name of this row would have {len(name)} characters; the limit is 100."
@@ -253,101 +253,101 @@ class Roster:
         self.problems.append(self._table.place(number, cell).problem(what, hint, code))
         return ""
 
-    def _collision(self, row: TableRow, name: str, first: int) -> None:
-        cell = self._cell(self._name)
+    def _report_collision(self, row: TableRow, name: str, first: int) -> None:
+        cell = self._first_cell(self._name)
         before = self._table.place(first).file if self._table.names else f"row {first}"
         what = f"the name {name} is that of {before} already."
         hint = "correct one of the rows, or build `name` from a column that differs in every row"
         self.problems.append(self._table.place(row[0], cell).problem(what, hint, code="E504"))
 
-    def _document(self, name: str, row: TableRow) -> Document:
+    def _build_document(self, name: str, row: TableRow) -> Document:
         number, cells = row
         fields: dict[str, Scalar] = {}
         bad = number in self._table.unread or number in self._table.unusable
-        unread, known = self._unread, self._known
+        unread, shared = self._unread, self._shared_texts
         for path, template, columns, bare, flag in self._filled:
-            if bad and self._lost(number, columns):
+            if bad and self._is_unreadable(number, columns):
                 unread |= {path}
                 continue
             text = template.render(cells) if bare is None else cells[bare]
             if text is None or (bare is not None and is_blank(text)):
                 continue
-            fields[path] = self._flag(path, text, row, template) if flag else known.get(text, text)
-        if len(known) < _KNOWN_MAX:
-            known.update((text, text) for text in fields.values() if isinstance(text, str))
-        place = self._table.place(number, self._cell(self._name))
+            fields[path] = self._read_flag(path, text, row, template) if flag else shared.get(text, text)
+        if len(shared) < _SHARED_TEXTS_MAX:
+            shared.update((text, text) for text in fields.values() if isinstance(text, str))
+        place = self._table.place(number, self._first_cell(self._name))
         return Document(
             kind=CONTACT.name,
             name=name,
             place=place,
             fields=fields,
-            places=RowPlaces(place.file, place.line, self._cells_of(tuple(fields))),
-            controls=self._controls(row),
+            places=RowPlaces(place.file, place.line, self._field_cells(tuple(fields))),
+            controls=self._build_controls(row),
             unread=unread,
             origin=self._origin,
             control_places=self._control_places,
         )
 
-    def _cells_of(self, paths: tuple[str, ...]) -> Mapping[str, int]:
+    def _field_cells(self, paths: tuple[str, ...]) -> Mapping[str, int]:
         cells = self._cells.get(paths)
         if cells is None:
-            cells = self._cells[paths] = {path: self._cell(self._fields[path]) for path in paths}
+            cells = self._cells[paths] = {path: self._first_cell(self._fields[path]) for path in paths}
         return cells
 
-    def _lost(self, number: int, columns: tuple[int, ...]) -> bool:
-        """Whether one of these cells could not be read, or may not be used, which is told once."""
+    def _is_unreadable(self, number: int, columns: tuple[int, ...]) -> bool:
+        """Whether one of these cells could not be read or is unusable; the latter is reported once."""
         unread, unusable = self._table.unread.get(number, ()), self._table.unusable.get(number, {})
-        if not unread and not unusable:  # as of nearly every row
+        if not unread and not unusable:  # nearly every row
             return False
         wrong = [column for column in columns if column in unusable]
         for column in wrong:
-            if (number, column) not in self._told:
-                self._told.add((number, column))
+            if (number, column) not in self._reported:
+                self._reported.add((number, column))
                 cell = (
                     "the cell" if not self._table.names else f"its {show_value(self._table.header[column])!r}"
                 )
                 what = f"{cell} holds {unusable[column]}; expected one text."
-                place = self._table.place(number, self._at(column))
+                place = self._table.place(number, self._cell_number(column))
                 self.problems.append(place.problem(what, self._table.mend, code="E510"))
         return bool(wrong) or any(column in unread for column in columns)
 
-    def _cell(self, template: RowTemplate | None) -> int:
-        """Return the number of the first cell that a template takes from, 0 where there is none."""
+    def _first_cell(self, template: RowTemplate | None) -> int:
+        """Return the number of the first cell that a template uses, 0 where it uses none."""
         columns = template.columns if template is not None else ()
-        return self._at(columns[0]) if columns else 0
+        return self._cell_number(columns[0]) if columns else 0
 
-    def _at(self, column: int) -> int:
+    def _cell_number(self, column: int) -> int:
         return 0 if self._table.keyed else column + 1
 
-    def _flag(self, path: str, text: str, row: TableRow, template: RowTemplate) -> Scalar:
+    def _read_flag(self, path: str, text: str, row: TableRow, template: RowTemplate) -> Scalar:
         value = _FLAGS.get(trim_edges(text).lower())
         if value is None:
             what = f"{path} must be true or false, yes or no. It is {show_value(text)!r}."
-            place = self._table.place(row[0], self._cell(template))
+            place = self._table.place(row[0], self._first_cell(template))
             self.problems.append(place.problem(what, "write yes or no into the cell", code="E506"))
             return False
         return value
 
-    def _controls(self, row: TableRow) -> Controls:
+    def _build_controls(self, row: TableRow) -> Controls:
         if not self._meta:
             return _NO_CONTROLS
         tags: dict[str, str] = {}
         for key, template in self._tags.items():
-            text = None if self._lost(row[0], template.columns) else template.render(row[1])
+            text = None if self._is_unreadable(row[0], template.columns) else template.render(row[1])
             if text is not None:
                 tags[key] = text
                 if len(text) > _TAG_MAX:
                     what = f"the tag {show_value(key)} has {len(text)} characters; the limit is {_TAG_MAX}."
                     hint = "take another column for this tag"
-                    place = self._table.place(row[0], self._cell(template))
+                    place = self._table.place(row[0], self._first_cell(template))
                     self.problems.append(place.problem(what, hint, code="E205"))
         return read_controls({**self._meta, "tags": tags})
 
 
 def _has_header(entry: dict[str, Any], table: RosterTable) -> bool:
-    """Whether the first row is a header: a template takes from one of its columns.
+    """Whether the first row is a header: a template uses one of its columns.
 
-    Without a header the first person's cells would be listed as the names of the columns.
+    Otherwise the data of the first person would be quoted as the names of the columns.
     """
     waiting: list[Any] = [entry["name"], entry[CONTACT.plural]]
     while waiting:

@@ -1,7 +1,7 @@
-"""The tables that manifests name, each read once: of a file, of a sheet of one, of a directory.
+"""The tables of rosters from their sources: files, sheets of spreadsheets, directories. Each is read once.
 
-How a form is read: table.py, xlsx_sheet.py. How a directory is asked: directories/. What rows mean:
-roster.py.
+table.py and xlsx_sheet.py read the forms, directories/ asks the directories, roster.py makes contacts of
+rows.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ from reconciler.parsing.tree import Tree
 
 # --- Answers of directories, under the same checks as a file --------------------------------------
 #
-# A row has a place by which its source finds it: `sql:staff:14`, `scim:staff/Users/2819c223`.
+# The place of a row names it at its source: `sql:staff:14`, `scim:staff/Users/2819c223`.
 
 _NAME_MAX = 400  # characters of the name of a row
 
@@ -46,22 +46,22 @@ _NAME_MAX = 400  # characters of the name of a row
 def build_answer_table(
     answer: AnswerRows, place_of: Callable[[str], str], *, mend: str = "take another column"
 ) -> RosterTable:
-    """Return the table of an answer; what is wrong stands in `problems`.
+    """Return the table of an answer, with its mistakes in `problems`.
 
-    `place_of` gives what a row of this name is called where places name a file, and the answer itself for "".
-    `mend` is what to do about a cell that holds no text.
+    `place_of` returns the place of the row of this name, and for "" that of the answer. `mend` is the hint
+    for a cell that does not contain text.
     """
     names = tuple(place_of(_clean_row_name(name)) for name in answer.names)
     builder = TableBuilder(place_of(""), names=names)
-    builder.take(_answer_rows(answer))
+    builder.add_rows(_answer_rows(answer))
     unusable = {row + 1: cells for row, cells in answer.unusable.items()}
-    return builder.table(unusable, keyed=bool(names), mend=mend)
+    return builder.build(unusable, keyed=bool(names), mend=mend)
 
 
 def summarize_answer(name: str, table: RosterTable) -> DirectoryAnswer:
-    """Return an answer in numbers. Two that hold the same rows and columns, in any order, are one.
+    """Return the number of rows of an answer and a digest that ignores the order of rows and columns.
 
-    A database promises no order of rows, and a SCIM service none of the keys of which columns are made.
+    A database promises no order of rows, a SCIM service no order of keys, which become columns.
     """
     order = sorted(range(len(table.header)), key=table.header.__getitem__)
     made = hashlib.sha256(msgspec.json.encode([table.header[index] for index in order]))
@@ -87,21 +87,21 @@ def _clean_row_name(name: str) -> str:
 
 # --- Files, by what their names end in ------------------------------------------------------------
 
-# What people save instead of .xlsx. None can be looked through for formulas: told as such, not as "no UTF-8".
+# Saved instead of .xlsx. They are not read, and get a message of their own instead of "not UTF-8".
 _OTHERS = frozenset({".xls", ".xlsm", ".xlsb", ".ods", ".numbers"})
 
 
 def read_roster(data: bytes, file: str, sheet: str) -> RosterTable:
-    """Return the table of a roster; `sheet` is "" where none is named. What ends in nothing known is CSV.
+    """Return the table of a roster; `sheet` may be "". A file with an unknown suffix is read as CSV.
 
-    Raises Unreadable where nothing of it can be read. What is wrong with a part of it stands in `problems`.
+    Raises Unreadable where nothing can be read; mistakes in a part are in `problems`.
     """
     stands_for = find_stand_in(data)
     if stands_for is not None:
         return empty_table(file, stands_for.problem(file))
     end = PurePath(file).suffix.lower()
     if has_sheets(file):
-        from reconciler.manifest.rosters.xlsx_sheet import read_sheet  # noqa: PLC0415 - zip and XML, for some alone
+        from reconciler.manifest.rosters.xlsx_sheet import read_sheet  # noqa: PLC0415 - zip, XML
 
         return read_sheet(data, file, sheet)
     if end in _OTHERS:
@@ -119,10 +119,10 @@ def has_sheets(name: str) -> bool:
 
 
 class RosterTables:
-    """The tables of one project. What is wrong with one as a whole is in `problems`, once.
+    """The tables of one project. Mistakes of whole tables are in `problems`, once each.
 
-    `failed` are those of the problems that no manifest can mend: a directory that did not answer. `unasked`
-    are directories that nobody asks here, each with a roster that takes from it.
+    `failed` are the problems of directories that did not answer, which no manifest can fix. `unasked` are the
+    directories that were not asked, each with the place of a roster that uses it.
     """
 
     def __init__(
@@ -141,43 +141,45 @@ class RosterTables:
         self._log = log
         self._tables: dict[tuple[tuple[str, ...], str], RosterTable | Unreadable] = {}  # by file and sheet
         self._digests: dict[tuple[str, ...], tuple[bytes, int]] = {}  # of each file: the SHA-256, and bytes
-        self._answered: dict[str, RosterTable] = {}
-        self._numbers: dict[str, DirectoryAnswer] = {}
-        self._named: dict[tuple[str, ...], None] = {}  # files that the manifest which is read now has named
-        self._asked: dict[str, None] = {}  # directories that it has named
+        self._directory_tables: dict[str, RosterTable] = {}
+        self._summaries: dict[str, DirectoryAnswer] = {}
+        self._named_files: dict[tuple[str, ...], None] = {}  # files of the manifest that is being read
+        self._named_directories: dict[str, None] = {}  # its directories
 
-    def begin(self) -> None:
-        """Forget what the manifest before has named."""
-        self._named.clear()
-        self._asked.clear()
+    def begin_manifest(self) -> None:
+        """Forget the files and directories of the manifest before."""
+        self._named_files.clear()
+        self._named_directories.clear()
 
     @property
     def digests(self) -> Mapping[tuple[str, ...], tuple[bytes, int]]:
-        """The files that this manifest has named: the SHA-256 of each, and its bytes."""
-        return {parts: self._digests[parts] for parts in self._named if parts in self._digests}
+        """The SHA-256 and the size of each file of this manifest."""
+        return {parts: self._digests[parts] for parts in self._named_files if parts in self._digests}
 
     @property
-    def of_files(self) -> bool:
-        """Whether this manifest takes from files alone: what a directory says is never kept."""
-        return not self._asked
+    def uses_only_files(self) -> bool:
+        """Whether this manifest has no roster from a directory, whose answers are never cached."""
+        return not self._named_directories
 
     @property
     def answers(self) -> tuple[DirectoryAnswer, ...]:
-        """The directories that this manifest has named and that answered, by name."""
-        return tuple(self._numbers[name] for name in sorted(self._asked) if name in self._numbers)
+        """The directories of this manifest that answered, by name."""
+        return tuple(
+            self._summaries[name] for name in sorted(self._named_directories) if name in self._summaries
+        )
 
     def table(self, tree: Tree, path: list[str | int], entry: Mapping[str, Any], folder: Path) -> RosterTable:
-        """Return the table that an entry names; an empty one where there is none, which is a problem then."""
+        """Return the table of an entry of `rosters`; an empty one, and a problem, where there is none."""
         if "directory" in entry:
-            table = self._of_directory(tree, [*path, "directory"], entry["directory"])
+            table = self._directory_table(tree, [*path, "directory"], entry["directory"])
         else:
-            table = self._of_file(tree, [*path, "file"], entry, folder)
+            table = self._file_table(tree, [*path, "file"], entry, folder)
         if "sheet" in entry and table.named and not has_sheets(entry.get("file", "")):
             what = "`sheet` is for .xlsx files; this roster has none."
             self.problems.append(tree.problem([*path, "sheet"], what, "remove the line", code="E511"))
         return table
 
-    def _of_file(
+    def _file_table(
         self, tree: Tree, path: list[str | int], entry: Mapping[str, Any], folder: Path
     ) -> RosterTable:
         table = self._read_once(folder, entry["file"], entry.get("sheet", ""))
@@ -186,8 +188,8 @@ class RosterTables:
             return empty_table(tree.file)
         return table
 
-    def _of_directory(self, tree: Tree, path: list[str | int], name: str) -> RosterTable:
-        self._asked[name] = None
+    def _directory_table(self, tree: Tree, path: list[str | int], name: str) -> RosterTable:
+        self._named_directories[name] = None
         known = self._directories.known
         if name not in known:
             self.problems.append(tree.problem(path, *self._directories.unknown(name), code="E515"))
@@ -205,46 +207,46 @@ class RosterTables:
             return empty_table(tree.file)
         if not answer.rows:
             what = f"the directory {name} ({known[name].place}) returned no rows."
-            self.problems.append(tree.problem(path, what, _NOBODY, code="E515"))
+            self.problems.append(tree.problem(path, what, _EMPTY_HINT, code="E515"))
             return empty_table(tree.file)
-        if name not in self._answered:
-            table = self._answered[name] = build_answer_table(
+        if name not in self._directory_tables:
+            table = self._directory_tables[name] = build_answer_table(
                 answer,
                 lambda row: self._directories.place_of(name, row),
                 mend=self._directories.cell_mend(name),
             )
             self.problems.extend(table.problems)
             if not table.problems:
-                self._numbers[name] = summarize_answer(name, table)
-        return self._answered[name]
+                self._summaries[name] = summarize_answer(name, table)
+        return self._directory_tables[name]
 
     def _read_once(self, folder: Path, written: str, sheet: str) -> RosterTable | Unreadable:
-        """Return the table of a file or of one of its sheets, or why there is none; each is read once."""
+        """Return the table of a file or a sheet, or why it cannot be read; each is read once."""
         try:
             parts = resolve_reference(self._root, folder, written)
         except Unreadable as error:
             return error
-        self._named[parts] = None
+        self._named_files[parts] = None
         key = parts, sheet
         if key not in self._tables:
             try:
                 name = display_path(self._root.joinpath(*parts), self._root)
-                table = self._tables[key] = read_roster(self._data(parts, name), name, sheet)
+                table = self._tables[key] = read_roster(self._read_bytes(parts, name), name, sheet)
                 self.problems.extend(table.problems)
             except Unreadable as error:
                 self._tables[key] = error
         return self._tables[key]
 
-    def _data(self, parts: tuple[str, ...], name: str) -> bytes:
+    def _read_bytes(self, parts: tuple[str, ...], name: str) -> bytes:
         data = read_below_root(
             self._root, parts, bytes_max=ROSTER_BYTES_MAX, private=self._private, log=self._log
         )
         read = sha256(data).digest(), len(data)
-        # A file of which two sheets are taken is read twice. One of them from before a change and one from
-        # after it are the people of no file that there ever was, and one digest would be kept for both.
+        # A file with two sheets in use is read twice. If it changes in between, the sheets together are the
+        # content of no file that ever was, and the cache would store one digest for both.
         if self._digests.setdefault(parts, read) != read:
             raise Unreadable(f"{name} was changed while it was read.", "run the command again", code="E513")
         return data
 
 
-_NOBODY = "check its content; to declare no one by it, remove it from the manifest"
+_EMPTY_HINT = "check its content; to declare no one by it, remove it from the manifest"

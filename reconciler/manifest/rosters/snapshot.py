@@ -1,8 +1,8 @@
-"""What a directory answered as a CSV file for git: sorted, so that a review sees who comes and who goes.
+"""The answer of a directory as a CSV file for git, sorted so that a diff shows who joins and who leaves.
 
-The law: a roster of this file declares what the same roster of the directory declares, places aside. A column
-in which any cell is no text is left out: no roster of the directory could take from it either. Cells stay as
-they are, also what a spreadsheet would take for a formula; this file is for git. Pure: bytes in, bytes out.
+The law: a roster of this file declares what the same roster of the directory declares, except for places. A
+column with a cell that is not text is left out; a roster of the directory could not use it either. Cells are
+not changed, even where a spreadsheet would take one for a formula: this file is for git. Bytes in, bytes out.
 """
 
 import csv
@@ -24,7 +24,7 @@ from reconciler.parsing.tree import read_tree
 
 
 class Snapshot(Struct, frozen=True):
-    """The file, its rows, and the columns that are left out, with what their cells hold and how many do."""
+    """The file, the number of its rows, and the columns left out: what their cells hold, and how many."""
 
     data: bytes
     rows: int
@@ -32,7 +32,7 @@ class Snapshot(Struct, frozen=True):
 
 
 class SnapshotChange(Struct, frozen=True):
-    """How many rows come and go. `alike`: both have the same columns, as two snapshots have."""
+    """How many rows are added and removed. `alike`: both have the same columns; else they are not counted."""
 
     alike: bool
     come: int = 0
@@ -40,28 +40,29 @@ class SnapshotChange(Struct, frozen=True):
 
 
 def build_snapshot(table: RosterTable, before: bytes = b"", *, secret: Collection[str] = ()) -> Snapshot:
-    """Return the file of a table without a mistake; without a byte where all of its columns are left out.
+    """Return the file of a table without mistakes; empty where all columns are left out.
 
-    `secret` are titles of columns that stand in no file.
-
-    Its columns stand as in `before`, where that has the same ones: a SCIM service promises no order of them.
+    Columns whose titles are in `secret` are left out. The order of columns is that of `before` where it has
+    the same ones: a SCIM service promises no order.
     """
-    held: dict[int, list[str]] = {}
+    unusable: dict[int, list[str]] = {}
     for cells in table.unusable.values():
         for index, what in cells.items():
-            held.setdefault(index, []).append(what)
-    kept = [index for index, title in enumerate(table.header) if index not in held and title not in secret]
+            unusable.setdefault(index, []).append(what)
+    kept = [
+        index for index, title in enumerate(table.header) if index not in unusable and title not in secret
+    ]
     there = read_csv(before, "before").header if before else ()
     if sorted(there) == sorted(table.header[index] for index in kept):
         kept = [table.header.index(title) for title in there]
-    left_out = {table.header[index]: (whats[0], len(whats)) for index, whats in sorted(held.items())}
+    left_out = {table.header[index]: (whats[0], len(whats)) for index, whats in sorted(unusable.items())}
     rows = sorted([cells[index] for index in kept] for _, cells in table.rows)
     header = [table.header[index] for index in kept]
     return Snapshot(_write_csv(header, rows) if kept else b"", len(rows), left_out)
 
 
 def compare_snapshots(before: bytes, after: bytes, name: str) -> SnapshotChange:
-    """Return how the file called `name` becomes another one."""
+    """Return how many rows differ between two versions of the file called `name`."""
     old, new = read_csv(before, name), read_csv(after, name)
     if old.problems or old.header != new.header:
         return SnapshotChange(alike=False)
@@ -73,15 +74,15 @@ def _write_csv(header: Sequence[str], rows: Sequence[Sequence[str]]) -> bytes:
     text = io.StringIO(newline="")
     plain = csv.writer(text, lineterminator="\n")
     quoted = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    # The first line decides what the delimiter is, so a semicolon in it is in quotation marks; and Python
-    # quotes no carriage return by itself, which readers take for the end of a line.
+    # The first line decides the delimiter, so a semicolon in it is quoted. Python does not quote a carriage
+    # return, which readers take for the end of a line.
     for number, cells in enumerate((header, *rows)):
         ends = "\r" if number else ";"
         (quoted if any(ends in cell for cell in cells) else plain).writerow(cells)
     return text.getvalue().encode()
 
 
-# --- Columns that fill secret fields: no file for git gets them -----------------------------------
+# --- Columns that fill secret fields: they are never written to the file --------------------------
 
 
 def find_secret_columns(
@@ -89,10 +90,10 @@ def find_secret_columns(
 ) -> Mapping[str, str]:
     """Return the columns that fill a secret field of any roster of this directory, each with that field.
 
-    A roster of a file counts where it is called as the directory is, or is the file `into` which the snapshot
-    goes. Raises ManifestError where a manifest cannot be read: nobody knows what it takes.
+    A roster of a file counts too if the file has the name of the directory or is `into`, where the snapshot
+    goes. Raises ManifestError where a manifest cannot be read, because its rosters are then unknown.
     """
-    files, _ = find_manifests(sources, root)  # a folder without manifests takes nothing
+    files, _ = find_manifests(sources, root)  # a folder without manifests has no rosters
     found: dict[str, str] = {}
     for source in files:
         data = read_manifest(source)
@@ -111,7 +112,7 @@ def _list_secret_columns(
 ) -> Iterator[tuple[str, str]]:
     rosters = value.get("rosters")
     for entry in rosters if isinstance(rosters, list) else ():
-        if isinstance(entry, dict) and _takes_from(entry, directory, folder, into):
+        if isinstance(entry, dict) and _uses_directory(entry, directory, folder, into):
             for path, text in _iterate_texts(entry.get("contacts"), ()):
                 template = (
                     compile_template(text, header, secret=True)
@@ -122,13 +123,13 @@ def _list_secret_columns(
                     yield from ((".".join(path), header[column]) for column in template.columns)
 
 
-def _takes_from(entry: Mapping[str, Any], directory: str, folder: Path, into: Path) -> bool:
+def _uses_directory(entry: Mapping[str, Any], directory: str, folder: Path, into: Path) -> bool:
     if entry.get("directory") == directory:
         return True
     file = entry.get("file")
     if not isinstance(file, str) or not file or "\0" in file:
         return False
-    # Where disks know no letter case, one spelling is as good as another.
+    # On file systems that ignore letter case, both spellings are one file.
     meant, there = (str((folder / file).resolve()), str(into.resolve()))
     return Path(file).stem == directory or fold_case(meant) == fold_case(there)
 

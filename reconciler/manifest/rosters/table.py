@@ -1,7 +1,7 @@
-"""A roster as a table of texts, whatever form its file has: header, rows, limits, what is wrong.
+"""A roster as a table of texts, whatever the form of its file: header, rows, limits and mistakes.
 
-Here are the table itself and its readers for CSV and JSON; spreadsheets are xlsx_sheet.py, what the rows
-mean is roster.py.
+The table and its readers for CSV and JSON; xlsx_sheet.py reads spreadsheets, roster.py makes contacts of
+rows.
 """
 
 import codecs
@@ -22,7 +22,7 @@ from reconciler.model.documents import CELLS_MAX, COLUMNS_MAX, ROWS_MAX, Place
 from reconciler.parsing.display import CHARACTER_HINT, UNFIT_CHARACTERS, describe_character
 from reconciler.parsing.json_reader import EXACT_DECODER, JSON_TEXTS, TOO_DEEP, flatten_object
 
-_PROBLEMS_MAX = 1000  # of one file, as many as one run shows; a wrong delimiter would be one a row
+_PROBLEMS_MAX = 1000  # of one file, as many as one run shows; a wrong delimiter makes one for each row
 
 _AS_TEXT = "format the cell as text, and write into it what it means"
 
@@ -31,14 +31,13 @@ TableRow = tuple[int, list[str]]  # its number and its cells, as many as the hea
 
 @dataclass(frozen=True, slots=True)
 class RosterTable:
-    """A roster as read, with every row that has as many cells as the header.
+    """A roster as read: every row that has as many cells as the header.
 
-    `unread` are the cells, by row and index from 0, that could not be read; `unusable` those that hold what
-    no contact can have, and what that is: a mistake of whoever takes from one. `doubtful` are the indexes of
-    columns whose name stands twice. Without `named`, the header does not say which there are.
-    Where it is `keyed`, cells have names, and no number that anybody could count to. `names` are the places
-    of the rows, by their numbers from 1, where they have names of their own; `mend` says what to do about a
-    cell that may not be used.
+    `unread` are cells that could not be read, by row and index from 0. `unusable` are cells whose content no
+    contact can have, with what it is; using one is a mistake of the template. `doubtful` are the indexes of
+    columns with a name that occurs twice. Without `named`, the header does not name all columns. `keyed`:
+    cells have keys and no numbers (JSON). `names` are the places of rows, by their numbers from 1, where rows
+    have names. `mend` is the hint for an unusable cell.
     """
 
     file: str
@@ -54,7 +53,7 @@ class RosterTable:
     mend: str = _AS_TEXT
 
     def place(self, row: int, column: int = 0) -> Place:
-        """Return where a row stands, or a cell of it."""
+        """Return the place of a row, or of a cell of it."""
         return _place_cell(self.file, self.names, row, column)
 
 
@@ -66,18 +65,18 @@ _NONE: Mapping[int, Mapping[int, str]] = {}
 
 
 def empty_table(file: str, *problems: Problem) -> RosterTable:
-    """Return what stands for a roster of which nothing could be read."""
+    """Return the table of a roster that could not be read."""
     return RosterTable(file, (), (), problems, named=False)
 
 
 def refuse_encoding(file: str, data: bytes, at: int, hint: str) -> RosterTable:
-    """Return what stands for a roster that is not UTF-8 at this byte."""
+    """Return the table of a roster that is not UTF-8 at this byte."""
     line = data.count(b"\n", 0, at) + 1
     return empty_table(file, Problem(file, line, 0, "the roster is not UTF-8.", hint, code="E106"))
 
 
 class TableBuilder:
-    """What was read of one file so far: give it the header and the rows, then ask for the table."""
+    """Collects the header and the rows of one file, checks them, and builds the table."""
 
     def __init__(
         self,
@@ -88,9 +87,9 @@ class TableBuilder:
         of_cells: bool = False,
         width: int = 0,
     ) -> None:
-        """`of_cells`: a spreadsheet wrote it, and may have written empty columns behind the table.
+        """`of_cells`: a spreadsheet wrote the file; empty columns to the right of the table are ignored.
 
-        `width`: so many columns it may have written, where that is more than the header has.
+        `width`: the most columns that it may have, where that is more than the header has.
         """
         self.file = file
         self.names = names
@@ -98,46 +97,46 @@ class TableBuilder:
         self.header: tuple[str, ...] = ()
         self._of_cells = of_cells
         self._header_row = 0
-        self._width = width  # of the header, with the columns without a name behind it
-        self._unnamed: set[int] = set()  # of those, the ones that hold something
+        self._width = width  # of the header and the columns without a name to its right
+        self._unnamed: set[int] = set()  # those of them that are not empty
         self.rows: list[TableRow] = []
         self.problems: list[Problem] = []
         self.unread: dict[int, frozenset[int]] = {}
 
-    def take(self, rows: Iterable[TableRow]) -> None:
-        """Take the header and the rows, with their numbers; no more of them than anybody wants to hear of."""
+    def add_rows(self, rows: Iterable[TableRow]) -> None:
+        """Add the header and the rows with their numbers; stop at a limit of rows or mistakes."""
         for number, cells in rows:
             if not self.header and len(cells) > COLUMNS_MAX:
                 what = f"the roster has {len(cells):,} columns; the limit is {COLUMNS_MAX:,}."
-                self.wrong(number, what, "remove columns that no contact needs", code="E108")
+                self.add_problem(number, what, "remove columns that no contact needs", code="E108")
                 return
-            self._record(number, cells)
+            self._add_row(number, cells)
             if len(self.rows) > self.rows_max:
                 what = f"the roster has more than {self.rows_max:,} rows, which is the limit."
                 hint = "keep the people of each workspace in a project of its own"
-                self.wrong(number, what, hint, code="E108")
+                self.add_problem(number, what, hint, code="E108")
                 return
             if len(self.problems) >= _PROBLEMS_MAX:
                 what = "the rest of the roster was not read."
-                self.wrong(number, what, "mend it first", code="E108")
+                self.add_problem(number, what, "mend it first", code="E108")
                 return
 
-    def wrong(self, number: int, what: str, hint: str, code: str) -> None:
+    def add_problem(self, number: int, what: str, hint: str, code: str) -> None:
         """Add a mistake of a whole row."""
         self.problems.append(_place_cell(self.file, self.names, number, 0).problem(what, hint, code))
 
-    def table(
+    def build(
         self,
         unusable: Mapping[int, Mapping[int, str]] = _NONE,
         *,
         keyed: bool = False,
         mend: str = _AS_TEXT,
     ) -> RosterTable:
-        """Return what was taken; `unusable`, `keyed` and `mend` as of Table."""
+        """Return the table; `unusable`, `keyed` and `mend` as in RosterTable."""
         header = self.header
         if not header and not self.problems:
             hint = "write the names of the columns into the first row"
-            self.wrong(1, "the roster is empty; it has no header.", hint, code="E502")
+            self.add_problem(1, "the roster is empty; it has no header.", hint, code="E502")
         times = Counter(header)
         doubtful = frozenset(index for index, name in enumerate(header) if times[name] > 1)
         named = bool(header) and all(name and not _is_unfit_title(name) for name in header)
@@ -157,7 +156,7 @@ class TableBuilder:
             mend=mend,
         )
 
-    def _record(self, number: int, cells: list[str]) -> None:
+    def _add_row(self, number: int, cells: list[str]) -> None:
         if not self.header:
             self.header = tuple(
                 map(normalize_column, cells[: _count_used(cells)] if self._of_cells else cells)
@@ -165,7 +164,7 @@ class TableBuilder:
             self._header_row, self._width = number, max(self._width, len(cells))
             self.problems.extend(islice(_check_header(self.header, self.file, number), _PROBLEMS_MAX))
         elif used := _count_used(cells):
-            cells = self._within(cells, used)
+            cells = self._cut_row(cells, used)
             wrong = tuple(_check_row(cells, self.header))
             if len(cells) == len(self.header):
                 self.rows.append((number, cells))
@@ -174,10 +173,10 @@ class TableBuilder:
                     self.problems.append(_place_cell(self.file, self.names, number, cell).problem(*mistake))
                 self.unread[number] = frozenset(one[0] - 1 for one in wrong)
 
-    def _within(self, cells: list[str], used: int) -> list[str]:
-        """Return a row without the cells behind the table, where spreadsheets write empty columns.
+    def _cut_row(self, cells: list[str], used: int) -> list[str]:
+        """Return a row without the cells to the right of the table, where spreadsheets write empty columns.
 
-        One of them that holds something is a column without a name, which is a mistake of the header.
+        One that is not empty is a column without a name, which is a mistake of the header.
         """
         end = len(self.header)
         if not self._of_cells or len(cells) <= end or used > self._width:
@@ -194,17 +193,17 @@ _NO_NAME = "a column has no name.", "name it, or remove the column"
 
 
 def normalize_column(text: str) -> str:
-    """Return the name of a column as it is compared: composed, as macOS writes no name of its own accord."""
+    """Return the name of a column for comparing: trimmed, in NFC, which macOS does not write by itself."""
     return trim_edges(normalize_unicode("NFC", text))
 
 
 def _count_used(cells: Sequence[str]) -> int:
-    """Return how many cells there are up to the last one that holds something."""
+    """Return the number of cells up to the last one that is not empty."""
     return next((index for index in range(len(cells), 0, -1) if not is_blank(cells[index - 1])), 0)
 
 
 def _check_header(header: tuple[str, ...], file: str, number: int) -> Iterator[Problem]:
-    # A roster without a header has somebody's cells here, so none is quoted.
+    # In a roster without a header these are personal data, so nothing is quoted.
     seen: dict[str, int] = {}
     for cell, name in enumerate(header, start=1):
         first = seen.setdefault(name, cell)
@@ -223,7 +222,7 @@ def _is_unfit_title(name: str) -> bool:
 
 
 def _check_row(cells: list[str], header: tuple[str, ...]) -> Iterator[tuple[int, str, str, str]]:
-    """Yield the number of each cell that is wrong, what is, what to do, and the code."""
+    """Yield for each wrong cell its number, the mistake, the hint and the code."""
     if len(cells) != len(header):
         at = min(len(cells), len(header)) + 1
         what = f"the row has {len(cells)} cells; the header has {len(header)}."
@@ -236,20 +235,20 @@ def _check_row(cells: list[str], header: tuple[str, ...]) -> Iterator[tuple[int,
 
 # --- CSV ------------------------------------------------------------------------------------------
 #
-# UTF-8 with or without a byte order mark; commas, semicolons or tabs between the cells, or what a first line
-# `sep=` names; a header whose names are unique. Rows count as a spreadsheet counts them: the header is row 1,
-# or row 2 below such a line.
+# UTF-8 with or without a byte order mark; cells separated by commas, semicolons or tabs, or by what a first
+# line `sep=` names; a header with unique names. Rows are numbered as in a spreadsheet: the header is row 1,
+# or row 2 below a `sep=` line.
 
-# What programs write into the first line for a spreadsheet: which sign stands between the cells.
+# The first line in which programs tell a spreadsheet the separator.
 _SEPARATOR = re.compile(r'\ufeff?"?sep=(.)"?[ \t]*[\r\n]*', re.IGNORECASE)
 _READ = ",;\t|"
-_LIKELY = ",;\t"  # what spreadsheets write without a line that names it; the first one where none stands out
+_LIKELY = ",;\t"  # written without a `sep=` line; the first one where none gives more cells
 UNREAD_SEPARATOR = "E409"
 _AT_ONCE = 1024 * 1024  # bytes that are decoded at once
 
 
 def read_csv(data: bytes, file: str, *, rows_max: int = ROWS_MAX) -> RosterTable:
-    """Return the table of one CSV file; what is wrong stands in `problems`. Empty rows are no rows."""
+    """Return the table of one CSV file, with its mistakes in `problems`. Empty rows are skipped."""
     wrong = _find_bad_utf8(data)
     if wrong is not None:
         return refuse_encoding(file, data, wrong, "export it as UTF-8; spreadsheets call that `CSV UTF-8`")
@@ -260,11 +259,11 @@ def read_csv(data: bytes, file: str, *, rows_max: int = ROWS_MAX) -> RosterTable
         hint = "export it with commas, semicolons or tabs"
         return empty_table(file, Problem(file, 1, 1, what, hint, code=UNREAD_SEPARATOR))
     try:
-        builder.take(_read_csv_rows(lambda: _decode_lines(data)))
+        builder.add_rows(_read_csv_rows(lambda: _decode_lines(data)))
     except csv.Error as error:
         number = len(builder.rows) + 2 if builder.header else 1
-        builder.wrong(number, f"this is not CSV: {error}.", "close the quotation marks", code="E505")
-    return builder.table()
+        builder.add_problem(number, f"this is not CSV: {error}.", "close the quotation marks", code="E505")
+    return builder.build()
 
 
 def detect_delimiter(text: str) -> str:
@@ -285,12 +284,12 @@ def _read_csv_rows(lines: Callable[[], Iterable[str]]) -> Iterator[TableRow]:
     named = _read_separator(lines())
     records = enumerate(_parse_csv(lines(), named or _guess_delimiter(lines)), start=1)
     if named:
-        next(records, None)  # the line that names it is a row to count, and none to read
+        next(records, None)  # the `sep=` line is counted as a row and not read
     yield from records
 
 
 def _read_separator(lines: Iterable[str]) -> str:
-    """Return the sign that a line `sep=;` at the start names, or ""."""
+    """Return the separator that a first line `sep=;` names, or ""."""
     found = _SEPARATOR.fullmatch(next(iter(lines), ""))
     return found[1] if found else ""
 
@@ -311,12 +310,12 @@ def _split_text(text: str) -> Iterable[str]:
 
 
 def _decode_lines(data: bytes) -> Iterable[str]:
-    """Return the lines of a file as they are asked for: of half a gigabyte there is no second copy."""
+    """Return the lines of a file one by one: there is no second copy of half a gigabyte."""
     return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="")
 
 
 def _find_bad_utf8(data: bytes) -> int | None:
-    """Return where the bytes are not UTF-8, or None."""
+    """Return the index of the first byte that is not UTF-8, or None."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         for start in range(0, len(data), _AT_ONCE):
@@ -324,7 +323,7 @@ def _find_bad_utf8(data: bytes) -> int | None:
         decoder.decode(b"", final=True)
     except UnicodeDecodeError:
         try:
-            data.decode()  # the decoder of parts does not know where a part stands
+            data.decode()  # the incremental decoder does not know the index in the whole
         except UnicodeDecodeError as error:
             return error.start
     return None
@@ -336,18 +335,18 @@ def _parse_csv(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
 
 # --- JSON: a list of objects, as the interface of an HR system answers it -------------------------
 #
-# The columns are the keys, in the order in which they first occur; those of an object within an object are
-# joined by dots. A number is the text that stands there, true and false are words, null is an empty cell.
-# What a list holds is no text, so nobody may take from it. A row is where its object begins.
+# The columns are the keys in the order of their first use; nested keys are joined by dots. A number is its
+# text, true and false are words, null is an empty cell. A list is not text, so using it is a mistake. The
+# place of a row is where its object begins.
 
 _FORM = "a roster in JSON is a list of objects: [{...}, {...}]"
-_NOBODY = "export it again; to declare no one by it, remove it from the manifest"
+_EMPTY_HINT = "export it again; to declare no one by it, remove it from the manifest"
 _FEWER = "give all objects the same few keys, or split the roster"
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
 class _BadObjectsError(Exception):
-    """What is wrong, and on which line; nothing of the file is read."""
+    """A mistake and its line, after which nothing of the file is read."""
 
     def __init__(self, line: int, what: str, hint: str = _FORM, *, code: str) -> None:
         super().__init__(what)
@@ -357,7 +356,7 @@ class _BadObjectsError(Exception):
 
 
 def read_json_objects(data: bytes, file: str) -> RosterTable:
-    """Return the table of one JSON file; what is wrong stands in `problems`."""
+    """Return the table of one JSON file, with its mistakes in `problems`."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -369,12 +368,12 @@ def read_json_objects(data: bytes, file: str) -> RosterTable:
     except _BadObjectsError as error:
         return empty_table(file, Problem(file, error.line, 0, str(error), error.hint, code=error.code))
     builder = TableBuilder(file)
-    builder.take(_pad_rows(tuple(columns), rows))
-    return builder.table(unusable, keyed=True)
+    builder.add_rows(_pad_rows(tuple(columns), rows))
+    return builder.build(unusable, keyed=True)
 
 
 def _pad_rows(header: tuple[str, ...], rows: list[TableRow]) -> Iterator[TableRow]:
-    """Yield the header, and each row as long as it: a key may occur for the first time in the last one."""
+    """Yield the header, then each row padded to its length: the last object may have a new key."""
     if header:
         yield 1, list(header)
     for line, cells in rows:
@@ -384,9 +383,9 @@ def _pad_rows(header: tuple[str, ...], rows: list[TableRow]) -> Iterator[TableRo
 def _build_rows(
     text: str, columns: dict[str, int], unusable: dict[int, dict[int, str]]
 ) -> Iterator[TableRow]:
-    """Yield the line and the cells of each object, within the limits: each gets a cell for every key so far.
+    """Yield the line and the cells of each object, one cell for every key so far, within the limits.
 
-    Objects with keys of their own would take memory by the square of their number otherwise.
+    Without the limits, objects with different keys would take memory by the square of their number.
     """
     for number, (line, one) in enumerate(_iterate_objects(text), start=1):
         yield line, _build_cells(line, one, columns, unusable)
@@ -398,16 +397,18 @@ def _build_rows(
 
 
 def _iterate_objects(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield each object of the list, and the line on which it begins. Raises _WrongError."""
+    """Yield each object of the list and the line where it begins. Raises _BadObjectsError."""
     line, counted, at = 1, 0, _skip_space(text, 0)
     if text[at : at + 1] != "[":
         raise _BadObjectsError(1, "the roster is not a list of objects.", code="E512")
     at = _skip_space(text, at + 1)
     more = text[at : at + 1] != "]"
     if not more:
-        raise _BadObjectsError(line, "the roster is empty: a list without an object.", _NOBODY, code="E512")
+        raise _BadObjectsError(
+            line, "the roster is empty: a list without an object.", _EMPTY_HINT, code="E512"
+        )
     while more:
-        # The decoder by itself would tell no places: it is given one element at a time.
+        # The decoder reports no places, so it gets one element at a time.
         line, counted = line + text.count("\n", counted, at), at
         value, at = _decode_value(text, at, line)
         if not isinstance(value, dict) or not value:
@@ -421,21 +422,21 @@ def _iterate_objects(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _decode_value(text: str, at: int, line: int) -> tuple[Any, int]:
-    """Return the value that begins here, and where it ends."""
+    """Return the value at this index, and the index of its end."""
     try:
         return EXACT_DECODER.raw_decode(text, at)
     except json.JSONDecodeError as error:
         raise _BadObjectsError(error.lineno, "this is not JSON.", code="E101") from error
     except RecursionError as error:
         raise _BadObjectsError(line, TOO_DEEP, code="E512") from error
-    except ValueError as error:  # of what it is given to make of values
+    except ValueError as error:  # raised by the hooks of the decoder
         raise _BadObjectsError(line, str(error), code="E512") from error
 
 
 def _build_cells(
     line: int, one: dict[str, Any], columns: dict[str, int], unusable: dict[int, dict[int, str]]
 ) -> list[str]:
-    """Return the cells of one object, and give each new key a column."""
+    """Return the cells of one object; each new key becomes a column."""
     cells = [""] * len(columns)
     seen: set[int] = set()
     for path, value in _flatten_record(line, one):

@@ -97,9 +97,9 @@ def read_sheet(data: bytes, file: str, wanted: str) -> RosterTable:
     reader = _CellReader(package, read_shared_texts(package, book.texts), formats)
     place = sheet_file_name(file, book.sheet)
     builder = TableBuilder(place, of_cells=True, width=COLUMNS_MAX)
-    builder.take(reader.rows(book.part))
+    builder.add_rows(reader.rows(book.part))
     merged = tuple(_list_merged_cells(reader.merged, place))
-    return empty_table(place, *merged) if merged else builder.table(reader.unusable)
+    return empty_table(place, *merged) if merged else builder.build(reader.unusable)
 
 
 def _list_merged_cells(ranges: Sequence[str], place: str) -> Iterator[Problem]:

@@ -205,15 +205,15 @@ def test_what_a_directory_says_is_never_kept(tmp_path: Path) -> None:
     kept = _kept(tmp_path, people_of)
     kept.write("ops.yaml", f"version: 1\nworkspace: ops\n{ROSTER}")
     kept.write("more.yaml", _SAM)
-    before = pipeline.resolve_manifests(kept.settings, kept.environ, kept=kept.kept()).desired
+    before = pipeline.resolve_manifests(kept.settings, kept.environ, cache=kept.kept()).desired
     with closing(sqlite3.connect(people_of)) as connection, connection:
         connection.execute("DELETE FROM staff WHERE id = 1")
 
-    after = kept.kept().declared()
+    after = kept.kept().load()
 
     assert after is not None
     assert len(before.entities) - len(after.desired.entities) == 1
-    assert (after.files, after.anew, after.made_of) == (2, 1, "")
+    assert (after.files, after.reread, after.made_of) == (2, 1, "")
     assert [one.rows for one in (*before.answers, *after.desired.answers)] == [3, 2]
 
 
