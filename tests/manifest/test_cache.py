@@ -9,7 +9,7 @@ import pytest
 from copies import copied
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from manifest.keeping import KeptProject
+from manifest.cached_project import KeptProject
 from msgspec import structs
 
 from reconciler import pipeline

@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from manifest.keeping import KeptProject
+from manifest.cached_project import KeptProject
 from msgspec import structs
 
 from reconciler.manifest.cache import CACHE_MAGIC, CachedPart, ManifestCache, decode_part, encode_part

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 from directories.sql.sources import AT, ROSTER, STATEMENT, database, people, sql, takes_from
-from manifest.keeping import KeptProject
+from manifest.cached_project import KeptProject
 from manifest.project import Project
 from msgspec import structs
 from sqlalchemy.dialects import registry
