@@ -18,7 +18,7 @@ from msgspec import UNSET, Meta, UnsetType, structs
 
 from reconciler import errors
 from reconciler.cli.commands.export import Untold
-from reconciler.cli.console.error_text import usage_code
+from reconciler.cli.console.error_text import KEYS_OF_CLASSES, ErrorDocument, ErrorShown, usage_code
 from reconciler.cli.console.logs import CallLine, StepLine
 from reconciler.cli.dispatch import CommandWork
 from reconciler.cli.documents.table import DOCUMENTS, SHARED, Printed
@@ -29,7 +29,7 @@ from reconciler.core.views.inventory import Listed, Unread
 from reconciler.model.address import Address
 from reconciler.model.notices import Notice
 from reconciler.model.plans import DecidingFact, Explanation, GuardReason, Plan
-from reconciler.model.runs import EXIT_CODE_WORDS, REPORT_VERSION, RUN_EVENTS, Running
+from reconciler.model.runs import EXIT_CODE_WORDS, REPORT_VERSION, RUN_EVENTS
 from reconciler.report import explain, listing
 from reconciler.report.json import NOT_SHOWN, PlanCounts, PlanFields, VerdictShown
 from reconciler.store.records import KindUnknown
@@ -59,7 +59,7 @@ _PUBLISHED = {
 }
 _ONLY_SHOWN = {"unmanaged": "$defs/counts"}  # of a plan: a file has none of it
 # Published where they are used, and not below $defs.
-_INLINE: tuple[Any, ...] = (PlanFields, PlanCounts, VerdictShown)
+_INLINE: tuple[Any, ...] = (PlanFields, PlanCounts, VerdictShown, ErrorShown)
 
 
 def documents() -> dict[str, Schema]:
@@ -270,29 +270,12 @@ def _head(*exits: int) -> Schema:
 
 
 def _error() -> Schema:
-    """Every error: what it is, and the mistakes of the input, if it is about these."""
-    (problems, running), definitions = _of_types([tuple[errors.Problem, ...], Running | None])
-    text = {"type": "string"}
-    about = {"kind": {"enum": [*_kinds()]}, "message": {**text, "minLength": 1}, "next": text}
-    service = {"method": text, "path": text, "status": {"type": "integer", "minimum": 0}, "code": text}
-    texts = {"type": "array", "items": text}
-    more: tuple[tuple[type, Schema], ...] = (
-        (errors.ServiceError, service),
-        (errors.UnsafePlan, {"reasons": texts}),
-        (errors.ProgramError, {"places": texts}),
-        (errors.LockHeld, {"running": running}),
-    )
-    exits = tuple(code for code in EXIT_CODE_WORDS if code not in (0, 2))
-    parts = {
-        "code": {"description": "What `reconciler explain` takes.", "enum": sorted({*_codes()})},
-        "error": _object(about | {key: one for _, keys in more for key, one in keys.items()}),
-        "problems": problems,
-        "more": {"description": "How many problems are left out.", "type": "integer", "minimum": 1},
-    }
-    parts["error"]["required"] = list(about)
-    whole = _object({**_head(*exits), **parts}, optional=("more",))
-    whole["oneOf"] = [_kind(name, kind, more) for name, kind in _kinds().items()]
-    return _whole("An error", [whole], definitions)
+    """Return the schema of an error, with what belongs to each class of errors."""
+    whole = _document((ErrorDocument,))
+    properties = whole["properties"]
+    properties["code"] = {"description": properties["code"]["description"], "enum": sorted({*_codes()})}
+    properties["error"]["properties"]["kind"] = {"enum": [*_kinds()]}
+    return {**whole, "oneOf": [_kind(name, kind) for name, kind in _kinds().items()]}
 
 
 def _kinds() -> dict[str, type[errors.ReconcilerError] | None]:
@@ -315,15 +298,13 @@ def _codes() -> Iterator[str]:
     return (kind.error_code if kind else usage_code for kind in _kinds().values())
 
 
-def _kind(
-    name: str, kind: type[errors.ReconcilerError] | None, more: tuple[tuple[type, Schema], ...]
-) -> Schema:
+def _kind(name: str, kind: type[errors.ReconcilerError] | None) -> Schema:
     """Return what an error of this class has: its words, its code, and no key of another class."""
     exit_code = kind.exit_code if kind else 64
     code = kind.error_code if kind else usage_code
-    theirs = {key: kind is not None and issubclass(kind, base) for base, keys in more for key in keys}
-    closed = {key: False for key, has in theirs.items() if not has}
-    required = [key for key, has in theirs.items() if has and key != "running"]
+    has = {key: kind is not None and issubclass(kind, base) for base, keys in KEYS_OF_CLASSES for key in keys}
+    closed = {key: False for key, theirs in has.items() if not theirs}
+    required = [key for key, theirs in has.items() if theirs and key != "running"]
     return {
         "properties": {
             **_ended(exit_code)["properties"],

@@ -6,13 +6,14 @@ an error is shown: it loads what a command that succeeds may not need.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
 
+from reconciler.cli.results import CommandResult, Doc
 from reconciler.core.text import escape_undecodable
 from reconciler.errors import (
     DirectoryError,
@@ -28,7 +29,7 @@ from reconciler.errors import (
 from reconciler.files.project_files import REFERENCE_BYTES_MAX, Unreadable, read_regular_file
 from reconciler.manifest.rosters.table import count_row_cells, detect_delimiter
 from reconciler.model.documents import is_directory_row
-from reconciler.model.runs import REPORT_VERSION
+from reconciler.model.runs import EXIT_CODE_WORDS, REPORT_VERSION, Running
 from reconciler.report.excerpt import (
     ShownLine,
     excerpt_lines,
@@ -179,47 +180,86 @@ def error_lines(
     return (*shown, *said)
 
 
-def error_json(error: ReconcilerError) -> str:
-    """Return the form of every error with --format json (schemas/output/error.schema.json).
+# --- The form of every error with --format json (schemas/output/error.schema.json) ------------------------
 
-    `code` is that of model/codes; each problem has one of its own, and the service's stands in `error`.
-    Where there are more than 1,000 problems, `more` says how many are left out.
-    """
-    about: dict[str, Any] = {"kind": type(error).__name__, "message": str(error), "next": error.next}
-    if isinstance(error, ServiceError):
-        about |= {"method": error.method, "path": error.path, "status": error.status, "code": error.code}
-    if isinstance(error, UnsafePlan):
-        about["reasons"] = error.reasons
-    if isinstance(error, ProgramError):
-        about["places"] = error.places
-    if isinstance(error, LockHeld) and error.running is not None:
-        about["running"] = error.running
-    return _encoded(error.outcome, error.exit_code, error.error_code, about, _problems(error))
+
+class ErrorShown(Struct):
+    """What went wrong. The keys after `next` are those of some classes alone: KEYS_OF_CLASSES."""
+
+    kind: str
+    message: Annotated[str, Meta(min_length=1)]
+    next: str
+    method: str | UnsetType = UNSET
+    path: str | UnsetType = UNSET
+    status: Annotated[int, Meta(ge=0)] | UnsetType = UNSET
+    code: str | UnsetType = UNSET
+    reasons: tuple[str, ...] | UnsetType = UNSET
+    places: tuple[str, ...] | UnsetType = UNSET
+    running: Running | UnsetType | None = UNSET
+
+
+class ErrorDocument(CommandResult, frozen=True, kw_only=True):
+    """An error. `code` is that of model/codes; each problem has its own, and that of the service is in `error`."""
+
+    title: ClassVar[str] = "An error"
+    exit_codes: ClassVar[tuple[int, ...]] = tuple(code for code in EXIT_CODE_WORDS if code not in {0, 2})
+    code: Annotated[str, Doc("What `reconciler explain` takes.")]
+    error: Annotated[ErrorShown, Doc("")]
+    problems: Annotated[tuple[Problem, ...], Doc("")]
+    more: Annotated[Annotated[int, Meta(ge=1)] | UnsetType, Doc("How many problems are left out.")] = UNSET
+    exits_with: int
+
+    @property
+    def exit_code(self) -> int:
+        """That of the error."""
+        return self.exits_with
+
+
+# Attributes of a class of errors that are keys of its document.
+KEYS_OF_CLASSES: tuple[tuple[type[ReconcilerError], tuple[str, ...]], ...] = (
+    (ServiceError, ("method", "path", "status", "code")),
+    (UnsafePlan, ("reasons",)),
+    (ProgramError, ("places",)),
+    (LockHeld, ("running",)),
+)
+
+
+def error_json(error: ReconcilerError) -> str:
+    """Return an error as JSON text, also one with text that JSON cannot hold."""
+    shown = ErrorShown(type(error).__name__, str(error), error.next)
+    for kind, keys in KEYS_OF_CLASSES:
+        if isinstance(error, kind):
+            for key in keys:
+                value = getattr(error, key)
+                setattr(shown, key, UNSET if value is None else value)
+    problems = _problems(error)
+    left_out = len(problems) - problems_max
+    return _encode_error(
+        ErrorDocument(
+            code=error.error_code,
+            error=shown,
+            problems=problems[:problems_max],
+            more=left_out if left_out > 0 else UNSET,
+            exits_with=error.exit_code,
+        )
+    )
 
 
 def usage_json(sentence: str, hint: str) -> str:
     """Return a mistake in the command line itself in the same form."""
-    return _encoded("usage", 64, usage_code, {"kind": "UsageError", "message": sentence, "next": hint}, ())
+    shown = ErrorShown("UsageError", sentence, hint)
+    return _encode_error(ErrorDocument(code=usage_code, error=shown, problems=(), exits_with=64))
+
+
+def _encode_error(document: ErrorDocument) -> str:
+    code = document.exit_code
+    head = {"version": REPORT_VERSION, "outcome": EXIT_CODE_WORDS[code], "exit_code": code}
+    whole = _legible(msgspec.to_builtins({**head, **document.document()}))
+    return msgspec.json.format(msgspec.json.encode(whole), indent=2).decode()
 
 
 def _problems(error: ReconcilerError) -> tuple[Problem, ...]:
     return error.problems if isinstance(error, InputError | DirectoryError) else ()
-
-
-def _encoded(
-    outcome: str, exit_code: int, code: str, about: Mapping[str, Any], problems: tuple[Problem, ...]
-) -> str:
-    whole: dict[str, Any] = {
-        "version": REPORT_VERSION,
-        "outcome": outcome,
-        "exit_code": exit_code,
-        "code": code,
-        "error": about,
-        "problems": [asdict(one) for one in problems[:problems_max]],
-    }
-    if len(problems) > problems_max:
-        whole["more"] = len(problems) - problems_max
-    return msgspec.json.format(msgspec.json.encode(_legible(whole)), indent=2).decode()
 
 
 def _legible(node: Any) -> Any:
