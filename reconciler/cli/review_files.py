@@ -98,11 +98,6 @@ def _write(path: Path, rendered: Iterable[str], mode: int) -> int:
     return size
 
 
-def with_reports(code: int, *, whole: bool) -> int:
-    """Return the exit code of a command: 1 where a report is missing, unless the code tells of worse."""
-    return code if whole or code not in {0, 2} else 1
-
-
 def _same(path: Path) -> tuple[Path, str]:
     """What two names of one file share. A link as the last part is replaced, so it is not followed."""
     return path.parent.resolve(), path.name

@@ -5,7 +5,7 @@ import logging
 import pytest
 from waiting import until
 
-from reconciler.cli.console.places import Bars
+from reconciler.cli.console.output import Bars
 from reconciler.cli.console.progress import Watch, watching
 from reconciler.instrumentation import report_progress
 from reconciler.model.snapshots import Scope

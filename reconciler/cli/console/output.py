@@ -1,9 +1,9 @@
 """The only module that prints. Data goes to stdout, everything else to stderr.
 
-Belongs here: streams and the one question. Not here: what is said (report/ renders, the commands decide),
-how an error looks (failures.py), what only a terminal gets (terminal.py); both are imported where they are
-needed, for start-up is a promise (docs/performance.md). Text may hold live data, so everything passes
-`report.inert`, and nothing is ever read as markup, nor as an order by the runner of a CI service.
+What is printed is decided by the commands and rendered by report/. How an error looks (error_text.py) and
+what only a terminal gets (terminal.py) is imported where it is needed: start-up is a promise
+(docs/performance.md). Text may hold live data, so everything passes `escape_control`: nothing is read as
+markup, or as a command by the runner of a CI service.
 """
 
 import os
@@ -11,16 +11,14 @@ import re
 import select
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, TextIO
 
 from reconciler import signals
-from reconciler.errors import (
-    FileError,
-    ReconcilerError,
-)
+from reconciler.errors import FileError, ReconcilerError
 from reconciler.report.escaping import (
     escape_ci_commands,
     escape_ci_commands_in_json,
@@ -31,14 +29,7 @@ from reconciler.report.escaping import (
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from reconciler.cli.console.places import Bars, LiveLines
     from reconciler.report.lines import Line
-import time
-from collections.abc import Callable, Mapping
-
-if TYPE_CHECKING:
-    from reconciler.report.lines import Line
-
 
 # --- Streams: whether a person looks at one, whether it is coloured, which secrets none may show -----------
 
@@ -285,11 +276,37 @@ def _interruptible() -> Iterator[int]:
         os.close(filled)
 
 
+# --- Progress, and lines shown in place. These classes show nothing; terminal.py draws --------------------
+
+
+class Bars:
+    """Progress on stderr, one bar for each thing that advances. This one shows nothing: it is no terminal."""
+
+    def advance(self, what: str, done: int, total: int | None, more: str = "") -> None:
+        """Show that `done` of `total` are done; without a total the bar only shows that work goes on.
+
+        `more` stands behind the numbers.
+        """
+
+    def clear(self) -> None:
+        """Take all bars away, so that text or a question may follow. They may come again."""
+
+
+class LiveLines:
+    """Lines on stderr that are shown in place of those before. Here `shown` is false: it is no terminal."""
+
+    shown = False
+
+    def update(self, rendered: "Sequence[Line]") -> None:
+        """Show these lines now."""
+
+    def clear(self) -> None:
+        """Take the lines away."""
+
+
 @contextmanager
 def progress() -> "Iterator[Bars]":
     """Yield bars that are gone at the end, whatever happens. Where no terminal is, a line comes at times."""
-    from reconciler.cli.console.places import Bars  # noqa: PLC0415 - `--version` does without
-
     terminal = is_terminal(sys.stderr)
     # Bars and the lines of -v would be drawn over each other.
     bars = (
@@ -306,8 +323,6 @@ def progress() -> "Iterator[Bars]":
 @contextmanager
 def live() -> "Iterator[LiveLines]":
     """Yield a place for lines that are gone at the end, whatever happens."""
-    from reconciler.cli.console.places import LiveLines  # noqa: PLC0415 - `--version` does without
-
     terminal = is_terminal(sys.stderr)
     place = _terminal().TerminalLines(hidden, coloured=_colours_stderr()) if terminal else LiveLines()
     try:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from reconciler import instrumentation
-from reconciler.cli.console.places import Bars
+from reconciler.cli.console.output import Bars
 from reconciler.instrumentation import ReadProgress
 from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Scope

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from reconciler.cli.console import output
-from reconciler.cli.console.places import LiveLines
+from reconciler.cli.console.output import LiveLines
 from reconciler.core.text import fold_case
 from reconciler.engine.context import StopFlag
 from reconciler.errors import ServiceError
