@@ -199,7 +199,7 @@ class ErrorShown(Struct):
 
 
 class ErrorDocument(CommandResult, frozen=True, kw_only=True):
-    """An error. `code` is that of model/codes; each problem has its own; that of the service is in `error`."""
+    """An error. `code` is that of model/codes; each problem has its own; the service's is in `error`."""
 
     title: ClassVar[str] = "An error"
     exit_codes: ClassVar[tuple[int, ...]] = tuple(code for code in EXIT_CODE_WORDS if code not in {0, 2})
