@@ -38,7 +38,7 @@ FIELDS = f"""\
 Every field of every kind, as [manifests](manifest.md) name it. How fields are compared is in
 [planning](planning.md), what is checked of a value in
 [values that are checked](manifest.md#values-that-are-checked). A deployment may have further fields
-(`fields.contacts` of the [settings](settings.md)) and [kinds of its own](service.md#kinds-of-your-own).
+(`fields.contacts` of the [settings](settings.md)) and [kinds of its own](profiles.md#kinds-of-your-own).
 
 | word | means |
 |---|---|

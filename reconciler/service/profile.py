@@ -145,7 +145,7 @@ def _unusable_profile(problem: Problem) -> SettingsError:
     what = " ".join(problem.what.split())[:200].rstrip(".")
     return SettingsError(
         f"the profile {problem.where} cannot be used: {what}.",
-        next="write `base: service` and below it only what differs; docs/service.md lists the keys.",
+        next="write `base: service` and below it only what differs; docs/profiles.md lists the keys.",
     )
 
 
