@@ -90,7 +90,7 @@ _COMMAND = {
     },
     "variables": {
         "title": "Variables",
-        "description": "Names of environment variables that the command gets beside PATH, HOME, LANG and "
+        "description": "Names of environment variables that the command gets besides PATH, HOME, LANG and "
         "LC_*.",
         "type": "array",
         "items": {"type": "string", "pattern": _VARIABLE_NAME},
@@ -115,7 +115,7 @@ _SECRET_PLACES = {
     "command": {
         "title": "Command",
         "description": "A program that prints the secret: its words in one line, or as a list; or run and "
-        "variables. No shell reads it.",
+        "variables. It runs without a shell.",
         "type": ["string", "array", "object"],
         "required": ["run"],
         "additionalProperties": False,
@@ -138,7 +138,7 @@ SECRET = ValueForm(
     name="secret",
     title="Secret",
     about="{env: NAME}, {file: PATH} or {command: WORDS}; exactly one of them. One newline at the end is "
-    "taken off.",
+    "removed.",
     examples=({"env": "SVC_PASSWORD"},),
     by_reference="always",
 )

@@ -82,14 +82,15 @@ NO_FILES = VariableFiles()
 # --- Directories that rosters may come from -------------------------------------------------------
 
 
-_DIRECTORY_TIMEOUT = Setting("Patience", "Seconds for the whole answer.", ABOVE_ZERO)
+_DIRECTORY_TIMEOUT = Setting("Timeout", "Seconds for the whole read.", ABOVE_ZERO)
 _DIRECTORY_CERTIFICATES = Setting(
     "Certificates",
-    "env: those of this system, or of SSL_CERT_FILE and SSL_CERT_DIR; or a file of certificates in PEM, "
-    "relative to this file: these prove the directory, and no others.",
+    "env: trust the certificates of SSL_CERT_FILE and SSL_CERT_DIR, else those of this system; or a PEM "
+    "file, relative to this file: trust its certificates and no others.",
     TEXT,
     examples=("env", "/etc/ssl/ours.pem"),
     written="env",
+    more="See [proxy and certificates](#the-way-to-the-service).",
 )
 
 
@@ -111,10 +112,11 @@ class SqlDirectory(Struct, frozen=True):
         Secret,
         Setting(
             "URL of a database",
-            "As SQLAlchemy writes it: postgresql://user@host/database, sqlite:///PATH relative to this file. "
-            "One with a password comes as {env: NAME}, {file: PATH} or {command: WORDS}.",
+            "A URL of SQLAlchemy: postgresql://user@host/database, or sqlite:///PATH relative to this "
+            "file. Give a URL with a password as {env: NAME}, {file: PATH} or {command: WORDS}.",
             TEXT_OR_SECRET,
             examples=("postgresql://reader@db.example.com/hr", "sqlite:///hr.db", {"env": "HR_URL"}),
+            more="Databases other than PostgreSQL and SQLite need the extra `sql` and their driver.",
         ),
     ]
     statement: Annotated[
@@ -129,9 +131,9 @@ class SqlDirectory(Struct, frozen=True):
     tls: Annotated[
         Literal["verify", "driver"],
         Setting(
-            "Protection of the way",
-            "verify: another machine is reached encrypted and proves itself, or not at all. driver: the "
-            "driver and the options of the url decide, and nobody checks it. For databases other than "
+            "Encryption",
+            "verify: connect to another machine only with encryption and a verified certificate; driver: "
+            "leave both to the driver and the options of the URL, unchecked. For databases other than "
             "PostgreSQL and SQLite.",
             examples=("driver",),
         ),
@@ -146,20 +148,25 @@ class LdapDirectory(Struct, frozen=True):
         str,
         Setting(
             "URL of an LDAP server",
-            "ldaps://host, or ldap:// with start_tls or to this machine.",
+            "ldaps://host; ldap://host with start_tls, or on this machine.",
             TEXT,
             examples=("ldaps://ldap.example.com",),
         ),
     ]
     base: Annotated[
         str,
-        Setting("Base", "The DN below which people are.", TEXT, examples=("ou=people,dc=example,dc=com",)),
+        Setting(
+            "Base",
+            "The DN below which entries are searched.",
+            TEXT,
+            examples=("ou=people,dc=example,dc=com",),
+        ),
     ]
     filter: Annotated[
         str,
         Setting(
             "Filter",
-            "Which entries, as RFC 4515 writes it.",
+            "Which entries to read, in the syntax of RFC 4515.",
             TEXT,
             examples=("(&(objectClass=person)(department=Operations))",),
         ),
@@ -171,28 +178,31 @@ class LdapDirectory(Struct, frozen=True):
     scope: Annotated[
         Literal["one", "subtree"],
         Setting(
-            "Scope", "subtree: everything below the base; one: what stands right below it.", examples=("one",)
+            "Scope", "subtree: everything below the base; one: only its direct children.", examples=("one",)
         ),
     ] = "subtree"
     start_tls: Annotated[
         bool,
         Setting(
             "StartTLS",
-            "Whether an ldap:// connection is encrypted before anything is said.",
+            "Whether an ldap:// connection is encrypted before anything else is sent.",
             examples=("true",),
         ),
     ] = False
     dn: Annotated[
         Secret | None,
         Setting(
-            "Bind DN", "Who asks. Without it the bind is anonymous.", SECRET, examples=({"env": "LDAP_DN"},)
+            "Bind DN",
+            "The DN to bind as. Without it the bind is anonymous.",
+            SECRET,
+            examples=({"env": "LDAP_DN"},),
         ),
     ] = None
     password: Annotated[
         Secret | None,
         Setting("Password", "The password of the bind DN.", SECRET, examples=({"env": "LDAP_PASSWORD"},)),
     ] = None
-    page: Annotated[int, Setting("Page", "How many are asked for at once.", PAGE_SIZE)] = 500  # RFC 2696
+    page: Annotated[int, Setting("Page", "How many entries a page has at most.", PAGE_SIZE)] = 500  # RFC 2696
     ca: Annotated[str, _DIRECTORY_CERTIFICATES] = ""  # an absolute path; "": the certificates of this system
     timeout_s: Annotated[float, _DIRECTORY_TIMEOUT] = 60.0
 
@@ -204,7 +214,7 @@ class ScimDirectory(Struct, frozen=True):
         str,
         Setting(
             "Base address",
-            "https, or http on this machine; /Users is below it.",
+            "The URL above /Users: https, or http on this machine.",
             TEXT,
             examples=("https://idp.example.com/scim/v2",),
         ),
@@ -213,7 +223,7 @@ class ScimDirectory(Struct, frozen=True):
         str,
         Setting(
             "Filter",
-            "Which users, as RFC 7644 writes it.",
+            "Which users to read, in the syntax of RFC 7644.",
             text_form(),
             examples=("active eq true",),
             written="",
@@ -221,21 +231,29 @@ class ScimDirectory(Struct, frozen=True):
     ] = ""
     attributes: Annotated[
         tuple[str, ...],
-        _attributes("What is asked for; all where none is named.", "userName", "name", "emails"),
+        _attributes(
+            "The attributes to request; without any, the service returns all.", "userName", "name", "emails"
+        ),
     ] = ()
     token: Annotated[
-        Secret | None, Setting("Token", "Sent as a Bearer token.", SECRET, examples=({"env": "SCIM_TOKEN"},))
+        Secret | None,
+        Setting(
+            "Token",
+            "A Bearer token, sent to the origin of url only.",
+            SECRET,
+            examples=({"env": "SCIM_TOKEN"},),
+        ),
     ] = None
     paging: Annotated[
         Literal["auto", "index", "cursor"],
         Setting(
             "Paging",
-            "How pages are asked for: by index (RFC 7644), by cursor (RFC 9865), or as the service offers "
-            "it.",
+            "How pages are requested: by index (RFC 7644), by cursor (RFC 9865), or as the service offers "
+            "(auto).",
             examples=("cursor",),
         ),
     ] = "auto"
-    page: Annotated[int, Setting("Page", "How many are asked for at once.", PAGE_SIZE)] = 100
+    page: Annotated[int, Setting("Page", "How many entries a page has at most.", PAGE_SIZE)] = 100
     ca: Annotated[str, _DIRECTORY_CERTIFICATES] = ""  # as of LDAP
     timeout_s: Annotated[float, _DIRECTORY_TIMEOUT] = 60.0
 
@@ -268,24 +286,35 @@ class Auth(Struct, frozen=True):
     """The credentials, and how the key travels: in a header, in the query, or in both at once."""
 
     username: Annotated[
-        Secret, Setting("User name", "The name of the Basic scheme.", SECRET, examples=({"env": "SVC_USER"},))
+        Secret,
+        Setting(
+            "User name",
+            "The user name for HTTP Basic authentication.",
+            SECRET,
+            examples=({"env": "SVC_USER"},),
+        ),
     ]
     password: Annotated[
         Secret,
-        Setting("Password", "The password of the Basic scheme.", SECRET, examples=({"env": "SVC_PASSWORD"},)),
+        Setting(
+            "Password",
+            "The password for HTTP Basic authentication.",
+            SECRET,
+            examples=({"env": "SVC_PASSWORD"},),
+        ),
     ]
     api_key: Annotated[
         Secret,
         Setting(
-            "API key", "The key of the application.", SECRET, examples=({"file": "/run/secrets/api-key"},)
+            "API key", "The API key of the application.", SECRET, examples=({"file": "/run/secrets/api-key"},)
         ),
     ]
     send_key: Annotated[
         SendKey,
         Setting(
             "How the key travels",
-            "In a header, in the query, or in both for a deployment that wants it in both places. Queries "
-            "end up in logs: choose header where it works.",
+            "Where the API key is sent: in a header, in the query, or in both for a deployment that "
+            "requires both. Queries end up in logs: use header where it works.",
         ),
     ] = "header"
 
@@ -297,23 +326,24 @@ class Limits(Struct, frozen=True):
         float,
         Setting(
             "Requests a second",
-            "At most; in a shared store, of everybody together. 0: no limit until the service throttles.",
+            "At most this many requests per second; runs with the same credentials and one PostgreSQL "
+            "store share the limit. 0: no limit until the service throttles.",
             NUMBER,
-            more="([limits](service.md#limits))",
+            more="See [limits](service.md#limits).",
         ),
     ] = 10.0
     concurrency: Annotated[
-        int, Setting("Requests at a time", "How many requests may be under way at once.", PARALLEL)
+        int, Setting("Requests at a time", "How many requests may be in flight at once.", PARALLEL)
     ] = 8
     timeout_s: Annotated[
-        float, Setting("Time for one request", "Seconds for one request, all of it.", ABOVE_ZERO)
+        float, Setting("Time for one request", "Seconds for one request, from start to end.", ABOVE_ZERO)
     ] = 30.0
     deadline_s: Annotated[float, Setting("Time for a run", "Seconds for a whole run.", ABOVE_ZERO)] = 3600.0
     settle_s: Annotated[
         float,
         Setting(
             "Settle window",
-            "Seconds for which a write in doubt may still land before we look for it.",
+            "Seconds for which a write in doubt may still take effect; after that it is looked for.",
             NUMBER,
         ),
     ] = 10.0  # rule A9
@@ -345,62 +375,71 @@ class Network(Struct, frozen=True):
         Proxy | None,
         Setting(
             "Proxy",
-            "env: by HTTPS_PROXY, ALL_PROXY and NO_PROXY; none: directly; or the URL of a proxy, http or "
-            "https. One with a password comes as {env: NAME}, {file: PATH} or {command: WORDS}.",
+            "env: use HTTPS_PROXY, ALL_PROXY and NO_PROXY; none: connect directly; or the URL of an http "
+            "or https proxy. Give a URL with a password as {env: NAME}, {file: PATH} or {command: WORDS}.",
             TEXT_OR_SECRET,
             examples=("none", "http://proxy.example.com:3128", {"env": "PROXY_URL"}),
             written="env",
+            more="See [proxy and certificates](#the-way-to-the-service).",
         ),
     ] = None
     trust: Annotated[
         Trust,
         Setting(
             "Certificates",
-            "env: by SSL_CERT_FILE and SSL_CERT_DIR, else those of this system; or a file of certificates in "
-            "PEM, relative to this file: these prove the service, and no others.",
+            "env: trust the certificates of SSL_CERT_FILE and SSL_CERT_DIR, else those of this system; or "
+            "a PEM file, relative to this file: trust its certificates and no others.",
             TEXT,
             examples=("env", "/etc/ssl/ours.pem"),
             path="ca",
             written="env",
+            more="See [proxy and certificates](#the-way-to-the-service).",
         ),
     ] = Trust()
 
 
 class Service(Struct, frozen=True, kw_only=True):
-    """Which service, and how to speak to it."""
+    """Which service, and how to call it."""
 
     base_url: Annotated[
         str,
         Setting(
             "Base address",
-            "https, or http on this machine. No user, no query. A path is kept.",
+            "The address of the service: https, or http on this machine; with a path where it has one, "
+            "without a user or a query.",
             TEXT,
             examples=("https://api.example.com", "http://127.0.0.1:8480"),
+            more="See [the address](#the-address).",
         ),
     ]
     profile: Annotated[
         Profile | str,  # settings hold the profile; a program may name one, or a file
         Setting(
             "Profile",
-            "What differs between deployments of the service, the vendor word of its media types for "
-            "example: service, whispir, or a file of the project whose path ends in .yaml, relative to "
-            "this file.",
+            "What differs between deployments of the service: service, whispir, or a file of the project "
+            "whose path ends in .yaml, relative to this file.",
             text_form("(?:[a-z0-9][a-z0-9-]{0,62}|.{1,1000}[.]yaml)"),
             examples=("service", "whispir", "profiles/ours.yaml"),
+            more="See [profiles](service.md#profiles); for paths, [file references](manifest.md).",
         ),
     ] = "service"
     format: Annotated[
         Literal["json", "xml"],
-        Setting("Format", "The form of bodies on the wire. Plans are the same in both.", examples=("xml",)),
+        Setting(
+            "Format",
+            "The format of request and response bodies. Plans are the same in both.",
+            examples=("xml",),
+        ),
     ] = "json"
     schedule_zone: Annotated[
         str,
         Setting(
             "Time zone of scheduled messages",
-            "The time zone in the service's profile of the API user, by its IANA name: the service reads the "
-            "date of a scheduled message in it. Needed for messages send --at alone.",
+            "The IANA time zone of the API user at the service, in which it reads the date of a scheduled "
+            "message. Only `messages send --at` needs it.",
             text_form(length=(1, 64)),
             examples=("Australia/Melbourne",),
+            more="See [messages](service.md#messages).",
         ),
     ] = ""
     auth: Auth
@@ -454,16 +493,21 @@ class Identity(Struct, frozen=True):
 class GuardLimits(Struct, frozen=True):
     """Where the guard refuses (docs/planning.md, G1, G2 and G7); `recipients_max` is about messages."""
 
-    deletes_max: Annotated[int, Setting("Deletes", "Refuse more deletes than this.", COUNT)] = 25
+    deletes_max: Annotated[int, Setting("Deletes", "Refuse a plan with more deletes.", COUNT)] = 25
     deletes_max_percent: Annotated[
         int,
-        Setting("Deletes, percent", "Refuse deletes of more than this share of what we own.", PERCENT),
+        Setting(
+            "Deletes, percent",
+            "Refuse a plan that deletes more than this share of what the stack owns.",
+            PERCENT,
+        ),
     ] = 20
     adopted_deletes_max: Annotated[
         int,
         Setting(
             "Deletes of adopted entities",
-            "Refuse more deletes than this of what existed before us and was adopted, or may have been.",
+            "Refuse a plan with more deletes of adopted entities: those that existed before this stack, or "
+            "may have.",
             COUNT,
         ),
     ] = 3
@@ -471,34 +515,44 @@ class GuardLimits(Struct, frozen=True):
         int,
         Setting(
             "Re-creates",
-            "Refuse to make again more than this number of entities that are recorded and seem to be gone.",
+            "Refuse a plan that creates again more entities that are recorded and seem to be gone.",
             COUNT,
         ),
     ] = 10
     creates_max_percent: Annotated[
         int,
-        Setting("Re-creates, percent", "Refuse to make again more than this share of what we own.", PERCENT),
+        Setting(
+            "Re-creates, percent",
+            "Refuse a plan that creates again more than this share of what the stack owns.",
+            PERCENT,
+        ),
     ] = 20
     updates_max: Annotated[
-        int, Setting("Updates", "Up to this many updates the share below is not looked at.", COUNT)
+        int, Setting("Updates", "Up to this many updates, updates_max_percent is not checked.", COUNT)
     ] = 25
     updates_max_percent: Annotated[
         int,
-        Setting("Updates, percent", "Refuse updates of more than this share of what we own.", PERCENT),
+        Setting(
+            "Updates, percent",
+            "Refuse a plan that updates more than this share of what the stack owns.",
+            PERCENT,
+        ),
     ] = 50
     fewer_rows_max_percent: Annotated[
         int,
         Setting(
             "Rows of directories, percent",
-            "Refuse where a directory answers fewer rows than at the last apply by more than this share.",
+            "Refuse a plan where a directory returns fewer rows than at the last apply, by more than this "
+            "share.",
             PERCENT,
+            more="See [G7](planning.md#g-guards).",
         ),
     ] = 20
     recipients_max: Annotated[
         int,
         Setting(
             "Recipients of one message",
-            "Refuse a message to more people than this, unless --allow-recipients says how many.",
+            "Refuse a message to more people, unless --allow-recipients says how many.",
             COUNT,
         ),
     ] = 25
@@ -514,16 +568,17 @@ class LockSettings(Struct, frozen=True):
         Literal["auto", "always", "never"],
         Setting(
             "Lock in the service",
-            "Whether a run that writes also holds a lock in the service, as a private resource: auto where "
-            "nobody can be asked and the store is not shared.",
+            "Whether a run that writes also holds a lock in the service, as a private resource. auto: in "
+            "non-interactive runs whose store is not shared.",
             examples=("always",),
+            more="See [the lock in the service](#the-lock-in-the-service).",
         ),
     ] = "auto"
     timeout_s: Annotated[
         float,
         Setting(
-            "Patience",
-            "Seconds to wait while another run holds a lock; --lock-timeout goes over it.",
+            "Timeout",
+            "Seconds to wait while another run holds a lock; --lock-timeout overrides it.",
             NUMBER,
             examples=("600",),
         ),
@@ -537,16 +592,17 @@ class Refresh(Struct, frozen=True):
         Literal["auto", "full"],
         Setting(
             "Mode",
-            "auto reads what changed since, where the service lists it in order of change; full reads every "
-            "list completely.",
+            "auto: read only what changed, where the service lists by time of change; full: read every "
+            "list completely. --refresh overrides it.",
             examples=("full",),
+            more="See [R7 to R9](planning.md).",
         ),
     ] = "auto"
     complete_every_h: Annotated[
         float,
         Setting(
             "Complete read",
-            "Hours after which a list is read completely all the same.",
+            "Hours after which a list is read completely in any case.",
             ABOVE_ZERO,
             examples=("6",),
         ),
@@ -558,7 +614,7 @@ _LEVEL = named_form(
     "level",
     choice_form(CheckLevel),
     "Level",
-    "error ends the run, warning is shown, off is not looked at.",
+    "error ends the run, warning is shown, off is not checked.",
     "warning",
 )
 
@@ -570,26 +626,29 @@ def _check(title: str, about: str) -> Setting:
 class Checks(Struct, frozen=True):
     """How strictly declared values are judged. What is only unlikely is a warning at most."""
 
-    phones: Annotated[CheckLevel, _check("Phone numbers", "Numbers that cannot be dialled.")] = "error"
-    emails: Annotated[CheckLevel, _check("E-mail addresses", "Texts that are no e-mail address.")] = "error"
-    zones: Annotated[CheckLevel, _check("Time zones", "Names that the time zone database does not have.")] = (
-        "error"
-    )
-    content: Annotated[CheckLevel, _check("Content", "Bytes that are not of the declared mimeType.")] = (
-        "error"
-    )
-    countries: Annotated[CheckLevel, _check("Countries", "Texts that are no country that we know.")] = (
-        "warning"
-    )
+    phones: Annotated[
+        CheckLevel, _check("Phone numbers", "What to do about phone numbers that cannot be dialled.")
+    ] = "error"
+    emails: Annotated[
+        CheckLevel, _check("E-mail addresses", "What to do about text that is not an e-mail address.")
+    ] = "error"
+    zones: Annotated[
+        CheckLevel, _check("Time zones", "What to do about time zones that the IANA database does not have.")
+    ] = "error"
+    content: Annotated[
+        CheckLevel, _check("Content", "What to do about bytes that do not match the declared mimeType.")
+    ] = "error"
+    countries: Annotated[CheckLevel, _check("Countries", "What to do about unknown countries.")] = "warning"
     spreadsheets: Annotated[
-        CheckLevel, _check("Spreadsheets", "Numbers in any other field that a spreadsheet rewrote.")
+        CheckLevel,
+        _check("Spreadsheets", "What to do about numbers in other fields that a spreadsheet rewrote."),
     ] = "warning"
     region: Annotated[
         str,
         Setting(
             "Region",
-            "The country, by its code of two capital letters, in which national phone numbers are read "
-            "where a contact names none.",
+            "The country, as two capital letters, of national phone numbers where a contact names no "
+            "country.",
             text_form("[A-Z]{2}"),
             examples=("AU",),
         ),
@@ -619,17 +678,18 @@ def _list_identity_settings() -> Iterator[Setting]:
 _SECRET_FILES = (
     Setting(
         "Files",
-        "Files with lines NAME='value', relative to this file; encrypted ones, in the age format, may be "
-        "committed. Opened when a manifest asks for a variable that the environment does not have.",
+        "Files with lines NAME='value', relative to this file; those encrypted in the age format may be "
+        "committed. A file is opened when a manifest reads a variable that the environment does not have.",
         list_form(TEXT, "Path", "A file, relative to the settings.", "secrets.env.age"),
         examples=(["secrets.env.age"],),
         path="secrets.files",
         written=(),
+        more="See [files of secrets](#files-of-secrets).",
     ),
     Setting(
         "Private key",
-        "The private key that opens encrypted files: what age-keygen wrote, or an SSH private key. Without "
-        "it, the file that RECONCILER_IDENTITY names.",
+        "The private key of encrypted files: the output of age-keygen, or an SSH private key. Without it, "
+        "the file that RECONCILER_IDENTITY names is used.",
         SECRET,
         examples=({"env": "AGE_KEY"},),
         path="secrets.identity",
@@ -646,8 +706,9 @@ class Settings(Struct, frozen=True, kw_only=True):
         str,
         Setting(
             "Stack name",
-            "Who we are, when several repositories share a workspace: 1 to 64 of a-z, 0-9, dot, underscore "
-            "and hyphen, the first and last a letter or digit. What one stack owns, another never touches.",
+            "Name of this project: 1 to 64 of a-z, 0-9, dot, underscore and hyphen, the first and last a "
+            "letter or digit. Repositories that share a workspace have different stacks: what one stack "
+            "owns, another never changes.",
             text_form("[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?", number=True),
             examples=("ops-contacts",),
         ),
@@ -656,8 +717,8 @@ class Settings(Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         Setting(
             "Manifests",
-            "Files and folders of manifests, relative to this file. Folders are read with everything below "
-            "them.",
+            "Files and folders of manifests, relative to this file. Folders are read with all folders "
+            "below them.",
             list_form(TEXT, "Path", "A file or folder, relative to the settings.", "manifests/", minItems=1),
             examples=(["manifests/"],),
             written=("manifests",),
@@ -670,7 +731,8 @@ class Settings(Struct, frozen=True, kw_only=True):
         str,  # without `custom_`; "": none
         Setting(
             "Name of a custom field",
-            "custom_ and the name of a custom field that nothing else uses; it will hold stack/name.",
+            "custom_ and the name of a custom field that nothing else uses. It will hold stack/name, so "
+            "that owned contacts are recognized without the store.",
             text_form("custom_[A-Za-z][A-Za-z0-9_-]{0,98}"),
             examples=("custom_managedBy",),
             path="ownership.mark",
@@ -679,15 +741,18 @@ class Settings(Struct, frozen=True, kw_only=True):
     adopt: Annotated[
         Literal["always", "never"],
         Setting(
-            "Adopt", "Whether a declared entity that is there already becomes ours.", examples=("never",)
+            "Adopt",
+            "Whether a declared entity that already exists becomes ours. never: it stays as it is, and is "
+            "reported.",
+            examples=("never",),
         ),
     ] = "always"
     store: Annotated[
         str,
         Setting(
             "Store",
-            "Where we remember what is ours: sqlite:/// and a path, relative to this file, or "
-            "postgresql:// and a database that several machines share. A password does not belong here.",
+            "Where records are kept: sqlite:/// and a path, relative to this file, or postgresql:// and a "
+            "database that several machines share. Do not write a password here.",
             TEXT,
             examples=(
                 "sqlite:///.reconciler/store.db",
@@ -695,6 +760,7 @@ class Settings(Struct, frozen=True, kw_only=True):
                 "postgresql://reconciler@db.example.com/reconciler",
             ),
             written="sqlite:///.reconciler/store.db",
+            more="See [the store](#the-store).",
         ),
     ]
     guard: GuardLimits = GuardLimits()
@@ -704,8 +770,8 @@ class Settings(Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         Setting(
             "Variables",
-            "Names of environment variables that manifests may read with ${env:NAME}; * and ? stand for any "
-            "characters, but a name begins with a letter.",
+            "Names of environment variables that manifests may read with ${env:NAME}; after the first "
+            "letter, * and ? stand for any characters.",
             list_form(
                 text_form("[A-Za-z_][A-Za-z0-9_*?]*"),
                 "Name of environment variables",
@@ -722,7 +788,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         tuple[str, ...],
         Setting(
             "Of contacts",
-            "Names as the service writes them.",
+            "Fields of contacts that the manifest schema does not have, as the service writes them.",
             list_form(
                 text_form("[A-Za-z][A-Za-z0-9_]{0,99}"),
                 "Field name",
@@ -744,13 +810,19 @@ class Settings(Struct, frozen=True, kw_only=True):
     ] = 3
     checks: Checks = Checks()
     plan_expires_h: Annotated[
-        float, Setting("Life of a plan", "Hours after which a plan file is refused.", ABOVE_ZERO)
+        float,
+        Setting(
+            "Life of a plan",
+            "Hours after which a plan file is refused. The setting at the time of apply counts as well.",
+            ABOVE_ZERO,
+        ),
     ] = 24.0
     plan_recipients: Annotated[
         tuple[str, ...],
         Setting(
             "Recipients",
-            "Public keys (age or SSH) that every plan file is encrypted to; only their owners can read it.",
+            "Public keys (age or ssh-ed25519) that every plan file and undo file is encrypted to. Only "
+            "their owners can read it.",
             list_form(
                 text_form(
                     "(?:age1[02-9ac-hj-np-z]{20,200}|ssh-(?:ed25519|rsa) [A-Za-z0-9+/]{20,2000}={0,2}"
@@ -763,15 +835,16 @@ class Settings(Struct, frozen=True, kw_only=True):
             ),
             examples=([_PUBLIC_KEY],),
             path="plan.recipients",
+            more="See [plan files](#plan-files).",
         ),
     ] = ()
     generated: Annotated[
         tuple[str, ...],
         Setting(
             "Generated files",
-            "Patterns of paths, relative to the folder of this file, that an earlier step of a job makes: "
-            "they need not be as in the commit. `*` is a part of a name, `**` any number of folders. Read "
-            "from this file alone, and only while it is as committed.",
+            "Patterns of files, relative to the folder of this file, that an earlier step of a job "
+            "generates: they may differ from the commit. `*` stands for part of a name, `**` for any "
+            "number of folders. No variable sets it, and it holds only while this file is as committed.",
             list_form(
                 text_form(r"(?!/)(?!(?:.*/)?\.\.(?:/|$))[^\\\x00-\x1f]+", length=(None, 400)),
                 "Pattern",
@@ -782,6 +855,7 @@ class Settings(Struct, frozen=True, kw_only=True):
             examples=(["people/*.csv"],),
             path="commit.generated",
             file_only=True,
+            more="See [CI](ci.md#what-is-applied-is-in-a-commit).",
         ),
     ] = ()
 
@@ -797,8 +871,8 @@ class Settings(Struct, frozen=True, kw_only=True):
 SECTIONS: Mapping[str, SettingSection] = {
     "": SettingSection(
         "Settings file",
-        "reconciler.yaml: which service, which workspaces, where the manifests are. Every setting but the "
-        "secrets, the workspaces, the directories and the environments can also be given as "
+        "reconciler.yaml: which service, which workspaces, where the manifests are. Every setting but "
+        "commit.generated, workspaces, directories and environments can also be given as "
         "RECONCILER_<PATH>, for example RECONCILER_SERVICE_BASE_URL.",
         (
             {
@@ -817,45 +891,43 @@ SECTIONS: Mapping[str, SettingSection] = {
             },
         ),
     ),
-    "service": SettingSection("Service", "Which service, and how to speak to it."),
+    "service": SettingSection("Service", "Which service, and how to call it."),
     "service.auth": SettingSection(
         "Credentials", "Secrets come from the environment, a file or a command, never from this file itself."
     ),
-    "service.limits": SettingSection("Limits", "How hard the service may be pressed."),
+    "service.limits": SettingSection("Limits", "Limits on requests and on time."),
     "service.network": SettingSection(
         "Network",
-        "The way to the service: through which proxy, and which certificates prove it.",
+        "The proxy on the way to the service, and the certificates to trust.",
         ({"proxy": "http://proxy.example.com:3128", "ca": "/etc/ssl/ours.pem"},),
     ),
     "workspaces": SettingSection(
         "Workspaces",
-        "The workspaces that manifests may name, by alias. Only the alias default means the service's "
-        "default workspace.",
+        "The workspaces that manifests may name, by alias. The alias default, and no other, is the "
+        "service's default workspace.",
         ({"default": {}, "ops": {"id": "4C8FE1A2B3D4E5F6", "name": "Operations"}},),
     ),
     "workspaces.ALIAS": SettingSection(
         "Workspace",
-        "Its id, its name, or both; then they must belong together. Empty for the alias default.",
+        "Its id, its name, or both, which must belong together. Empty for the alias default.",
         ({"id": "4C8FE1A2B3D4E5F6", "name": "Operations"},),
     ),
     "identity": SettingSection(
-        "Identity", "The fields by which a live entity is recognized when it is not recorded yet."
+        "Identity", "The fields that identify a live entity that is not recorded yet."
     ),
-    "ownership": SettingSection("Ownership", "How contacts of ours are known without the store."),
-    "guard": SettingSection("Guard", "Where a plan is refused until a person allows it by number."),
-    "lock": SettingSection(
-        "Lock", "How runs keep out of each other's way, beside the lock that every store has."
-    ),
-    "refresh": SettingSection("Refresh", "How lists are read that were read completely before."),
+    "ownership": SettingSection("Ownership", "How owned contacts are recognized without the store."),
+    "guard": SettingSection("Guard", "When a plan is refused until a person allows it with a number."),
+    "lock": SettingSection("Lock", "How runs are kept apart, besides the lock that every store has."),
+    "refresh": SettingSection("Refresh", "How to read a list that was read completely before."),
     "secrets": SettingSection(
         "Files of secrets",
-        "Where variables of manifests come from that the environment does not have.",
+        "Files with the variables that the environment does not have.",
         ({"files": ["secrets.env.age"]},),
     ),
     "directories": SettingSection(
         "Directories",
-        "Where rosters may come from besides files, by name: a query of a database, an LDAP directory, a "
-        "SCIM service. They are only read, and only where a manifest takes from them.",
+        "Sources of rosters besides files, by name: a database query, an LDAP directory, a SCIM service. "
+        "They are only read, and only where a manifest names them.",
         (
             {
                 "staff": {
@@ -880,33 +952,33 @@ SECTIONS: Mapping[str, SettingSection] = {
         ),
     ),
     "directories.NAME.sql": SettingSection(
-        "Query", "What one statement answers, in a transaction that cannot write."
+        "Query", "The result of one statement, in a transaction that cannot write."
     ),
     "directories.NAME.ldap": SettingSection(
-        "LDAP directory", "The entries below a base that fit a filter. The DN is always the column dn."
+        "LDAP directory", "The entries below a base that match a filter. The DN is always the column dn."
     ),
     "directories.NAME.scim": SettingSection("SCIM service", "The users of a SCIM 2.0 service."),
-    "fields": SettingSection("Fields", "Fields of this deployment that the manifest's schema does not know."),
+    "fields": SettingSection("Fields", "Fields of this deployment that the manifest schema does not have."),
     "checks": SettingSection(
         "Checks",
-        "How strictly declared values are judged: error, warning or off. What is only unlikely is a "
-        "warning at most.",
+        "How strictly declared values are checked: error, warning or off. A value that is only unlikely is "
+        "a warning at most.",
         ({"phones": "warning", "region": "AU"},),
     ),
     "plan": SettingSection(
-        "Plan files", "How plan files and undo files are kept.", ({"recipients": [_PUBLIC_KEY]},)
+        "Plan files", "Encryption of plan files and undo files.", ({"recipients": [_PUBLIC_KEY]},)
     ),
     "commit": SettingSection(
-        "What is in the commit", "Which files a commit need not hold.", ({"generated": ["people/*.csv"]},)
+        "What is in the commit", "Files that need not be in the commit.", ({"generated": ["people/*.csv"]},)
     ),
     "environments": SettingSection(
         "Environments",
-        "Sections by name, chosen with --environment NAME. What a section says goes over what the file says; "
-        "maps are joined key by key, lists, secrets, workspaces and directories are replaced whole.",
+        "Sections by name, chosen with --environment NAME. A section overrides the file: mappings are "
+        "merged key by key; lists, secrets, workspaces and directories are replaced whole.",
         ({"staging": {"service": {"base_url": "http://127.0.0.1:8480"}}},),
     ),
     "environments.NAME": SettingSection(
-        "Environment", "Any setting of the file but version and environments."
+        "Environment", "Any setting of the file except version and environments."
     ),
 }
 

@@ -19,8 +19,8 @@ from reconciler.model.settings import DIRECTORY_SETTINGS, SECTIONS, Settings, Wo
 from reconciler.schema.shipped import SchemaDict
 
 _COMMENT = (
-    "Our reader keeps every scalar as the text that was written, so numbers are patterns here; the number "
-    "types beside them are for editors, which parse YAML themselves."
+    "The reader keeps every scalar as text, so numbers are patterns here; the number types beside them are "
+    "for editors, which parse YAML themselves."
 )
 _VERSION = {
     "title": "Version",
