@@ -420,7 +420,7 @@ class Service(Struct, frozen=True, kw_only=True):
             "whose path ends in .yaml, relative to this file.",
             text_form("(?:[a-z0-9][a-z0-9-]{0,62}|.{1,1000}[.]yaml)"),
             examples=("service", "whispir", "profiles/ours.yaml"),
-            more="See [profiles](service.md#profiles); for paths, [file references](manifest.md).",
+            more="See [profiles](profiles.md); for paths, [file references](manifest.md).",
         ),
     ] = "service"
     format: Annotated[
