@@ -44,20 +44,20 @@ rosters:
 ERROR_CODES: tuple[Code, ...] = (
     Code(
         code="E001",
-        title="Something that was given cannot be used",
-        means="Edit what the message names: an option, a file, a value. Nothing was sent.",
+        title="Invalid input",
+        means="Edit what the message names: an option, a file or a value. Nothing was sent.",
     ),
     Code(
         code="E002",
-        title="The manifests cannot be used",
+        title="The manifests have errors",
         means=(
-            "Each mistake is listed with its place and its own code. Nothing is planned from manifests "
-            "with mistakes: what could not be read would look deleted."
+            "Each error is listed with its place and its own code. Nothing is planned from manifests "
+            "with errors: an entry that could not be read would look deleted."
         ),
     ),
     Code(
         code="E003",
-        title="The settings cannot be used",
+        title="The settings have errors",
         means=(
             "Settings decide where credentials go, so nothing is guessed. `reconciler config` shows "
             "every setting and where it comes from."
@@ -65,7 +65,7 @@ ERROR_CODES: tuple[Code, ...] = (
     ),
     Code(
         code="E004",
-        title="An address or selector that names nothing",
+        title="An address or a selector matches nothing",
         means=(
             "A misspelt `--only` would select nothing and look like success. `reconciler list` shows "
             "every address."
@@ -73,10 +73,10 @@ ERROR_CODES: tuple[Code, ...] = (
     ),
     Code(
         code="E005",
-        title="A part that is installed apart is missing",
+        title="An optional part is not installed",
         means=(
-            "What only some need is an extra of the package. `reconciler doctor --offline` shows which "
-            "ones are installed here, docs/install.md what each is for."
+            "Features that only some users need are extras of the package. `reconciler doctor "
+            "--offline` shows which extras are installed here, docs/install.md what each is for."
         ),
     ),
     Code(
@@ -87,22 +87,22 @@ ERROR_CODES: tuple[Code, ...] = (
     Code(
         code="E011",
         title="Refused until a person decides",
-        means="The command could go on, and whether it may is not for a program to say.",
+        means="The command could continue, but a person has to decide whether it may.",
     ),
     Code(
         code="E012",
         title="The guard refuses the plan",
         means=(
-            "The plan would change more than the limits allow, or rests on an incomplete read. Each "
-            "reason has the code of its rule."
+            "The plan would change more than the limits allow, or is based on an incomplete read. "
+            "Each reason has the code of its rule."
         ),
     ),
     Code(
         code="E013",
-        title="The plan is not that of now",
+        title="The plan is out of date",
         means=(
-            "Something changed since the plan was made, or it has expired or was used. What a reviewer "
-            "read is what is done, or nothing: plan again."
+            "Something changed since the plan was made, or the plan has expired or was used. Only "
+            "what a reviewer has read is done: plan again."
         ),
     ),
     Code(
@@ -115,64 +115,70 @@ ERROR_CODES: tuple[Code, ...] = (
     ),
     Code(
         code="E020",
-        title="The service did not do what was asked",
+        title="A call to the service failed",
         means="The message names the call and the answer.",
     ),
     Code(
         code="E021",
-        title="The service did not answer as it should, for now",
-        means="Run it again later.",
+        title="The service has a temporary problem",
+        means="Run the command again later.",
     ),
     Code(
         code="E022",
         title="The service asked us to slow down",
-        means="Lower `service.limits.requests_per_second`, or run it when less else runs.",
+        means=(
+            "Lower `service.limits.requests_per_second`, or run the command when fewer others use the "
+            "service."
+        ),
     ),
     Code(
         code="E023",
         title="The service cannot be reached",
-        means="No answer came, or one that says to try later. `reconciler doctor` looks for the cause.",
+        means=(
+            "There was no answer, or one that says to try later. `reconciler doctor` looks for the cause."
+        ),
     ),
     Code(
         code="E024",
-        title="A cache answers in the service's place",
-        means="What a cache says may be long past, and nothing is decided by it.",
+        title="A cache answered instead of the service",
+        means="A cached answer may be out of date, so nothing is decided by it.",
     ),
     Code(
         code="E025",
-        title="A write that was not sent",
-        means="It is certain that nothing was done. Run it again.",
+        title="A write was not sent",
+        means="It is certain that nothing was changed. Run the command again.",
     ),
     Code(
         code="E026",
-        title="The service refuses for good",
-        means="Another try would end the same way.",
+        title="The service refuses permanently",
+        means="Another attempt would end the same way.",
     ),
     Code(
         code="E027",
-        title="The credentials are refused, or the quota is spent",
-        means="The whole run stops: a wrong password that is sent again and again locks accounts.",
+        title="The credentials are refused, or the quota is used up",
+        means="The whole run stops: sending a wrong password again and again locks accounts.",
     ),
     Code(
         code="E028",
-        title="There is nothing at this path",
+        title="Nothing was found at this path",
         means="Check `service.base_url` and the id.",
     ),
     Code(
         code="E029",
-        title="The service said no",
-        means="It understood the request. Its own code and words are in the message.",
+        title="The service rejected the request",
+        means="It understood the request. Its own code and text are in the message.",
     ),
     Code(
         code="E030",
-        title="An answer of an unknown shape",
+        title="An answer has an unknown form",
         means=(
-            "It is never read as an empty one. A proxy or a login page may answer in the service's place."
+            "It is never read as an empty answer. A proxy or a login page may have answered instead "
+            "of the service."
         ),
     ),
     Code(
         code="E031",
-        title="A write whose answer is unknown",
+        title="The outcome of a write is unknown",
         means=(
             "It may have been carried out. It is never sent again blindly: `reconciler resume` looks at "
             "the service and settles it."
@@ -180,26 +186,27 @@ ERROR_CODES: tuple[Code, ...] = (
     ),
     Code(
         code="E032",
-        title="A directory did not answer as it should",
+        title="A directory gave an invalid answer",
         means=(
-            "A roster comes from it, and nothing is planned from half a source: who was not answered "
-            "would look as if they had left. The message says what it did instead."
+            "A roster comes from this directory, and nothing is planned from an incomplete source: "
+            "people who are missing from the answer would look as if they had left. The message says "
+            "what the directory did."
         ),
     ),
     Code(
         code="E040",
         title="The store cannot be read or written",
-        means="Everything stops before the next write: what is not written down could not be settled.",
+        means="Everything stops before the next write: what is not recorded could not be settled.",
     ),
     Code(
         code="E041",
-        title="A damaged row of the store",
-        means="It does not hold what this program writes.",
+        title="A row of the store is damaged",
+        means="It does not hold what this program writes there.",
     ),
     Code(
         code="E042",
         title="A file cannot be read or written",
-        means="There is no room, no right, or something is in the way.",
+        means="The disk is full, a permission is missing, or another file is in the way.",
     ),
     Code(
         code="E043",
@@ -208,23 +215,25 @@ ERROR_CODES: tuple[Code, ...] = (
     ),
     Code(
         code="E044",
-        title="A mistake in this program",
-        means="The lines below say where. They hold no values, so they can be reported as they are.",
+        title="A bug in this program",
+        means="The lines below say where. They hold no values, so you can report them as they are.",
     ),
     Code(
         code="E045",
-        title="In CI, what was read is in no commit",
+        title="In CI, a file that was read is not in the commit",
         means=(
-            "A manifest that git does not track, a roster that it ignores, a file that was changed: what "
-            "nobody reviewed is not applied. What an earlier step makes is named under `commit.generated`."
+            "A manifest that git does not track, a roster that git ignores, or a file that was "
+            "changed: what was not reviewed is not applied. List files that an earlier step makes "
+            "under `commit.generated`."
         ),
     ),
     Code(
         code="E047",
-        title="Another consent than that of the plan file",
+        title="The consent differs from that of the plan file",
         means=(
-            "A plan file carries the consent that it was reviewed with, as `--allow-deletes 4`, and "
-            "`apply FILE` takes it from there. What is said beside it may repeat that and change nothing."
+            "A plan file carries the consent that it was reviewed with, such as `--allow-deletes 4`, "
+            "and `apply FILE` uses it. Options on the command line may repeat this consent, but not "
+            "change it."
         ),
     ),
     Code(
@@ -232,14 +241,14 @@ ERROR_CODES: tuple[Code, ...] = (
         title="In CI, the commit of the repository cannot be read",
         means=(
             "The repository is read without git: references in files, packed or not, and objects "
-            "named by SHA-1 or SHA-256. References in a reftable, an extension that is not known and damaged "
-            "objects are not read, so nobody knows whether what would be applied is in a commit."
+            "named by SHA-1 or SHA-256. References in a reftable, unknown extensions and damaged "
+            "objects are not read, so it is not known whether what would be applied is in a commit."
         ),
     ),
     Code(
         code="E064",
         title="The command line cannot be read",
-        means="An option or an argument is not known or missing. `--help` shows both.",
+        means="An option or an argument is unknown or missing. `--help` lists them.",
     ),
 )
 
@@ -247,15 +256,15 @@ ERROR_CODES: tuple[Code, ...] = (
 PROBLEM_CODES: tuple[Code, ...] = (
     Code(
         code="E100",
-        title="Another mistake in a file or a value",
+        title="Another error in a file or a value",
         means="The message says what is wrong and what to do.",
     ),
     Code(
         code="E101",
-        title="This is not YAML, or not JSON",
+        title="Not valid YAML or JSON",
         means=(
-            "The file cannot be read from this place on. What stands there is not always what is wrong: "
-            "a quotation mark or a bracket may be open since a line above."
+            "The file cannot be read beyond this place. The cause may stand earlier: a quotation mark "
+            "or a bracket may be open since a line above."
         ),
         wrong="""\
 contacts:
@@ -268,10 +277,10 @@ contacts:
     ),
     Code(
         code="E102",
-        title="A part of YAML that manifests do not have",
+        title="YAML that manifests do not support",
         means=(
             "Anchors, aliases, merge keys, tags and several documents in one file are refused: a "
-            "reviewer would have to carry them out in the head to know what an entry says."
+            "reviewer would have to resolve them in the head to know what an entry says."
         ),
         wrong="""\
 contacts:
@@ -290,9 +299,9 @@ contacts:
     ),
     Code(
         code="E103",
-        title="null",
+        title="null is not allowed",
         means=(
-            "An empty value, `~` and `null` do not say which is meant: to leave the field to others, or "
+            "An empty value, `~` and `null` could mean two things: to leave the field to others, or "
             'to clear it. Leave the key out, or write "".'
         ),
         wrong="""\
@@ -312,8 +321,8 @@ contacts:
     ),
     Code(
         code="E104",
-        title="A key twice",
-        means="YAML readers take one of the two without a word. Here both places are named.",
+        title="A duplicate key",
+        means="YAML readers silently use one of the two. The message names both places.",
         wrong="""\
 contacts:
   jane-doe:
@@ -332,10 +341,10 @@ contacts:
     ),
     Code(
         code="E105",
-        title="An invisible or unfit character",
+        title="An invisible or forbidden character",
         means=(
-            "Control characters, invisible line breaks and characters that change the direction of text "
-            "are refused, also as escapes: a reviewer would see something else than is sent."
+            "Control characters, invisible line breaks and characters that change the direction of "
+            "text are refused, also as escapes: a reviewer would not see what is sent."
         ),
         wrong="""\
 contacts:
@@ -359,15 +368,15 @@ contacts:
     ),
     Code(
         code="E107",
-        title="A file without a mapping",
+        title="The file is not a mapping",
         means=(
-            "A manifest, settings and a profile are mappings of keys to values and begin with `version: "
-            "1`. An empty file would look like one that declares nobody."
+            "Manifests, settings and profiles are mappings of keys to values and begin with `version: "
+            "1`. An empty file would look like one that declares nothing."
         ),
     ),
     Code(
         code="E108",
-        title="More than the limit",
+        title="A limit is exceeded",
         means=(
             "Files, rosters and nesting have limits (docs/manifest.md), so that no file can use up the "
             "memory of the machine. Split the file."
@@ -382,15 +391,15 @@ contacts:
     ),
     Code(
         code="E109",
-        title="A key that is no text",
+        title="A key is not text",
         means="A key is a name. Quote it.",
     ),
     Code(
         code="E110",
-        title="A key in another form of Unicode",
+        title="A key is not in the composed form of Unicode",
         means=(
-            "The same letters can be written in two ways that look alike. Keys are in the composed form "
-            "(NFC)."
+            "The same letters can be written in two ways that look alike. Write keys in the composed "
+            "form (NFC)."
         ),
         wrong="""\
 contacts:
@@ -409,10 +418,10 @@ contacts:
     ),
     Code(
         code="E111",
-        title="A file that may not be named",
+        title="A file that manifests may not name",
         means=(
-            "What a manifest names may become public content of the service. So only files of the "
-            "project are read, through no links, and none that hold secrets."
+            "The content of a named file may become public at the service. So only files of the "
+            "project are read, not through links, and none that hold secrets."
         ),
         wrong="""\
 resources:
@@ -433,8 +442,8 @@ resources:
     ),
     Code(
         code="E112",
-        title="A file that is not there or cannot be read",
-        means="A file that was left out would look like deleted entities, so the run stops.",
+        title="A file is missing or cannot be read",
+        means="If the file were skipped, its entities would look deleted, so the run stops.",
         wrong="""\
 resources:
   team-list:
@@ -454,10 +463,10 @@ resources:
     ),
     Code(
         code="E113",
-        title="A variable that is not set",
+        title="A variable is not set",
         means=(
-            "A manifest takes a value from the environment, and there is none. Nothing would be cleared "
-            "for it: the run stops. `validate --without-variables` checks everything else."
+            "A manifest takes a value from this variable. The run stops, because a missing value must "
+            "not clear the field. `validate --without-variables` checks everything else."
         ),
         wrong="""\
 contacts:
@@ -477,7 +486,7 @@ contacts:
         code="E114",
         title="A variable that manifests may not read",
         means=(
-            "Only variables that `variables:` of the settings allows are read, so that a manifest "
+            "Only variables that `variables:` in the settings allows are read, so that a manifest "
             "cannot send the secrets of the machine to the service."
         ),
         wrong="""\
@@ -496,27 +505,27 @@ contacts:
     ),
     Code(
         code="E115",
-        title="A variable that is empty or holds an invisible character",
+        title="A variable is empty or holds an invisible character",
         means=(
-            "An empty value would clear the field by accident, and a value of several lines is mostly a "
-            "secret with its line break. Check how the variable is set."
+            "An empty value would clear the field by accident, and a value of several lines is "
+            "usually a secret with its line break. Check how the variable is set."
         ),
     ),
     Code(
         code="E116",
-        title="No manifest",
+        title="No manifest was found",
         means=(
-            "Nothing was found where the settings look for manifests. A plan of nothing would delete "
-            "everything."
+            "There is no file where the settings look for manifests. A plan without manifests would "
+            "delete everything."
         ),
     ),
     Code(
         code="E117",
-        title="A file that stands for another one, or is encrypted",
+        title="A file is a pointer to another one, or encrypted",
         means=(
-            "The checkout holds a pointer of git-lfs or git-annex in the place of the file, or the "
-            "file as Ansible Vault, git-crypt, SOPS or OpenSSL encrypted it. Read or sent as it is, "
-            "it would replace what is meant."
+            "The checkout holds a pointer of git-lfs or git-annex instead of the file, or the file as "
+            "Ansible Vault, git-crypt, SOPS or OpenSSL encrypted it. Read or sent as it is, it would "
+            "replace the real content."
         ),
     ),
     Code(
@@ -524,25 +533,25 @@ contacts:
         title="An unresolved merge conflict",
         means=(
             "The markers <<<<<<<, ======= and >>>>>>> stand at the beginning of lines, in this order. "
-            "Both sides are in the file, and nobody has said which is meant."
+            "The file holds both sides, and it is not known which one is right."
         ),
         wrong="<<<<<<< HEAD\ncontacts: {}\n=======\nresources: {}\n>>>>>>> other\n",
         right="contacts: {}\n",
     ),
     Code(
         code="E119",
-        title="A symbolic link as text",
+        title="A symbolic link was checked out as text",
         means=(
-            "A checkout without symbolic links writes the path of the other file in the place of "
-            "each. That path would be read as the roster, or sent as the content."
+            "A checkout without symbolic links writes the path of the target instead of each link. "
+            "That path would be read as the roster, or sent as the content."
         ),
     ),
     Code(
         code="E120",
-        title="A text goes on to the left of its key",
+        title="A text continues to the left of its key",
         means=(
-            "YAML refuses it, and some readers take it all the same: each line of a text in quotes, "
-            "and of what is in brackets, is indented by more than the key that it belongs to. Lines "
+            "YAML does not allow this, and some readers accept it anyway. Indent each line of a "
+            "quoted text, and of what is in brackets, by more than the key that it belongs to. Lines "
             "of brackets alone may stand anywhere."
         ),
         wrong="""\
@@ -564,10 +573,10 @@ contacts:
     ),
     Code(
         code="E121",
-        title="A # right behind a value",
+        title="A # directly after a value",
         means=(
-            "A comment begins with a blank before its #. Without one, readers of YAML do not agree "
-            "where the value ends."
+            "A comment needs a blank before its #. Without one, YAML readers do not agree where the "
+            "value ends."
         ),
         wrong="""\
 contacts:
@@ -588,8 +597,8 @@ contacts:
         code="E122",
         title="A text in brackets that begins with ? or is -",
         means=(
-            "YAML reads `?jobTitle` there as it stands, and some readers as `jobTitle`; a dash alone "
-            "is no text."
+            "YAML reads `?jobTitle` there as it is written, and some readers read `jobTitle`. A dash "
+            "alone is not text."
         ),
         wrong="""\
 contacts:
@@ -604,15 +613,15 @@ contacts:
         code="E123",
         title="Bytes that are not UTF-8",
         means=(
-            "An argument, a path or the name of a file holds bytes that are no text. No JSON, no "
-            "store and no service can hold them, and most tools cannot open such a file."
+            "An argument, a path or the name of a file holds bytes that are not text. JSON, the store "
+            "and the service cannot hold them, and most tools cannot open such a file."
         ),
     ),
     Code(
         code="E201",
-        title="A field that does not exist",
+        title="An unknown field",
         means=(
-            "A misspelt field would be left out without a word. `reconciler schema manifest` has every field."
+            "A misspelt field would silently be left out. `reconciler schema manifest` lists every field."
         ),
         wrong="""\
 contacts:
@@ -630,7 +639,7 @@ contacts:
     ),
     Code(
         code="E202",
-        title="A field is missing",
+        title="A required field is missing",
         means="The service, or the file, needs this field.",
         wrong="""\
 resources:
@@ -650,10 +659,10 @@ resources:
     ),
     Code(
         code="E203",
-        title="Another type of value",
+        title="A value of the wrong type",
         means=(
-            "A mapping or a list stands where text is due, or the other way round. Often it is the "
-            "indentation."
+            "A mapping or a list stands where text is expected, or the other way round. Often the "
+            "indentation is wrong."
         ),
         wrong="""\
 contacts:
@@ -672,8 +681,8 @@ contacts:
     ),
     Code(
         code="E204",
-        title="None of the possible values",
-        means="This field knows a few words, and the message lists them.",
+        title="A value that is not in the list",
+        means="This field takes only a few words. The message lists them.",
         wrong="""\
 resources:
   team-list:
@@ -694,7 +703,7 @@ resources:
     Code(
         code="E205",
         title="Too long, too short or empty",
-        means="The service, or this program, takes no such length.",
+        means="The service, or this program, does not take a value of this length.",
         wrong="tags: {team: " + "a" * 300 + "}\n",
         right="""\
 tags: {team: a}
@@ -702,7 +711,7 @@ tags: {team: a}
     ),
     Code(
         code="E207",
-        title="Too many, too few, or one twice",
+        title="Too many, too few, or a duplicate",
         means="This list or mapping has limits.",
         wrong="""\
 resources:
@@ -723,7 +732,7 @@ resources:
     ),
     Code(
         code="E208",
-        title="A value of another form",
+        title="A value in the wrong form",
         means=(
             "The schema says how this value is written; the hint has an example. `reconciler schema` "
             "prints it."
@@ -742,10 +751,10 @@ contacts:
     ),
     Code(
         code="E301",
-        title="Nothing to recognize the entity by",
+        title="No identity field",
         means=(
-            "An entity is found again by its identity: after a lost store it would be made a second "
-            "time. The settings say which fields count (`identity`)."
+            "An entity is found again by its identity. Without one it would be created a second time "
+            "after the store is lost. The settings say which fields count (`identity`)."
         ),
         wrong="""\
 contacts:
@@ -762,10 +771,7 @@ contacts:
     Code(
         code="E302",
         title="meta.ignore names the identity",
-        means=(
-            "A field that is ignored may be edited at the service. Then the entity is not recognized "
-            "any more."
-        ),
+        means=("An ignored field may be edited at the service. Then the entity is no longer recognized."),
         wrong="""\
 contacts:
   jane-doe:
@@ -783,8 +789,8 @@ contacts:
     ),
     Code(
         code="E303",
-        title="Two entries with one identity",
-        means="Both would be matched to the same live entity, and overwrite each other.",
+        title="Two entries have the same identity",
+        means="Both would match the same live entity, and overwrite each other.",
         wrong="""\
 contacts:
   jane-doe: {workEmailAddress1: jane@example.com}
@@ -798,7 +804,7 @@ contacts:
     ),
     Code(
         code="E304",
-        title="One push token under two contacts",
+        title="Two contacts have the same push token",
         means="A phone belongs to one contact: pushes to either would reach it.",
         wrong="""\
 contacts:
@@ -850,11 +856,14 @@ contacts:
     Code(
         code="E305",
         title="Too many devices of one app",
-        means="The service allows a contact so many devices of one app (`device_limit` of the settings).",
+        means=(
+            "The service limits the devices of one app that a contact may have (`device_limit` in the "
+            "settings)."
+        ),
     ),
     Code(
         code="E306",
-        title="A messaging option names a field that is not there",
+        title="A messaging option names a missing field",
         means="The channel would have no address to send to.",
         wrong="""\
 contacts:
@@ -876,15 +885,15 @@ contacts:
         code="E307",
         title="The ownership mark is written by this program",
         means=(
-            "`ownership.mark` of the settings names this field; by its value other runs see whose the "
-            "entity is."
+            "`ownership.mark` in the settings names this field. Its value tells other runs which "
+            "stack owns the entity."
         ),
     ),
     Code(
         code="E308",
-        title="A custom field with the prefix of searches",
+        title="A custom field with the prefix custom_",
         means=(
-            "Only searches write `custom_` before the name. The field would have another name than is meant."
+            "Only searches put `custom_` before the name. The field would get another name than you mean."
         ),
         wrong="""\
 contacts:
@@ -903,7 +912,7 @@ contacts:
     ),
     Code(
         code="E309",
-        title="A former name that is in use",
+        title="A former name is still in use",
         means="`meta.renamedFrom` carries the record of one old name to one new entry.",
         wrong="""\
 contacts:
@@ -922,18 +931,22 @@ contacts:
     ),
     Code(
         code="E310",
-        title="A name that is declared twice",
-        means=("Two entries of one kind and workspace have the same address. Nobody knows which one counts."),
+        title="A name is declared twice",
+        means=(
+            "Two entries of one kind and workspace have the same address. It is not known which one counts."
+        ),
     ),
     Code(
         code="E311",
-        title="A workspace that the settings do not know",
-        means="Aliases of workspaces stand in the settings. A misspelt one would make a second team.",
+        title="An unknown workspace",
+        means=("The settings list the aliases of workspaces. A misspelt alias would create a second team."),
     ),
     Code(
         code="E312",
         title="A kind that belongs to the account",
-        means="Callbacks are not of one workspace. Declare them in a manifest of the default workspace.",
+        means=(
+            "Callbacks do not belong to one workspace. Declare them in a manifest of the default workspace."
+        ),
         wrong="""\
 callbacks: {}
 """,
@@ -941,7 +954,7 @@ callbacks: {}
     Code(
         code="E313",
         title="A media type that a private resource cannot have",
-        means="The service takes CSV, JSON and XML there.",
+        means="For private resources the service takes CSV, JSON and XML.",
         wrong="""\
 resources:
   team-list:
@@ -961,13 +974,15 @@ resources:
     ),
     Code(
         code="E314",
-        title="A name that belongs to the lock",
-        means="Runs keep their lock in resources with such names, and remove what they take for dead.",
+        title="A name that is reserved for the lock",
+        means=(
+            "Runs keep their lock in resources with such names, and remove those that they take for dead."
+        ),
     ),
     Code(
         code="E316",
-        title="Removed, and still declared",
-        means="An entry cannot leave and stay. Take one of the two lines out.",
+        title="An entry is both removed and declared",
+        means="Delete one of the two lines.",
         wrong="""\
 contacts:
   jane-doe:
@@ -981,7 +996,7 @@ removed: {contacts: [jane-doe]}
     ),
     Code(
         code="E401",
-        title="A telephone number that cannot be right",
+        title="An invalid phone number",
         means=(
             "No network can reach it. Write the number with + and the country code, or set `checks.region`."
         ),
@@ -1002,7 +1017,7 @@ contacts:
     ),
     Code(
         code="E402",
-        title="An e-mail address that cannot be right",
+        title="An invalid e-mail address",
         means="Nothing could be delivered to it.",
         wrong="""\
 contacts:
@@ -1021,8 +1036,8 @@ contacts:
     ),
     Code(
         code="E403",
-        title="A time zone that does not exist",
-        means="The service takes names of the time zone database. An offset does not know summer time.",
+        title="An unknown time zone",
+        means=("The service takes names of the time zone database. An offset does not include summer time."),
         wrong="""\
 contacts:
   jane-doe:
@@ -1061,8 +1076,8 @@ contacts:
     ),
     Code(
         code="E406",
-        title="Content that is not what its type says",
-        means="Programs that read the resource would fail. The message says where it begins to be wrong.",
+        title="Content that does not match its type",
+        means=("Programs that read the resource would fail. The message says where the content goes wrong."),
         wrong="""\
 resources:
   team-list:
@@ -1082,10 +1097,10 @@ resources:
     ),
     Code(
         code="E407",
-        title="A telephone number with a sign that none has",
+        title="A phone number with a character that phone numbers do not have",
         means=(
-            "It has `+`, the digits 0-9, `( ) - . /` and blanks. What a gateway makes of the rest "
-            "nobody knows."
+            "A phone number has `+`, the digits 0-9, `( ) - . /` and blanks. It is not known what a "
+            "gateway makes of other characters."
         ),
         wrong="""\
 contacts:
@@ -1106,10 +1121,10 @@ contacts:
     ),
     Code(
         code="E408",
-        title="A telephone number with a zero behind its country code",
+        title="A phone number with a zero after its country code",
         means=(
-            "It is dialled within the country alone. Where it belongs to the number, as in Italy, it "
-            "is right."
+            "This zero is dialled within the country only. Where it belongs to the number, as in "
+            "Italy, it is right."
         ),
         wrong="""\
 contacts:
@@ -1128,10 +1143,10 @@ contacts:
     ),
     Code(
         code="E409",
-        title="A separator that is not read",
+        title="A separator that is not supported",
         means=(
-            "A first line `sep=;` says what stands between the cells. Commas, semicolons, tabs and | "
-            "are read."
+            "A first line `sep=;` names the character between the cells. Commas, semicolons, tabs and "
+            "| are supported."
         ),
         wrong="""\
 sep=:
@@ -1149,7 +1164,8 @@ ID;Name;Mail
         code="E501",
         title="A row with too many or too few cells",
         means=(
-            "Nobody knows which cell is which. Mostly a cell holds the delimiter and has no quotation marks."
+            "It is not clear which cell belongs to which column. Usually a cell holds the delimiter "
+            "and has no quotation marks."
         ),
         wrong="""\
 ID,Name,Mail
@@ -1163,8 +1179,11 @@ ID,Name,Mail
     ),
     Code(
         code="E502",
-        title="A header that does not name its columns",
-        means="Templates take cells by the names of columns: each has one, and no two have the same.",
+        title="A header does not name its columns",
+        means=(
+            "Templates refer to cells by the names of their columns: each column needs a name, and no "
+            "two may have the same."
+        ),
         wrong="""\
 ID,Name,Mail,
 1,Jane,jane@example.com,Sydney
@@ -1178,7 +1197,7 @@ ID,Name,Mail,City
     Code(
         code="E503",
         title="A row without a usable name",
-        means="Each row becomes an entry, and its `name` template makes nothing that a name may be.",
+        means="Each row becomes an entry. The `name` template makes no valid name from this row.",
         wrong="""\
 ID,Name,Mail
 ,Jane,jane@example.com
@@ -1191,8 +1210,11 @@ ID,Name,Mail
     ),
     Code(
         code="E504",
-        title="A row whose name is taken",
-        means="Two rows make the same name. Build `name` from a column that differs in every row.",
+        title="Two rows have the same name",
+        means=(
+            "The `name` template makes the same name from two rows. Build it from a column that "
+            "differs in every row."
+        ),
         wrong="""\
 ID,Name,Mail
 1,Jane,jane@example.com
@@ -1207,7 +1229,7 @@ ID,Name,Mail
     ),
     Code(
         code="E505",
-        title="This is not CSV",
+        title="Not valid CSV",
         means="A quotation mark is open to the end of the file, or stands in the middle of a cell.",
         wrong="""\
 ID,Name,Mail
@@ -1221,15 +1243,13 @@ ID,Name,Mail
     ),
     Code(
         code="E506",
-        title="A cell that is neither yes nor no",
+        title="A cell is neither yes nor no",
         means="This field is on or off. Write yes or no, true or false.",
     ),
     Code(
         code="E507",
-        title="A template that names no column",
-        means=(
-            "A field would be empty for everybody. The message lists the columns, or the one that was meant."
-        ),
+        title="A template names an unknown column",
+        means=("The field would be empty in every entry. The message lists the columns, or suggests one."),
         wrong="""\
 ID,Nmae,Mail
 1,Jane,jane@example.com
@@ -1259,52 +1279,52 @@ ID,Name,Mail
     ),
     Code(
         code="E510",
-        title="A cell of a spreadsheet that holds no text",
+        title="A cell of a spreadsheet is not text",
         means=(
-            "The result of a formula is what some program computed last, an error shows as nothing, a "
-            "telephone number becomes a date or loses digits by itself, and a format shows 50% for 0.5. So "
-            "a field takes from none of them. Format the column as text, and paste its values."
+            "The result of a formula is what some program computed last, an error looks empty, a "
+            "phone number becomes a date or loses digits, and a format shows 50% for 0.5. So no field "
+            "is taken from such a cell. Format the column as text, and paste its values."
         ),
     ),
     Code(
         code="E511",
-        title="A spreadsheet of which nothing is read",
+        title="A spreadsheet that cannot be read",
         means=(
-            "It is damaged, encrypted, of another kind, larger than it looks, or nobody says which of "
-            "its sheets is meant. People that were left out would look like deleted ones: half of it is "
-            "never read."
+            "It is damaged, encrypted, of another type or larger than it looks, or it is not known "
+            "which of its sheets is meant. People who were left out would look deleted, so a "
+            "spreadsheet is never read in part."
         ),
     ),
     Code(
         code="E512",
-        title="A roster in JSON that is no list of objects",
+        title="A roster in JSON is not a list of objects",
         means=(
-            "Each object is a person, and each key of it a column. Anything else may be half of "
-            "somebody: nothing of the file is read."
+            "Each object is a person, and each key is a column. Anything else may be an incomplete "
+            "person, so nothing of the file is read."
         ),
     ),
     Code(
         code="E513",
-        title="A file that changes while it is read",
+        title="A file changed while it was read",
         means=(
-            "Two of its sheets would be of two different files. Run the command again once whatever "
-            "writes it has ended."
+            "Two of its sheets could be from two versions of the file. Run the command again when the "
+            "program that writes it has finished."
         ),
     ),
     Code(
         code="E514",
-        title="A directory that cannot be taken from",
+        title="A directory cannot be read",
         means=(
-            "It is down, refuses, answers half or too much, or its statement is none that reads. The "
-            "message says which, and where the settings describe it."
+            "It is down, refuses, sends too little or too much, or its statement is not a query. The "
+            "message says which, and where the settings describe the directory."
         ),
     ),
     Code(
         code="E515",
-        title="A directory that returns no rows, or that the settings do not describe",
+        title="A directory returns no rows, or is not in the settings",
         means=(
-            "An empty answer is mostly a filter or a right that is missing. To declare nobody by a "
-            "directory, take it out of the manifest."
+            "An empty answer usually means a wrong filter or a missing permission. To declare nobody "
+            "by a directory, take it out of the manifest."
         ),
     ),
 )
@@ -1313,39 +1333,42 @@ ID,Name,Mail
 RULE_CODES: tuple[Code, ...] = (
     Code(
         code="A1",
-        title="The plan is not that of now",
+        title="The plan is out of date",
         means=(
-            "Something changed since it was made, or it has expired or was used. A report names every "
-            "change that is another one now. Plan again, and review it."
+            "Something changed since the plan was made, or it has expired or was used. A report names "
+            "every change that differs now. Plan again, and review the plan."
         ),
     ),
     Code(
         code="A9",
         title="In doubt",
         means=(
-            "An earlier write of this entity has no known end. It is settled first, and never sent "
-            "again blindly."
+            "The outcome of an earlier write of this entity is unknown. It is settled first, and "
+            "never sent again blindly."
         ),
     ),
     Code(
         code="A11",
         title="Not restored",
-        means="An undo cannot set this back: nobody kept what it was, or it cannot be sent.",
+        means="An undo cannot restore this value: it was not kept, or it cannot be sent.",
     ),
     Code(
         code="C1",
-        title="A change that this deployment does not offer",
+        title="A change that this deployment does not support",
         means="`capabilities` of the profile say so. `--except` leaves such changes out.",
     ),
     Code(
         code="C2",
-        title="The placeholder of an export as content",
+        title="Content is still the placeholder of an export",
         means="`export` cannot read content back and writes a placeholder. Put the real file there.",
     ),
     Code(
         code="D2",
         title="Taken over",
-        means="The field left the manifests, and somebody else has changed it since. It stays as it is.",
+        means=(
+            "The field was removed from the manifests, and somebody else has changed it since. It "
+            "stays as it is."
+        ),
     ),
     Code(
         code="D4",
@@ -1360,27 +1383,27 @@ RULE_CODES: tuple[Code, ...] = (
         title="Too many deletes",
         means=(
             "More than 25 deletes, more than 20 % of what is owned of one kind and workspace, or none "
-            "would be left. Mostly a file is missing. `--allow-deletes N` allows them for one run."
+            "would be left. Usually a file is missing. `--allow-deletes N` allows them for one run."
         ),
     ),
     Code(
         code="G2",
-        title="Too many creates of what seems gone, or too many updates",
+        title="Too many creates of entities that seem gone, or too many updates",
         means=(
-            "The read was probably short, or a default changed for everybody. `--allow-creates N` and "
-            "`--allow-updates N` allow them for one run."
+            "The read was probably incomplete, or a default changed for everybody. `--allow-creates "
+            "N` and `--allow-updates N` allow them for one run."
         ),
     ),
     Code(
         code="G4",
         title="Deletes after an incomplete read",
-        means="What was not read looks as if it were not there. No option lifts it; plan again.",
+        means=("What was not read looks as if it did not exist. No option allows these deletes; plan again."),
     ),
     Code(
         code="G5",
-        title="Deletes of what existed before",
+        title="Deletes of adopted entities",
         means=(
-            "More than 3 of the entities to delete were adopted: somebody else made them. "
+            "More than 3 of the entities to delete were adopted: somebody else created them. "
             "`--allow-deletes N` allows them."
         ),
     ),
@@ -1388,16 +1411,17 @@ RULE_CODES: tuple[Code, ...] = (
         code="G6",
         title="A delete of something that others may be using",
         means=(
-            "Messages on their way may name a callback, and nobody can see whether there are any. "
+            "Messages on their way may name a callback, and it cannot be seen whether there are any. "
             "`--allow-deletes N` allows it."
         ),
     ),
     Code(
         code="G7",
-        title="A directory that answers far fewer people than before",
+        title="A directory returned far fewer people than before",
         means=(
-            "More than 20 % of the rows of the last apply are missing: a filter, a right or half an "
-            "answer. Who is missing would be deleted. `--allow-fewer-rows N` allows it for one run."
+            "More than 20 % of the rows of the last apply are missing: a wrong filter, a missing "
+            "permission or an incomplete answer. Missing people would be deleted. `--allow-fewer-rows "
+            "N` allows it for one run."
         ),
     ),
     Code(
@@ -1413,136 +1437,139 @@ RULE_CODES: tuple[Code, ...] = (
         title="Ambiguous",
         means=(
             "Several live entities match the declared one by its identity. None of them is changed "
-            "until one is left."
+            "until only one is left."
         ),
     ),
     Code(
         code="M5",
         title="Not adopted",
-        means="The entity is live and not ours, and `adopt: never` says to leave it alone.",
+        means="The entity is live and unmanaged, and `adopt: never` says to leave it alone.",
     ),
     Code(
         code="M8",
         title="Contradicted",
         means=(
-            "The service says two things about an id in one read: a look finds nothing and the list shows "
-            "it, or a look shows another entity. Nothing is written or forgotten until the two agree, or a "
-            "person decides: `reconciler adopt ADDRESS`, `reconciler forget ADDRESS`."
+            "The service contradicts itself about an id in one read: it does not find the id and "
+            "lists it, or shows another entity under it. Nothing is written or forgotten until the "
+            "two agree, or a person decides: `reconciler adopt ADDRESS`, `reconciler forget ADDRESS`."
         ),
     ),
     Code(
         code="M9",
         title="Somebody else",
         means=(
-            "The recorded id shows another identity, and most else of it has changed: the entity may have "
-            "been used anew for somebody else. `--confirm-same ADDRESS` says that it is the same; "
-            "`reconciler forget ADDRESS` lets it go."
+            "The recorded id shows another identity, and most of its other fields have changed: the "
+            "id may belong to somebody else now. `--confirm-same ADDRESS` says that it is the same "
+            "entity; `reconciler forget ADDRESS` forgets it."
         ),
     ),
     Code(
         code="X2",
         title="Protected",
         means=(
-            "`meta.protect` was set: the entity is not deleted. It ends when the entry stands without "
-            "it through one apply."
+            "`meta.protect` was set: the entity is not deleted. The protection ends after one apply "
+            "with the entry and without `meta.protect`."
         ),
     ),
     Code(
         code="X5",
-        title="A mark of somebody else",
+        title="Marked by another stack",
         means=(
-            "Another stack says that the entity is its own. It is never written and never deleted from here."
+            "The mark says that another stack owns the entity. It is never written and never deleted "
+            "from here."
         ),
     ),
     Code(
         code="X7",
         title="Still marked",
         means=(
-            "The entity was to be forgotten, and our mark cannot be taken off without losing something else."
+            "The entity was to be forgotten, and our mark cannot be removed without losing something else."
         ),
     ),
     Code(
         code="X8",
         title="Recorded at another address of the same service",
         means=(
-            "`service.base_url` is spelt anew, and what the plan would adopt is recorded under the old one. "
-            "`--same-service` takes those records over; without them nobody who leaves would be deleted."
+            "`service.base_url` has changed, and what the plan would adopt is recorded under the old "
+            "one. `--same-service` takes those records over. Without them, entities that leave the "
+            "manifests would not be deleted."
         ),
     ),
     Code(
         code="E160",
-        title="A create without a secret that it needs",
+        title="A create needs a secret that is missing",
         means=(
-            "An existing device is managed without its push token, and none can be made without one. "
-            "Declare it, or take the entry out. Until then everything else of the plan is done, and it "
-            "ends with 5."
+            "An existing device is managed without its push token, but none can be created without "
+            "one. Declare the token, or take the entry out. Until then everything else in the plan is "
+            "done, and the run ends with exit code 5."
         ),
     ),
     Code(
         code="E161",
-        title="A move without a secret that it needs",
+        title="A move needs a secret that is missing",
         means=(
-            "A move deletes in one place and creates in another. Without its push token declared a device "
-            "would be deleted and not be made again, so nothing of the move is done."
+            "A move deletes in one place and creates in another. Without its push token declared, a "
+            "device would be deleted and not created again, so nothing of the move is done."
         ),
     ),
     Code(
         code="E162",
         title="A deleted entity whose secret is not kept",
         means=(
-            "Nothing keeps a push token, so no undo can make the device again. Revert the commit, declare "
-            "the token, plan and apply."
+            "Push tokens are not kept, so an undo cannot create the device again. Revert the commit, "
+            "declare the token, plan and apply."
         ),
     ),
     Code(
         code="E163",
         title="A write that would lose a secret",
         means=(
-            "A PUT replaces everything. The look right before it shows no push token of the device, or a "
-            "mask in its place, and none is declared. Nothing was sent for that device; declare its token "
-            "to write it."
+            "A PUT replaces everything. The look right before it shows no push token of the device, "
+            "or a mask instead, and none is declared. Nothing was sent for that device; declare its "
+            "token to write it."
         ),
     ),
     Code(
         code="E164",
-        title="A secret that is not shown as it was",
+        title="A secret differs after the write",
         means=(
-            "The write carried the push token that the look before it showed, and the look after it shows "
-            "another one or none. Somebody may have set it at that moment, or the service has lost it: "
-            "look at that device at once."
+            "The write carried the push token that the look before it showed, and the look after it "
+            "shows another one or none. Somebody may have set it at that moment, or the service has "
+            "lost it: check that device at once."
         ),
     ),
     Code(
         code="E165",
         title="A write without a secret under meta.ignore",
         means=(
-            "What nobody compares needs no variable, until something is written: that write would remove "
-            "a key which cannot be read back. Set its variable for the command that writes it."
+            "An ignored field needs no variable until something is written: that write would remove a "
+            "key which cannot be read back. Set its variable for the command that writes it."
         ),
     ),
     Code(
         code="E181",
-        title="A file of secrets that cannot be opened",
+        title="A file of secrets cannot be opened",
         means=(
-            "A file that `secrets.files` of the settings names is encrypted, and this command has no "
-            "private key, or not one of its recipients; or the file is damaged. Manifests ask for a variable "
-            "that the environment does not have. `validate --without-variables` checks everything else."
+            "A file that `secrets.files` in the settings names is encrypted, and this command has no "
+            "private key, or not one of its recipients; or the file is damaged. Manifests use a "
+            "variable that the environment does not have. `validate --without-variables` checks "
+            "everything else."
         ),
     ),
     Code(
         code="E182",
-        title="A line of a file of secrets that cannot be used",
+        title="A line of a file of secrets is invalid",
         means=(
             "Each line is `NAME='value'`, as a shell reads it and without anything that a shell would "
-            "expand; a name occurs once, and `variables:` of the settings allows it. No line is quoted, "
-            "for it holds a secret: the number is that of the decrypted text."
+            "expand. A name occurs once, and `variables:` in the settings allows it. The line is not "
+            "shown, because it holds a secret: the number is that of the decrypted text."
         ),
     ),
     Code(
         code="E183",
-        title="A file of secrets in plain text that others may have",
+        title="A file of secrets in plain text is not protected",
         means=(
-            "Without encryption nobody but you may read or write such a file, and inside a repository git "
+            "Without encryption, only you may read and write such a file, and inside a repository git "
             "has to ignore it, so that no commit holds it."
         ),
     ),
