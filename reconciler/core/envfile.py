@@ -114,6 +114,6 @@ def _why_none(text: str, at: int, *, named: bool) -> str:
         case "'" | '"':
             return "a quotation mark in this line is not closed, or a shell would expand what it holds."
         case "\r":
-            return "this line ends with a carriage return, which a shell takes for a part of the value."
+            return "this line ends with a carriage return, which a shell reads as part of the value."
         case _:
             return "a shell would read this line as more than one value: it is not quoted."

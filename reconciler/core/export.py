@@ -60,7 +60,7 @@ class Omission(Struct, frozen=True, order=True):
 REASONS: Mapping[str, tuple[str, str]] = {
     "identity": (
         "not exported: no identity field",
-        "give it one at the service, or name another field in `identity` of the settings; then export again",
+        "set one at the service, or name another field in `identity` of the settings; then export again",
     ),
     "twice": (
         "not exported: another entity has the same identity",
@@ -72,25 +72,25 @@ REASONS: Mapping[str, tuple[str, str]] = {
     ),
     "removed": (
         "not exported: `removed:` of a manifest has its name",
-        "take the name out of `removed:` to export it",
+        "remove the name from `removed:` to export it",
     ),
     "refused": (
         "not exported: the value of a required field fails validation",
         "correct the field at the service, then export again",
     ),
-    "above": ("not exported: what it belongs to is not", "see there"),
+    "above": ("not exported: its parent is not exported", "see there"),
     "inside": (
-        "not exported: what it belongs to is declared already, and entries are not edited",
-        "write it into that entry, as docs/manifest.md shows; a row of a roster has no place for it",
+        "not exported: its parent is already declared, and existing entries are not edited",
+        "add it to that entry, as docs/manifest.md shows; a row of a roster has no place for it",
     ),
-    "field": ("left out: the value fails validation", "correct it at the service, or leave it so"),
+    "field": ("left out: the value fails validation", "correct it at the service, or leave it as it is"),
     "region": (
-        "left out: a national number, and nothing says of which country",
+        "left out: a national number, and its country is not known",
         "set `checks.region` in the settings (region: AU), or a country at the service; then export again",
     ),
     "blanks": (
-        "written without the blanks at the edges of its value",
-        "the first plan takes them off at the service",
+        "written without the blanks at the start or end of its value",
+        "the first plan removes them at the service",
     ),
     "unknown": (
         "left out: unknown field",
@@ -98,24 +98,24 @@ REASONS: Mapping[str, tuple[str, str]] = {
     ),
     "zone": (
         "left out: the service shows an offset, not a zone name",
-        "--timezone NAME, for those whose offset fits",
+        "--timezone NAME, where its offset fits",
     ),
     "secret": ("left out: it can never be read back, and need not be declared", "declare it to set it"),
     "undeclared": (
         "left out: every write carries what the service shows of it, so it need not be declared",
-        "declare it for what is yet to be made or moved; --env-file or --secrets-file declares those there",
+        "declare it for what is yet to be created or moved, with --env-file or --secrets-file",
     ),
     "masked": (
-        "left out: the service shows a mask in its place",
+        "left out: the service shows a mask instead",
         "declare it to write what it belongs to: no write can carry it otherwise",
     ),
     "withheld": (
         "in meta.ignore: it can never be read back; ignored until you set it",
-        "set its variable, and take the field out of meta.ignore",
+        "set its variable, and remove the field from meta.ignore",
     ),
     "content": (
         "a placeholder, in meta.ignore: content cannot be read back",
-        "put the real file there, and take `content` out of meta.ignore",
+        "put the real file there, and remove `content` from meta.ignore",
     ),
 }
 WHOLE = (

@@ -40,7 +40,9 @@ def test_validate_prints_warnings_as_text_and_in_json(project: Project, service:
     as_json = project.run(service, "validate", "--format", "json")
 
     assert (text.returncode, as_json.returncode) == (0, 0)
-    assert "! contact/default/sam-lee: workMobilePhone1 '+15555550123' is in no range" in text.stderr
+    assert (
+        "! contact/default/sam-lee: workMobilePhone1 '+15555550123' is not in a number range" in text.stderr
+    )
     assert "(manifests/team.yaml:28)\n  next: check its digits" in text.stderr
     assert text.stdout.startswith("no mistakes, 1 warning. Declared: 3 contacts")
     (notice,) = json.loads(as_json.stdout)["notices"]

@@ -108,7 +108,7 @@ def test_what_a_later_run_made_of_it_is_a_conflict(project: Project, service: Se
     found = {one["address"]: one for one in json.loads(done.stdout)["outcomes"]}
     assert done.returncode == 6
     assert found["contact/default/sam-lee"]["result"] == "conflict"
-    assert "not ours any more under this name and id" in found["contact/default/sam-lee"]["what"]
+    assert "no longer ours under this name and id" in found["contact/default/sam-lee"]["what"]
     assert list(service.contacts()) == ["Sam"]
 
 

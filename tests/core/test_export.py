@@ -125,7 +125,7 @@ def test_whoever_leaves_the_manifests_is_told_and_not_brought_back() -> None:
 
 
 def test_a_value_is_exported_without_the_blanks_at_its_edges() -> None:
-    """A manifest with them would be warned about; the first plan takes them off at the service."""
+    """A manifest with them would be warned about; the first plan removes them at the service."""
     found = exported(person("A1", "a@example.com", jobTitle="Nurse\u00a0", lastName="Doe"))
 
     assert found.entries[0].fields["jobTitle"] == "Nurse"

@@ -236,7 +236,7 @@ def test_two_entities_with_one_identity_are_told_apart_by_nobody() -> None:
     ((where, what),) = check(one, two)
 
     assert where == "a.yaml:6:5"
-    assert what == "contact/ops/b: workEmailAddress1 is the same as at contact/ops/a, a.yaml:2."
+    assert what == "contact/ops/b: workEmailAddress1 is the same as in contact/ops/a, a.yaml:2."
     assert "example.com" not in what, "no personal data in a message"
 
 
@@ -251,8 +251,8 @@ def test_every_identity_field_must_be_unique_where_it_is_given() -> None:
     three = entry("contact", "c", {"custom.employeeId": "1"}, line=9)
 
     assert check(one, two, three, rules=rules) == [
-        ("a.yaml:7:5", "contact/ops/b: workEmailAddress1 is the same as at contact/ops/a, a.yaml:3."),
-        ("a.yaml:10:5", "contact/ops/c: custom.employeeId is the same as at contact/ops/a, a.yaml:2."),
+        ("a.yaml:7:5", "contact/ops/b: workEmailAddress1 is the same as in contact/ops/a, a.yaml:3."),
+        ("a.yaml:10:5", "contact/ops/c: custom.employeeId is the same as in contact/ops/a, a.yaml:2."),
     ]
 
 
@@ -260,7 +260,7 @@ def test_every_identity_field_must_be_unique_where_it_is_given() -> None:
 def test_a_contact_without_identity_is_refused(fields: Fields) -> None:
     """It could never be found again, and would be created anew after every lost record."""
     assert check(entry("contact", "jane", fields)) == [
-        ("a.yaml:1:3", "contact/ops/jane: workEmailAddress1 is needed to recognize the contact.")
+        ("a.yaml:1:3", "contact/ops/jane: workEmailAddress1 is needed to identify the contact.")
     ]
 
 
@@ -272,7 +272,7 @@ def test_an_identity_that_is_ignored_is_none() -> None:
     assert check(entry("contact", "jane", fields, controls=controls)) == [
         (
             "a.yaml:2:5",
-            "contact/ops/jane: meta.ignore names workEmailAddress1, by which the contact is recognized.",
+            "contact/ops/jane: meta.ignore names workEmailAddress1, which identifies the contact.",
         )
     ]
 
@@ -299,7 +299,7 @@ def test_devices_are_unique_within_their_contact_and_app() -> None:
     assert check(jane, sam, *devices) == [
         (
             "a.yaml:22:5",
-            "device/ops/jane/two: appId and deviceName are the same as at device/ops/jane/one, a.yaml:12.",
+            "device/ops/jane/two: appId and deviceName are the same as in device/ops/jane/one, a.yaml:12.",
         )
     ]
 
@@ -313,7 +313,7 @@ def test_one_push_token_stands_under_one_contact_and_is_never_shown() -> None:
 
     ((place, what),) = check(person("jane"), person("sam", line=40), *devices)
 
-    assert "device/ops/sam/two: pushToken is the same as at device/ops/jane/one, a.yaml:" in what
+    assert "device/ops/sam/two: pushToken is the same as in device/ops/jane/one, a.yaml:" in what
     assert place.startswith("a.yaml:5")
     assert PIXEL["pushToken"] not in what
 
@@ -371,7 +371,7 @@ def test_resource_names_are_unique_whatever_the_identity() -> None:
     two = entry("resource", "b", {**LIST, "content": "sha256:11"}, line=10)
 
     assert check(one, two, rules=rules) == [
-        ("a.yaml:11:5", "resource/ops/b: name is the same as at resource/ops/a, a.yaml:2.")
+        ("a.yaml:11:5", "resource/ops/b: name is the same as in resource/ops/a, a.yaml:2.")
     ]
 
 
@@ -440,7 +440,7 @@ def test_the_mark_may_not_be_written_by_hand() -> None:
     assert check(person("jane", deep={"custom.managedBy": "me"}), rules=rules) == [
         (
             "a.yaml:3:5",
-            "contact/ops/jane: custom.managedBy is the ownership mark and is written by this program.",
+            "contact/ops/jane: custom.managedBy is the ownership mark, which this program writes.",
         )
     ]
 
@@ -468,7 +468,7 @@ def test_a_rename_is_no_mistake() -> None:
 @pytest.mark.parametrize(
     ("documents", "what"),
     [
-        ((_renamed("jane", "jane", 5),), "contact/ops/jane: meta.renamedFrom is its own name."),
+        ((_renamed("jane", "jane", 5),), "contact/ops/jane: meta.renamedFrom is the entry's own name."),
         (
             (person("old", line=1), _renamed("jane", "old", 5)),
             "contact/ops/jane: meta.renamedFrom: contact/ops/old is still declared, a.yaml:1.",
@@ -512,7 +512,7 @@ def test_a_resource_cannot_have_the_name_of_a_lock(name: str) -> None:
     """Such a resource is never read, so every plan would create it once more."""
     problems = check(entry("resource", "list", {**LIST, "name": name}))
 
-    what = "names that begin with reconciler-lock. belong to the lock that runs keep in the service."
+    what = "names that begin with reconciler-lock. are reserved for the lock that runs keep in the service."
     assert problems == [("a.yaml:2:5", f"resource/ops/list: {what}")]
 
 

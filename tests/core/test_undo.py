@@ -152,8 +152,8 @@ def test_what_a_deleted_contact_took_along_is_named() -> None:
 
     assert len(made.changes) == 1
     assert said(made) == [
-        "contact/ops/otto had the device Tablet, which went with it; its push token is not kept.",
-        "contact/ops/otto had the device Watch, which went with it; its push token is not kept.",
+        "contact/ops/otto had the device Tablet, which was deleted with it; its push token is not kept.",
+        "contact/ops/otto had the device Watch, which was deleted with it; its push token is not kept.",
         "contact/ops/otto was deleted; its password is not kept.",
     ]
     assert {skip.reason for skip in made.skips} == {"not restored", "secret not kept"}
@@ -167,7 +167,9 @@ def test_what_needs_a_value_that_nobody_kept_is_not_made_again(address: str, hid
     made = undo(planned(Delete(at(address), "R1", {"name": "rota"})))
 
     assert made.changes == ()
-    assert said(made) == [f"{address} was deleted; it cannot be made again, for its {hidden} is not kept."]
+    assert said(made) == [
+        f"{address} was deleted; it cannot be created again, because its {hidden} is not kept."
+    ]
 
 
 def test_a_secret_that_was_replaced_stays_and_the_rest_is_set_back() -> None:
@@ -186,7 +188,7 @@ def test_a_secret_that_was_replaced_stays_and_the_rest_is_set_back() -> None:
     (change,) = made.changes
     assert isinstance(change, Update)
     assert [field.path for field in change.fields] == ["deviceName"]
-    assert said(made) == [f"{address} was given another pushToken; what it was is not kept."]
+    assert said(made) == [f"{address} got another pushToken; the earlier one is not kept."]
     assert "secret:" not in repr(made.changes)
 
 
@@ -202,9 +204,7 @@ def test_what_a_write_would_lose_is_left_as_it_is(kind: str, known: dict[str, st
     made = undo(plan, {address: row(kind, "ops", "X1", name="b")}, recorded(record(address, "X1", known)))
 
     assert made.changes == ()
-    assert said(made) == [
-        f"{address} was updated, and holds {path}, which a write would lose; left as it is."
-    ]
+    assert said(made) == [f"{address} was updated and holds {path}, which a write would lose; left as it is."]
 
 
 @pytest.mark.parametrize(
@@ -321,15 +321,15 @@ def test_an_undo_belongs_to_the_store_of_its_run(key: str) -> None:
     ("known", "expected"),
     [
         (recorded(record(ADA, "A1"), record(JANE, "J9")), {}),
-        (recorded(record(ADA, "A1")), {JANE: "it is not ours any more under this name and id."}),
+        (recorded(record(ADA, "A1")), {JANE: "it is no longer ours under this name and id."}),
         (
             recorded(record(ADA, "A1"), record(JANE, "J10")),
-            {JANE: "it is not ours any more under this name and id."},
+            {JANE: "it is no longer ours under this name and id."},
         ),
         (recorded(record(ADA, "A1"), record(JANE, "J9", protected=True)), {JANE: "it is protected now."}),
         (
             recorded(record(ADA, "A1", password="canary"), record(JANE, "J9")),
-            {ADA: "it holds password now, which a write would remove and nobody can read."},
+            {ADA: "it holds password now, which a write would remove and which cannot be read."},
         ),
     ],
 )
@@ -349,7 +349,7 @@ def test_a_contact_that_was_made_again_is_not_made_twice() -> None:
 
     assert narrow_undo(made, recorded()).conflicts == ()
     (conflict,) = narrow_undo(made, recorded(record("contact/ops/otto", "C9"))).conflicts
-    assert conflict.what == "it is recorded as ours again, so it was made by a later run."
+    assert conflict.what == "it is recorded as ours again, so a later run created it."
 
 
 def test_setting_back_keeps_the_rest_of_the_record_and_the_body() -> None:

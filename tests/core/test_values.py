@@ -66,10 +66,10 @@ def _one(checks: Checks | None = None, /, **fields: str) -> Problem | Notice:
         ("4,47701E+11", "looks like a number that a spreadsheet rewrote"),
         ("#REF!", "is what a spreadsheet shows for a broken cell"),
         ("+", "is not a phone number"),
-        ("+999123456789", "begins with no country code"),
+        ("+999123456789", "has an unknown country code"),
         ("+614", "is too short"),
         ("+6149157015612345", "is too long"),
-        ("0491 570 156", "is a national number, and nothing says of which country"),
+        ("0491 570 156", "is a national number, and its country is not known"),
     ],
 )
 def test_a_number_that_nobody_can_dial_is_a_mistake(number: str, what: str) -> None:
@@ -85,10 +85,10 @@ def test_a_number_that_nobody_can_dial_is_a_mistake(number: str, what: str) -> N
 @pytest.mark.parametrize(
     ("number", "country", "what"),
     [
-        ("+15555550123", "", "is in no range of numbers that United States uses"),
-        ("+61 9991 570 156", "", "is in no range"),
-        ("61491570156", "", "has no + in front of its country code; it is understood as +61 491 570 156"),
-        ("491570156", "Australia", "lacks the 0 at its start, which spreadsheets take away"),
+        ("+15555550123", "", "is not in a number range of United States"),
+        ("+61 9991 570 156", "", "is not in a number range"),
+        ("61491570156", "", "has no + before its country code; it is understood as +61 491 570 156"),
+        ("491570156", "Australia", "lacks its leading 0, which spreadsheets remove"),
         ("1800 FLOWERS", "US", "it is understood as +1 800-356-9377 (from workCountry)"),
     ],
 )
@@ -266,16 +266,16 @@ PNG = b"\x89PNG\r\n\x1a\n\0\0"
     ("media", "data", "what"),
     [
         ("application/json", b"a,b\n1,2\n", "is not application/json: expecting value (line 1, column 1)"),
-        ("application/json", b'{"a": NaN}', "NaN is no value of JSON"),
+        ("application/json", b'{"a": NaN}', "NaN is not a JSON value"),
         ("application/xml", b"<a><b></a>", "mismatched tag (line 1"),
         ("text/csv", b'[{"a": 1}]', "it is JSON"),
         ("text/csv", b"<a>1</a>", "it is XML"),
-        ("text/csv", PNG, "it begins as image/png does"),
+        ("text/csv", PNG, "its first bytes are those of image/png"),
         ("text/csv", b"a\0b", "it holds the character NUL"),
         ("text/csv", b'a,"b', "is not text/csv"),
-        ("text/plain", b"\xff\0", "it holds bytes that are no text"),
-        ("image/png", b"GIF89a", "it begins as image/gif does"),
-        ("image/png", b"plain", "it does not begin as that does"),
+        ("text/plain", b"\xff\0", "it holds bytes that are not text"),
+        ("image/png", b"GIF89a", "its first bytes are those of image/gif"),
+        ("image/png", b"plain", "its first bytes are not those of this type"),
         ("image/svg+xml", b"plain", "is not image/svg+xml"),
     ],
 )
@@ -336,7 +336,7 @@ def test_a_name_that_ends_in_another_type_is_a_warning() -> None:
     (told,) = _told(resolve_desired([_manifest(listed)], RULES))
 
     assert isinstance(told, Notice)
-    assert "list.json is declared as text/csv, and its name ends in .json" in told.what
+    assert "list.json is declared as text/csv, but its name ends in .json" in told.what
 
 
 @pytest.mark.parametrize(

@@ -125,8 +125,8 @@ def _in_person(index: int) -> list[Mistake]:
         at(1, "    firstName: ${env:NOPE}", "the variable NOPE"),
         at(1, "    firstName: [a]", "firstName must be text"),
         at(1, "    firstName: *alias", "this is a YAML alias"),
-        at(2, "    workEmailAddress1: donor@example.com", "the same as at contact/ops/donor"),
-        at(2, "    lastName: Nobody", "needed to recognize the contact", top),
+        at(2, "    workEmailAddress1: donor@example.com", "the same as in contact/ops/donor"),
+        at(2, "    lastName: Nobody", "needed to identify the contact", top),
         at(2, "    workEmailAdress1: x@example.com", "workEmailAdress1 is not a field"),
         at(2, "    work\u202eEmailAddress1: x@example.com", "bidirectional control"),
         at(2, "    workEmailAddress1: ${env:NOPE}", "the variable NOPE"),
@@ -165,8 +165,8 @@ def _in_row(index: int) -> list[Mistake]:
         row("bidirectional control", name, "P", f"\u202e{mail}", phone, "yes"),
         row("would be empty", "", "P", mail, phone, "yes"),
         row("is that of row 2 already", "donor row", "P", mail, phone, "yes"),
-        row("the same as at contact/ops/donor-row", name, "P", "dr@example.com", phone, "yes"),
-        row("needed to recognize", name, "P", "", phone, "yes"),
+        row("the same as in contact/ops/donor-row", name, "P", "dr@example.com", phone, "yes"),
+        row("needed to identify", name, "P", "", phone, "yes"),
         row("is not a phone number", name, "P", mail, "maybe", "yes"),
         row("is not an e-mail address", name, "P", "nobody", phone, "yes"),
         row("must be true or false, yes or no", name, "P", mail, phone, "perhaps"),
@@ -180,7 +180,7 @@ CATALOGUE: tuple[Mistake, ...] = (
     Mistake(_R, 8, '      lastName: "{Name"', "a brace is left alone"),
     Mistake(_R, 8, '      lastNam: "{Name}"', "lastNam is not a field"),
     Mistake(_D, 4, "  list2:", "occurs twice", 16),
-    Mistake(_D, 5, "    name: list1.csv", "the same as at", 11),
+    Mistake(_D, 5, "    name: list1.csv", "the same as in", 11),
     Mistake(_D, 6, "    scope: secret", "scope must be"),
     Mistake(_D, 9, "      file: ../people/lsit.csv", "does not exist", 8),
     Mistake(_D, 9, "      fiel: ../people/list.csv", "fiel is not a field"),
@@ -273,7 +273,7 @@ def test_an_unread_identity_is_not_missing_as_well(tmp_path: Path, line: str) ->
     """One mistake is told once: it may well be the identity that could not be read."""
     told = _told(tmp_path, "contacts:", "  jane:", f"    {line}", "    firstName: Jane")
 
-    assert not any("needed to recognize" in one for one in told)
+    assert not any("needed to identify" in one for one in told)
     assert told
 
 
@@ -346,7 +346,7 @@ def test_a_placeholder_in_many_rows_is_no_duplicate_as_well(tmp_path: Path) -> N
         told,
         "staff.csv:2:3 contact/ops/1: workEmailAddress1",
         "staff.csv:3:3 contact/ops/2: workEmailAddress1",
-        "staff.csv:5:3 contact/ops/4: workEmailAddress1 is the same as at contact/ops/3",
+        "staff.csv:5:3 contact/ops/4: workEmailAddress1 is the same as in contact/ops/3",
     )
 
 

@@ -86,10 +86,13 @@ def test_a_column_of_a_roster_is_said_once_with_the_number_of_its_rows(project: 
     assert {
         trim_edges(str(text)) == text for one in found.entities.values() for text in one.fields.values()
     } == {True}
-    many = "rows, of which this is the first; they are sent without."
+    many = "rows, this one first; they are sent without them."
     assert [(one.what, one.place) for one in found.notices] == [
-        (f"workEmailAddress1 (column 'Mail') has blanks at the edges in 50 {many}", "a.csv:2"),
-        (f"firstName (column 'Name') has blanks at the edges in 49 {many}", "a.csv:3"),
+        (
+            f"workEmailAddress1 (column 'Mail') has blanks at the start or end of cells in 50 {many}",
+            "a.csv:2",
+        ),
+        (f"firstName (column 'Name') has blanks at the start or end of cells in 49 {many}", "a.csv:3"),
     ]
 
 
@@ -154,15 +157,15 @@ def test_a_push_token_loses_its_edges(project: Project, token: str) -> None:
 
     assert found.entities[Address("device/ops/jane/pixel")].fields["pushToken"] == "t-123"
     assert [one.what for one in found.notices] == [
-        "pushToken has blanks at its edges, and is sent without them."
+        "pushToken has blanks at its start or end, and is sent without them."
     ]
 
 
 @pytest.mark.parametrize(
     ("written", "sent", "end"),
     [
-        ("a secret ", "a secret ", "and is sent so"),
-        ("\u00a0secret", "\u00a0secret", "and is sent so"),
+        ("a secret ", "a secret ", "and is sent with them"),
+        ("\u00a0secret", "\u00a0secret", "and is sent with them"),
         ("secret\\n", "secret", "and is sent without them"),
     ],
 )
@@ -176,7 +179,7 @@ def test_a_password_keeps_its_blanks_and_is_warned_about(
 
     assert found.entities[JANE].fields["password"] == sent
     (notice,) = found.notices
-    assert notice.what == f"password has blanks at its edges, {end}."
+    assert notice.what == f"password has blanks at its start or end, {end}."
 
 
 def test_a_value_of_blanks_clears_and_says_so(project: Project) -> None:

@@ -290,7 +290,7 @@ def test_an_id_that_became_somebody_else_after_the_plan_is_not_written_over(tmp_
     assert planned.plan.skips == ()
     assert {one.address.name: one.result for one in run.outcomes} == {"jane": "conflict", "sam": "applied"}
     (told,) = [one for one in run.outcomes if one.result == "conflict"]
-    assert "may be somebody else now" in told.what
+    assert "may be another entity now" in told.what
     assert f"--confirm-same {JANE}" in told.next
     assert world.sent()["PUT"] == 1
 
@@ -325,7 +325,7 @@ def test_an_id_that_became_somebody_else_after_the_plan_is_not_deleted(tmp_path:
 
     assert [type(one) for one in planned.plan.changes] == [Delete]
     assert [one.result for one in run.outcomes] == ["conflict"]
-    assert "may be somebody else now" in run.outcomes[0].what
+    assert "may be another entity now" in run.outcomes[0].what
     assert len(ids(world)) == 3
 
 

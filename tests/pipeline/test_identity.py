@@ -124,7 +124,7 @@ def test_two_entries_with_one_number_are_a_mistake(tmp_path: Path, form: str) ->
         validate(world.settings, {})
 
     (problem,) = caught.value.problems
-    assert "workMobilePhone1 is the same as at contact/default/one-0" in problem.what
+    assert "workMobilePhone1 is the same as in contact/default/one-0" in problem.what
 
 
 @pytest.mark.parametrize("form", FORMS)

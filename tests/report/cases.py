@@ -204,7 +204,7 @@ REFUSED = Verdict(
             41,
             0,
             "the plan deletes 41 contacts in ops, and the read of that list was incomplete.",
-            "plan again; if it stays so, the service's list changes while it is read, or is cut short",
+            "plan again; if it happens again, the list changes while it is read, or is cut short",
         ),
     )
 )

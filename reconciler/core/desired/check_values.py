@@ -194,9 +194,9 @@ _FINDERS: Mapping[FieldCheck, Callable[[_ValueCheck, str, str, Declared], Findin
 # A column of a roster is one notice, however many of its cells have them.
 
 
-_EDGES_HINT = "take them out where the value is written; paste it anew as plain text"
-_HIDDEN_HINT = "check the secret: a blank at its edge is seldom meant"
-_CLEARS_HINT = 'write "" to clear the field, or leave it out: then it is not ours'
+_EDGES_HINT = "remove them where the value is written, or paste it again as plain text"
+_HIDDEN_HINT = "check the secret: a blank at its start or end is rarely intended"
+_CLEARS_HINT = 'write "" to clear the field, or leave it out to leave the field alone'
 
 
 class BlankEdges:
@@ -236,18 +236,18 @@ def _blank_notice(one: Declared, path: str, text: str, place: Place) -> Notice:
     # Which blanks of a secret they are is not said: it is little, and it is of a secret.
     if path in KINDS[one.document.kind].secret:
         kept = str(one.entity.fields[path])
-        end = "and is sent so" if has_edges(kept) else "and is sent without them"
-        what, hint = f"{named} has blanks at its edges, {end}.", _HIDDEN_HINT
+        end = "and is sent with them" if has_edges(kept) else "and is sent without them"
+        what, hint = f"{named} has blanks at its start or end, {end}.", _HIDDEN_HINT
     elif is_blank(text):
         what, hint = f"{named} {describe_edges(text)}, which clears the field.", _CLEARS_HINT
     else:
-        what, hint = f"{named} {describe_edges(text)}; it is sent without.", _EDGES_HINT
+        what, hint = f"{named} {describe_edges(text)}; it is sent without them.", _EDGES_HINT
     return Notice("value", str(one.entity.address), what, hint, str(place))
 
 
 def _with_cell_count(notice: Notice, cells: int, named: str) -> Notice:
     if cells == 1:
         return notice
-    rows = f"{cells:,} rows, of which this is the first"
-    what = f"{named} has blanks at the edges in {rows}; they are sent without."
+    rows = f"{cells:,} rows, this one first"
+    what = f"{named} has blanks at the start or end of cells in {rows}; they are sent without them."
     return Notice(notice.kind, notice.subject, what, notice.next, notice.place)

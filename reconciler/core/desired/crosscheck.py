@@ -127,15 +127,15 @@ def check_identified(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]
         unset = one.entity.unset_paths
         hidden = [p for p in needed if (fields.get(p) or p in unset) and is_ignored_path(one.entity, p)]
         if hidden:
-            what = f"meta.ignore names {hidden[0]}, by which the {kind} is recognized."
-            hint = "take it out of `ignore`: an edit there would make a second one"
+            what = f"meta.ignore names {hidden[0]}, which identifies the {kind}."
+            hint = "remove it from `ignore`: after an edit at the service, a second one would be created"
             yield one.problem(hidden[0], what, hint, code="E302")
             continue
         if set(needed) <= {*KINDS[kind].required} - {*KINDS[kind].needed_to_create}:
             continue  # said already
         which = f"{' and '.join(needed)} are" if KINDS[kind].together else f"{' or '.join(needed)} is"
         hint = f"add it, or change `identity` in the settings; a {kind} without it cannot be found again"
-        yield one.problem("", f"{which} needed to recognize the {kind}.", hint, code="E301")
+        yield one.problem("", f"{which} needed to identify the {kind}.", hint, code="E301")
 
 
 def unique_keys(rules: Rules) -> Mapping[str, tuple[Key, ...]]:
@@ -185,7 +185,7 @@ def check_unique(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
             # "n/a" in a column of addresses is one mistake in each row, and not one person in all of them.
             if group.unfit.isdisjoint(map(one.place, key)):
                 names = f"{' and '.join(key)} {'is' if len(key) == 1 else 'are'}"
-                what = f"{names} the same as at {first.entity.address}, {first.place(key[0])}."
+                what = f"{names} the same as in {first.entity.address}, {first.place(key[0])}."
                 hint = "correct one of them, or choose other fields in `identity` of the settings"
                 yield one.problem(key[0], what, hint, code="E303")
 
@@ -221,7 +221,7 @@ def check_device_limit(group: DeclaredEntities, rules: Rules) -> Iterator[Proble
         counts[where] = counts.get(where, 0) + 1
         if counts[where] > rules.device_limit:
             what = f"this is device {counts[where]} of one app; a contact may have {rules.device_limit}."
-            hint = "remove one, or raise `check_device_limit` in the settings if the app does"
+            hint = "remove one, or raise `check_device_limit` in the settings if the app allows more"
             yield one.problem("", what, hint, code="E305")
 
 
@@ -243,7 +243,7 @@ def check_push_tokens(group: DeclaredEntities, _rules: Rules) -> Iterator[Proble
         first = seen.setdefault(token, one)
         if first.entity.address.parent != address.parent:
             # The token itself is a secret: it is never shown.
-            what = f"pushToken is the same as at {first.entity.address}, {first.place('pushToken')}."
+            what = f"pushToken is the same as in {first.entity.address}, {first.place('pushToken')}."
             hint = "a phone belongs to one contact: remove one of the two devices"
             yield one.problem("pushToken", what, hint, code="E304")
 
@@ -269,7 +269,7 @@ def check_custom_fields(group: DeclaredEntities, rules: Rules) -> Iterator[Probl
     """Custom fields are named without the search's prefix, and the mark is ours alone."""
     for one in group.values():
         if one.marked:
-            what = f"{rules.mark_path} is the ownership mark and is written by this program."
+            what = f"{rules.mark_path} is the ownership mark, which this program writes."
             hint = "remove it here, or change `ownership` in the settings"
             yield one.problem(rules.mark_path, what, hint, code="E307")
         for path in one.document.fields:
@@ -291,13 +291,13 @@ def check_renames(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
         first = claimed.setdefault(before, one)
         if before == now:
             hint = "write the earlier name, or remove it"
-            yield one.problem("", "meta.renamedFrom is its own name.", hint, code="E309")
+            yield one.problem("", "meta.renamedFrom is the entry's own name.", hint, code="E309")
         elif before in group.first:
             what = f"meta.renamedFrom: {before} is still declared, {group.first[before].place()}."
             yield one.problem("", what, "remove the old entry, or this line", code="E309")
         elif first is not one:
             what = f"meta.renamedFrom: {first.entity.address} was {before} too, {first.place()}."
-            hint = "only one can be the former one; keep one of the lines"
+            hint = "only one entry can have this former name; keep one of the lines"
             yield one.problem("", what, hint, code="E309")
 
 
@@ -329,7 +329,7 @@ def check_lock_names(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem
     """No resource has a name that belongs to the lock in the service."""
     for one in group.values():
         if KINDS[one.document.kind].tickets and is_ticket_name(one.entity.fields.get("name")):
-            what = f"names that begin with {PREFIX} belong to the lock that runs keep in the service."
+            what = f"names that begin with {PREFIX} are reserved for the lock that runs keep in the service."
             yield one.problem("name", what, "give the resource another name", code="E314")
 
 

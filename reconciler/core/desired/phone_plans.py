@@ -32,7 +32,7 @@ _BETWEEN = re.compile(r"[;,/|&\n]|\bor\b|\band\b")  # what stands between two nu
 # The signs of a telephone number. A gateway knows the digits 0-9, and no others of Unicode.
 _SIGNS = frozenset("+0123456789()-./ ")
 
-_REFUSED_LATER = "which a later version takes for a mistake"
+_REFUSED_LATER = "which a later version will refuse"
 _FORM = "write it with + and the country code, such as +61491570156"
 
 
@@ -145,16 +145,14 @@ def _without_country(whole: str) -> Finding:
     # With a 0 in front it is a national number; a country code begins with none.
     if number is not None and phonenumbers.is_valid_number(number) and not whole.startswith("0"):
         guess = f"it is understood as {_format_number(number)}"
-        return Finding("has no + in front of its country code", _FORM, guess=guess, code="E401")
+        return Finding("has no + before its country code", _FORM, guess=guess, code="E401")
     hint = f"{_FORM}, declare workCountry, or set `checks.region` in the settings"
-    return Finding(
-        "is a national number, and nothing says of which country", hint, impossible=True, code="E401"
-    )
+    return Finding("is a national number, and its country is not known", hint, impossible=True, code="E401")
 
 
 def _explain_unreadable(error: NumberParseException, *, national: bool) -> Finding:
     if error.error_type == error.INVALID_COUNTRY_CODE and not national:
-        return Finding("begins with no country code that there is", _FORM, impossible=True, code="E401")
+        return Finding("has an unknown country code", _FORM, impossible=True, code="E401")
     if error.error_type in (error.TOO_SHORT_NSN, error.TOO_SHORT_AFTER_IDD):
         return Finding("is too short for a phone number", _FORM, impossible=True, code="E401")
     if error.error_type == error.TOO_LONG:
@@ -175,14 +173,12 @@ def _check_number(
     plain = f"+{number.country_code}{phonenumbers.national_significant_number(number)}"
     # A warning and no mistake: plans grow, and a range that the library does not know yet may ring.
     if not phonenumbers.is_valid_number(number) and not _FICTION.fullmatch(plain):
-        return Finding(
-            f"is in no range of numbers that {country} uses", "check its digits", guess=guess, code="E401"
-        )
+        return Finding(f"is not in a number range of {country}", "check its digits", guess=guess, code="E401")
     # Vanity numbers: the library turns letters into digits, and nobody knows whether the service does.
     if form := _describe_extra(whole, region if national else ""):
         return Finding(f"{form}, {_REFUSED_LATER}", _FORM, guess=guess, code="E401")
     if national and _has_lost_zero(number, whole):
-        what = "lacks the 0 at its start, which spreadsheets take away"
+        what = "lacks its leading 0, which spreadsheets remove"
         return Finding(what, "put it back, or " + _FORM, guess=guess, code="E401")
     return None
 
@@ -201,14 +197,14 @@ def _check_signs(text: str, *, area: str, region: str) -> Finding | None:
         return None
     strange = next((char for char in text if char not in _SIGNS and not char.isspace()), "")
     if not strange:
-        what = f"holds a blank that is not the plain one, {_REFUSED_LATER}"
+        what = f"holds a blank that is not a plain space, {_REFUSED_LATER}"
         return Finding(what, _FORM, instead=_suggest_number(text, area, region), code="E401")
-    what = f"holds {_describe_sign(strange)}, which no phone number has"
+    what = f"holds {_describe_sign(strange)}, which phone numbers do not have"
     return Finding(what, _FORM, impossible=True, instead=_suggest_number(text, area, region), code=SIGN)
 
 
 def _misplaced_plus(text: str, region: str) -> Finding:
-    what = "holds a + that does not stand in front"
+    what = "holds a + that is not at the start"
     return Finding(what, _FORM, impossible=True, instead=_suggest_number(text, "", region), code=SIGN)
 
 
@@ -243,7 +239,7 @@ def _fold_digit(char: str) -> str:
 def _describe_extra(whole: str, region: str) -> str:
     """Return what a text holds besides one number, where such texts were accepted in silence; else ""."""
     if _URI.match(whole):
-        return "is an address and no number"
+        return "is a URI, not a number"
     # Vanity numbers: the library turns letters into digits, and nobody knows whether the service does.
     if _LETTERS.search(_EXTENSION.sub("", whole)):
         return "holds letters"
@@ -276,7 +272,7 @@ def _check_prefix(number: PhoneNumber, whole: str, country: str) -> Finding | No
     if written == national or not written.endswith(national):
         return None
     prefix = written.removesuffix(national)
-    what = f"has the {prefix} of calls within {country} behind the country code"
+    what = f"has the {prefix} for calls within {country} after the country code"
     instead = f"write it as {_format_number(number)}"
     if prefix.startswith("0"):
         return Finding(what, _FORM, impossible=True, instead=instead, code=TRUNK)
@@ -303,11 +299,9 @@ def _check_length(number: PhoneNumber, country: str, guess: str) -> Finding | No
     reason = phonenumbers.is_possible_number_with_reason(number)
     # Dialled from elsewhere it reaches nobody, or somebody else.
     if reason == reasons.IS_POSSIBLE_LOCAL_ONLY:
-        return Finding(
-            "has no area code, so it can be dialled from nearby only", _FORM, guess=guess, code="E401"
-        )
+        return Finding("has no area code, so it can only be dialled locally", _FORM, guess=guess, code="E401")
     if reason == reasons.INVALID_COUNTRY_CODE:
-        return Finding("begins with no country code that there is", _FORM, impossible=True, code="E401")
+        return Finding("has an unknown country code", _FORM, impossible=True, code="E401")
     if reason != reasons.IS_POSSIBLE:
         sizes = {reasons.TOO_SHORT: "too short", reasons.TOO_LONG: "too long"}
         size = sizes.get(reason, "of the wrong length")

@@ -39,7 +39,7 @@ def check_country(text: str) -> Finding | None:
     # A code of two or three letters is near to many others: AUS to AUT.
     meant = did_you_mean("country", text, COUNTRY_NAMES.values()) if len(text) > _CODE_MAX else ""
     return Finding(
-        "is not a country that we know",
+        "is not a known country",
         "write its name in English, or its code of two letters",
         instead=meant,
         impossible=True,
@@ -166,15 +166,15 @@ def _find_unlikely(text: str) -> _Unlikely | None:
     local, _, domain = text.rpartition("@")
     if any(map(_is_typographic, text)):
         # Word writes one for an apostrophe, and o\u2019brien@ is another mailbox than o'brien@.
-        what = "holds a typographic sign, as word processors put it in the place of ' \" or -"
-        return _Unlikely(what, "write the plain sign that the mailbox has")
+        what = "holds a typographic character that a word processor put in place of ' \" or -"
+        return _Unlikely(what, "write the plain character that the mailbox has")
     if any(map(_is_another_form, text)):
-        what = "holds a letter of another form, such as a full-width one or a ligature"
+        what = "holds a special form of a letter, such as a full-width letter or a ligature"
         return _Unlikely(what, "write it with plain letters")
     if "." not in domain:
-        return _Unlikely("has no dot behind the @, so mail servers elsewhere do not know it")
+        return _Unlikely("has no dot after the @, so other mail servers do not know the domain")
     if _is_machine(domain):
-        return _Unlikely("has the number of a machine behind the @, and no domain")
+        return _Unlikely("has an IP address after the @ instead of a domain")
     if len(local.encode()) > _LOCAL_MAX:
         return _Unlikely(f"has more than {_LOCAL_MAX} octets before the @, which mail servers refuse")
     if len(text.encode()) > _WHOLE_MAX:
@@ -251,7 +251,7 @@ def check_file_name(name: str, media: str) -> Finding | None:
     if not usual or media in usual or not found:
         return None
     return Finding(
-        f"is declared as {media}, and its name ends in .{found[1]}",
+        f"is declared as {media}, but its name ends in .{found[1]}",
         f"write {usual[0]}, or rename it",
         code="E406",
     )
@@ -281,7 +281,7 @@ def check_content(media: str, data: bytes) -> Finding | None:
     # Spreadsheets write one into CSV, and read it there.
     if text.startswith("\ufeff") and reader is not _check_csv:
         return Finding(
-            "begins with a byte order mark, which many readers take for a mistake",
+            "begins with a byte order mark, which many readers do not accept",
             "save it without",
             code="E406",
         )
@@ -306,7 +306,7 @@ def is_placeholder(data: bytes) -> bool:
 
 
 def _describe_mark(mark: str) -> str:
-    return f"it begins as {mark} does" if mark else "it does not begin as that does"
+    return f"its first bytes are those of {mark}" if mark else "its first bytes are not those of this type"
 
 
 def _undecodable(media: str, data: bytes, error: UnicodeDecodeError) -> Finding | None:
@@ -315,7 +315,7 @@ def _undecodable(media: str, data: bytes, error: UnicodeDecodeError) -> Finding 
     # No text in UTF-8 or in an encoding of one byte holds it: this is UTF-16, or no text at all.
     if b"\0" in data:
         return Finding(
-            f"is not {media}: it holds bytes that are no text", _HINT, impossible=True, code="E406"
+            f"is not {media}: it holds bytes that are not text", _HINT, impossible=True, code="E406"
         )
     line = data.count(b"\n", 0, error.start) + 1
     return Finding(
@@ -335,9 +335,9 @@ def _check_json(media: str, text: str) -> Finding | None:
         why, at = f"{error.msg[:1].lower()}{error.msg[1:]}", f"line {error.lineno}, column {error.colno}"
         return Finding(f"is not {media}: {why} ({at})", _HINT, impossible=True, code="E406")
     except ValueError as error:
-        return Finding(f"is not {media}: {error} is no value of JSON", _HINT, impossible=True, code="E406")
+        return Finding(f"is not {media}: {error} is not a JSON value", _HINT, impossible=True, code="E406")
     except RecursionError:
-        return Finding("is nested so deeply that readers may refuse it", "make it flatter", code="E406")
+        return Finding("is nested so deeply that readers may refuse it", "reduce the nesting", code="E406")
     return None
 
 

@@ -107,8 +107,8 @@ def _uncertain_ids(at: MatchedGroup) -> set[str]:
 
 def _skip_uncertain(address: Address, candidates: Sequence[LiveEntity]) -> Skip:
     ids = ", ".join(sorted(one.remote_id for one in candidates))
-    what = f"is no longer declared, and it is not certain which one it is ({ids}); left alone."
-    return Skip(address, "ambiguous", what, "remove the surplus ones at the service")
+    what = f"is no longer declared, and it is not clear which one it is ({ids}); left alone."
+    return Skip(address, "ambiguous", what, "remove the extra ones at the service")
 
 
 def _plan_gone(across: PlanContext, at: MatchedGroup, address: Address) -> ScopePlan:
@@ -127,7 +127,7 @@ def _plan_delete(
 ) -> ScopePlan:
     """Delete it, unless it carries another mark (X5), or it or a device of it is protected (X2)."""
     if mark := across.foreign_mark(row):
-        what = f"is no longer declared, and carries the mark of another owner ({mark}); left alone."
+        what = f"is no longer declared, and has the mark of another owner ({mark}); left alone."
         step = "leave it to its owner, or remove it by hand"
         return ScopePlan(skips=(Skip(address, "foreign mark", what, step),))
     record = records.get(address)
@@ -139,7 +139,7 @@ def _plan_delete(
         what = f"is no longer declared, and protected{holds}; left alone."
         step = "declare it again, or declare it once without `protect` and apply, then remove it"
         return ScopePlan(skips=(Skip(address, "protected", what, step),))
-    assert row.known is None, f"{address}: to be deleted and not read whole"  # noqa: S101 - our own mistake
+    assert row.known is None, f"{address}: to be deleted, but not read completely"  # noqa: S101 - our own mistake
     seen = without_undeclared_secrets(address.kind, row.fields, record if of_record else None)
     before = redact_for_plan(address.kind, seen, across.salts.plan)
     # Only a mark tells that it is ours: nobody wrote down whether it existed before us (X6).
@@ -210,7 +210,7 @@ def _plan_left_behind(
 def _left_behind_notice(
     across: PlanContext, address: Address, record: RecordedEntity, contact: Address | None, why: str
 ) -> Notice:
-    what = f"recorded as ours, and left as it is: {why}"
+    what = f"recorded as ours and left as it is: {why}"
     if other := across.tokens.get(record.sent.get("pushToken", "")):
         what += f" {other} has the same push token, so pushes to either contact reach one phone."
     step = f"list it under `devices:` of {contact}, or write `devices: {{}}` there to delete it"
@@ -399,7 +399,7 @@ def _duplicate_notice(across: PlanContext, ours: _OwnedRow, row: LiveEntity) -> 
         f"is live as {ours.row.remote_id}; {row.remote_id} may be a duplicate of it: "
         f"it has the same {shared}{owner}; left alone."
     )
-    step = f"compare both at the service, and remove the surplus {row.kind}"
+    step = f"compare both at the service, and remove the extra {row.kind}"
     place = str(ours.entity.place) if ours.entity else ""
     return Notice("duplicate", str(ours.address), what, step, place)
 
@@ -410,7 +410,7 @@ def _duplicate_notice(across: PlanContext, ours: _OwnedRow, row: LiveEntity) -> 
 # service shows that the mark is gone, or the next plan would find it by its mark and prune it (X5).
 
 
-_TAKE_OFF = "take the mark off it by hand, then plan again"
+_TAKE_OFF = "remove the mark by hand, then plan again"
 
 
 def forget_records(records: Iterable[Address]) -> tuple[RecordChange, ...]:
@@ -440,11 +440,11 @@ def plan_leaving(
         unseen = path and not candidates and across.unsure(at.group.scope)
         return EMPTY_PART if unseen else ScopePlan(records=forget_records(records))
     if len(ours) > 1 or ours[0].remote_id in uncertain:
-        return _still_marked(address, f"leaves, and it is not certain which one it is ({_join_ids(ours)}).")
+        return _still_marked(address, f"leaves, and it is not clear which one it is ({_join_ids(ours)}).")
     row = ours[0]
     if hidden := sorted(path for one in records.values() for path in _unreadable_paths(one, address)):
         # A PUT without a password removes it, and nobody can read it (rule A4).
-        what = f"leaves and carries our mark, and a write would remove its {', '.join(hidden)}."
+        what = f"leaves and has our mark, but a write would remove its {', '.join(hidden)}."
         return _still_marked(address, what)
     place = str(across.removed[address])
     field = FieldChange(path, row.fields[path], None, "forgotten")
@@ -480,7 +480,7 @@ def plan_unread_leaving(across: PlanContext, desired: Desired, recorded: Recorde
             continue
         if across.rules.mark_of((address.above or address).kind):
             plural = KINDS[(address.above or address).kind].plural
-            what = f"removed, and its mark cannot be taken off it: no manifest has `{plural}:`."
+            what = f"removed, but its mark cannot be removed: no manifest has `{plural}:`."
             yield ScopePlan(notices=(Notice("left behind", str(address), what, _TAKE_OFF),))
         else:
             yield ScopePlan(records=forget_records((address,)))
@@ -498,7 +498,7 @@ def unknown_name_notices(
         return
     for address, place in across.removed.items():
         if Scope.of(address) == at.group.scope and address not in {*at.group.records, *at.marked}:
-            what = "removed, and nothing is known under this name; the plan deletes others of its kind."
+            what = "removed, but nothing is known under this name; the plan deletes others of its kind."
             step = did_you_mean(
                 "entity",
                 address,

@@ -244,15 +244,15 @@ def find_unapplied(across: PlanContext, desired: Desired, recorded: Recorded) ->
 
 
 def alias_notices(recorded: Recorded) -> Iterator[Notice]:
-    """Yield one notice for each workspace whose alias is spelt anew, until an apply has written it down."""
+    """Yield one notice for each workspace whose alias has changed, until an apply has recorded it."""
     for workspace_id, moved in sorted(recorded.aliases.items()):
         records = "1 record goes" if moved.records == 1 else f"{moved.records:,} records go"
         where = f"id {workspace_id}" if workspace_id else "the default one"
         what = (
-            f"it was {moved.before} at the last apply and has another alias now; it is the same workspace "
+            f"it was {moved.before} at the last apply and has a new alias; it is the same workspace "
             f"({where}), so its {records} with it."
         )
-        step = "nothing, if the alias was spelt anew; if another workspace is meant, correct its id or name"
+        step = "nothing, if you changed the alias; if you mean another workspace, correct its id or name"
         yield Notice("workspace", moved.now, what, step)
 
 
@@ -310,7 +310,7 @@ def elsewhere_notices(found: tuple[Elsewhere, ...] | UnsetType, target: Target) 
         what = (
             f"{records} recorded as ours at {one.origin}, and service.base_url says {target.origin} "
             f"now{known}. "
-            "Nobody is deleted by those records."
+            "Nothing is deleted because of those records."
         )
         step = (
             f"if it is the same service: reconciler apply {SAME_SERVICE} (the records come with it); "

@@ -50,7 +50,7 @@ def check_selection(selection: Selection, addresses: Mapping[Address, Tags]) -> 
                 ),
             )
         if not any(_matches_selector(text, address, tags) for address, tags in addresses.items()):
-            otherwise = "compare it with the addresses that `reconciler plan --full` shows"
+            otherwise = "compare it with the addresses in `reconciler plan --full`"
             raise UnknownAddress(
                 f"{text!r} selects nothing that is declared or recorded.",
                 next=did_you_mean(

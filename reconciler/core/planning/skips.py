@@ -19,10 +19,10 @@ from reconciler.model.snapshots import ContradictedId, Desired, Entity, LiveEnti
 #
 # Evidence is judged in core/compare/evidence.py.
 
-_LOOK_AGAIN = "plan again; if it stays so, ask the operators of the service"
+_LOOK_AGAIN = "plan again; if it happens again, ask the operators of the service"
 _MERGED = (
-    "look at the service who it is now; `reconciler adopt ADDRESS` takes the live one that has its identity, "
-    "`reconciler forget ADDRESS` (its entry taken out first) lets the id go"
+    "check at the service which entity it is now; `reconciler adopt ADDRESS` adopts the live one with its "
+    "identity; `reconciler forget ADDRESS`, once its entry is removed, forgets the id"
 )
 
 
@@ -57,7 +57,7 @@ def find_contradiction(group: Group, address: Address) -> ContradictedId | None:
 
 def make_contradicted_skip(address: Address, found: ContradictedId) -> Skip:
     """Return why an address is not acted on."""
-    what = f"the service says two things about it (id {found.remote_id}): {found.why}; left alone."
+    what = f"the service contradicts itself about it (id {found.remote_id}): {found.why}; left alone."
     step = _LOOK_AGAIN if found.says == "absent" else _MERGED.replace("ADDRESS", str(address))
     return Skip(address, "contradicted", what, step)
 
@@ -98,9 +98,9 @@ def why_not_created(entity: Entity, *, recorded: bool) -> Skip | None:
     missing = [path for path in kind.needed_to_create if not entity.fields.get(path)]
     if missing:
         paths = ", ".join(missing)
-        is_there = "was recorded and is not there any more" if recorded else "is not there"
+        is_there = "was recorded and no longer exists" if recorded else "does not exist"
         what = f"{is_there}, and cannot be created: its {paths} is not declared, {entity.place}."
-        step = f"declare {paths}, or take the {kind.name} out of the manifests"
+        step = f"declare {paths}, or remove the {kind.name} from the manifests"
         return Skip(address, "gone without its secret" if recorded else "undeclared secret", what, step)
     return _why_unset(entity, "created", sorted(entity.unset_paths))
 
@@ -184,6 +184,6 @@ def _held_changes(
 
 def _skip_move(address: Address, wants: Entity) -> Skip:
     paths = ", ".join(KINDS[wants.address.kind].needed_to_create)
-    what = f"waits: it is part of a move, and {wants.address} cannot be made without its {paths}."
-    step = f"declare {paths} of {wants.address}, or take that out of the manifests"
+    what = f"waits: it is part of a move, and {wants.address} cannot be created without its {paths}."
+    step = f"declare {paths} of {wants.address}, or remove that entry from the manifests"
     return Skip(address, "move without its secret", what, step)

@@ -124,7 +124,7 @@ def _check_incomplete_reads(plan: Plan) -> Iterator[GuardReason]:
     for scope in sorted(unread):
         if count := _count_deletes(plan, scope):
             what = f"the plan deletes {count} {scope}, and the read of that list was incomplete."
-            step = "plan again; if it stays so, the service's list changes while it is read, or is cut short"
+            step = "plan again; if it happens again, the list changes while it is read, or is cut short"
             yield GuardReason("G4", str(scope), count, 0, what, step)
 
 
@@ -185,8 +185,8 @@ def _describe_origin(change: Delete) -> str:
 def _check_creates(plan: Plan, limits: GuardLimits) -> Iterator[GuardReason]:
     """Refuse to create many again: the read was probably short (rules G2, R6)."""
     total = sum(1 for change in plan.changes if _recreates(change))
-    step = f"check that they are gone; if you mean it, apply with --allow-creates {total}"
-    gone = "that we recorded seem to be gone and would be recreated"
+    step = f"check that they are gone; if this is meant, apply with --allow-creates {total}"
+    gone = "that we recorded seem to be gone and would be created again"
     if total > limits.creates_max:
         what = f"{total} entities {gone} (the limit is {limits.creates_max})."
         yield GuardReason("G2", "", total, limits.creates_max, what, step)
@@ -199,7 +199,7 @@ def _check_creates(plan: Plan, limits: GuardLimits) -> Iterator[GuardReason]:
 
 
 def _check_updates(plan: Plan, limits: GuardLimits) -> Iterator[GuardReason]:
-    step = f"read the plan; if you mean it, apply with --allow-updates {plan.count('update')}"
+    step = f"read the plan; if this is meant, apply with --allow-updates {plan.count('update')}"
     percent = limits.updates_max_percent
     for scope in _changed_scopes(plan):
         count = sum(1 for change in plan.scoped(scope) if isinstance(change, Update))
@@ -214,12 +214,13 @@ def _check_updates(plan: Plan, limits: GuardLimits) -> Iterator[GuardReason]:
 
 
 def _check_moves(losing: Sequence[Move]) -> Iterator[GuardReason]:
-    """Refuse to lose what others have written of who moves to another workspace (rule G8)."""
+    """Refuse moves to another workspace that lose what others have written (rule G8)."""
     total = len(losing)
     said = [f"{one.after} (from {one.before}: {', '.join((*one.lost, *one.devices))})" for one in losing]
-    what = f"{total} who move lose live fields or devices that nobody declared: {_join_first(said)}."
+    lose = "move loses" if total == 1 else "moves lose"
+    what = f"{total} {lose} live fields or devices that are not declared: {_join_first(said)}."
     step = (
-        "declare them, or copy the fields with `meta: {carryOver: true}`; if the loss is meant, apply with "
+        "declare them, or copy the fields with `meta: {carryOver: true}`; if this is meant, apply with "
         f"--allow-moves {total}"
     )
     yield GuardReason("G8", "", total, 0, what, step)
@@ -233,7 +234,7 @@ def _rows_lost(answer: DirectoryAnswer) -> int:
 def _check_fewer_rows(plan: Plan, limits: GuardLimits) -> Iterator[GuardReason]:
     """Refuse what follows from a short answer: who is missing would look as if they had left (rule G7)."""
     percent, total = limits.fewer_rows_max_percent, sum(map(_rows_lost, plan.answers))
-    step = f"check the directory; if you mean it, apply with --allow-fewer-rows {total}"
+    step = f"check the directory; if this is meant, apply with --allow-fewer-rows {total}"
     for one in plan.answers:
         lost = _rows_lost(one)
         if lost > _FEW and _exceeds_percent(lost, one.before, percent):
@@ -307,7 +308,7 @@ _NUMBERS: Mapping[str, tuple[str, str, Callable[[Plan], Iterable[str]]]] = {
     ),
     "moves": (
         "--allow-moves",
-        "moves that lose live fields or devices which nobody declares",
+        "moves that lose live fields or devices that are not declared",
         lambda plan: (str(one.after) for one in plan.moves or () if one.loses),
     ),
 }
@@ -320,12 +321,12 @@ _WORDS: tuple[tuple[str, str, Callable[[Plan], tuple[str, ...]]], ...] = (
     ),
     (
         "--create-again",
-        "created once more, though an earlier create is in doubt",
+        "created again, though an earlier create is in doubt",
         lambda plan: plan.options.released,
     ),
     (
         "--confirm-same",
-        "still the recorded one, though its identity has changed",
+        "confirmed as the recorded one, though its identity has changed",
         lambda plan: plan.options.confirmed,
     ),
     (
@@ -374,9 +375,9 @@ def choose_consent(saved: Plan, beside: Consent) -> Consent:
         return beside
     if beside not in (NO_CONSENT, own):
         raise ConsentDiffers(
-            f"the plan was reviewed with {format_consent_flags(own)}, and "
-            f"{format_consent_flags(beside)} is said beside it; nothing was written.",
-            next="leave that out; for another number plan again with it, and have that plan reviewed",
+            f"the plan was reviewed with {format_consent_flags(own)}, but the command line says "
+            f"{format_consent_flags(beside)}; nothing was written.",
+            next="leave the option out; for another number, plan again with it and have that plan reviewed",
         )
     return own
 

@@ -101,7 +101,7 @@ def doubtful_store_notice(why: str) -> Notice:
         "store",
         "store",
         f"{why}: what was sent and recorded since may be missing from it.",
-        "apply waits until nothing of that can arrive any more, looks at the service, and continues",
+        "apply waits until none of that can arrive any more, looks at the service, and continues",
     )
 
 

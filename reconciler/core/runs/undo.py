@@ -45,8 +45,8 @@ from reconciler.model.plans import (
 from reconciler.model.runs import Outcome, Run
 from reconciler.model.snapshots import Desired, Entity, LiveEntity, Recorded, RecordedEntity, Scope
 
-BY_MANIFEST = "undo it by the manifests: revert the commit, plan and apply"
-_BY_HAND = "set it by hand, or by the manifests"
+BY_MANIFEST = "undo it in the manifests: revert the commit, plan and apply"
+_BY_HAND = "set it by hand, or in the manifests"
 
 
 def make_undo_plan(
@@ -139,7 +139,7 @@ def _undo_change(
         case Create():
             return _undo_create(change, row, salt)
         case Update() if any(field.cause == "forgotten" for field in change.fields):
-            what = "was forgotten; it is not ours again by an undo."
+            what = "was forgotten; an undo does not make it ours again."
             return ScopePlan(
                 skips=(_not_restored(change.address, what, "declare it again, and it is adopted"),)
             )
@@ -163,9 +163,9 @@ def _secret_not_kept(address: Address, what: str, paths: str) -> Skip:
 
 def _undo_create(change: Create, row: LiveEntity | None, salt: str) -> ScopePlan:
     if row is None:
-        what = "was created and not read back, so a change of it could not be noticed."
+        what = "was created and not read back, so a later change could not be noticed."
         return ScopePlan(
-            skips=(_not_restored(change.address, what, "take it out of the manifests, and apply"),)
+            skips=(_not_restored(change.address, what, "remove it from the manifests, and apply"),)
         )
     before = redact_for_plan(row.kind, row.fields, salt)
     return ScopePlan((Delete(change.address, row.remote_id, before, row.parent_id, cause="undone"),))
@@ -178,7 +178,7 @@ def _undo_update(
     if row is None:
         return ScopePlan(skips=(_not_restored(address, "was updated and not read back; left as it is."),))
     if hidden := _unreadable_names(address, record, change):
-        what = f"was updated, and holds {hidden}, which a write would lose; left as it is."
+        what = f"was updated and holds {hidden}, which a write would lose; left as it is."
         return ScopePlan(skips=(_not_restored(address, what),))
     turned = [_undo_field(address, field, row.fields.get(field.path), record) for field in change.fields]
     fields = tuple(one for one in turned if isinstance(one, FieldChange))
@@ -193,12 +193,12 @@ def _undo_field(
     """Return how a field gets the value back that it had, why it cannot, or None where it has it."""
     kind, path, before = KINDS[address.kind], field.path, field.before
     if path in kind.secret:
-        return _not_restored(address, f"was given another {path}; what it was is not kept.")
+        return _not_restored(address, f"got another {path}; the earlier one is not kept.")
     if now == before:
         return None
     after = None if before is None else _value_to_restore(path, before, record)
     if after is None and (before is not None or path in kind.sticky):
-        return _not_restored(address, f"was given another {path}, which cannot be written as it was.")
+        return _not_restored(address, f"got another {path}; the earlier one cannot be written.")
     ours = record is not None and path in record.sent
     return FieldChange(path, now, after, "undone" if ours else "given back")
 
@@ -206,11 +206,11 @@ def _undo_field(
 def _undo_delete(change: Delete, record: RecordedEntity | None, place: str) -> ScopePlan:
     address, kind = change.address, KINDS[change.address.kind]
     if change.keeps:
-        what = f"had a duplicate ({change.remote_id}), which is not made again."
+        what = f"had a duplicate ({change.remote_id}), which is not created again."
         return ScopePlan(skips=(_not_restored(address.base, what, ""),))
     if hidden := sorted((kind.write_only | kind.secret) & set(kind.required)):
         paths = ", ".join(hidden)
-        what = f"was deleted; it cannot be made again, for its {paths} is not kept."
+        what = f"was deleted; it cannot be created again, because its {paths} is not kept."
         if kind.needed_to_create:
             return ScopePlan(skips=(_secret_not_kept(address, what, paths),))
         return ScopePlan(skips=(_not_restored(address, what),))
@@ -232,7 +232,7 @@ def _lost_parts(change: Delete, record: RecordedEntity | None, fields: Fields) -
     for path in KINDS[change.address.kind].write_only & (record.sent if record else {}).keys():
         yield _not_restored(change.address, f"was deleted; its {path} is not kept.")
     for name in change.cascades:
-        what = f"had the device {name}, which went with it; its push token is not kept."
+        what = f"had the device {name}, which was deleted with it; its push token is not kept."
         yield _secret_not_kept(change.address, what, "pushToken")
 
 
@@ -291,13 +291,13 @@ def _conflict_outcome(change: Change, why: str) -> Outcome:
 def _why_conflict(change: Change, recorded: Recorded) -> str:
     record = recorded.entities.get(change.address)
     if isinstance(change, Create):
-        return "it is recorded as ours again, so it was made by a later run." if record else ""
+        return "it is recorded as ours again, so a later run created it." if record else ""
     if record is None or record.remote_id != change.remote_id:
-        return "it is not ours any more under this name and id."
+        return "it is no longer ours under this name and id."
     if isinstance(change, Delete):
         return "it is protected now." if record.protected else ""
     if hidden := _unreadable_names(change.address, record):
-        return f"it holds {hidden} now, which a write would remove and nobody can read."
+        return f"it holds {hidden} now, which a write would remove and which cannot be read."
     return ""
 
 
