@@ -1,7 +1,7 @@
-"""What one run has at hand: why it may end early, what it gets from outside the program, and its context.
+"""The context of a run: what it gets from outside the program, what it holds, and what may stop it.
 
-`Dependencies` are time, chance and the way to the service. A `ReadContext` or `RunContext` is made once
-(resources.py) and passed down whole, from the verb to the last call. Nothing in it is replaced; what changes
+`Dependencies` are time, chance and the way to the service. resources.py makes a `ReadContext` or `RunContext`
+once, and it is passed down whole, from the verb to the last call. Nothing in it is replaced; what changes
 while a run lasts (lock, stop flag, client) has its own interface.
 """
 
@@ -31,9 +31,9 @@ from reconciler.store.locks import Lock
 
 W = TypeVar("W")
 
-# --- Why a run ends before its plan does ----------------------------------------------------------
+# --- Why a run stops early ------------------------------------------------------------------------
 #
-# Asked from outside, out of time, or because going on is wrong. What follows: execute.py, outcomes.py.
+# Asked from outside, out of time, or because going on would be wrong. What follows: execute.py, outcomes.py.
 
 
 StopCause = Literal[
@@ -49,7 +49,7 @@ StopCause = Literal[
 
 
 class StopReason(Struct, frozen=True):
-    """What ended the run, in a sentence, and what to do next."""
+    """Why a run stopped early, in a sentence, and what to do next."""
 
     reason: StopCause
     what: str
@@ -86,7 +86,7 @@ class StopFlag:
             await asyncio.wait({working, asked}, return_when=asyncio.FIRST_COMPLETED)
             return working.result() if working.done() else None
         finally:
-            # Both, and waited for: a task that nobody awaits would say so at the end of the process.
+            # Both, and awaited: a task that is never awaited warns at the end of the process.
             for task in (working, asked):
                 task.cancel()
             await asyncio.gather(working, asked, return_exceptions=True)
@@ -96,9 +96,9 @@ class StopFlag:
         await self._now.wait()
 
     async def patiently(self, work: "asyncio.Task[Any]", limits_s: tuple[float, float, float]) -> None:
-        """Wait for `work`, which removes something on the way out, and return when it is done or time is up.
+        """Wait for `work`, which cleans up, and return when it is done or its time is over.
 
-        It has the first limit; after a signal the second, after a second signal the third. Where a signal
+        The first limit holds without a signal, the second after one, the third after two. Where a signal
         cancels the caller instead, before this or during it, the wait becomes shorter and goes on;
         CancelledError is raised afterwards.
         """
@@ -115,7 +115,7 @@ class StopFlag:
 async def _wait_for_either(
     work: "asyncio.Task[Any]", signal: Coroutine[Any, Any, None], limit_s: float
 ) -> None:
-    """Return when `work` is done, at this signal, or after so many seconds."""
+    """Return when `work` is done, when the signal comes, or after `limit_s`."""
     heard = asyncio.create_task(signal)
     try:
         await asyncio.wait({work, heard}, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
@@ -135,10 +135,9 @@ token_bytes = 16  # 128 bits: no two runs or plans of this world share one
 class Dependencies:
     """What the verbs get from outside the program: time, chance, and the way to the service.
 
-    `now` tells UTC; `token` gives fresh random text, `run_id` a UUID; `context` says where we are;
-    `offload` runs what waits for the store's disk, beside the event loop or in place; `connections`
-    replaces the network (tests); `unattended` says that nobody can be asked here; `state` is the folder of
-    this account for what programs keep.
+    `now` gives UTC; `token` fresh random text, `run_id` a UUID; `context` where the run takes place;
+    `offload` runs what waits for the store's disk, in a thread or in place; `connections` replaces the
+    network (tests); `unattended`: no person can be asked; `state` is the account's folder for state files.
     """
 
     now: Callable[[], datetime]
@@ -169,7 +168,7 @@ class Dependencies:
 
 @dataclass(frozen=True, slots=True)
 class ReadContext:
-    """What a run holds that only reads: `client` cannot write then."""
+    """What a run holds that only reads: its `client` cannot write."""
 
     settings: Settings
     desired: Desired
@@ -179,12 +178,12 @@ class ReadContext:
 
     @property
     def timing(self) -> Timing:
-        """The time that only goes on, and sleep."""
+        """The monotonic clock, and sleep."""
         return self.dependencies.timing
 
     @property
     def limits(self) -> Limits:
-        """How hard the run may press on the service, and how long it may take."""
+        """The limits of calls to the service, and of the run's time."""
         return self.settings.service.limits
 
     @property
@@ -198,7 +197,7 @@ class ReadContext:
         return load_profile(self.settings.service.profile).missing
 
     async def ask(self, call: Callable[[Store], T]) -> T:
-        """Return what `call` returns of the store, beside the event loop. Raises StoreError, in time."""
+        """Return what `call` returns of the store, run in a thread. Raises StoreError, in time."""
         return await await_store(
             self.dependencies.offload, partial(call, self.store), give_up=self.store.give_up
         )
@@ -207,9 +206,9 @@ class ReadContext:
 class ServiceLock:
     """The lock in the service, as a run sees it; this one is for runs that do not use it.
 
-    `says` is what a person should know of it before it is taken. While it is being taken, `may_read` is set
-    from when on everything shows that runs before this one wrote; each time that turns out to be untrue,
-    `readings` rises, and what was read is to be read again.
+    `says` is what a person should know before it is taken. While it is being taken, `may_read` is set once
+    reads show everything that earlier runs wrote; each time that turns out to be wrong, `readings` rises, and
+    what was read has to be read again.
     """
 
     def __init__(self, says: str = "", *, used: bool = False) -> None:
@@ -220,7 +219,7 @@ class ServiceLock:
         self.readings = 0
 
     async def take(self) -> bool:
-        """Hold it; whether it was taken now. Raises LockHeld, Interrupted, ServiceError."""
+        """Take the lock, and return whether it was taken now. Raises LockHeld, Interrupted, ServiceError."""
         self.says = ""  # once is enough
         return False
 
@@ -233,9 +232,9 @@ class ServiceLock:
 class RunContext(ReadContext):
     """What a run holds that may write.
 
-    `now` is the store's time, for what people read. What decides is measured by `timing.monotonic`: a clock
-    that is set while the run lasts changes nothing. `began` and `locked_at` are moments of that clock: who
-    held the lock before us sends nothing after `locked_at`. `service_lock` is there also where none is used.
+    `now` is the store's time, for people. Decisions use `timing.monotonic`, so that a clock that is set
+    during the run changes nothing. `began` and `locked_at` are moments of that clock: the previous holder of
+    the lock sends nothing after `locked_at`. `service_lock` is one without effect where none is used.
     """
 
     client: EntityClient

@@ -1,9 +1,9 @@
 """The first create of each scope: its own lookup has to find it before another create of that scope begins.
 
-The lookup before a create is what keeps people from being made twice. A search that answers "No records
-found" to everything, a wrong identity in the settings, or an index that lags for minutes makes it worthless,
-and nothing else would show that: a whole roster was created a second time. So one is made, and looked for
-by the very same lookup; where it is not found the run stops. Only GET here.
+The lookup before a create prevents duplicates. A search that answers "No records found" to everything, a
+wrong identity in the settings, or an index that lags for minutes makes it worthless, and nothing else would
+show that: a whole roster was once created a second time. So one entity is created, and searched for by the
+very same lookup; where it is not found the run stops. Only GET here.
 
     first create ─▶ applied? ─ no ─▶ the next create is the first
                       │ yes
@@ -41,7 +41,7 @@ _NEXT_OF_ANOTHER = (
 
 
 class FirstCreateGate:
-    """Which scopes (kind and workspace) have shown in this run that a lookup finds what was created."""
+    """Holds back the creates of each scope (kind and workspace) until a lookup has found the first one."""
 
     def __init__(self, run: Session) -> None:
         self._run = run
@@ -50,9 +50,9 @@ class FirstCreateGate:
 
     @asynccontextmanager
     async def turn(self, change: Change) -> AsyncIterator[bool]:
-        """Let a change be done inside, where this yields true; false where the run is over by then.
+        """Let the body carry out a change where this yields true; false where the run is over by then.
 
-        A create waits until the first one of its scope was found. What was done is in `run.outcomes`.
+        A create waits until the first one of its scope was found. The outcome has to be in `run.outcomes`.
         """
         scope = Scope.of(change.address)
         if not isinstance(change, Create) or scope in self._confirmed:
@@ -66,42 +66,42 @@ class FirstCreateGate:
                 yield True
                 await self._confirm(scope, change)
                 return
-        yield True  # not under the lock: from here on the creates of the scope go side by side
+        yield True  # not under the lock: from here on the creates of the scope run side by side
 
     async def _confirm(self, scope: Scope, change: Create) -> None:
-        """Look for what was made. A create that made nothing, or nothing certain, says nothing."""
+        """Look for the new entity. A create that made nothing, or nothing certain, proves nothing."""
         made = self._run.outcomes[change.address]
         if made.result != "applied":
-            # The next create is the first; what is in doubt is looked for at the end of the run. But where
-            # the service says that it made another one than was sent, it may do so with everybody.
+            # The next create is the first; a doubt is settled at the end of the run. But where the service
+            # says that it created another entity than was sent, it may do so with every create.
             if made.result == "in doubt" and self._run.is_named(change.address):
                 what = f"{change.address} was created, and what the service shows of it is another one."
                 self._run.halt(StopReason("unconfirmed", what, _NEXT_OF_ANOTHER))
             return
-        entity = self._as_shown(self._run.desired.entities[change.address])
+        entity = self._with_shown_identity(self._run.desired.entities[change.address])
         try:
-            why = await self._missing(entity, made.remote_id, self._run.parent_id(change))
+            why = await self._why_not_found(entity, made.remote_id, self._run.parent_id(change))
         except ContactGone:
-            return  # somebody deleted the contact, and the device with it
+            return  # the contact was deleted, and the device with it
         if not why:
             self._confirmed.add(scope)
             return
         what = f"{change.address} was created (id {made.remote_id}), and {why}: no lookup can be trusted."
         self._run.halt(StopReason("unconfirmed", what, _NEXT))
 
-    def _as_shown(self, entity: Entity) -> Entity:
-        """Return the entity with its identity as the service writes it: by that a lookup finds it."""
+    def _with_shown_identity(self, entity: Entity) -> Entity:
+        """Return the entity with its identity as the service shows it: a lookup finds it by that."""
         row = self._run.shown.get(entity.address)
         paths = {path for key in self._run.rules.keys(entity.address.kind) for path in key}
         shown = {path: row.fields[path] for path in paths if row and row.fields.get(path)}
         return structs.replace(entity, fields={**entity.fields, **shown})
 
-    async def _missing(self, entity: Entity, remote_id: str, parent_id: str) -> str:
-        """Why the lookup does not find just this one, or "": asked again until the settle window is over."""
-        # An index may lag, and says nothing within its window (service.limits.settle_s); after it, it does.
+    async def _why_not_found(self, entity: Entity, remote_id: str, parent_id: str) -> str:
+        """Return why the lookup does not find exactly this one, or ""; it is repeated for a settle window."""
+        # An index may lag: a miss proves nothing within its window (service.limits.settle_s).
         left_s, wait_s = self._run.context.limits.settle_s, wait_first_s
         while True:
-            why = await self._looked(entity, remote_id, parent_id)
+            why = await self._look_once(entity, remote_id, parent_id)
             if not why or left_s <= 0 or self._run.over() is not None:
                 return why
             pause_s = min(wait_s, left_s)
@@ -109,13 +109,13 @@ class FirstCreateGate:
             await self._run.pause(pause_s)
             left_s, wait_s = left_s - wait_s, wait_s * 2
 
-    async def _looked(self, entity: Entity, remote_id: str, parent_id: str) -> str:
+    async def _look_once(self, entity: Entity, remote_id: str, parent_id: str) -> str:
         try:
             hits = await look.find_matches(self._run, entity, parent_id)
         except ContactGone:
             raise
-        except NotDone as told:
-            return told.what.removesuffix(".")
+        except NotDone as ended:
+            return ended.what.removesuffix(".")
         except Unauthorized as error:
             self._run.halt(StopReason("credentials", str(error), error.next))
             return str(error).removesuffix(".")
@@ -124,12 +124,12 @@ class FirstCreateGate:
         ids = sorted({hit.found.remote_id for hit in hits})
         if ids == [remote_id]:
             return ""
-        by = self._identities(entity.address)
+        by = self._describe_identities(entity.address)
         if not ids:
             return f"a lookup by {by} does not find it"
         return f"a lookup by {by} finds {len(ids)} (ids {', '.join(ids)})"
 
-    def _identities(self, address: Address) -> str:
-        """The fields that the lookup went by; never their values."""
+    def _describe_identities(self, address: Address) -> str:
+        """Return the fields that the lookup used; never their values."""
         keys = self._run.rules.keys(address.kind)
         return " or ".join(" and ".join(key) for key in keys)

@@ -8,7 +8,7 @@ ours, except where list rows are brief and show names alone (docs/planning.md, T
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from http import HTTPStatus
 
@@ -67,7 +67,7 @@ async def read_live(
     concurrency: int = 8,
     everyone: bool = False,
     lists: Lists | None = None,
-    deleted: Iterable[DeletedEntity] = (),
+    deleted: Collection[DeletedEntity] = (),
 ) -> Live:
     """Return everything live that the plan has to know, with what belongs to it where that is in scope.
 
@@ -77,40 +77,33 @@ async def read_live(
     every list is read.
     Errors: whatever the service's client raises; nothing unreadable becomes an empty list.
     """
-    wanted = [
-        _make_read_request(scope, desired, recorded, workspaces, rules) for scope in sorted(desired.scopes)
-    ]
-    gone: dict[Scope, list[DeletedEntity]] = {}
-    for known in deleted:
-        gone.setdefault(Scope.of(known.address), []).append(known)
-    wanted = [
-        structs.replace(one, everyone=everyone, deleted=tuple(gone.get(one.scope, ())), salt=recorded.salt)
-        for one in wanted
-    ]
-    readers = [ScopeReader(reader, one, concurrency, lists) for one in wanted]
+    readers = []
+    for scope in sorted(desired.scopes):
+        request = ReadRequest(
+            scope,
+            workspaces[scope.workspace],
+            {address: one for address, one in desired.entities.items() if Scope.of(address) == scope},
+            {address: one for address, one in recorded.entities.items() if Scope.of(address) == scope},
+            rules,
+            everyone=everyone,
+            deleted=tuple(one for one in deleted if Scope.of(one.address) == scope),
+            salt=recorded.salt,
+        )
+        readers.append(ScopeReader(reader, request, concurrency, lists))
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(one.read()) for one in readers]
-    results = [task.result() for task in tasks]
+        tasks = [(one.wanted.scope, group.create_task(one.read())) for one in readers]
+    found = {scope: task.result() for scope, task in tasks}
     entities: dict[Scope, tuple[LiveEntity, ...]] = {}
-    for one, found in zip(wanted, results, strict=True):
-        for kind in (one.scope.kind, *(child.name for child in child_kinds(one.scope.kind))):
-            entities[Scope(kind, one.scope.workspace)] = tuple(row for row in found.rows if row.kind == kind)
-    each = {one.scope: found for one, found in zip(wanted, results, strict=True)}
+    for scope, one in found.items():
+        for kind in (scope.kind, *(child.name for child in child_kinds(scope.kind))):
+            entities[Scope(kind, scope.workspace)] = tuple(row for row in one.rows if row.kind == kind)
     return Live(
         entities,
-        tuple(found.read for found in results),
-        {scope: tuple(found.others) for scope, found in each.items() if found.others},
-        {scope: found.contradictions for scope, found in each.items() if found.contradictions},
-        {scope: found.restored for scope, found in each.items() if found.restored},
+        tuple(one.read for one in found.values()),
+        {scope: tuple(one.others) for scope, one in found.items() if one.others},
+        {scope: one.contradictions for scope, one in found.items() if one.contradictions},
+        {scope: one.restored for scope, one in found.items() if one.restored},
     )
-
-
-def _make_read_request(
-    scope: Scope, desired: Desired, recorded: Recorded, workspaces: Mapping[str, str], rules: Rules
-) -> ReadRequest:
-    entities = {address: one for address, one in desired.entities.items() if Scope.of(address) == scope}
-    records = {address: one for address, one in recorded.entities.items() if Scope.of(address) == scope}
-    return ReadRequest(scope, workspaces[scope.workspace], entities, records, rules)
 
 
 # --- One scope, by the cheapest way: its changes, the whole list, or a look at each of ours --------

@@ -1,11 +1,11 @@
-"""What earlier runs left in doubt: waited out, looked for once, and settled. Nothing is sent but GET.
+"""Settles what earlier runs left in doubt: wait until it cannot land any more, look once. Only GET here.
 
-    open intents -> none can land any more -> one look each -> found: recorded   (the plan had its way)
+    open intents -> none can land any more -> one look each -> found: recorded   (it was carried out)
                                                                absent: closed     (may be planned again)
-                                                               cannot be told: stays open, and says why
+                                                               unknown: stays open, with the reason
 
-An intent is open when its run was killed, or ended without an answer to it. Which of them are is
-decided in core/runs/recover.py; going on with what was never sent is the pipeline's.
+An intent is open when its run was killed, or ended without an answer to it. core/runs/recover.py decides
+which ones are; pipeline.py goes on with what was never sent.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -43,10 +43,10 @@ async def settle_earlier_runs(
     *,
     released: Collection[str] = (),
 ) -> tuple[Outcome, ...]:
-    """Return what became of what earlier runs left in doubt. Raises Interrupted where there was no time.
+    """Return the outcomes of what earlier runs left in doubt. Raises Interrupted where it was stopped before.
 
-    `released` are addresses whose creates in doubt a person wants to be sent again. A store that may lack
-    such runs is waited for in the same way, and accepted as it is afterwards.
+    `released` are addresses whose creates in doubt a person wants to be sent again. The same wait holds for a
+    store that may lack such runs; it is accepted as it is afterwards.
     """
     doubtful = context.store.doubtful
     if not unfinished and not doubtful:
@@ -70,11 +70,11 @@ async def settle_earlier_runs(
 # --- Each earlier run, oldest first ---------------------------------------------------------------
 
 
-# Stands for the runs that a doubtful store may have forgotten: nothing is known of them.
+# Stands for the runs that a doubtful store may have lost: nothing is known of them.
 _UNKNOWN_RUN = InterruptedRun("", "", "", None, Consent(), ())
 
 
-# An open intent, and what was to be sent; None where nothing that can be read says so.
+# An open intent, and the change that it was for; None where that cannot be read.
 _OpenIntent = tuple[Intent, Change | None]
 
 
@@ -85,20 +85,20 @@ async def settle_unfinished(
     *,
     released: Collection[str] = (),
 ) -> tuple[Outcome, ...]:
-    """Return what became of everything that these runs left in doubt: applied, or in doubt still.
+    """Return the outcome of everything that these runs left in doubt: applied, or still in doubt.
 
-    `target` is where planning now would go: it stands in for a plan that cannot be read. `released` are the
-    addresses whose creates may be sent again by a person's word, whoever looks like them.
-    What was not carried out has no outcome here: it may be planned again. Oldest run first. Waits
-    until none of it can land any more, nor what a doubtful store may have forgotten; asked to stop, it
-    leaves the rest as it is. Everything it returns is durable. Raises LockHeld, StoreError, Unauthorized.
+    Oldest run first. A change that was not carried out has no outcome: it may be planned again. Waits until
+    none of them can land any more, nor any that a doubtful store may have lost; asked to stop, it leaves the
+    rest as it is. Everything it returns is durable. `target` is where planning now would go: it stands in for
+    a plan that cannot be read. `released` are addresses whose creates may be sent again because a person says
+    so, whatever looks like them. Raises LockHeld, StoreError, Unauthorized.
     """
     doubts = {one.run: sort_out_run(one).in_doubt for one in unfinished}
     if not any(doubts.values()) and not context.store.doubtful:
         return ()
     runs = {one.run: await _make_session(one, context, target) for one in unfinished}
-    anybody = next(iter(runs.values()), None) or await _make_session(_UNKNOWN_RUN, context, target)
-    if not await _wait_out_intents(anybody, tuple(chain.from_iterable(doubts.values()))):
+    waiting = next(iter(runs.values()), None) or await _make_session(_UNKNOWN_RUN, context, target)
+    if not await _wait_out_intents(waiting, tuple(chain.from_iterable(doubts.values()))):
         return ()
     outcomes: list[Outcome] = []
     # Oldest first, each in full: what a later run did to the same entity is recorded over it.
@@ -108,9 +108,9 @@ async def settle_unfinished(
 
 
 async def _wait_out_intents(run: Session, intents: Iterable[Intent]) -> bool:
-    """Whether none of these can land any more, and we may still look. The lock's lease is renewed."""
+    """Wait until none of these can land any more; false where the run may not look by then."""
     context = run.context
-    # Counted from when the lock became ours: whoever held it before could send until then, and no longer.
+    # Counted from when the lock became ours: its previous holder could send until then, and no longer.
     locked_for_s = context.timing.monotonic() - context.locked_at
     missing = bool(context.store.doubtful)
     left_s = settle_wait_s(
@@ -125,15 +125,16 @@ async def _settle_run(
     changes = {change.address: change for change in run.plan.changes}
     doubts = [(intent, _find_intended_change(run, changes.get(intent.address), intent)) for intent in intents]
     outcomes: dict[Address, Outcome | None] = {}
-    listings = Listings()  # nothing of all this can land any more: one list answers for each of them
+    listings = Listings()  # none of these can land any more: one list answers for all of them
 
     async def look_at(queue: Iterator[_OpenIntent]) -> None:
         for intent, change in queue:
-            free, named = str(intent.address) in released, intent.remote_id
+            # By the clock of the store, which dated the intent.
+            passed_s = (run.context.now() - datetime.fromisoformat(intent.at)).total_seconds()
             sent = SentWrite(
-                _count_seconds_since(run, intent),
-                named if intent.action == "create" else "",
-                released=free,
+                max(0.0, passed_s),
+                intent.remote_id if intent.action == "create" else "",
+                released=str(intent.address) in released,
                 reach="list",
                 listings=listings,
             )
@@ -150,7 +151,7 @@ async def _settle_run(
 async def _settle_intent(
     run: Session, name: str, intent: Intent, change: Change | None, sent: SentWrite
 ) -> Outcome | None:
-    """Return what became of one intent, durably; None where it was not carried out."""
+    """Return the outcome of one intent, which is durable then; None where it was not carried out."""
     if intent.address.workspace not in run.ids:
         return _keep_in_doubt(intent, name, "its workspace is in no manifest any more.")
     if change is None and intent.action == "create":
@@ -159,13 +160,13 @@ async def _settle_intent(
         landed = await settle.find_landed(run, change, intent.parent_id, sent) if change else None
     except ContactGone:
         landed = None  # without its contact there is no device
-    except SeveralMatches as told:
-        # It has landed, or somebody else made both: what becomes of them is for a plan, which says ambiguous.
+    except SeveralMatches as several:
+        # It has landed, or others made both: that is for the next plan, which calls them ambiguous.
         await run.ledger.after_call(Batch(absent=(intent.address,), left_by=name))
-        what = f"sent by run {name}, perhaps; {told.what}"
-        return Outcome(intent.address, intent.action, "conflict", what, told.next)
-    except NotDone as told:
-        return _keep_in_doubt(intent, name, told.what, told.next)
+        what = f"sent by run {name}, perhaps; {several.what}"
+        return Outcome(intent.address, intent.action, "conflict", what, several.next)
+    except NotDone as ended:
+        return _keep_in_doubt(intent, name, ended.what, ended.next)
     except (LockHeld, StoreError, Unauthorized):
         raise
     except ReconcilerError as error:
@@ -180,11 +181,6 @@ async def _settle_intent(
     return Outcome(intent.address, intent.action, "applied", what, remote_id=landed.remote_id)
 
 
-def _count_seconds_since(run: Session, intent: Intent) -> float:
-    """Return how many seconds ago an intent was written down, by the clock of the store."""
-    return max(0.0, (run.context.now() - datetime.fromisoformat(intent.at)).total_seconds())
-
-
 _DECLARE = f"declare it again, then {RESUME}: by its manifest it can be looked for"
 
 
@@ -197,7 +193,7 @@ def _keep_in_doubt(intent: Intent, name: str, why: str, hint: str = "") -> Outco
 
 
 async def _make_session(unfinished: InterruptedRun, context: RunContext, target: Target) -> Session:
-    """Return the session in which one earlier run is looked after: its plan, its salt, its workspaces."""
+    """Return the session in which an earlier run is settled: with its plan, its salt, its workspaces."""
     # A plan of another version cannot be read; its intents still say what was sent, and where.
     nothing = Plan(target=target, options=Options(), manifest_digest="", salt="", changes=())
     plan = unfinished.plan or nothing
@@ -207,9 +203,9 @@ async def _make_session(unfinished: InterruptedRun, context: RunContext, target:
 
 
 def _restore_sent_entities(plan: Plan, desired: Desired, records: dict[Address, RecordedEntity]) -> Desired:
-    """Return what is declared, with everything that the plan was about to send as it was declared then."""
-    # The manifest may have changed since, and what was made looks as it did; what has left it is ours all
-    # the same. Secrets stand as masks, which nothing live is equal to: they are not claimed to be sent.
+    """Return what is declared now, with what the plan was about to send as it was declared then."""
+    # The manifest may have changed since, but a created entity looks as it was declared then; one that has
+    # left the manifest is ours all the same. Secrets are masks, equal to nothing live: not claimed as sent.
     if plan.options.undo_of:
         return undo_as_desired(plan, Recorded(records))
     entities = dict(desired.entities)
@@ -228,7 +224,7 @@ def _restore_sent_entities(plan: Plan, desired: Desired, records: dict[Address, 
 
 
 def _find_intended_change(run: Session, planned: Change | None, intent: Intent) -> Change | None:
-    """Return what an intent stands for: the plan's change, or what can be known without a plan."""
+    """Return the change that an intent was for: the plan's, or what is known of it without a plan."""
     address = intent.address
     if planned is not None and action_of(planned) == intent.action:
         return planned

@@ -1,4 +1,4 @@
-"""What a run holds: store, locks and client, let go of on every way out.
+"""The resources of a run: store, locks and client, released on every way out.
 
     open_for_reading   the store, which cannot be written, and a client that can only read
     open_for_writing   the store, its lock, the lock in the service (not taken yet), a client that writes
@@ -40,42 +40,42 @@ from reconciler.store.history import name_operator
 from reconciler.store.locks import Holder, Lock, lease_s
 from reconciler.store.sqlite import store_id
 
-# --- All of it, and the observer of a run ---------------------------------------------------------
+# --- The observer of a run, and everything that it holds ------------------------------------------
 
 
 class RunObserver(Protocol):
     """Observes a run while a plan is applied, and may refuse before the first write."""
 
     def unfinished(self, runs: tuple[InterruptedRun, ...]) -> None:
-        """Hear of earlier runs that did not finish, before what they left in doubt is looked for."""
+        """Called with the interrupted earlier runs, before what they left in doubt is settled."""
 
     def doubtful(self, why: str) -> None:
-        """Hear why the store may lack what was sent lately, before that is waited for."""
+        """Called with the reason why the store may lack recent writes, before the wait for them."""
 
     def beyond(self, changes: tuple[Change, ...]) -> None:
-        """Hear what planning now would do besides what is resumed, and what is not done."""
+        """Called with changes that a plan made now has besides those that are resumed; they are not done."""
 
     def planned(self, planned: PlanResult) -> None:
-        """Hear of the plan, before it is decided whether it is safe."""
+        """Called with the plan, before it is checked whether it is safe."""
 
     def waits(self, what: str) -> None:
-        """Called when the run takes the lock in the service, or says why it does without."""
+        """Called with a sentence about a lock: the run waits for it, takes it, or does without it."""
 
     def stale(self, saved: Plan, planned: PlanResult) -> None:
         """Called where the saved plan is not what would be done now; StalePlan follows."""
 
     def agrees(self, planned: PlanResult) -> bool:
-        """Say whether this safe plan may be carried out."""
+        """Return whether this safe plan may be carried out."""
 
     def ended(self, outcome: Outcome) -> None:
-        """Hear how one change ended."""
+        """Called with the final outcome of a change."""
 
 
 @asynccontextmanager
 async def open_for_reading(
     settings: Settings, desired: Desired, dependencies: Dependencies
 ) -> AsyncIterator[ReadContext]:
-    """Hold the store, which nothing can write here, and a client that can only read."""
+    """Hold the store, which cannot be written through it, and a client that can only read."""
     timing, connections = dependencies.timing, dependencies.connections
     async with open_run_store(settings, dependencies, create=False) as store:
         store.doubt(await dependencies.offload(partial(explain_lost_store, settings, dependencies, store)))
@@ -94,10 +94,10 @@ async def open_for_writing(
     *,
     fail_fast: bool,
 ) -> AsyncIterator[RunContext]:
-    """Hold the lock, the store and the client; all three are let go of on every way out. Raises LockHeld.
+    """Hold the lock, the store and the client; all three are released on every way out. Raises LockHeld.
 
-    `observer` hears who holds the store's lock while this run waits for it.
-    The lock in the service is not taken yet (locking.py), and removed on every way out where it was.
+    `observer` learns which run holds the store's lock while this one waits for it. The lock in the service is
+    not taken yet (`acquire_service_lock`); where it was taken, it is released too.
     """
     run, began, timing = dependencies.run_id(), dependencies.timing.monotonic(), dependencies.timing
     async with AsyncExitStack() as held:
@@ -108,7 +108,7 @@ async def open_for_writing(
         )
         locked_at = timing.monotonic()
         step_log.info("run %s holds the lock, %.1f s after it began", run, locked_at - began)
-        # Opened last and closed first: no call of ours is under way when the locks are let go of.
+        # Opened last and closed first: no call of ours is under way when the locks are released.
         pace, connections = _find_shared_pacer(settings, store), dependencies.connections
         client = await held.enter_async_context(
             open_client(settings.service, timing=timing, connections=connections, pace=pace)
@@ -132,7 +132,7 @@ async def open_for_writing(
 
 
 def _find_shared_pacer(settings: Settings, store: Store) -> Pacer | None:
-    """Return the pace that everybody with these credentials and this store shares; None where nobody does."""
+    """Return the pace that runs with these credentials and this store share; None if it is not shared."""
     return store.pace(*pace_key_and_rate(settings.service, store.salt)) if store.shared else None
 
 
@@ -150,9 +150,9 @@ async def open_run_store(
 ) -> AsyncIterator[Store]:
     """Give the store of these settings; without `create` nothing can be written. Raises StoreError.
 
-    Opening and closing wait beside the event loop as well: a server may take the call and say nothing.
+    Opening and closing run in a thread: a server may accept the connection and answer nothing.
     """
-    bring_kinds(settings.service.profile)  # an address of a kind that nobody knows is none
+    bring_kinds(settings.service.profile)  # an address needs a known kind
     opening = partial(
         Store.open,
         settings.store,
@@ -170,7 +170,9 @@ async def open_run_store(
     try:
         yield store
     finally:
-        with suppress(StoreError):  # what was done is recorded; that must not hide how the run ended
+        with suppress(
+            StoreError
+        ):  # everything is recorded; a failure here must not hide the outcome of the run
             await await_store(dependencies.offload, store.close, give_up=store.give_up)
 
 
@@ -180,10 +182,10 @@ async def open_run_store(
 history_entries_max = 20  # of the history; the last run is among them
 
 
-store_poll_s = 1.0  # between two looks at a store's lock that somebody else holds
+store_poll_s = 1.0  # between two looks at a store's lock that another run holds
 
 
-report_wait_s = 30.0  # between two words of who holds it, and how far that run is
+report_wait_s = 30.0  # between two reports of which run holds it, and how far that run is
 
 
 async def hold_locks(
@@ -198,11 +200,11 @@ async def hold_locks(
 ) -> tuple[Lock, ServiceLock]:
     """Hold the store's lock, and return it with the one in the service, which is not taken yet.
 
-    `held` lets go of both on every way out. `waits` hears who holds the store's lock, and how far that is.
-    Raises LockHeld, SettingsError.
+    `held` releases both on every way out. `waits` is called with which run holds the store's lock, and how
+    far that run is. Raises LockHeld, SettingsError.
     """
     unused = choose_unused_lock(settings, shared=store.shared, unattended=dependencies.unattended)
-    # Asked before the lock is ours: whoever holds it until then writes no more, whatever its ticket says.
+    # Asked before the lock is ours: its holder until then writes no more, whatever its ticket says.
     before = await await_store(dependencies.offload, store.holder, give_up=store.give_up)
     taking = partial(_hold_store_lock, store, run, dependencies.offload)
     with record_span("lock"):
@@ -220,7 +222,7 @@ async def hold_locks(
 def choose_unused_lock(settings: Settings, *, shared: bool, unattended: bool) -> ServiceLock | None:
     """Return None where a run takes the lock in the service. Raises SettingsError where it has to and cannot.
 
-    `auto`: where nobody can be asked, as in CI, and the store is not shared, so that other runners do not
+    `auto`: where no person can be asked, as in CI, and the store is not shared, so that other runners do not
     see its lock; and only where the service's profile writes resources.
     """
     wanted = settings.lock.in_service
@@ -244,8 +246,8 @@ async def _wait_for_store_lock(
     timeout_s: float,
     waits: Callable[[str], None],
 ) -> Lock:
-    """Take the store's lock, trying again while somebody else has it. Raises LockHeld after `timeout_s`."""
-    ends_at, tell_at = timing.monotonic() + timeout_s, timing.monotonic()
+    """Take the store's lock, trying again while another run has it. Raises LockHeld after `timeout_s`."""
+    ends_at, report_at = timing.monotonic() + timeout_s, timing.monotonic()
     while True:
         try:
             return await held.enter_async_context(taking())
@@ -253,22 +255,22 @@ async def _wait_for_store_lock(
             now = timing.monotonic()
             if now >= ends_at:
                 raise
-            if now >= tell_at:
+            if now >= report_at:
                 step_log.info("another run holds the lock; waiting, %.0f s at most", ends_at - now)
                 waits(f"waiting, {ends_at - now:,.0f} s at most: {str(other).removesuffix('.')}")
-                tell_at = now + report_wait_s
+                report_at = now + report_wait_s
             await timing.sleep(min(store_poll_s, ends_at - now))
 
 
 @asynccontextmanager
 async def _hold_store_lock(store: Store, run: str, offload: Offload) -> AsyncIterator[Lock]:
-    """Hold the store's lock, and let go of it on every way out. Raises LockHeld, StoreError."""
-    lock = store.lock_for(run)  # a new nonce each time: one that was refused lets go of nobody's lock
+    """Hold the store's lock, and release it on every way out. Raises LockHeld, StoreError."""
+    lock = store.lock_for(run)  # a new nonce each time: one that was refused releases no other run's lock
     try:
         await await_store(offload, lock.take, give_up=store.give_up)
         yield lock
     finally:
-        # Also where taking it was cut off: it may be ours all the same. A lock that cannot be let go of ends
+        # Also where taking it was cancelled: it may be ours all the same. A lock that cannot be released ends
         # with its process and its lease.
         with suppress(StoreError):
             await await_store(offload, lock.release, give_up=store.give_up)
@@ -276,23 +278,23 @@ async def _hold_store_lock(store: Store, run: str, offload: Offload) -> AsyncIte
 
 
 def collect_finished_runs(store: Store, before: Holder | None) -> frozenset[str]:
-    """Return the runs that write no more, though lists may still show their tickets; for who holds the lock.
+    """Return the runs that write no more, though lists may still show their tickets.
 
-    `before` held the store's lock until we took it. That one, the runs that the store knows as unfinished,
-    those that its history shows last, and all that wrote down here that they want a ticket would need this
-    lock for another write. The store's salt would not do: a copy of the store on another machine has it too.
+    The caller holds the store's lock, and `before` held it until then. Any further write of that run, of the
+    unfinished runs, of the last ones in the history, and of all that recorded here that they want a ticket
+    would need this lock. The store's salt would not prove it: a copy on another machine has it too.
     """
     found = (
         {one.run for one in store.unfinished()} | ({before.run} if before else set()) | store.ticket_runs()
     )
-    with suppress(CorruptRecord):  # a damaged history is not this lock's business
+    with suppress(CorruptRecord):  # doctor and history report a damaged history
         found |= {entry.run for entry in store.history(history_entries_max)}
     return frozenset(found)
 
 
 @asynccontextmanager
 async def open_service_lock(settings: Settings, dependencies: Dependencies) -> AsyncIterator[TicketLock]:
-    """Yield the lock in the service to somebody who looks at it, or frees it, and never takes it."""
+    """Yield the lock in the service for looking at it or freeing it; it is never taken."""
     async with _hold_service_lock(settings, dependencies, StopFlag()) as lock:
         yield lock
 
@@ -307,12 +309,12 @@ async def _hold_service_lock(
     over: frozenset[str] = frozenset(),
     note: Callable[[], Awaitable[None]] | None = None,
 ) -> AsyncIterator[TicketLock]:
-    """Yield the lock, and remove its ticket by a client of its own: the run's may be out of time by then."""
+    """Yield the lock, and remove its ticket with a client of its own: the run's may be out of time."""
     service, terms = settings.service, _make_lock_terms(settings, run, over)
     deadline_s = service.limits.deadline_s + terms.patience_s + terms.lease_s
     patient = structs.replace(service, limits=structs.replace(service.limits, deadline_s=deadline_s))
     given = dependencies.connections
-    # A clock of the service is all that machines without a shared store have in common: answers tell it.
+    # The service's clock is all that machines without a shared store have in common: answers carry it.
     watched = DatedConnections(given or open_connections(service))
     try:
         async with open_client(patient, timing=dependencies.timing, connections=watched) as client:
@@ -366,7 +368,7 @@ class KnownStore(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def explain_lost_store(settings: Settings, dependencies: Dependencies, store: Store) -> str:
     """Return why the store of these settings is not the one that this project had, or "".
 
-    Of files alone. A store that is there under its old salt is never lost.
+    Only a store in a file can be lost, and not one that has its former salt.
     """
     mine = store_id(store.salt) if store.salt else ""
     known = list(_read_known_stores(settings, dependencies))
@@ -380,7 +382,7 @@ def explain_lost_store(settings: Settings, dependencies: Dependencies, store: St
 
 
 def remember_store(settings: Settings, dependencies: Dependencies, store: Store, now: datetime) -> None:
-    """Let it be known from now on that there is this store. Never fails."""
+    """Remember that this store exists. Never fails."""
     if not settings.caches or not store.salt or store.doubtful:
         return
     if dependencies.state is not None:

@@ -1,15 +1,15 @@
-"""The lock in the service, for one run: take it before the first write, keep it, give it back.
+"""The lock in the service, for one run: take it before the first write, keep it, release it.
 
     read all tickets ─▶ create ours ─▶ wait until a list may decide ─▶ read all tickets ─▶ ours goes first?
            ▲ another run holds it        │ a window after the first list       │ no: remove ours
            │                             └▶ `may_read`: what the plan reads is new enough
            └────────────────────── wait, up to lock.timeout_s ◀────────────────┘
 
-Which ticket goes first, and why no two do, is decided in core/runs/ticket.py. Here are the calls and the
-waiting. The tickets of every run of an account stand in its default workspace, which every run reaches
-whatever it is about: two runs with other workspaces, or another selection, meet there all the same.
+core/runs/ticket.py decides which ticket goes first, and why no two do; here are the calls and the waiting.
+All tickets of an account are in its default workspace, which every run can reach: two runs with different
+workspaces or selections meet there as well.
 
-The calls have a client of their own: its time does not end with the run's, so a ticket can still be removed.
+The calls have a client of their own: its deadline is later than the run's, so a ticket can still be removed.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ release_s, asked_s, hurried_s = 60.0, 5.0, 1.0
 
 
 class LockTerms(Struct, frozen=True):
-    """What a run's tickets say, and how long it waits. Seconds; `over` are runs that write no more."""
+    """What a run's tickets say, and how long it waits, in seconds. `over` are runs that write no more."""
 
     stack: str
     run: str
@@ -75,7 +75,7 @@ class Tickets(Struct, frozen=True):
 
 
 class TicketLock(ServiceLock):
-    """See the module."""
+    """The lock in the service, held by a ticket: a resource whose name says which run, and until when."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class TicketLock(ServiceLock):
         note: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         super().__init__(_explain_wait(terms), used=True)
-        self._note = note  # writes down in the store that this run draws a ticket
+        self._note = note  # records in the store that this run creates a ticket
         self._resources = client.resources
         self._watched = watched
         self._terms = terms
@@ -110,29 +110,29 @@ class TicketLock(ServiceLock):
         return self._lost
 
     async def take(self) -> bool:
-        """Become the one run that writes; whether since now. Raises LockHeld, Interrupted, ServiceError."""
+        """Take the lock, and return whether it was taken now. Raises LockHeld, Interrupted, ServiceError."""
         if self.taken:
             return False
         ends_at = self._timing.monotonic() + self._terms.patience_s
         try:
             with record_span("service lock"):
-                while other := await self._once():
+                while other := await self._try_once():
                     self._forget_what_was_read()
                     if self._timing.monotonic() >= ends_at:
-                        raise self._held(other)
+                        raise self._lock_held_error(other)
                     left_s = ends_at - self._timing.monotonic()
                     await self._pause(min(left_s, poll_s * (0.5 + self._timing.random())))
         except (NotFound, Rejected) as error:
             raise Rejected(f"{self._name} cannot be taken: {error}", next=_WITHOUT) from error
         self.taken = True
         # Before the plan is carried out: that may take longer than the lease.
-        self._keeper = asyncio.create_task(self._keep())
+        self._keeper = asyncio.create_task(self._keep_lease())
         return True
 
     async def release(self) -> None:
-        """Remove our ticket, where there is one. Raises nothing that a user can meet.
+        """Remove our ticket, where there is one. Raises no error of the service.
 
-        What cannot be removed in time holds others up until its lease ends.
+        A ticket that cannot be removed in time delays other runs until its lease ends.
         """
         # First: a renewal that crosses the removal would find its ticket gone, and call the lock lost.
         if self._keeper is not None:
@@ -153,7 +153,7 @@ class TicketLock(ServiceLock):
 
     async def standing(self) -> dict[str, Ticket]:
         """Return every ticket of this stack by its remote id, expired ones too. Changes nothing."""
-        found = await self._read()
+        found = await self._read_tickets()
         return {one: it for one, it in found.by_id.items() if it.stack == self._terms.stack}
 
     async def force(self, lock_id: str) -> bool:
@@ -163,7 +163,7 @@ class TicketLock(ServiceLock):
         """
         try:
             by_nonce = [one for one, it in (await self.standing()).items() if it.nonce == lock_id]
-        except LockHeld:  # one that cannot be read stands there; it goes by its remote id
+        except LockHeld:  # there is one that cannot be parsed: it can be named by its remote id
             by_nonce = []
         with suppress(NotFound):
             remote_id = by_nonce[0] if by_nonce else lock_id
@@ -177,66 +177,66 @@ class TicketLock(ServiceLock):
 
     # Taking it.
 
-    async def _once(self) -> Ticket | None:
-        """Try once. Return the ticket of a run that goes first, with ours removed, or None where we go on."""
-        found = await self._read()
-        # Would one that is made now have to wait? Then none is made: that saves calls.
-        made_now = self._drawn(found.told + 1, token="")
-        if other := self._ahead(made_now, made_now.made, found):
+    async def _try_once(self) -> Ticket | None:
+        """Try once. Return the ticket of a run that goes first, with ours removed; None if ours does."""
+        found = await self._read_tickets()
+        # Where a new ticket would have to wait, none is created: that saves calls.
+        made_now = self._draw_ticket(found.told + 1, token="")
+        if other := self._find_ahead(made_now, made_now.made, found):
             return other
         if self._note is not None:
             await self._note()
             self._note = None
-        mine, born_by = await self._created(found)
-        decides, other = await self._listed(mine, born_by)
+        mine, born_by = await self._create_ticket(found)
+        decides, other = await self._wait_for_decision(mine, born_by)
         if other is not None:
             with suppress(InDoubt, Temporary):  # it delays no run before us, and its lease ends
                 await self._withdraw()
             return other
-        await self._tidied(decides)
+        await self._remove_dead_tickets(decides)
         return None
 
-    def _drawn(self, told: int, *, token: str) -> Ticket:
+    def _draw_ticket(self, told: int, *, token: str) -> Ticket:
         terms = self._terms
         return rules.draw_ticket(
             terms.stack, run=terms.run, holder=terms.holder, token=token, told=told, lease_s=terms.lease_s
         )
 
-    def _ahead(self, mine: Ticket, born_by: int, found: Tickets) -> Ticket | None:
+    def _find_ahead(self, mine: Ticket, born_by: int, found: Tickets) -> Ticket | None:
         window_s, over = self._terms.window_s, self._terms.over
         return rules.find_ticket_ahead(
             mine, born_by, found.by_id.values(), found.told, window_s=window_s, over=over
         )
 
-    async def _created(self, found: Tickets) -> tuple[Ticket, int]:
-        """Create our ticket. Return it, and a moment of the service's clock at which it was there.
+    async def _create_ticket(self, found: Tickets) -> tuple[Ticket, int]:
+        """Create our ticket. Return it, and a time of the service's clock at which it existed.
 
-        Where the answer is lost, it is looked for by its nonce when it must be listed.
+        Where the answer is lost, the ticket is searched for by its nonce once lists must show it.
         """
         terms, failure = self._terms, None
         for _ in range(creates_max):
-            # Kept before it is sent: cut off from here on, `release` looks for it.
-            mine = self._mine = self._drawn(found.told, token=self._token())
+            # Set before it is sent: where this is cancelled from here on, `release` looks for it.
+            mine = self._mine = self._draw_ticket(found.told, token=self._token())
             sent_at = self._timing.monotonic()
-            # A run whose ticket that list did not show ended before it, and a window later all of it shows.
+            # A run whose ticket that list lacks had ended by then; a window later its writes are all listed.
             self._may_read_at = sent_at + terms.window_s
             try:
-                told = _parse_epoch(await self._post(mine))
+                told = _parse_epoch(await self._post_ticket(mine))
             except (InDoubt, Temporary) as error:
                 failure = error
                 await self._pause(max(terms.window_s, getattr(error, "wait_s", 0.0)))
-                found = await self._read()
+                found = await self._read_tickets()
                 self._id = next((one for one, it in found.by_id.items() if it.nonce == mine.nonce), "")
                 if not self._id:
                     continue
                 told, sent_at = found.told, found.read_at
-            # From when the call left: the Date of its answer is no older than that.
+            # Counted from when the call was sent: the Date of its answer is no older than that.
             self._sends_until = rules.sends_until(mine.until, told, sent_at, terms.lease_s)
             return mine, told + 1
         what = f"the service did not say whether a ticket was created: {failure}"
-        raise self._unavailable(what, "run it again; a ticket that was created ends with its lease")
+        raise self._unavailable_error(what, "run it again; a ticket that was created ends with its lease")
 
-    async def _post(self, mine: Ticket) -> str:
+    async def _post_ticket(self, mine: Ticket) -> str:
         """Create the resource; return the Date of the answer. Cancelled, the call goes on until `release`."""
         self._id = ""
         # A task of its own: a ticket of a call that was cut off would stand there until its lease ends.
@@ -247,13 +247,13 @@ class TicketLock(ServiceLock):
         self._id = made.remote_id
         return made.date
 
-    async def _listed(self, mine: Ticket, born_by: int) -> tuple[Tickets, Ticket | None]:
+    async def _wait_for_decision(self, mine: Ticket, born_by: int) -> tuple[Tickets, Ticket | None]:
         """Look until a list may decide. Return it, and the ticket that goes before ours, if any."""
         ready, told, unbroken = rules.decides_from(mine, born_by, self._terms.window_s), mine.made, True
         for _ in range(reads_max + -(-(ready - told) // rules.look_s)):
             await self._pause_or_let_read(min(max(1, ready - told), rules.look_s))
-            found = await self._read()
-            other = self._ahead(mine, born_by, found)
+            found = await self._read_tickets()
+            other = self._find_ahead(mine, born_by, found)
             if other is not None:
                 return found, other
             told, before = found.told, told
@@ -262,15 +262,19 @@ class TicketLock(ServiceLock):
                 break
         else:
             what = "the service answers with lists that are older than its clock."
-            raise self._unavailable(what, "ask for the way there: a cache must not answer for the service")
+            raise self._unavailable_error(
+                what, "ask for the way there: a cache must not answer for the service"
+            )
         if self._timing.monotonic() >= self._sends_until or not rules.is_alive(mine, told, 0.0):
             what = "its lease ended while it was being taken."
-            raise self._unavailable(
+            raise self._unavailable_error(
                 what, "run it again; this machine stood still, or the service is very slow"
             )
         if found.by_id.get(self._id) != mine:
             what = f"the service does not list what was created {ready - born_by} s before."
-            raise self._unavailable(what, "raise service.limits.settle_s: lists lag behind by more than that")
+            raise self._unavailable_error(
+                what, "raise service.limits.settle_s: lists lag behind by more than that"
+            )
         if not unbroken:
             self._forget_what_was_read()
             await self._pause(self._terms.window_s)
@@ -290,7 +294,7 @@ class TicketLock(ServiceLock):
         self.may_read.clear()
         self.readings += 1
 
-    async def _read(self) -> Tickets:
+    async def _read_tickets(self) -> Tickets:
         """Return every ticket. Raises Unavailable where the list cannot be read as a whole."""
         why = ""
         for _ in range(reads_max):
@@ -303,13 +307,13 @@ class TicketLock(ServiceLock):
                 why = str(error)
             else:
                 if rows.complete and more.complete:
-                    return self._tickets((*rows, *more), read_at)
+                    return self._parse_tickets((*rows, *more), read_at)
                 why = rows.trouble or more.trouble
             await self._pause(1.0)
         what = f"the resources cannot be listed as a whole: {why}"
-        raise self._unavailable(what, "run it again when fewer writes are under way there")
+        raise self._unavailable_error(what, "run it again when fewer writes are under way there")
 
-    def _tickets(self, rows: tuple[Found, ...], read_at: float) -> Tickets:
+    def _parse_tickets(self, rows: tuple[Found, ...], read_at: float) -> Tickets:
         names = {row.remote_id: row.body.get("name") for row in rows}
         by_id: dict[str, Ticket] = {}
         for remote_id, name in names.items():
@@ -330,7 +334,7 @@ class TicketLock(ServiceLock):
 
     # Keeping it, and giving it back.
 
-    async def _keep(self) -> None:
+    async def _keep_lease(self) -> None:
         """Renew the lease, until it is lost or the task is cancelled."""
         wait_s = 0.0
         while not self._lost:
@@ -370,13 +374,13 @@ class TicketLock(ServiceLock):
             with suppress(ServiceError):
                 self._id = (await self._creating).remote_id
         if not self._id and self._mine is not None:
-            found = await self._read()
+            found = await self._read_tickets()
             self._id = next((one for one, it in found.by_id.items() if it.run == self._mine.run), "")
         if self._id:
             await self._remove(self._id)
         self._mine, self._id = None, ""
 
-    async def _tidied(self, found: Tickets) -> None:
+    async def _remove_dead_tickets(self, found: Tickets) -> None:
         """Remove what runs left behind that ended without removing it: only who holds the lock does."""
         terms = self._terms
         for remote_id, one in found.by_id.items():
@@ -410,10 +414,10 @@ class TicketLock(ServiceLock):
     def _name(self) -> str:
         return f"the lock of stack {self._terms.stack} in the service"
 
-    def _unavailable(self, what: str, hint: str) -> Unavailable:
+    def _unavailable_error(self, what: str, hint: str) -> Unavailable:
         return Unavailable(f"{self._name}: {what}", next=hint)
 
-    def _held(self, other: Ticket) -> LockHeld:
+    def _lock_held_error(self, other: Ticket) -> LockHeld:
         return LockHeld(
             f"{self._name} is held by {other.holder}, run {other.run}, since "
             f"{rules.format_service_time(other.made)}.",

@@ -1,4 +1,4 @@
-"""What the changes of one plan share: attempts, known ids, doubts, whether to go on, and the workers.
+"""The session of one plan: attempts, known ids, doubts, whether to go on, and the workers.
 
 No call to the service is made here.
 """
@@ -37,12 +37,10 @@ from reconciler.store.records import Batch
 
 @dataclass(slots=True)
 class Attempt:
-    """How far a change has come: nothing sent; sent, and not answered; answered, and not seen; done.
+    """How far a change has come: nothing sent; sent, not answered; answered, not seen; done.
 
-    `at` is its intent's time.
-
-    `unsure` are the words with which the service put it off, for as long as nobody has looked whether it
-    was done all the same.
+    `at` is the time of its intent. `unsure` is the error with which the service put the write off, until a
+    look has shown whether it was done all the same.
     """
 
     change: Change
@@ -59,7 +57,7 @@ class Attempt:
     ending: Outcome | None = None  # on its way into the store, together with what it did
 
     def done(self, remote_id: str) -> None:
-        """The service has done it, and shows it."""
+        """Note that the service has done it, and shows it."""
         self.stage, self.remote_id, self.unsure = "done", remote_id, ""
 
     def outcome(
@@ -70,7 +68,7 @@ class Attempt:
         *,
         fields: tuple[FieldResult, ...] = (),
     ) -> Outcome:
-        """How this change ended."""
+        """Return the outcome of this change."""
         change = self.change
         return Outcome(change.address, action_of(change), result, what, next, self.remote_id, fields)
 
@@ -85,7 +83,7 @@ IN_DOUBT = f"{RESUME}: it waits, looks again, and sends nothing twice"
 
 
 class NotDone(Exception):
-    """The change ends so, and nothing was sent for it."""
+    """Ends a change for which nothing was sent, with this outcome."""
 
     def __init__(self, result: Result, what: str, next: str = "") -> None:  # noqa: A002 - the word that users read
         super().__init__(what)
@@ -108,19 +106,15 @@ class Doubt(Struct, frozen=True):
 
 
 class _OwnedFields(Struct, frozen=True):
-    """Fields by which somebody of ours is known."""
+    """Fields by which an entity of ours is recognized."""
 
     fields: Fields
     address: Address
 
 
-def _recorded_fields(record: RecordedEntity) -> tuple[Fields, Fields]:
-    return record.sent, record.shown
-
-
 @dataclass(slots=True)
 class Session:
-    """One plan on its way, and what is known so far. `records` have the addresses of the plan."""
+    """A plan that is being carried out, and what is known so far. `records` have the plan's addresses."""
 
     context: RunContext
     plan: Plan
@@ -141,7 +135,7 @@ class Session:
     devices: dict[Address, tuple[Address, ...]] = field(init=False)  # contacts -> their recorded devices
     adopting: frozenset[Address] = field(init=False)  # what the plan's updates adopt
     updated: dict[Address, tuple[FieldChange, ...]] = field(init=False)  # the fields of its updates
-    moved_to: dict[Address, Address] = field(init=False)  # who is deleted -> who is made of the same identity
+    moved_to: dict[Address, Address] = field(init=False)  # deleted -> created with the same identity
     leaving: frozenset[Address] = field(init=False)  # what its updates only take our mark off
     _owners: dict[Scope, IdentityIndex[_OwnedFields]] = field(default_factory=dict)
 
@@ -166,7 +160,7 @@ class Session:
         self.leaving = find_unmarked(self.plan)
 
     def keep(self, record: RecordedEntity, row: LiveEntity | None = None) -> Batch:
-        """Return what a write that is done leaves in the store, and remember `row`, what was seen of it."""
+        """Return what the store has to keep of a write that is done; `row` is what was read back."""
         if row is not None:
             self.shown[record.address] = row
         if record.address in self.leaving:
@@ -191,25 +185,25 @@ class Session:
         return Batch(forget=known, left=known)
 
     def id_conflict(self, address: Address, remote_id: str) -> str:
-        """Why what was just made for `address` cannot have this id; "" where it can."""
+        """Return why a new entity for `address` cannot have this id, or ""."""
         owner = self.known.get((address.kind, address.workspace, remote_id), address)
         if owner == address:
             return ""
         return f"is {owner}" if owner else "was there before"
 
     def is_named(self, address: Address) -> bool:
-        """Whether a create in doubt was answered with the id of what it has made."""
+        """Whether a create in doubt was answered with the id of a new entity."""
         return any(one.attempt.change.address == address and one.attempt.named for one in self.doubts)
 
     def is_of_another(self, address: Address, fields: Fields) -> bool:
-        """Whether an identity in these fields is that of another entity, declared or recorded."""
+        """Whether these fields have an identity of another entity, declared or recorded."""
         scope = Scope.of(address)
         if scope not in self._owners:
             looks = [_OwnedFields(one.fields, one.address) for one in self.desired.entities.values()]
             looks += [
                 _OwnedFields(fields, one.address)
                 for one in self.records.values()
-                for fields in _recorded_fields(one)
+                for fields in (one.sent, one.shown)
             ]
             keys = self.rules.identity.of(scope.kind)
             here = (look for look in looks if Scope.of(look.address) == scope)
@@ -219,22 +213,22 @@ class Session:
         return any(one.address != address and one.address.above == address.above for one in others)
 
     def claim(self, address: Address, remote_id: str) -> None:
-        """From now on the id belongs to this address: what was made is seen to be it."""
+        """Let the id belong to this address from now on: a look has shown the new entity."""
         # The names of the kind and the workspace are one text each for all that a run makes.
         self.known[intern(address.kind), intern(address.workspace), remote_id] = address
 
     def collection(self, address: Address) -> Collection:
-        """The collection that an address belongs to."""
+        """Return the collection of an address."""
         return self.context.client[address.kind]
 
     def workspace(self, address: Address) -> str:
-        """The service's id of an address's workspace."""
+        """Return the service's id of an address's workspace."""
         return self.ids[address.workspace]
 
     def parent_id(self, change: Change) -> str:
-        """The remote id of the contact a device belongs to, "" for every other kind.
+        """Return the remote id of a device's contact, "" for every other kind.
 
-        Raises NotDone where the contact should have been made in this run, and was not (rule A6).
+        Raises NotDone where this run should have created the contact, and has not (rule A6).
         """
         above = change.address.above
         if above is None:
@@ -252,7 +246,7 @@ class Session:
         return found
 
     def check_moved(self, change: Change) -> None:
-        """Return where a delete may go. Raises NotDone where who moves was not made as planned (rule A5)."""
+        """Raise NotDone for a delete whose entity moves, where the new one was not created (rule A5)."""
         after = self.moved_to.get(change.address) if isinstance(change, Delete) else None
         outcome = self.outcomes.get(after) if after else None
         if outcome is not None and outcome.result != "applied":
@@ -260,11 +254,11 @@ class Session:
             raise NotDone("skipped", what, "plan again")
 
     def halt(self, halt: StopReason) -> None:
-        """Begin nothing new. The first reason stays."""
+        """Let no further change begin. The first reason stays."""
         self.halted = self.halted or halt
 
     def over(self) -> StopReason | None:
-        """Why nothing new may begin, or None. Asked before every effect, and makes no call."""
+        """Return why no further change may begin, or None. Asked before every effect; makes no call."""
         context, broken = self.context, self.ledger.broken
         if broken is not None:
             self.halt(StopReason("store", str(broken), broken.next))
@@ -279,18 +273,18 @@ class Session:
         return self.halted
 
     def may_look(self) -> bool:
-        """Whether what is in doubt may be looked for: what only keeps back new writes does not end that."""
+        """Whether doubts may be looked for: a reason that only forbids new writes does not forbid that."""
         halt = self.over()
         return halt is None or halt.reason in {"fail-fast", "unconfirmed"}
 
     async def stretch(self, address: Address) -> None:
-        """Compute beside the event loop what the record of a password takes: a look must not wait for it."""
+        """Compute the slow digests of a password in a thread: a look must not wait for them."""
         entity, salt = self.desired.entities.get(address), self.context.store.salt
         for text in digest_texts(entity, salt) if entity else ():
             await self.context.dependencies.offload(partial(stretch_secret, text, salt))
 
     async def before_call(self, attempt: Attempt) -> None:
-        """No look and no write begins before this has returned. Raises NotDone, LockHeld, StoreError."""
+        """Make the intent durable, before any look or write. Raises NotDone, LockHeld, StoreError."""
         attempt.at, attempt.began = self.context.now(), self.context.timing.monotonic()
         self._check_not_over()
         # For people: a process that is killed right after this may hold the lock until its lease is over,
@@ -298,13 +292,13 @@ class Session:
         intent = self.intent(attempt, lease_s + self.context.limits.settle_s)
         # Before the look and not between look and write: the commit waits for the disk, and the look ages.
         await self.ledger.before_call(intent)
-        self.check_may_send(attempt.began)  # writing it down may have taken a while
+        self.check_may_send(attempt.began)  # the commit may have taken a while
 
     def check_may_send(self, began: float) -> None:
-        """Return where what was intended at `began`, on the monotonic clock, may be sent. Raises NotDone.
+        """Raise NotDone where the intent of `began`, on the monotonic clock, is too old for a write.
 
-        Not where so much time has passed that somebody else may hold the lock, and have looked. Half of a
-        lease: the other half is for the request, which is not sent when it is old either.
+        That is, where another run may hold the lock by now, and have looked. Half of a lease: the other half
+        is for the request, which is not sent when it is old either.
         """
         self._check_not_over()
         passed_s = self.context.timing.monotonic() - began
@@ -318,7 +312,7 @@ class Session:
             raise NotDone("not attempted", halt.what, halt.next)
 
     def intent(self, attempt: Attempt, seconds: float) -> Intent:
-        """Return the line of the journal that stands for a write which may be under way for so long."""
+        """Return the journal's entry for a write that may be under way for so many seconds."""
         change = attempt.change
         known = attempt.named if isinstance(change, Create) else change.remote_id
         now = self.context.now()
@@ -328,7 +322,7 @@ class Session:
         return Intent(change.address, action_of(change), at, format_utc(until), known, attempt.parent_id)
 
     async def pause(self, seconds: float) -> None:
-        """Wait, but not past the moment in which the run is asked to stop, nor past its deadline."""
+        """Wait, until the run is asked to stop or its deadline has passed at the latest."""
         context = self.context
         left_s = max(0.0, context.ends_at - context.timing.monotonic()) + _tick_s
         await context.stop.unless_asked(context.timing.sleep(min(seconds, left_s)))
@@ -337,7 +331,7 @@ class Session:
 def _iterate_planned_ids(
     plan: Plan, records: Mapping[Address, RecordedEntity]
 ) -> Iterator[tuple[Address, str]]:
-    """Yield everything that the plan found with its remote id, recorded or not; later ones count."""
+    """Yield the remote id of every entity that the plan found, recorded or not; the last one counts."""
     yield from ((address, record.remote_id) for address, record in records.items())
     yield from ((one.address, one.remote_id) for one in plan.adoptions)
     yield from ((one.address, one.remote_id) for one in plan.changes if isinstance(one, Update))
@@ -346,7 +340,7 @@ def _iterate_planned_ids(
 def collect_known_ids(
     plan: Plan, records: Mapping[Address, RecordedEntity], live: Iterable[LiveEntity]
 ) -> dict[tuple[str, str, str], Address | None]:
-    """Return every remote id that is recorded, planned for or live, and whose it is: nothing new has it."""
+    """Return every remote id that is recorded, planned or live, and its address: no new entity has it."""
     known: dict[tuple[str, str, str], Address | None] = {
         (row.kind, row.workspace, row.remote_id): None for row in live
     }
@@ -377,17 +371,17 @@ grace_s = 8.0
 
 
 def share_queue(run: Session, items: Sequence[T], goes_on: Callable[[], bool]) -> list[Iterator[T]]:
-    """Return a queue for each worker: one that they share, and that ends as soon as nothing may begin."""
+    """Return the queue for each worker: one that all share, and that ends when `goes_on` is false."""
     # No lock: nothing awaits between one item and the next.
     shared = takewhile(lambda _: goes_on(), items)
     return [shared] * min(run.context.limits.concurrency, len(items))
 
 
 async def run_workers(run: Session, workers: Sequence[Coroutine[Any, Any, None]]) -> None:
-    """Return when these workers have ended, or the run has to end.
+    """Return when all of these workers have ended.
 
-    What is under way is cancelled when the run has to stop at once, or when its time of grace is over, and
-    has to end in good order by itself.
+    They are cancelled when the run has to stop at once, or when its time of grace is over; each ends its
+    change in good order.
     """
     tasks = [asyncio.create_task(worker) for worker in workers]
     hurry = asyncio.create_task(_cancel_on_stop(run, tasks))

@@ -1,6 +1,7 @@
-"""What is in doubt is settled by looking, never by sending again (planning rule A9). Only GET here.
+"""Settles what is in doubt by looking, never by sending again (planning rule A9). Only GET here.
 
-First: who is nobody's, and may be what a create in doubt has made under another identity; then settling.
+First the doubts of a run; then whether one write was carried out; then the search for an unclaimed entity
+that a create in doubt may have made under another identity.
 """
 
 import asyncio
@@ -43,8 +44,8 @@ from reconciler.store.records import Batch
 
 # --- The doubts of a run --------------------------------------------------------------------------
 #
-# A request can land late. Looking at once and then sending again still makes two; so what may yet
-# land is waited out first, looked for once, and adopted or left in doubt.
+# A request can land late: looking at once and then sending again would still create two. So the run waits
+# until it can land no more, looks once, and adopts what it finds or leaves it in doubt.
 
 
 # How long to wait between two looks at the lock. Seconds: well within its lease.
@@ -52,10 +53,10 @@ slice_s = 60.0
 
 
 async def settle_doubts(run: Session) -> tuple[Outcome, ...]:
-    """Return how every doubt of the run ends: applied where it is found, else in doubt.
+    """Return the outcome of every doubt of the run: applied where it is found, else in doubt.
 
-    Waits until the last of them can no longer land, then looks at each once. A run that has to end
-    does neither: its doubts stay, and the store keeps the next plan from creating them again.
+    Waits until none of them can land any more, then looks at each once. A run that has to end does neither:
+    its doubts stay, and the store keeps the next plan from creating them again.
     """
     doubts = run.doubts
     results: dict[Address, Outcome] = {}
@@ -64,7 +65,7 @@ async def settle_doubts(run: Session) -> tuple[Outcome, ...]:
         for doubt in queue:
             results[doubt.attempt.change.address] = await _settle_doubt(run, doubt)
 
-    # A request can land late: a look before the window is over would take what is under way for absent (A9).
+    # A look before the window is over would take a request that is under way for absent (A9).
     if doubts:
         with record_span("settle", in_doubt=len(doubts)):
             if await _wait_out_doubts(run):
@@ -74,7 +75,7 @@ async def settle_doubts(run: Session) -> tuple[Outcome, ...]:
 
 
 async def _wait_out_doubts(run: Session) -> bool:
-    """Whether the settle window of every doubt is over now, and the run may still look."""
+    """Wait until the settle window of every doubt is over; false where the run may not look by then."""
     last = max(doubt.lost_at for doubt in run.doubts)
     try:
         return await wait_and_renew(run, last + run.context.limits.settle_s - run.context.timing.monotonic())
@@ -83,13 +84,13 @@ async def _wait_out_doubts(run: Session) -> bool:
 
 
 async def wait_and_renew(run: Session, left_s: float) -> bool:
-    """Wait for so many seconds; whether the run may still look. Raises LockHeld, StoreError."""
+    """Wait so long, and return whether the run may still look. Raises LockHeld, StoreError."""
     if left_s > 0:
         step_log.info("waiting %.0f s: a request whose answer was lost may still be carried out", left_s)
     while left_s > 0 and run.may_look():
         await run.pause(min(left_s, slice_s))
         left_s -= slice_s
-        # Renews the lease as well: whoever took the lock meanwhile would look, and write, at the same time.
+        # Renews the lease as well: a run that took the lock meanwhile would look and write at the same time.
         await run.ledger.check()
     return run.may_look()
 
@@ -107,9 +108,9 @@ async def _settle_doubt(run: Session, doubt: Doubt) -> Outcome:
             await run.ledger.after_call(structs.replace(found.batch, ended=(outcome,)))
             return outcome
     except asyncio.CancelledError:
-        return outcome or _leave_in_doubt(run, doubt)  # what is in the ledger's hands is written all the same
-    except NotDone as told:
-        return _leave_in_doubt(run, structs.replace(doubt, what=f"{doubt.what} Now {told.what}"))
+        return outcome or _leave_in_doubt(run, doubt)  # the ledger writes a batch that it has, all the same
+    except NotDone as ended:
+        return _leave_in_doubt(run, structs.replace(doubt, what=f"{doubt.what} Now {ended.what}"))
     except ReconcilerError as error:
         return _leave_in_doubt(
             run, structs.replace(doubt, what=f"{doubt.what} Looking for it failed: {error}")
@@ -128,25 +129,25 @@ def _leave_in_doubt(run: Session, doubt: Doubt) -> Outcome:
 # --- Was one write carried out? -------------------------------------------------------------------
 
 
-# How far is looked: by names alone; also in lists that are short or come in order of change; in any list.
+# How far to search: by names alone; also in lists that are short or in order of change; in any list.
 SearchReach = Literal["names", "recent", "list"]
 
 
 @dataclass(slots=True)
 class Listings:
-    """Lists that one look at everything in doubt has read, each with the seconds that it goes back."""
+    """The lists that one settling of all doubts has read, each with the seconds that it goes back."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     read: dict[tuple[Scope, str], tuple[float, tuple[Found, ...]]] = field(default_factory=dict)
 
 
 class SentWrite(Struct, frozen=True):
-    """What is known of a write that was sent: when, as seconds that have passed; and of its answer.
+    """What is known of a write that was sent: the seconds since then, and its answer.
 
-    `named` is the id that the answer to a create named. `unseen`: a look a settle window ago did not find
-    what was to be deleted. `released`: a create may be sent again, by a person's word or
-    because a limit refused it. `reach` is how far a create is looked for that shows another identity, and
-    `listings` are shared by looks that begin together.
+    `named` is the id in the answer to a create. `unseen`: a look a settle window ago did not find the entity
+    to delete. `released`: a create may be sent again, because a person says so or a limit refused it. `reach`
+    is how far a create is searched for that shows another identity; looks that begin together share
+    `listings`.
     """
 
     passed_s: float
@@ -158,10 +159,10 @@ class SentWrite(Struct, frozen=True):
 
 
 class LandedWrite(Struct, frozen=True):
-    """A write that was carried out after all: the id, what to record, and how it was told.
+    """A write that was carried out after all: the id, what to record, and what a person should know.
 
-    `fields` were not taken; `refused`: nothing of it was. `beside` names what others changed meanwhile.
-    `lost` are the secrets that it was to carry over.
+    `fields` were not taken; `refused`: none was. `beside` names what others changed at the same time. `lost`
+    are the secrets that it should have carried over.
     """
 
     remote_id: str
@@ -173,7 +174,7 @@ class LandedWrite(Struct, frozen=True):
     lost: tuple[FieldResult, ...] = ()
 
     def outcome(self, change: Change, before: str = "") -> Outcome:
-        """How the change ended; `before` is what was known of it until it was found."""
+        """Return the outcome of the change; `before` is what was known of it until it was found."""
         what = join_sentences(
             before, self.what, describe_not_taken(self.fields), describe_lost_secrets(self.lost), self.beside
         )
@@ -188,7 +189,7 @@ async def find_landed(
 ) -> LandedWrite | None:
     """Return what a write has done, or None where nothing shows that it was carried out.
 
-    `before` is what the look before it showed. Raises NotDone where that cannot be told.
+    `before` is what the look before it showed. Raises NotDone where that cannot be known.
     """
     match change:
         case Create():
@@ -196,7 +197,9 @@ async def find_landed(
                 run, change, parent_id, sent
             )
             if made is not None:
-                run.claim(change.address, made.remote_id)  # nobody's no longer, to the looks beside this one
+                run.claim(
+                    change.address, made.remote_id
+                )  # the looks beside this one must not take it for unclaimed
             return made
         case Update():
             return await _find_updated(run, change, parent_id, before)
@@ -219,7 +222,7 @@ async def _find_created(run: Session, change: Create, parent_id: str) -> LandedW
     entity = run.desired.entities[change.address]
     hits = await look.find_matches(run, entity, parent_id)
     if len(hits) > 1:
-        # Ours and somebody else's, or ours twice: taking one would make the other a stranger for ever.
+        # Ours and another's, or ours twice: taking one would leave the other unmanaged for ever.
         ids = ", ".join(sorted(hit.found.remote_id for hit in hits))
         raise look.SeveralMatches(
             "conflict", f"{len(hits)} like it exist (ids {ids}).", "leave one, then plan again"
@@ -242,9 +245,9 @@ async def _find_created(run: Session, change: Create, parent_id: str) -> LandedW
 
 
 def _check_not_of_another(run: Session, address: Address, remote_id: str) -> None:
-    """Raise NotDone where what was found is recorded as another entity: two answers named one id.
+    """Raise NotDone where the found id is recorded for another entity: two answers named one id.
 
-    What this run recorded under that id was not it, and is recorded no longer.
+    What this run recorded under that id is forgotten: it was not that entity.
     """
     why = run.id_conflict(address, remote_id)
     owner = run.known.get((address.kind, address.workspace, remote_id))
@@ -260,10 +263,10 @@ def _check_not_of_another(run: Session, address: Address, remote_id: str) -> Non
 async def _find_rewritten(
     run: Session, change: Create, parent_id: str, sent: SentWrite
 ) -> LandedWrite | None:
-    """Return what a create has made that shows its identity in another way, by the id that its answer named.
+    """Return what a create has made that shows its identity in another way, by the id in its answer.
 
-    None where nothing is there that could be it, or a person has decided. Raises NotDone where somebody is of
-    whom only a person can tell: sent again, she may be there twice (A12).
+    None where no such entity exists, or a person has decided. Raises NotDone where only a person can tell
+    whether an entity is it: sent again, it may exist twice (A12).
     """
     if sent.released:
         return None
@@ -298,7 +301,7 @@ async def _find_rewritten(
 
 
 def suggest_create_again(address: Address) -> str:
-    """Return what a person can do about a create that nobody else can tell has been done or not."""
+    """Return the hint for a create of which only a person can tell whether it was carried out."""
     return (
         f"if it is the one, write its identity in the manifest as the service does and apply; if it is not, "
         f"apply with --create-again {address}"
@@ -327,9 +330,9 @@ async def _find_updated(
 
 
 def _make_proven_record(run: Session, change: Create | Update, row: LiveEntity) -> Batch:
-    """Return the keeping of a record that claims as sent only what the service shows just so.
+    """Return the record of an entity that claims as sent only what the service shows exactly so.
 
-    Whoever made what we found, a field that differs has to be seen by the next plan.
+    Whatever made it, the next plan has to see a field that differs.
     """
     entity = run.desired.entities[change.address]
     before = run.records.get(change.address)
@@ -340,12 +343,12 @@ def _make_proven_record(run: Session, change: Create | Update, row: LiveEntity) 
 
 
 def cascaded_records(run: Session, change: Delete) -> tuple[Address, ...]:
-    """Return what is owned no longer after a delete: the entity, and a contact's devices."""
+    """Return the records that end with a delete: of the entity, and of a contact's devices."""
     return (change.address, *run.devices.get(change.address, ()))
 
 
 def forget_deleted(run: Session, change: Delete) -> Batch:
-    """Return what a delete that is done leaves: its records go, and what it was known by stays as digests."""
+    """Return what a delete leaves in the store: its records go, digests of its identities stay."""
     record, address = run.records.get(change.address), change.address
     fields = {**(record.sent if record else {}), **(record.shown if record else {}), **change.before}
     digests = identity_digests(fields, run.rules.identity.of(address.kind), run.context.store.salt)
@@ -353,11 +356,11 @@ def forget_deleted(run: Session, change: Delete) -> Batch:
 
 
 async def _find_not_taken(run: Session, doubt: Doubt) -> LandedWrite | None:
-    """Return what the service was done with, as it said, and does not show, now that it can land no more."""
+    """Return the failure of a write that the service called done and does not show after all."""
     change, before, parent_id = doubt.attempt.change, doubt.attempt.before, doubt.attempt.parent_id
     match change:
         case Create():
-            return None  # its answer named another entity: it may be anywhere, so nothing is claimed
+            return None  # its answer named another entity: nothing is known of it, so nothing is claimed
         case Delete():
             what = "not taken by the service: it said that the delete is done, and the entity is still there."
             return LandedWrite(change.remote_id, Batch(), what, refused=True)
@@ -398,10 +401,10 @@ async def find_unclaimed(
     reach: SearchReach,
     listings: Listings | None = None,
 ) -> tuple[str, ...]:
-    """Return the ids of what a create may have made that was sent so long ago, in order; nobody has them.
+    """Return the ids, in order, of unclaimed entities that a create sent so long ago may have made.
 
-    Not whom the manifest declares by now: she is adopted. `listings` may be shared by looks that begin when
-    nothing of what they are about can land any more. Raises NotDone where a list could not be read whole.
+    Not one that the manifest declares by now: it is adopted. Looks may share `listings` where nothing that
+    they are about can land any more. Raises NotDone where a list could not be read completely.
     """
     margin_s = _run_margin_s if reach == "recent" else clock_margin_s
     found = await _find_namesakes(run, entity, parent_id, within_s=within_s + clock_margin_s)
@@ -416,7 +419,7 @@ async def find_unclaimed(
 async def _find_namesakes(
     run: Session, entity: Entity, parent_id: str, *, within_s: float
 ) -> tuple[str, ...]:
-    """Return who has the same names, where a list tells them of everybody."""
+    """Return the unclaimed entities with the same names, where lists show names."""
     kind = KINDS[entity.address.kind]
     if not kind.listing.alike or any(not entity.fields.get(path) for path in kind.listing.alike):
         return ()
@@ -433,7 +436,7 @@ async def _find_namesakes(
 async def _select_possible(
     run: Session, entity: Entity, parent_id: str, rows: Sequence[Found], *, within_s: float
 ) -> tuple[str, ...]:
-    """Return which of these rows may be what was made, each looked at whole where rows are brief."""
+    """Return the ids of the rows that may be what was made, each looked at by id where rows are brief."""
     address, kind = entity.address, KINDS[entity.address.kind]
     held = {one.remote_id for one in run.records.values() if Scope.of(one.address) == Scope.of(address)}
     listed_alone: list[str] = []
@@ -471,23 +474,23 @@ def _is_possible_row(run: Session, entity: Entity, row: LiveEntity, *, within_s:
 
 
 def _drop_declared(run: Session, address: Address, rows: Sequence[LiveEntity]) -> list[LiveEntity]:
-    """Return those that are not the only one which another entry declares that has no record.
+    """Return the rows without those that are the only match of another declared entity without a record.
 
-    Two that show what one entry declares are not both hers.
+    Of two rows that match one entity, neither is certainly its own.
     """
-    keys, hers = run.rules.keys(address.kind), set[str]()
+    keys, taken = run.rules.keys(address.kind), set[str]()
     for one in run.desired.entities.values():
         other = one.address
         if other in run.records or other == address or Scope.of(other) != Scope.of(address):
             continue
         if other.above == address.above:
             hits = [row.remote_id for row in rows if shared_identity(one.fields, row.fields, keys)]
-            hers.update(hits if len(hits) == 1 else ())
-    return [row for row in rows if row.remote_id not in hers]
+            taken.update(hits if len(hits) == 1 else ())
+    return [row for row in rows if row.remote_id not in taken]
 
 
 def is_declared_now(run: Session, row: LiveEntity, address: Address) -> bool:
-    """Whether somebody has written the identity that is shown into the manifest since a create was sent."""
+    """Whether the manifest has declared the shown identity since a create was sent."""
     now = run.context.desired.entities.get(address)
     return now is not None and bool(shared_identity(now.fields, row.fields, run.rules.keys(row.kind)))
 
@@ -499,12 +502,11 @@ def _observe_row(address: Address, row: Found, parent_id: str) -> LiveEntity:
 
 
 def _is_list_read(run: Session, address: Address, reach: SearchReach) -> bool:
-    """Whether a list is read: a long one without an order only once what is in doubt can land no more."""
+    """Whether a list is read: a long one without order only once the doubt can land no more."""
     kind = KINDS[address.kind]
     return reach == "list" or (reach == "recent" and (not kind.brief or _lists_in_order(run, kind)))
 
 
-# The list of a kind, as far back as is needed.
 def _lists_in_order(run: Session, kind: Kind) -> bool:
     """Whether the deployment lists a kind in order of change."""
     profile = load_profile(run.context.settings.service.profile)
@@ -528,7 +530,7 @@ async def _read_list_rows(run: Session, entity: Entity, parent_id: str, back_s: 
     address = entity.address
     kind, collection = KINDS[address.kind], run.collection(address)
     workspace = run.workspace(address)
-    # What any of the scope declares: looks that share a list are about several entities.
+    # The fields that any entity of the scope declares: looks that share a list are about several entities.
     declared = [
         one.fields for one in run.desired.entities.values() if Scope.of(one.address) == Scope.of(address)
     ]
@@ -538,7 +540,7 @@ async def _read_list_rows(run: Session, entity: Entity, parent_id: str, back_s: 
         try:
             rows = await collection.list(workspace=workspace, parent=parent_id)
         except NotFound:
-            return ()  # look.same has judged what is said of the parent
+            return ()  # look.find_matches has judged what the service says of the parent
         return tuple(rows)
     if _lists_in_order(run, kind):
         spare = tuple(name for name in kind.listing.spare if name not in fields)
@@ -547,7 +549,7 @@ async def _read_list_rows(run: Session, entity: Entity, parent_id: str, back_s: 
             async with aclosing(collection.pages(query, workspace=workspace, window=1)) as pages:
                 return await _take_recent_rows(pages, kind, back_s)
         except (Malformed, Rejected):
-            pass  # it does not list in this order: all of the list tells the same
+            pass  # it does not list in this order: the whole list shows the same
     every = await collection.search(Query(fields=fields), workspace=workspace)
     _check_list_complete(every.trouble)
     return tuple(every)
