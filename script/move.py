@@ -53,7 +53,6 @@ UNTOUCHED = (
     "script/move.py",
     "tests/project/test_move.py",
 )
-VERBS = "reconciler.cli.verbs."  # commands name their work below it: @runs("reviewing.plan:plan")
 
 
 class MoveError(Exception):
@@ -230,9 +229,6 @@ def _change_mentions(tree: Tree, old: Place, new: Place) -> None:
     for was, becomes in _paths(old.path, new.path):
         path = rf"(?<![\w/.-]){re.escape(was)}(?![\w-])"
         tree.change(lambda text, path=path, becomes=becomes: re.sub(path, becomes, text))  # type: ignore[misc]
-    if old.dotted.startswith(VERBS) and new.dotted.startswith(VERBS):
-        verb = rf'(?<="){re.escape(old.dotted.removeprefix(VERBS))}(?=[:.])'
-        tree.change(lambda text: re.sub(verb, new.dotted.removeprefix(VERBS), text), ".py")
 
 
 def _paths(old: str, new: str) -> Iterator[tuple[str, str]]:

@@ -113,30 +113,6 @@ def _exit_code_of_missing_files(code: int) -> int:
     return 1 if code in {0, 2} else code
 
 
-class Runs:
-    """The callback of a command whose work is in another module.
-
-    `target` is `module:function`, below `reconciler.cli.verbs`.
-    """
-
-    def __init__(self, target: str, declaration: Callable[[], None]) -> None:
-        self.target = target
-        update_wrapper(self, declaration)
-
-    def __call__(self, **given: Any) -> int:
-        """Run the function with the options as keyword arguments, and return the exit code."""
-        from reconciler.cli.telemetry.recording import telemetry
-
-        with telemetry().of_command(click.get_current_context().command_path):
-            return self.load()(**given)
-
-    def load(self) -> Callable[..., int]:
-        """Import the module, and return the function."""
-        module, name = self.target.split(":")
-        function: Callable[..., int] = getattr(import_module(f"reconciler.cli.verbs.{module}"), name)
-        return function
-
-
 class Completes:
     """What a shell offers for an option or argument. `name` is a function of completing.py."""
 
@@ -165,8 +141,3 @@ def _docstring(function: Callable[..., Any]) -> str | None:
     source = "".join(linecache.getlines(function.__code__.co_filename))
     found = (one for one in ast.parse(source).body if isinstance(one, ast.FunctionDef))
     return next((ast.get_docstring(one) for one in found if one.name == function.__name__), None)
-
-
-def runs(target: str) -> Callable[[Callable[[], None]], Runs]:
-    """Decorate a declaration whose work is done by the function `target`."""
-    return lambda declaration: Runs(target, declaration)

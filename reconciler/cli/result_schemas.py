@@ -1,4 +1,4 @@
-"""The schemas of the table's documents: made of types, so that nothing about a value stands twice.
+"""The schemas of what commands print as JSON: made of the types, so that nothing about a value stands twice.
 
 `script/generate_schemas.py` writes them into `schemas/output/`. Kinds and addresses are referred to in the
 schemas that follow from the table of kinds, so that a project's own kinds are in these as well.
@@ -21,7 +21,6 @@ from reconciler.cli.commands.export import Untold
 from reconciler.cli.console.error_text import KEYS_OF_CLASSES, ErrorDocument, ErrorShown, usage_code
 from reconciler.cli.console.logs import CallLine, StepLine
 from reconciler.cli.dispatch import CommandWork
-from reconciler.cli.documents.table import DOCUMENTS, SHARED, Printed
 from reconciler.cli.main import COMMANDS, cli
 from reconciler.cli.results import CommandResult, FileText, document_fields
 from reconciler.core.export import IdentityAdvice
@@ -57,6 +56,8 @@ _PUBLISHED = {
     GuardReason.__name__: "Reason",
     IdentityAdvice.__name__: "Advice",
 }
+# Commands that print lines of another schema, and no document.
+_PRINTED_LINES = {"callbacks listen": "reply", "callbacks inbox": "reply"}
 _ONLY_SHOWN = {"unmanaged": "$defs/counts"}  # of a plan: a file has none of it
 # Published where they are used, and not below $defs.
 _INLINE: tuple[Any, ...] = (PlanFields, PlanCounts, VerdictShown, ErrorShown)
@@ -64,7 +65,7 @@ _INLINE: tuple[Any, ...] = (PlanFields, PlanCounts, VerdictShown, ErrorShown)
 
 def documents() -> dict[str, Schema]:
     """Return the schema of every document by its name (`output/list`)."""
-    made = {name: _described_document(one) for name, one in DOCUMENTS.items()}
+    made: dict[str, Schema] = {}
     for words, command in command_leaves():
         results = result_types(command)
         if results and results[0].title and (name := schema_of(words)) == f"output/{words.replace(' ', '-')}":
@@ -76,7 +77,7 @@ def schema_of(words: str) -> str:
     """Return the name of the schema of what a command (`messages status`) prints; an error has its own."""
     results = result_types(dict(command_leaves())[words])
     # Of several results each may be described elsewhere; together they are described here.
-    named = results[0].schema if len(results) == 1 else "" if results else SHARED.get(words, "")
+    named = results[0].schema if len(results) == 1 else "" if results else _PRINTED_LINES.get(words, "")
     return named or f"output/{words.replace(' ', '-')}"
 
 
@@ -157,17 +158,6 @@ def _names_of(module: str) -> Mapping[str, Any]:
                 origin = import_module(str(one.module))
                 found |= {alias.asname or alias.name: getattr(origin, alias.name) for alias in one.names}
     return found
-
-
-def _described_document(about: Printed) -> Schema:
-    parts = [part for shape in about.shapes for part in shape.items()]
-    schemas, definitions = _of_types([_described(*part) for _, part in parts])
-    found = iter(schemas)
-    shapes = [
-        _object({**_head(*about.exits), **{key: next(found) for key in shape}}, about.exits)
-        for shape in about.shapes
-    ]
-    return _whole(about.title, shapes, definitions)
 
 
 def _whole(title: str, shapes: list[Schema], definitions: Schema) -> Schema:

@@ -16,8 +16,7 @@ from msgspec import structs
 from reconciler.core.text import fold_case
 from reconciler.errors import InDoubt, InputError, ServiceError
 from reconciler.messaging.message_shapes import get_text, parse_wire_count
-from reconciler.messaging.replies import parse_reply
-from reconciler.messaging.values import Callback, CallbackAuth, CallbackCall
+from reconciler.messaging.values import Callback, CallbackAuth, CallbackCall, CallStatus
 from reconciler.model.profile import Profile
 from reconciler.model.settings import Secret
 from reconciler.service import entities, paging
@@ -149,10 +148,6 @@ def _attempted_text(told: Mapping[str, Any]) -> str:
     value = told.get("attemptedDate")
     return str(parse_wire_count(value)) if isinstance(value, int) else get_text(told, "attemptedDate")
 
-
-__all__ = ["CallStatus", "Callbacks", "ReadCallbacks", "parse_reply"]
-
-CallStatus = Literal["SUCCESS", "FAILED"]
 
 # Source: facts 6.
 name_max = 50  # characters

@@ -108,12 +108,12 @@ class Inbox:
             ).fetchone()
         return None if row is None else _make_stored_reply(row)
 
-    def told(self, number: int) -> None:
+    def mark_delivered(self, number: int) -> None:
         """Note that this one was passed on. Raises StoreError."""
         with self._writing() as connection:
             connection.execute("UPDATE reply SET told = 1 WHERE number = ?", (number,))
 
-    def untold(self, *, after: int = 0) -> tuple[StoredReply, ...]:
+    def waiting(self, *, after: int = 0) -> tuple[StoredReply, ...]:
         """Return what was kept and not passed on, oldest first; only numbers above `after`."""
         return self._select("WHERE told = 0 AND number > ?", after)
 

@@ -113,7 +113,7 @@ def create_keeper(
 
 def pass_on_waiting(inbox: Inbox, on_reply: Callable[[Reply], None]) -> int:
     """Pass on what an earlier run kept and could not; return how many. To be called before serving."""
-    waiting = inbox.untold()
+    waiting = inbox.waiting()
     for kept in waiting:
         _pass_on_reply(inbox, kept, on_reply)
     return len(waiting)
@@ -121,7 +121,7 @@ def pass_on_waiting(inbox: Inbox, on_reply: Callable[[Reply], None]) -> int:
 
 def _pass_on_reply(inbox: Inbox, kept: StoredReply, on_reply: Callable[[Reply], None]) -> None:
     on_reply(kept.reply)
-    inbox.told(kept.number)
+    inbox.mark_delivered(kept.number)
 
 
 class _Receiver:

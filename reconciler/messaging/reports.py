@@ -6,10 +6,11 @@ a callback is never shown. Not here: what is asked of the service, exit codes (c
 
 from collections.abc import Sequence
 
+from msgspec import Struct, structs
+
 from reconciler.core.text import fold_case
 from reconciler.messaging.callback_edits import format_field_value
 from reconciler.messaging.values import (
-    Callback,
     CallbackCall,
     Delivery,
     FieldEdit,
@@ -52,26 +53,13 @@ def reply_lines(reply: Reply, received_at: str) -> tuple[Line, ...]:
     """Show one reply, or one failed delivery, as it comes in."""
     message: tuple[str, Style] = (f"  {received_at}  message {reply.message_id}", "dim")
     if reply.undeliverable:
-        said = line((who(reply.sender), "bold"), ": ", ("not delivered: ", "delete"), reply.undeliverable)
+        said = line(
+            (best_name(reply.sender), "bold"), ": ", ("not delivered: ", "delete"), reply.undeliverable
+        )
     else:
-        said = line((who(reply.sender), "bold"), ": ", reply.content)
+        said = line((best_name(reply.sender), "bold"), ": ", reply.content)
     shown = ", ".join(f"{key}={value}" for key, value in reply.parameters.items())
     return (said, line(message), *((line(("  " + shown, "dim")),) if shown else ()))
-
-
-def callback_values(callback: Callback) -> dict[str, object]:
-    """Return a callback for the JSON form: all of it but the key: only how it travels."""
-    return {
-        "callback_id": callback.callback_id,
-        "name": callback.name,
-        "url": callback.url,
-        "auth": callback.auth.type if callback.auth else None,
-        "content_type": callback.content_type,
-        "retries": callback.retries,
-        "email": callback.email,
-        "on_reply": callback.on_reply,
-        "on_undeliverable": callback.on_undeliverable,
-    }
 
 
 def draft_lines(to: Sequence[str], scheduled: str, workspace: str) -> tuple[Line, ...]:
@@ -81,11 +69,17 @@ def draft_lines(to: Sequence[str], scheduled: str, workspace: str) -> tuple[Line
     return (line(head), *(line("  ", one) for one in to), line("nothing was sent."))
 
 
-def sent_lines(sent: Sent, next_step: str, scheduled: str = "") -> tuple[Line, ...]:
-    """Say that the message is accepted, which is not yet delivered."""
+def sent_lines(sent: Sent, workspace: str, verb: str, scheduled: str = "") -> tuple[Line, ...]:
+    """Say that the message is accepted, which is not yet delivered, and which command shows more.
+
+    `workspace` is its alias, `verb` the command of `reconciler messages`.
+    """
     waits = f"scheduled for {scheduled}" if scheduled else "queued"
-    said = line(f"accepted, and {waits}: message ", (sent.message_id, "bold"))
-    return (said, line(("  next: ", "bold"), next_step))
+    where = "" if workspace == "default" else f" --workspace {workspace}"
+    return (
+        line(f"accepted, and {waits}: message ", (sent.message_id, "bold")),
+        line(("  next: ", "bold"), f"reconciler messages {verb} {sent.message_id}{where}"),
+    )
 
 
 def message_table(rows: Sequence[MessageRow]) -> tuple[Line, ...]:
@@ -141,27 +135,10 @@ def response_lines(counts: Sequence[ResponseCount]) -> tuple[Line, ...]:
 
 def answer_lines(responses: Sequence[Response]) -> tuple[Line, ...]:
     """Show what each recipient answered, in full."""
-    rows = [(who(one.sender), one.category, one.channel, one.acknowledged) for one in responses]
+    rows = [(best_name(one.sender), one.category, one.channel, one.acknowledged) for one in responses]
     lines = table(("from", "response", "channel", "acknowledged"), rows, count(len(rows), "recipient"))
-    said = [line("  ", who(one.sender), ": ", one.content) for one in responses if one.content]
+    said = [line("  ", best_name(one.sender), ": ", one.content) for one in responses if one.content]
     return (*lines, BLANK, *said) if said else lines
-
-
-def callback_lines(callbacks: Sequence[Callback]) -> tuple[Line, ...]:
-    """List callbacks; of their keys only the way they travel."""
-    rows = [
-        (
-            one.callback_id,
-            one.name,
-            one.content_type,
-            one.auth.type if one.auth else "none",
-            _events(one),
-            one.url,
-        )
-        for one in callbacks
-    ]
-    head = ("callback", "name", "type", "key", "called on", "url")
-    return table(head, rows, count(len(rows), "callback"), last=0)
 
 
 def call_lines(calls: Sequence[CallbackCall]) -> tuple[Line, ...]:
@@ -184,13 +161,13 @@ def progress_lines(
     return (
         line(("status     ", "dim"), ", ".join(now) or "not known yet"),
         line(("responses  ", "dim"), ", ".join(heard) or "none yet"),
-        *heard_lines(answers),
+        *answered_lines(answers),
     )
 
 
-def heard_lines(answers: Sequence[Response]) -> tuple[Line, ...]:
+def answered_lines(answers: Sequence[Response]) -> tuple[Line, ...]:
     """Show what was said, a line for each."""
-    return tuple(line("  ", (who(one.sender), "bold"), ": ", one.content) for one in answers)
+    return tuple(line("  ", (best_name(one.sender), "bold"), ": ", one.content) for one in answers)
 
 
 def followed_lines(
@@ -210,22 +187,10 @@ def followed_lines(
     return (*progress_lines(states, counts, answers), line(said))
 
 
-def followed_values(
-    states: Sequence[StatusCount], counts: Sequence[ResponseCount], answers: Sequence[Response]
-) -> dict[str, object]:
-    """Return the same for the JSON form."""
-    return {"status": states, "responses": counts, "answers": answers}
-
-
-def who(sender: Respondent) -> str:
+def best_name(sender: Respondent) -> str:
     """Return the best name of somebody: as people know them, else a number or an address."""
     known = (sender.name, sender.mobile, sender.email, sender.voice, sender.mri)
     return next((one for one in known if one), "somebody")
-
-
-def _events(callback: Callback) -> str:
-    named = (("reply", callback.on_reply), ("undeliverable", callback.on_undeliverable))
-    return "+".join(word for word, wanted in named if wanted) or "nothing"
 
 
 def _number(number: int) -> str:
@@ -242,16 +207,16 @@ def _percent(percent: float) -> str:
 # (messages.py), what an edit is (messaging/callback_edits.py).
 
 
-def callback_detail(callback: Callback) -> tuple[Line, ...]:
-    """Show one callback: every field, a line each."""
-    fields = {name: format_field_value(value) for name, value in callback_values(callback).items()}
+def field_lines(value: Struct) -> tuple[Line, ...]:
+    """Show every field of a value, a line each."""
+    fields = {name: format_field_value(one) for name, one in structs.asdict(value).items()}
     wide = max(map(width, fields))
-    return tuple(line(pad(name, wide), "  ", value) for name, value in fields.items())
+    return tuple(line(pad(name, wide), "  ", one) for name, one in fields.items())
 
 
-def edit_lines(callback: Callback, edits: Sequence[FieldEdit]) -> tuple[Line, ...]:
+def edit_lines(callback_id: str, name: str, edits: Sequence[FieldEdit]) -> tuple[Line, ...]:
     """Show what is to change about a callback, or that nothing is."""
-    head = f"callback {callback.callback_id} ({callback.name})"
+    head = f"callback {callback_id} ({name})"
     if not edits:
         return (line(f"{head} is so already; nothing was written"),)
     wide = max(width(one.field) for one in edits)

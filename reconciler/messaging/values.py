@@ -171,6 +171,9 @@ class Callback(Struct, frozen=True):
     more: Mapping[str, Any] = {}
 
 
+CallStatus = Literal["SUCCESS", "FAILED"]
+
+
 class CallbackCall(Struct, frozen=True):
     """One attempt of the service to reach us, as it lists it."""
 

@@ -13,8 +13,8 @@ from msgspec import structs
 from service.support import answer as answered
 from service.support import app_wire, with_client
 
-from reconciler.cli.verbs.service.callbacks.editing import write_edit
 from reconciler.errors import InDoubt, Rejected, StalePlan
+from reconciler.messaging.callback_updates import write_edit
 from reconciler.messaging.values import Callback, CallbackAuth, CallbackEdit
 from reconciler.model.settings import Secret
 from reconciler.sandbox.app import SandboxConfig, running_sandbox

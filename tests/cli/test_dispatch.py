@@ -8,7 +8,7 @@ import click
 import pytest
 from waiting import patience_s
 
-from reconciler.cli.dispatch import CommandWork, Runs
+from reconciler.cli.dispatch import CommandWork
 from reconciler.cli.main import COMMANDS
 from reconciler.cli.result_schemas import command_leaves, result_types
 from reconciler.cli.results import FileText
@@ -18,12 +18,10 @@ from reconciler.cli.results import FileText
 def test_the_function_of_a_command_takes_just_its_options(name: str, command: click.Command) -> None:
     """Click calls it with these names: a type checker sees neither."""
     work = command.callback
-    assert isinstance(work, CommandWork | Runs)
+    assert isinstance(work, CommandWork)
     options = {str(parameter.name) for parameter in command.params if parameter.expose_value}
-    if isinstance(work, CommandWork):
-        options -= {"as_json", "form"} - {*inspect.signature(work.function).parameters}
-
-    function = inspect.signature(work.function if isinstance(work, CommandWork) else work.load())
+    function = inspect.signature(work.function)
+    options -= {"as_json", "form"} - {*function.parameters}
 
     function.bind(**dict.fromkeys(options))
     assert function.return_annotation in {int, FileText} or result_types(command), name

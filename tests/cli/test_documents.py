@@ -23,7 +23,6 @@ from reconciler import errors
 from reconciler.cli.commands.history import history_result
 from reconciler.cli.commands.lock import HolderShown, UnlockResult, lock_result, tickets_result
 from reconciler.cli.console import error_text
-from reconciler.cli.documents.table import DOCUMENTS
 from reconciler.cli.result_schemas import command_leaves, documents, schema_of
 from reconciler.cli.results import CommandResult
 from reconciler.cli.sandbox_collections import build_own_collections
@@ -177,7 +176,6 @@ def test_every_command_that_prints_json_has_a_schema_and_is_run() -> None:
     assert {schema_of(one) for one in commands} <= set(list_schema_names())
     assert {words_of(line) for line in LINES} | ELSEWHERE >= set(commands)
     assert set(documents()) == {one for one in list_schema_names() if one.startswith("output/")}
-    assert {schema_of(one) for one in commands} | {"output/error"} >= set(DOCUMENTS)
 
 
 def test_the_shipped_schemas_follow_from_the_values() -> None:

@@ -16,6 +16,7 @@ from project.test_tidy import ROOT, committed, modules, name, nodes, text, tree
 # Names that functions, classes and fields of the program no longer have: what to say instead.
 NAMES = {
     "Desk": "ReplySink",
+    "Teller": "ReplyPrinter",
     "Prompter": "SignalRelay",
     "_keep_a_log": "_enable_wal",
     "_seat": "_host_id",

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from receiver.post import HEADER, KEY, Endpoint, endpoint, payload, request, said
 
-from reconciler.cli.verbs.service.callbacks.telling import only_teller
 from reconciler.errors import FileError, SettingsError, StoreError
 from reconciler.messaging.inbox import EventFile, Inbox, keep_days
+from reconciler.messaging.listener import lock_reply_output
 from reconciler.messaging.receiver import ReceiverConfig, create_receiver, pass_on_waiting
 from reconciler.messaging.values import Reply, Respondent
 from reconciler.model.settings import Secret
@@ -46,7 +46,7 @@ def test_a_reply_is_kept_and_passed_on_before_the_answer(here: Endpoint) -> None
     assert [one.content for one in here.told] == ["Yes"]
     assert here.told[0].parameters == {"incident": "42"}
     assert [kept.reply for kept in here.inbox.replies()] == here.told
-    assert here.inbox.untold() == ()
+    assert here.inbox.waiting() == ()
 
 
 def test_json_and_xml_tell_the_same(here: Endpoint) -> None:
@@ -130,11 +130,11 @@ def test_a_reply_that_cannot_be_passed_on_is_not_acknowledged(tmp_path: Path) ->
         app = create_receiver(ReceiverConfig(key=None), inbox, on_reply)
         body = [json.dumps(payload()).encode()]
         assert asyncio.run(request(app, "POST", list(body))) == 500
-        assert (told, len(inbox.untold())) == ([], 1)
+        assert (told, len(inbox.waiting())) == ([], 1)
 
         full[0] = False
         assert asyncio.run(request(app, "POST", list(body))) == 200
-        assert (len(told), inbox.untold()) == (1, ())
+        assert (len(told), inbox.waiting()) == (1, ())
 
 
 def test_what_was_kept_and_not_passed_on_is_passed_on_at_the_start(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_what_was_told_is_kept_no_longer_than_repeats_may_come(tmp_path: Path) -
         waiting = inbox.add(Reply("A2", "", Respondent(), content="never told"))
         assert old is not None
         assert waiting is not None
-        inbox.told(old.number)
+        inbox.mark_delivered(old.number)
 
         moment[0] += timedelta(days=keep_days, seconds=1)
         inbox.add(Reply("A3", "", Respondent(), content="new"))
@@ -244,7 +244,7 @@ def _open_inbox(path: Path) -> None:
 
 
 def _listening(path: Path) -> None:
-    with only_teller(path):
+    with lock_reply_output(path):
         pass
 
 

@@ -27,8 +27,8 @@ from service.support import (
 )
 
 from reconciler.errors import InDoubt, InputError, Malformed, NotFound, Rejected, ServiceError, Throttled
-from reconciler.messaging.callbacks import parse_reply
 from reconciler.messaging.client import ServiceClient, open_service_client
+from reconciler.messaging.replies import parse_reply
 from reconciler.messaging.values import (
     Callback,
     CallbackAuth,

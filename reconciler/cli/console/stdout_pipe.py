@@ -22,7 +22,7 @@ _piece = 512 if sys.platform == "darwin" else 4096
 _next = "see that its reader runs, or make room; then `reconciler callbacks inbox` prints what is waiting"
 
 
-def deliver(data: bytes, give_up: Callable[[], bool]) -> bool:
+def deliver_bytes(data: bytes, give_up: Callable[[], bool]) -> bool:
     """Write `data` to standard output, at once and unbuffered; return whether all of it has left us.
 
     While nobody reads, `give_up` is asked whether to end; it ends before a piece and never within one.
@@ -38,7 +38,7 @@ def deliver(data: bytes, give_up: Callable[[], bool]) -> bool:
         except BlockingIOError:  # somebody made it non-blocking, and it filled up meanwhile
             continue
         except OSError as error:
-            raise _lost(error.strerror or "it is broken") from error
+            raise _make_output_lost(error.strerror or "it is broken") from error
     return True
 
 
@@ -49,10 +49,10 @@ def require_reader() -> None:
     poll = select.poll()
     poll.register(1, 0)
     if any(event & (select.POLLERR | select.POLLHUP | select.POLLNVAL) for _, event in poll.poll(0)):
-        raise _lost("its reader has gone")
+        raise _make_output_lost("its reader has gone")
 
 
-def unread() -> int:
+def count_unread_bytes() -> int:
     """Return how many bytes a pipe holds that its reader has not taken; 0 where the system does not say."""
     if sys.platform == "win32" or not stat.S_ISFIFO(os.fstat(1).st_mode):
         return 0
@@ -62,7 +62,7 @@ def unread() -> int:
         return 0
 
 
-def _lost(why: str) -> OutputLost:
+def _make_output_lost(why: str) -> OutputLost:
     return OutputLost(f"standard output cannot be written: {why.lower()}.", next=_next)
 
 

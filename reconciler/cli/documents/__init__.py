@@ -1,1 +1,0 @@
-"""What every command prints with `--format json`, as types, and the schemas that follow from them."""

@@ -1,1 +1,0 @@
-"""What the commands do: in the folders of cli/commands/, imported when a command is invoked."""

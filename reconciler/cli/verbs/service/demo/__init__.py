@@ -1,1 +1,0 @@
-"""What `reconciler demo` does."""
