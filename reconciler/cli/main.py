@@ -151,7 +151,7 @@ def cli(ctx: click.Context) -> int:
     `reconciler demo` shows all of this offline.
     """
     if ctx.invoked_subcommand is None:
-        raise click.UsageError("no command was given.", ctx)
+        raise click.UsageError("no command given.", ctx)
     return 0
 
 
@@ -223,7 +223,7 @@ def _how_to_say(argument: str) -> str:
         os.fsencode(argument).decode()
     except UnicodeError:
         return "write it in UTF-8; rename the file or folder, if it names one"
-    return "set LC_ALL=C.UTF-8: it is UTF-8, and the locale of this process knows only ASCII"
+    return "set LC_ALL=C.UTF-8: the argument is UTF-8, and the locale of this process knows only ASCII"
 
 
 def _sentence(error: click.UsageError) -> str:

@@ -80,7 +80,7 @@ def planned_for(given: Mapping[str, Any]) -> PlanResult:
         )
     if checkout.dirty:
         output.note(
-            f"not as in commit {checkout.commit}: {describe_input_differences(checkout.differences)}."
+            f"files differ from commit {checkout.commit}: {describe_input_differences(checkout.differences)}."
         )
     if checkout.unreadable:
         output.note(f"not compared with a commit: the repository cannot be read: {checkout.reason}.")
@@ -95,7 +95,9 @@ def recipients_of(given: Mapping[str, Any], missing: str) -> tuple[str, ...]:
     """
     if missing:
         if given["encrypt_to"] or given["recipients_file"]:
-            raise click.UsageError(f"--encrypt-to and --recipients-file are about a file: give {missing}.")
+            raise click.UsageError(
+                f"--encrypt-to and --recipients-file need a file to encrypt: pass {missing}."
+            )
         return ()
     settings = settings_of(given["config"], given["environment"], service=False)
     named = [require_file_path(one, "a key", "--recipients-file") for one in given["recipients_file"]]

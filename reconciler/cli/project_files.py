@@ -102,7 +102,7 @@ def secrets_files(
         _refuse_existing(path)
         if is_in_repository(path.parent.resolve()) and not is_ignored_by_git(path):
             raise InputError(
-                f"{env_file}: git does not ignore this file, and the next commit could have it.",
+                f"{env_file}: git does not ignore this file; the next commit could include it.",
                 next=f"add a line to .gitignore ({path.name}), write it outside of the repository, "
                 "or encrypt it: --secrets-file",
             )
@@ -112,7 +112,7 @@ def secrets_files(
         found.append(SecretsFile(Path(secrets_file), _recipients(settings, given)))
     elif given["encrypt_to"] or given["recipients_file"]:
         raise click.UsageError(
-            "--encrypt-to and --recipients-file are about a file: give --secrets-file FILE."
+            "--encrypt-to and --recipients-file need a file to encrypt: pass --secrets-file FILE."
         )
     return tuple(found)
 
@@ -137,7 +137,7 @@ def _refuse_existing(path: Path) -> None:
 
 def _existing(path: Path) -> InputError:
     return InputError(
-        f"{path}: this file is there already, and what stands in it may be the only copy.",
+        f"{path}: this file exists already, and may be the only copy of its secrets.",
         next="name another file, or move that one away",
     )
 

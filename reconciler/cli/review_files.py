@@ -114,7 +114,7 @@ class Reviews:
 
     def __init__(self, command: str, given: Mapping[str, Any], *beside: str | None) -> None:
         if given["show_values"] and not given["reports"]:
-            raise click.UsageError("--show-values is about a report: give --report FORMAT=FILE.")
+            raise click.UsageError("--show-values needs a report: pass --report FORMAT=FILE.")
         self._command = command
         self._values: bool = given["show_values"]
         self._reports = Reports[Review].asked(given["reports"], {**FORMATS, **IN_PIECES}, *beside)

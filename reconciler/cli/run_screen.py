@@ -29,6 +29,7 @@ from reconciler.model.runs import Context, Outcome, Run
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
 from reconciler.pipeline import PlanResult
+from reconciler.report.lines import count
 from reconciler.report.text import beyond_lines, plan_lines, run_failure_lines, unfinished_lines
 
 skips_told_max = 10  # lines of a note; beyond that it hides what it is about
@@ -156,7 +157,7 @@ class Adopting(Screen):
     def question(self, planned: PlanResult) -> str:
         """Return what is asked: the number is what is adopted."""
         number = len(planned.plan.adoptions)
-        return f"Adopt {number} as they are?" if number else ""
+        return f"Adopt {count(number, 'entity', 'entities')}, unchanged?" if number else ""
 
 
 class Forgetting(Screen):
@@ -179,7 +180,7 @@ class Forgetting(Screen):
     def question(self, planned: PlanResult) -> str:
         """Return what is asked: the number is what is forgotten, with what belongs to it."""
         number = len({*planned.plan.forgotten, *find_unmarked(planned.plan)})
-        return f"Forget {number} of what is recorded here?" if number else ""
+        return f"Forget {count(number, 'recorded entity', 'recorded entities')}?" if number else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +217,11 @@ class Undo:
             return True
         plan = self._plan
         if plan is None or not (plan.changes or plan.gone):
-            why = "nothing was applied" if plan is None or not plan.skips else "no change of it can be undone"
+            why = (
+                "nothing was applied"
+                if plan is None or not plan.skips
+                else "none of its changes can be undone"
+            )
             output.note("\n".join([f"{self._path} was not written: {why}.", *_why_not_undone(plan)]))
             return True
         try:

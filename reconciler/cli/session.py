@@ -94,8 +94,9 @@ def note_service_links(layers: SettingLayers) -> None:
         names, services = sorted(layers.service_links), sorted(set(layers.service_links.values()))
         others = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
         _note_once(
-            f"ignored, for Kubernetes makes them for the Service {', '.join(services)}: {names[0]}{others}.\n"
-            "  next: nothing to do; enableServiceLinks: false in the pod leaves them out"
+            f"ignored, because Kubernetes sets them for the Service {', '.join(services)}: "
+            f"{names[0]}{others}.\n"
+            "  next: nothing; enableServiceLinks: false in the pod prevents them"
         )
 
 
@@ -104,9 +105,9 @@ def _note_distrust(settings: Settings) -> None:
     if fault := find_cache_fault(Path(settings.root)):
         where, why = fault
         _note_once(
-            f"what is kept below {STATE_FOLDER}/cache is not used, because of {where}: {why}. "
+            f"the cache in {STATE_FOLDER}/cache is not used, because of {where}: {why}. "
             "Everything is read again.\n"
-            f"  next: let {where} be yours alone: chown, and chmod go-w"
+            f"  next: make {where} writable for you alone: chown, and chmod go-w"
         )
 
 
@@ -268,7 +269,7 @@ def open_store(settings: Settings, *, create: bool, clock: Callable[[], datetime
     """Return the store of these settings. Raises SettingsError, StoreError."""
     if not settings.service.base_url:
         raise SettingsError(
-            "service.base_url is not set, and the store keeps each service apart.",
+            "service.base_url is not set; the store needs it to tell services apart.",
             next="write service.base_url, or set RECONCILER_SERVICE_BASE_URL",
         )
     return Store.open(

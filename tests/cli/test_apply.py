@@ -129,7 +129,7 @@ def test_a_selection_belongs_to_the_plan_and_not_to_its_file(project: Project, s
     done = project.run(service, "apply", "plan.json", "--only", "kind:contact")
 
     assert done.returncode == 64
-    assert "FILE holds them already" in done.stderr
+    assert "FILE already contains them" in done.stderr
     assert service.requests() == []
 
 

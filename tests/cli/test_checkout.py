@@ -637,9 +637,11 @@ def test_in_ci_what_is_in_no_commit_is_not_applied(project: Project, service: Se
 
     assert (refused.returncode, asked) == (7, [])
     flat = " ".join(refused.stderr.split())
-    assert f"is not in commit {commit_}: manifests/team.yaml differs from the commit." in flat
+    assert f"the files differ from commit {commit_}: manifests/team.yaml differs from the commit." in flat
     assert ("commit.generated" in flat, "--allow-dirty" in flat, "E045" in flat) == (True, True, True)
-    assert f"not as in commit {commit_}: manifests/team.yaml differs" in " ".join(planned.stderr.split())
+    assert f"files differ from commit {commit_}: manifests/team.yaml differs" in " ".join(
+        planned.stderr.split()
+    )
     assert f"commit {commit_}+dirty" in planned.stdout
     assert (planned.returncode, allowed.returncode) == (0, 0)
     assert told(allowed)["context"]["commit"] == f"{commit_}+dirty"
@@ -712,7 +714,7 @@ def test_a_build_system_whose_checkout_has_no_commit_is_said_to_have_compared_no
     applied = project.run(service, "apply", "--yes", "--format", "json", env={**CI, "GITHUB_SHA": told_})
 
     assert (applied.returncode, told(applied)["context"]["commit"]) == (0, f"{told_}+unchecked")
-    assert f"nothing was compared with commit {told_}" in " ".join(applied.stderr.split())
+    assert f"the files were not compared with commit {told_}" in " ".join(applied.stderr.split())
     assert read_context({}, project.folder, random=str, checkout=Checkout(silent=True)).commit == ""
 
 
@@ -810,7 +812,7 @@ def test_in_ci_nothing_is_applied_where_there_is_no_commit_yet(project: Project,
     allowed = project.run(service, "apply", "--yes", "--allow-dirty", "--format", "json", env=told_)
 
     assert (refused.returncode, asked, "E045" in refused.stderr) == (7, [], True)
-    assert "what would be applied is in no commit" in " ".join(refused.stderr.split())
+    assert "the files are in no commit" in " ".join(refused.stderr.split())
     assert told(allowed)["context"]["commit"] == f"{told_['GITHUB_SHA']}+unchecked"
 
 

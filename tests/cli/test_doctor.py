@@ -149,7 +149,7 @@ def test_before_the_first_apply_no_store_is_made(project: Project, service: Serv
     done = doctor(project, service)
 
     assert set(states(done).values()) == {"ok"}
-    assert "not there yet" in line(done, "store")["what"]
+    assert "does not exist yet" in line(done, "store")["what"]
     assert not store_file(project).parent.exists()
 
 

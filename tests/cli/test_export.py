@@ -238,7 +238,7 @@ def test_a_file_of_secrets_replaces_nothing(project: Project, service: Service) 
         done = project.run(service, "export", "--devices", "--env-file", name)
 
         assert (done.returncode, done.stdout) == (3, "")
-        assert f"{name}: this file is there already" in done.stderr
+        assert f"{name}: this file exists already" in done.stderr
     assert (project.folder / "tokens.env").read_text() == "mine"
     assert not list(project.manifest.parent.glob("*.yaml"))
 

@@ -129,7 +129,7 @@ def test_an_unbroken_history_says_so_and_gives_the_head_to_keep(applied: Project
     assert done.returncode == again.returncode == 0
     assert done.stdout.startswith("10 entries, unbroken.\n")
     assert f"--anchor {head}" in done.stdout
-    assert "only against a head that is kept elsewhere" in done.stdout
+    assert "only with a head that is kept elsewhere" in done.stdout
     assert again.stdout.startswith("10 entries, unbroken. Nothing was cut off since the anchor.\n")
 
 

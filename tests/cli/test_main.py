@@ -165,7 +165,7 @@ def test_the_version_is_data(run: Run) -> None:
 
 
 MISTAKES = {
-    "": "no command was given.",
+    "": "no command given.",
     "plam": "'plam' is not a command. Did you mean plan?",
     "--nosuch": "no such option '--nosuch'.",
     "config --fromat json": "no such option '--fromat'. Did you mean '--format'?",
@@ -325,7 +325,7 @@ def test_a_mistake_of_ours_is_json_where_json_is_wanted() -> None:
     assert document["error"]["next"]
 
 
-@pytest.mark.parametrize(("command", "behind"), [("grouped", "ValueError, behind it:"), ("system", "system")])
+@pytest.mark.parametrize(("command", "behind"), [("grouped", "ValueError, caused by"), ("system", "system")])
 def test_what_is_behind_a_mistake_is_named_without_its_text(command: str, behind: str) -> None:
     """A task of a group fails within an exception that says nothing; the system's errors hold paths."""
     done = _broken(command)

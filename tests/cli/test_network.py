@@ -265,7 +265,7 @@ def test_without_the_secrets_doctor_knocks_at_the_proxy(project: Project, office
 
     found = next(one for one in told(done)["checks"] if one["name"] == "service")
     where = f"the proxy http://127.0.0.1:{office.proxy.port} (service.network.proxy)"
-    assert (found["state"], found["what"]) == ("ok", f"{where} takes connections; no request was sent")
+    assert (found["state"], found["what"]) == ("ok", f"{where} accepts connections; no request was sent")
 
 
 def test_doctor_runs_the_command_for_a_proxy_once(project: Project, service: Service) -> None:

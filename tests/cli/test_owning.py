@@ -116,7 +116,7 @@ def test_adopt_changes_nothing_and_says_what_is_left(project: Project, service: 
         (
             ("--yes", "contact/default/sam-leo"),
             3,
-            "is not declared, and only what is declared can be adopted.",
+            "is not declared; only declared entities can be adopted.",
         ),
         (("--yes", "sam-lee"), 3, "is not declared"),
     ],

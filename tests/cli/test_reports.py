@@ -67,7 +67,7 @@ def test_numbers_may_be_read_by_the_service_that_tells_them(
         (("--report", "markdown="), "give FORMAT=FILE"),
         (("--report", "markdown=x.md", "--report", "text=./x.md"), "names the same file"),
         (("--report", "markdown=sub/../plan.json", "-o", "plan.json"), "names the same file"),
-        (("--show-values",), "--show-values is about a report"),
+        (("--show-values",), "--show-values needs a report"),
     ],
 )
 def test_a_mistake_in_the_option_is_refused_before_anything(

@@ -69,18 +69,18 @@ def test_a_snapshot_tells_who_comes_and_goes(run: Run, folder: Path) -> None:
     written = run("rosters", "snapshot", "staff")
 
     assert (checked.returncode, before) == (2, TEXT)
-    assert checked.stdout == "rosters/staff.csv is not what staff says: 4 rows; 2 come, 1 goes\n"
+    assert checked.stdout == "rosters/staff.csv is not what staff has: 4 rows; 2 come, 1 goes\n"
     assert written.stdout == "wrote rosters/staff.csv: 4 rows; 2 come, 1 goes\n"
     assert (folder / "rosters/staff.csv").read_text().endswith("4,Kim,kim@example.com\n5,Kit,\n")
     again = run("rosters", "snapshot", "staff", "--check")
     assert (again.returncode, again.stdout) == (0, "")
-    assert "rosters/staff.csv is what staff says: 4 rows." in again.stderr
+    assert "rosters/staff.csv matches staff: 4 rows." in again.stderr
 
 
 def test_a_check_of_a_file_that_is_not_there_writes_none(run: Run, folder: Path) -> None:
     ended = run("rosters", "snapshot", "staff", "--into", "other.csv", "--check")
 
-    assert (ended.returncode, ended.stdout) == (2, "other.csv is not there; staff says: 3 rows\n")
+    assert (ended.returncode, ended.stdout) == (2, "other.csv is missing; staff has: 3 rows\n")
     assert not (folder / "other.csv").exists()
 
 

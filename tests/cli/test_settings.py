@@ -762,8 +762,9 @@ def test_links_are_noted_once_beside_the_result(repository: Path, run: Run) -> N
     assert (done.returncode, shown.returncode, shown.stderr) == (0, 0, done.stderr)
     assert json.loads(done.stdout)["outcome"] == "done"
     assert done.stderr == (
-        "ignored, for Kubernetes makes them for the Service reconciler-web: RECONCILER_WEB_PORT and 7 more.\n"
-        "  next: nothing to do; enableServiceLinks: false in the pod leaves them out\n"
+        "ignored, because Kubernetes sets them for the Service reconciler-web: RECONCILER_WEB_PORT and 7 "
+        "more.\n"
+        "  next: nothing; enableServiceLinks: false in the pod prevents them\n"
     )
 
 

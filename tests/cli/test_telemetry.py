@@ -444,8 +444,11 @@ def test_a_signal_while_it_is_delivered_takes_no_more_than_that(project: Project
 
 UNUSABLE: Mapping[str, tuple[dict[str, str], str]] = {
     "a size": ({"OTEL_BSP_MAX_QUEUE_SIZE": "-1"}, "cannot be set up (ValueError)"),
-    "an exporter": ({"OTEL_TRACES_EXPORTER": "canary"}, "OTEL_TRACES_EXPORTER names an exporter"),
-    "a protocol": ({"OTEL_EXPORTER_OTLP_PROTOCOL": "canary"}, "OTEL_EXPORTER_OTLP_PROTOCOL names a protocol"),
+    "an exporter": ({"OTEL_TRACES_EXPORTER": "canary"}, "OTEL_TRACES_EXPORTER names an unknown exporter"),
+    "a protocol": (
+        {"OTEL_EXPORTER_OTLP_PROTOCOL": "canary"},
+        "OTEL_EXPORTER_OTLP_PROTOCOL names an unsupported protocol",
+    ),
     "an address": ({"OTEL_EXPORTER_OTLP_ENDPOINT": "canary"}, UNDELIVERED),
 }
 
@@ -514,7 +517,7 @@ def test_where_the_library_is_missing_the_command_goes_on(project: Project) -> N
         0,
         "no mistakes. Declared: 3 contacts, 1 device, 1 resource in 1 workspace.\n",
     )
-    assert done.stderr.startswith("OTEL_* asks for telemetry, and what records it is not installed.")
+    assert done.stderr.startswith("OTEL_* asks for telemetry, but the library for it is not installed.")
     assert "-m pip install 'opentelemetry-exporter-otlp-proto-http>=1.30'" in done.stderr
 
 
@@ -558,7 +561,7 @@ def test_another_protocol_is_said_and_turns_off_its_signal_alone() -> None:
     asked = wanted({ENDPOINT: "http://c", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "grpc"})
 
     assert (asked.traces, asked.metrics) == (True, False)
-    assert asked.trouble.startswith("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL names a protocol")
+    assert asked.trouble.startswith("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL names an unsupported protocol")
 
 
 def test_what_else_the_variables_say_the_library_does(project: Project, service: Service) -> None:

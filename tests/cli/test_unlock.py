@@ -37,7 +37,7 @@ def test_the_right_id_frees_the_lock_and_says_what_comes_next(project: Project, 
     assert [(one.event, one.run) for one in entries] == [("unlocked", RUN)]
     assert entries[0].who
     shown = project.run(service, "history").stdout
-    assert "the lock was taken away by force" in shown
+    assert "the lock was released by force" in shown
 
 
 def test_another_id_changes_nothing_and_says_who_holds_it(project: Project, service: Service) -> None:

@@ -31,9 +31,9 @@ def told(number: int, per_second: float) -> list[str]:
 @pytest.mark.parametrize(
     ("number", "per_second", "says"),
     [
-        (10_000, 10, "  next: --devices looks, with a call for each: about 17 min at 10 calls a second"),
-        (10_000, 0, "  next: --devices looks, with a call for each"),
-        (55, 10, "  next: --devices looks, with a call for each"),
+        (10_000, 10, "  next: pass --devices to look: one call for each: about 17 min at 10 calls a second"),
+        (10_000, 0, "  next: pass --devices to look: one call for each"),
+        (55, 10, "  next: pass --devices to look: one call for each"),
     ],
     ids=["minutes", "no limit", "seconds"],
 )

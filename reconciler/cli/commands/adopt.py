@@ -183,7 +183,7 @@ def _select_declared(texts: Sequence[str], desired: Desired) -> tuple[str, ...]:
         if text not in desired.entities:
             known = map(str, desired.entities)
             raise UnknownAddress(
-                f"{text!r} is not declared, and only what is declared can be adopted.",
+                f"{text!r} is not declared; only declared entities can be adopted.",
                 next=did_you_mean(
                     "entity", text, known, "declare it first; reconciler plan --full shows addresses"
                 ),

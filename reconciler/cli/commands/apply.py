@@ -96,11 +96,12 @@ def apply_command(
     of_plan = ("only", "excluded", "reactivate", "same_service")
     if file is not None and any(given[name] for name in of_plan):
         raise click.UsageError(
-            "--only, --except, --reactivate and --same-service belong to the plan; FILE holds them already."
+            "--only, --except, --reactivate and --same-service belong to the plan; "
+            "FILE already contains them."
         )
     if file is not None and (given["create_again"] or given["confirm_same"]):
         raise click.UsageError(
-            "--create-again and --confirm-same belong to the plan; FILE holds them already."
+            "--create-again and --confirm-same belong to the plan; FILE already contains them."
         )
     told, ask = events_of(events, as_json=as_json), file is None and not yes
     if ask and (as_json or told.on_stdout or not output.can_ask()):
@@ -177,21 +178,20 @@ def _check_commit(checkout: "Checkout", environ: Mapping[str, str]) -> None:
 
     if is_in_ci(environ) and checkout.dirty:
         raise NotCommitted(
-            "this is CI (the variable CI is set), and what would be applied is not in commit "
+            "the variable CI is set, and the files differ from commit "
             f"{checkout.commit}: {describe_input_differences(checkout.differences)}. Nothing was sent.",
-            next="commit it, or remove what an earlier job left; name what a step of this job makes under "
-            "commit.generated of the settings; to apply it anyway: --allow-dirty",
+            next="commit them, or remove what an earlier job left; list files that this job generates under "
+            "commit.generated of the settings; to apply anyway: --allow-dirty",
         )
     if is_in_ci(environ) and checkout.unborn:
         raise NotCommitted(
-            "this is CI (the variable CI is set), and what would be applied is in no commit: the repository "
+            "the variable CI is set, and the files are in no commit: the repository "
             "has none yet where HEAD leads to. Nothing was sent.",
-            next="commit it, or check out the commit that is to be applied; to apply it anyway: "
-            "--allow-dirty",
+            next="commit them, or check out the commit to apply; to apply anyway: --allow-dirty",
         )
     if is_in_ci(environ) and checkout.unreadable:
         raise CommitUnreadable(
-            "this is CI (the variable CI is set), and it is not known whether the files are in a "
+            "the variable CI is set, and the files cannot be compared with a "
             f"commit: the repository cannot be read: {checkout.reason}. Nothing was sent.",
             next="clone again in git's default format (git clone --ref-format=files); to apply the files "
             "without a comparison: --allow-dirty",
@@ -205,8 +205,9 @@ def _note_unchecked(checkout: "Checkout", context: Context, environ: Mapping[str
     if is_in_ci(environ) and context.commit.endswith(UNCHECKED):
         commit = context.commit.removesuffix(UNCHECKED)
         output.note(
-            f"no commit can be read here ({checkout.reason}), so nothing was compared with commit {commit}.\n"
-            "  next: look whether the checkout is whole; for one of another user: git config --global --add "
+            f"no commit can be read here ({checkout.reason}), so the files were not compared with "
+            f"commit {commit}.\n"
+            "  next: check that the checkout is complete; if another user owns it: git config --global --add "
             "safe.directory FOLDER"
         )
 

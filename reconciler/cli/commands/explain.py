@@ -100,7 +100,7 @@ def explain_command(*, arguments: Sequence[str], **given: Any) -> ExplainResult 
     """
     topics = {topic.plural: topic for topic in map(_topic, arguments)}
     if len(topics) > 1:
-        raise click.UsageError(f"give {' or '.join(topics)}, not both at once.")
+        raise click.UsageError(f"give {' or '.join(topics)}, not both.")
     (topic,) = topics.values()
     return topic.explain(arguments, given)
 
@@ -129,7 +129,7 @@ def _found(text: str) -> Code:
     code = read[1].upper() if read else text
     if code not in CODES:
         others = ", ".join(find_codes_near(code)) or "those of docs/errors.md"
-        raise UnknownAddress(f"{text!r} is not a code.", next=f"the codes near it: {others}")
+        raise UnknownAddress(f"{text!r} is not a code.", next=f"similar codes: {others}")
     return CODES[code]
 
 

@@ -132,7 +132,7 @@ def _untold_lines(about: ExportReport) -> Iterator[Line]:
         minutes = one.entities / about.per_second / 60 if about.per_second else 0
         pace = f"about {minutes:,.0f} min at {about.per_second:g} calls a second"
         yield line(("! ", "warn"), f"{below} of {whose} in {one.workspace} were not looked for.")
-        yield line(f"  next: --devices looks, with a call for each{f': {pace}' if minutes >= 1 else ''}")
+        yield line(f"  next: pass --devices to look: one call for each{f': {pace}' if minutes >= 1 else ''}")
 
 
 def _identity_step(advice: "Sequence[IdentityAdvice]", otherwise: str) -> str:
@@ -165,7 +165,7 @@ def _variable_lines(about: ExportReport) -> list[Line]:
     listed, rest = fold(names, full=about.full)
     # What is under meta.ignore is not compared, so only a write wants it.
     later = all(path in one.ignored for one in about.exported for path in one.variables)
-    when = "before what they belong to is written" if later else "before you plan"
+    when = "before the entities that use them are written" if later else "before you plan"
     lines = [line(("! ", "warn"), f"set {count(len(names), 'variable')} {when}:")]
     lines += [*(line(f"    {name}") for name in listed), *rest]
     for file in about.values_in:

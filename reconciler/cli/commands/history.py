@@ -118,8 +118,10 @@ class VerificationResult(CommandResult, frozen=True):
             line("head ", (self.head, "bold")),
         ]
         if not self.anchor:
-            lines.append(line("  an end that was cut off shows only against a head that is kept elsewhere."))
-        step = f"keep it, and later: reconciler history --verify --anchor {self.head}"
+            lines.append(
+                line("  entries cut off at the end are detected only with a head that is kept elsewhere.")
+            )
+        step = f"keep it, and check later: reconciler history --verify --anchor {self.head}"
         return *lines, line(("  next: ", "bold"), step)
 
     def failure_lines(self) -> Sequence[Line]:
@@ -199,8 +201,8 @@ def _line(entry: AuditEntry, addresses: Mapping[str, Address]) -> Line:
             about = f"  {_entity(entry, addresses)}" if entry.entity else ""
             return line("  ", (f"? settled at {moment_text(entry.at)}", "warn"), about, f"   {entry.outcome}")
         case "renamed":
-            now = f"workspace {entry.before} is called {entry.workspace} now"
-            records = f"   {count(entry.counts.get('records', 0), 'record')} went with it"
+            now = f"workspace {entry.before} is now called {entry.workspace}"
+            records = f"   {count(entry.counts.get('records', 0), 'record')} moved with it"
             return line("  ", (f"= {now}", "warn"), records)
         case "moved":
             number = entry.counts.get("records", 0)
@@ -209,7 +211,7 @@ def _line(entry: AuditEntry, addresses: Mapping[str, Address]) -> Line:
         case "unlocked":
             return line(
                 "  ",
-                (f"! the lock was taken away by force at {moment_text(entry.at)}", "warn"),
+                (f"! the lock was released by force at {moment_text(entry.at)}", "warn"),
                 f"   {entry.who}",
             )
         case _:
@@ -217,7 +219,7 @@ def _line(entry: AuditEntry, addresses: Mapping[str, Address]) -> Line:
 
 
 _BROKEN = (
-    "the entries after it prove nothing; compare them with a copy of the store, "
+    "the entries after it cannot be trusted; compare them with a copy of the store, "
     "and with the heads that runs reported"
 )
 
@@ -301,7 +303,7 @@ def history_command(
         reconciler history --verify
     """
     if anchor is not None and not verify:
-        raise click.UsageError("--anchor belongs to --verify.")
+        raise click.UsageError("--anchor needs --verify.")
     if verify:
         return _verify(given, _head(anchor))
     return _show(given, full=full)
@@ -319,7 +321,7 @@ def _verify(given: Mapping[str, Any], anchor: Head | None) -> VerificationResult
     from reconciler.cli.session import opened
 
     if given["run"] or given["address"]:
-        raise click.UsageError("--verify checks the whole history; --run and --of do not go with it.")
+        raise click.UsageError("--verify checks the whole history; it takes no --run or --of.")
     with opened(given) as (store, _):
         store.check_whole()
         found = store.verify(anchor)

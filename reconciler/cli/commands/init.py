@@ -131,11 +131,11 @@ def _place(folder: str, cwd: Path) -> Path:
 
     if any(map(is_hidden, folder)) or not folder:
         raise InputError(
-            f"{folder!r} names no folder that a command line can show.", next="name it in printed characters"
+            f"{folder!r} is empty or has characters that cannot be shown.", next="use printable characters"
         )
     place = cwd / folder
     if place.is_symlink():
-        raise InputError(f"{folder} is a link.", next="name the folder that it leads to")
+        raise InputError(f"{folder} is a link.", next="name the folder that it points to")
     if place.exists() and not place.is_dir():
         raise InputError(f"{folder} is a file.", next="choose a folder; it is created if missing")
     make_folder(place)

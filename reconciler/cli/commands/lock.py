@@ -91,7 +91,7 @@ class LockResult(CommandResult, frozen=True):
         lease = (
             f"{_span(left_s)} left; renewed while the run lives"
             if left_s
-            else "over: the next run takes the lock"
+            else "expired: the next run takes the lock"
         )
         rows = (
             ("holder", holder.holder),
@@ -315,9 +315,9 @@ def _release_lock(config: str | None, environment: str | None, lock_id: str) -> 
         return None, settings.stack
     if holder.id != lock_id:
         raise LockHeld(
-            f"the lock of stack {settings.stack} is not that of {lock_id[:40]}: {holder.holder} holds it, "
-            f"run {holder.run}, since {holder.since}, with the id {holder.id}. Nothing was changed.",
-            next="look again: reconciler lock",
+            f"the lock of stack {settings.stack} does not have the id {lock_id[:40]}: {holder.holder} holds "
+            f"it, run {holder.run}, since {holder.since}, with the id {holder.id}. Nothing was changed.",
+            next="check again: reconciler lock",
         )
     signals.set_reaction(signals.HoldWhileReporting())  # the report must still be printed
     with opened(given, create=True) as (store, _):

@@ -108,19 +108,17 @@ def snapshot_command(
     if before == made.data:
         if not check and stat.S_IMODE(path.stat().st_mode) & 0o077:
             _write_snapshot(path, shown, before, made.data)
-        return SnapshotResult(
-            summary=f"{shown} is what {name} says: {count(made.rows, 'row')}.", is_current=True
-        )
+        return SnapshotResult(summary=f"{shown} matches {name}: {count(made.rows, 'row')}.", is_current=True)
     found = compare_snapshots(before, made.data, shown) if before is not None else None
     rows = count(made.rows, "row")
     if found and found.alike:
         rows += f"; {count(found.come, 'comes', 'come')}, {count(found.go, 'goes', 'go')}"
     if check:
-        is_what = f"not what {name} says" if before is not None else f"not there; {name} says"
+        is_what = f"not what {name} has" if before is not None else f"missing; {name} has"
         return SnapshotResult(summary=f"{shown} is {is_what}: {rows}", code=_DIFFERS)
     if not (force or found is None or found.alike):
         raise InputError(
-            f"{shown} has other columns than {name}, and stays as it is.",
+            f"{shown} has other columns than {name} and was not changed.",
             next="name another file with --into, or replace it with --force",
         )
     _write_snapshot(path, shown, before, made.data)
@@ -145,13 +143,13 @@ def _make_snapshot(settings: Settings, name: str, before: bytes, into: Path) -> 
     table, place = _read_answer_table(asked, name), asked.known[name].place
     if not table.rows:
         raise ManifestError(
-            f"nothing was written of {name}.",
+            f"nothing was written for {name}.",
             problems=(
                 place.problem(f"the directory {name} ({place}) returned no rows.", _HOLDS, code="E515"),
             ),
         )
     if table.problems:
-        raise ManifestError(f"no roster may hold what {name} says.", problems=table.problems)
+        raise ManifestError(f"the answer of {name} cannot be a roster.", problems=table.problems)
     sources = [Path(one) for one in settings.manifests]
     secret = find_secret_columns(sources, Path(settings.root), name, table.header, into)
     for title, field in secret.items():
@@ -161,9 +159,9 @@ def _make_snapshot(settings: Settings, name: str, before: bytes, into: Path) -> 
         )
     made = build_snapshot(table, before, secret=secret)
     if not made.data:
-        what = "answers no column whose cells are all text"
+        what = "has no column whose cells are all text"
         raise ManifestError(
-            f"nothing was written of {name}.",
+            f"nothing was written for {name}.",
             problems=(place.problem(f"the directory {name} {what}.", _HOLDS, code="E100"),),
         )
     return made
@@ -181,7 +179,7 @@ def _read_answer_table(asked: "ReadOnce", name: str) -> "RosterTable":
         problem = asked.known[name].place.problem(
             f"the directory {name} cannot be read: {failed}", failed.hint, code="E514"
         )
-        raise DirectoryError(f"nothing was written of {name}.", problems=(problem,)) from failed
+        raise DirectoryError(f"nothing was written for {name}.", problems=(problem,)) from failed
 
 
 def _read_former(path: Path, shown: str) -> bytes | None:

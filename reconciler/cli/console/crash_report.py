@@ -24,7 +24,7 @@ _frames_max = 12  # of one exception, the innermost: a recursion has a thousand
 _causes_max = 4  # exceptions behind the one that came up
 
 _NEXT = (
-    "report it with these lines, they hold no values; if the command was writing, "
+    "report it with these lines; they contain no values; if the command was writing, "
     "`reconciler resume` settles what it began"
 )
 
@@ -36,7 +36,7 @@ def described(error: BaseException) -> ProgramError:
     sentence = f"a bug in reconciler, not in your files: {_kind(error)}"
     places = [*frames]
     for cause in _causes(error):
-        places += [f"{_kind(cause)}, behind it:", *_frames(cause)]
+        places += [f"{_kind(cause)}, caused by", *_frames(cause)]
     return ProgramError(f"{sentence} at {place or 'an unknown place'}.", next=_NEXT, places=tuple(places))
 
 

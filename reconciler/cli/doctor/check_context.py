@@ -87,7 +87,7 @@ def broken(name: str, error: Exception) -> tuple[CheckResult, ...]:
     if told is not None:
         return mistakes(name, told)
     what = f"this could not be checked ({type(error).__name__})"
-    return (CheckResult(name, "fail", what, "run the command that needs it to see more"),)
+    return (CheckResult(name, "fail", what, "run the command that needs it for details"),)
 
 
 def _first_known(error: BaseException) -> ReconcilerError | None:

@@ -68,7 +68,7 @@ def settings(around: Surroundings) -> tuple[Surroundings, tuple[CheckResult, ...
     layers = read.layers
     ours = sorted({value.variable for value in layers.values.values() if value.variable})
     section = f", environment {layers.environment}" if layers.environment else ""
-    over = f"; over it: {', '.join(ours)}" if ours else ""
+    over = f"; overridden by {', '.join(ours)}" if ours else ""
     what = f"{layers.shown}{section}, stack {read.settings.stack}{over}"
     return replace(around, read=read), (CheckResult("settings", "ok", what),)
 
@@ -119,7 +119,7 @@ def limits(around: Surroundings) -> tuple[CheckResult, ...]:
 def files(around: Surroundings) -> tuple[CheckResult, ...]:
     """Whether others on this machine may read or change what holds people's data, or decides for us."""
     if sys.platform == "win32":  # its rights are not in the mode
-        return (CheckResult("files", "ok", "rights are those of the folder"),)
+        return (CheckResult("files", "ok", "permissions are those of the folder"),)
     root = around.read.layers.root if around.read else around.cwd
     found = [*_settings_files(around.read), *(_plan_files(root) if root else ())]
     return tuple(found) or (
@@ -134,7 +134,7 @@ def _settings_files(read: ReadSettings | None) -> Iterator[CheckResult]:
         yield CheckResult(
             "files",
             "warn",
-            f"others may write {read.layers.shown}, and so decide where the credentials go",
+            f"others may write {read.layers.shown}, and change where credentials are sent",
             f"chmod go-w {read.layers.shown}",
         )
     for name in MAYBE_REFERENCES:
@@ -253,7 +253,7 @@ def _namesake() -> Iterator[CheckResult]:
     except importlib.metadata.PackageNotFoundError:
         return
     what = f"the distribution {_PACKAGE} {found} is installed too: not this program ({DISTRIBUTION})"
-    hint = "both write the same folder: make a new environment, and install this program there"
+    hint = "both install into the same folder: create a new environment, and install this program there"
     yield CheckResult("program", "warn", what, hint)
 
 

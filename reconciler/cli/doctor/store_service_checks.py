@@ -80,14 +80,14 @@ def _place(store: Store, settings: Settings) -> Iterator[CheckResult]:
     path = Path(settings.store.removeprefix("sqlite:///"))
     shown = path.relative_to(settings.root) if path.is_relative_to(settings.root) else path
     if not path.exists():
-        yield CheckResult("store", "ok", f"{shown}: not there yet, the first apply makes it")
+        yield CheckResult("store", "ok", f"{shown}: does not exist yet; the first apply creates it")
         return
     if sys.platform != "win32" and mode_of(path) & OPEN_TO_OTHERS:
         yield CheckResult(
             "store", "warn", f"others may read {shown}, which holds people's data", f"chmod 600 {shown}"
         )
     else:
-        yield CheckResult("store", "ok", f"{shown}, of this machine alone")
+        yield CheckResult("store", "ok", f"{shown}, on this machine only")
 
 
 def _lock(store: Store) -> tuple[CheckResult, ...]:
@@ -111,7 +111,7 @@ def _service_lock(settings: Settings, store: Store) -> tuple[CheckResult, ...]:
         return (CheckResult("service lock", "fail", str(error), error.next),)
     if without is None:
         when = "by every run" if settings.lock.in_service == "always" else "in non-interactive runs (CI)"
-        return (CheckResult("service lock", "ok", f"taken {when}: runs that share no store see each other"),)
+        return (CheckResult("service lock", "ok", f"taken {when}: runs with separate stores see each other"),)
     if without.says:
         hint = "let all runs share one store (postgresql://...)"
         return (CheckResult("service lock", "warn", without.says, hint),)
@@ -187,9 +187,9 @@ def _knocked(read: ReadSettings, around: Surroundings) -> CheckResult:
     try:
         probe_connection(service, around.timeout_s)
     except OSError as error:
-        what = f"{stop} takes no connection: {(error.strerror or 'no answer in time').lower()}"
-        return CheckResult("service", "fail", what, "check service.base_url, and the way there")
-    return CheckResult("service", "ok", f"{stop} takes connections; no request was sent")
+        what = f"{stop} does not accept a connection: {(error.strerror or 'no answer in time').lower()}"
+        return CheckResult("service", "fail", what, "check service.base_url and the network")
+    return CheckResult("service", "ok", f"{stop} accepts connections; no request was sent")
 
 
 async def _asked(settings: Settings, timeout_s: float) -> tuple[CheckResult, ...]:
@@ -238,7 +238,7 @@ async def _feed(reader: Reader, known: tuple[Workspace, ...], settings: Settings
     except ServiceError as error:
         why = str(error).rstrip(".")
     if why:
-        hint = "lists are read completely all the same; contact_feed: false in a profile spares the attempt"
+        hint = "lists are read completely instead; contact_feed: false in a profile skips the attempt"
         return CheckResult("feed", "warn", f"contacts in {alias}: {why}", hint)
     what = f"contacts in {alias}: newest changes first, {count(page.total or 0, 'row')} in all"
     return CheckResult("feed", "ok", what)

@@ -211,7 +211,7 @@ class CollectorSession(requests.Session):
             # Packed as it came: a few bytes may unpack to gigabytes.
             answer.raw = BytesIO(whole.raw.read(_ANSWER_MAX, decode_content=False))
         if answer.is_redirect or 300 <= answer.status_code < 400:  # noqa: PLR2004 - HTTP's redirects
-            raise requests.exceptions.InvalidURL("the collector leads elsewhere")
+            raise requests.exceptions.InvalidURL("the collector redirects")
         return answer
 
 

@@ -62,11 +62,11 @@ def _asked(environ: Mapping[str, str], signal: str) -> bool:
 def _trouble(environ: Mapping[str, str], signal: str) -> str:
     """Return what of a signal cannot be done. No value is quoted: it may be a secret in the wrong place."""
     if _exporters(environ, signal) - {"otlp", "none"}:
-        return f"OTEL_{signal}_EXPORTER names an exporter that is not here: there are otlp and none"
+        return f"OTEL_{signal}_EXPORTER names an unknown exporter; expected otlp or none"
     own, common = f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"
     if _asked(environ, signal) and _word(environ, own, common) not in ("", PROTOCOL):
         name = own if _word(environ, own) else common
-        return f"{name} names a protocol that is not here: there is {PROTOCOL}"
+        return f"{name} names an unsupported protocol; expected {PROTOCOL}"
     return ""
 
 
@@ -113,13 +113,13 @@ class Telemetry:
             )
         except ImportError:
             _note(
-                "OTEL_* asks for telemetry, and what records it is not installed. Nothing is recorded.",
+                "OTEL_* asks for telemetry, but the library for it is not installed. Nothing is recorded.",
                 install_hint("otel"),
             )
             return None
         except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the command goes on
             kind = type(error).__name__  # no text: it may quote a header, and with it a token
-            _note(f"what OTEL_* asks for cannot be set up ({kind}). Nothing is recorded.")
+            _note(f"telemetry, which OTEL_* asks for, cannot be set up ({kind}). Nothing is recorded.")
             return None
         return otlp
 
@@ -140,8 +140,8 @@ class Telemetry:
             delivered = self._otlp.end(code, end_max_s)
         if not delivered:
             _note(
-                "telemetry was not delivered completely: the collector refused it, or was too slow. What the "
-                "command did stands.",
+                "telemetry was not delivered completely: the collector refused it, or was too slow. The "
+                "command itself is not affected.",
                 "see whether the collector that OTEL_EXPORTER_OTLP_* names answers",
             )
 
