@@ -146,14 +146,6 @@ def notice_lines(notices: Sequence[Notice], *, full: bool) -> list[Line]:
     return [*lines, *rest]
 
 
-def outside_lines(outside: Mapping[str, int]) -> list[Line]:
-    """Count what is ours and of a kind that no manifest has; an empty `contacts: {}` would mean deletes."""
-    return [
-        line((f"{scope}: {number:,} recorded, and no manifest declares them; left unchanged", "warn"))
-        for scope, number in outside.items()
-    ]
-
-
 def sentence(
     prefix: str, what: str, next_step: str, *, style: Style = "warn", indent: str = ""
 ) -> list[Line]:
