@@ -14,11 +14,11 @@ _PAGE = """\
 Made by `script/generate-docs` from `reconciler/model/codes.py`; a test holds the two together,
 and runs every example.
 
-Each mistake in a file, each reason of a refused plan, whatever a plan leaves alone, and the sentence of every
-other error ends in its code: `[E201]`; a mistake in the command line has none, because `--help` says more.
-With `--format json` all of them have it as `code`.
-`reconciler explain E201` shows what stands here. A code keeps its meaning, and one that is gone is not used
-again. Codes of rules, such as G1, are those of [planning](planning.md).
+Every error message ends in its code, such as `[E201]`: mistakes in files, reasons why a plan is refused,
+entities that a plan leaves alone, and all others. A mistake in the command line has none; `--help` says more.
+With `--format json` the code is in the key `code`. `reconciler explain E201` prints its entry here.
+A code keeps its meaning, and the code of an error that no longer exists is not used again. Codes of rules,
+such as G1, are those of [planning](planning.md).
 """
 
 

@@ -33,37 +33,37 @@ _path_max = 32  # columns; a longer path pushes its own row to the right and no 
 
 # Why a field is written or left, in the words of the plan and what they mean.
 WHY: Mapping[Cause | FieldReason, str] = {
-    "declared": "the manifest says so, and nobody else has changed it since the last apply",
-    "drifted": "somebody changed it at the service since the last apply; the manifest did not change",
-    "both": "the manifest has changed, and somebody changed it at the service as well",
-    "no longer declared": "we set it once, and the manifest does not declare it any more",
-    "unknown": "the service never shows it, and no record says what is there: it is sent once",
-    "duplicate": "a second one of ours is deleted",
-    "gone": "we made it, and it is not there any more: it is made again",
-    "reactivated": "asked for by meta.reactivate or --reactivate",
-    "undone": "set back to what it was before a run",
-    "forgotten": "our mark is taken off what is ours no longer",
-    "given back": "set back, and not ours afterwards",
-    "as declared": "live is as declared",
-    "as sent": "the service shows it in its own way since it was sent; sending it again changes nothing",
-    "not readable": "the service never shows it, and it is as it was sent last",
-    "not clearable": "the service keeps it when a write leaves it out, so it cannot be cleared",
-    "same offset": "the service shows the offset of a time zone alone, and it is that of the declared one",
-    "cleared": "no longer declared, and not there any more: there is nothing to clear",
-    "ignored": "`ignore` names it: sent when the entity is made, and not compared afterwards",
-    "disabled": "the service disabled it, and it stays so until somebody asks for it by name",
-    "taken over": "no longer declared, and somebody else has changed it since: left alone",
-    "not declared": "not declared, so it is not ours",
-    "not compared": "not compared: the entity is left alone as a whole",
-    "not read": "the service was not asked",
+    "declared": "the manifest declares it, and nothing else has changed it since the last apply",
+    "drifted": "changed at the service since the last apply; the manifest did not change",
+    "both": "changed since the last apply, in the manifest and at the service",
+    "no longer declared": "we set it earlier, and the manifest no longer declares it",
+    "unknown": "the service never shows it and we have no record of it, so it is sent once",
+    "duplicate": "a duplicate that we own is deleted",
+    "gone": "we created it and it no longer exists, so it is created again",
+    "reactivated": "requested by meta.reactivate or --reactivate",
+    "undone": "set back to its value before a run",
+    "forgotten": "our ownership mark is removed, because we no longer own the entity",
+    "given back": "set back, and no longer owned afterwards",
+    "as declared": "the live value is the declared one",
+    "as sent": "the service shows it in another form than it was sent; sending it again would change nothing",
+    "not readable": "the service never shows it, and the declared value is the one sent last",
+    "not clearable": "it cannot be cleared: the service keeps a field that a write leaves out",
+    "same offset": "the service shows only the offset of a time zone, which is that of the declared one",
+    "cleared": "no longer declared, and already empty: nothing to clear",
+    "ignored": "listed in `ignore`: sent on create, and not compared afterwards",
+    "disabled": "disabled by the service; it stays disabled until you reactivate it by name",
+    "taken over": "no longer declared, and changed at the service since: left alone",
+    "not declared": "not declared, so we do not own it",
+    "not compared": "not compared: the whole entity is left alone",
+    "not read": "the service was not read",
 }
 
 _STATES: Mapping[str, str] = {
-    "declared": "declared, not ours yet",
+    "declared": "declared, not owned yet",
     "owned": "owned",
-    "drifted": "owned, and changed by somebody else",
-    "removed": "leaves the manifests",
-    "outside": "recorded, and no manifest decides about it",
+    "drifted": "owned, and changed at the service",
+    "removed": "removed from the manifests",
+    "outside": "recorded, and not declared by any manifest",
 }
 
 
@@ -94,7 +94,7 @@ def _entity(one: Explanation) -> Iterator[Line]:
     if one.place:
         yield _row("declared", one.place)
     if one.own_kind:
-        yield _row("kind", f"{one.address.kind}, which the profile brings")
+        yield _row("kind", f"{one.address.kind}, defined by the profile")
     if one.remote_id:
         yield _row("id", f"{one.remote_id}{_found_by(one)}")
     if one.recorded:
@@ -124,7 +124,7 @@ def _recorded(one: Explanation) -> str:
     if one.recorded_as:
         parts.append(f"as {one.recorded_as}")
     if one.adopted == UNKNOWN:
-        parts.append("whether it existed before us is not known")
+        parts.append("unknown whether it existed before us")
     elif one.adopted:
         parts.append(f"adopted on {one.adopted[:10]}")
     if one.protected:
@@ -212,7 +212,7 @@ def _live(kind: str, field: ExplainedField) -> str:
 def _shown_then(kind: str, field: ExplainedField) -> str:
     if field.sent is None or field.shown in (None, field.sent):
         return ""
-    return f"shown then as {_text(kind, field.path, field.shown)}"
+    return f"the service showed {_text(kind, field.path, field.shown)}"
 
 
 def _text(kind: str, path: str, value: Scalar | None) -> str:
@@ -244,4 +244,4 @@ def _source(source: FieldSource) -> str:
         about += f", filled in from the environment {many} {', '.join(source.variables)}"
     if source.file:
         about += f", content of {source.file}"
-    return f"{about}; goes before the default at {source.default}" if source.default else about
+    return f"{about}; overrides the default at {source.default}" if source.default else about

@@ -34,7 +34,7 @@ def annotate_remarks(found: Sequence[Remark]) -> str:
     """Return remarks, the worst first, as workflow commands; a line of plain text where there are none."""
     by_level = groupby(found, key=lambda one: one.level)
     lines = [line for level, these in by_level for line in _of_level(level, [*these])]
-    return "".join(f"{line}\n" for line in lines or ["nothing asks for attention"])
+    return "".join(f"{line}\n" for line in lines or ["nothing needs attention"])
 
 
 def _of_level(level: Level, found: Sequence[Remark]) -> list[str]:

@@ -101,13 +101,13 @@ def _summary(found: Inventory, shown: Sequence[Listed]) -> str:
 
 def _not_known(found: Inventory) -> Iterator[Line]:
     for scope in found.incomplete:
-        yield line(("! ", "warn"), f"{scope}: the list was not whole; somebody may be missing.")
+        yield line(("! ", "warn"), f"{scope}: the list is incomplete; entities may be missing.")
     none = [_plural(one) for one in found.unread if not one.recorded]
     if none:
-        yield line(("no manifest declares these, so they were not read: " + ", ".join(none), "dim"))
+        yield line(("not declared by any manifest, so not read: " + ", ".join(none), "dim"))
     for one in found.unread:
         if one.recorded:
-            what = f"{_plural(one)}: {one.recorded:,} recorded, and no manifest declares them; not read"
+            what = f"{_plural(one)}: {one.recorded:,} recorded, but not declared by any manifest; not read"
             yield line((what, "warn"))
     yield from notice_lines(found.notices, full=True)
 

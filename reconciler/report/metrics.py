@@ -105,25 +105,25 @@ def _seconds(moment: str) -> float:
 
 
 METRICS: Mapping[str, tuple[str, Callable[[Review], Iterable[Series]]]] = {
-    "exit_code": ("What the command ended with.", lambda review: [({}, review.exit_code)]),
+    "exit_code": ("Exit code of the command.", lambda review: [({}, review.exit_code)]),
     "end_timestamp_seconds": ("When the run ended, or the plan was made.", _ended),
     "planned_changes": ("Changes of the plan.", _changes),
     "planned_records": (
-        "Records of ours that change though nothing is written for them.",
+        "Records that change without a write to the service.",
         lambda review: [({}, review.plan.to_keep)],
     ),
-    "left_alone": ("What was seen and is not acted on.", _left_alone),
+    "left_alone": ("Entities that are left alone.", _left_alone),
     "refusals": (
         "Reasons for which the guard refuses the plan.",
         lambda review: [({}, len(review.verdict.reasons))],
     ),
-    "drifted": ("Entities that somebody else changed since the last apply.", _drifted),
+    "drifted": ("Entities changed by others since the last apply.", _drifted),
     "unapplied": ("Workspaces in which drift compared nothing: no record, no finished apply.", _unapplied),
     "not_applied_yet": ("Declared entities that have no record.", _not_applied_yet),
     "outcomes": ("Changes of the run, by how they ended.", _outcomes),
     "calls": ("Requests of the run to the service.", _calls),
     "run_seconds": ("How long the run took.", _took),
-    "look_to_write_seconds": ("From the answer to a look until the write after it was sent.", _gap),
+    "look_to_write_seconds": ("Time from reading an entity until the write that follows was sent.", _gap),
 }
 
 

@@ -69,8 +69,8 @@ def describe_read_limit(reads: Iterable[Read]) -> str:
     scopes = ", ".join(f"{KINDS[one.kind].plural} in {one.workspace}" for one in limit.scopes)
     when = f"{limit.complete_at[:10]} {limit.complete_at[11:16]} UTC"
     return (
-        f"Of {scopes} {count(limit.pages, 'page')} of what changed last were read; the rest is as of the "
-        f"complete read on {when}. A change that moves no time of change shows at the next one "
+        f"Of {scopes}, only the {count(limit.pages, 'page')} changed last were read; the rest is known from "
+        f"the complete read on {when}. A change without a new modification time is found by the next one "
         "(--refresh full)."
     )
 
@@ -107,7 +107,7 @@ def describe_answer(answer: DirectoryAnswer) -> str:
 # --- What a person agreed to with a plan (core/review/guard.py): the first thing in every review -
 
 
-AGREED_TITLE = "Agreed to, for this plan alone"
+AGREED_TITLE = "Consent given, for this plan only"
 _subjects_max = 20  # subjects of one word; the plan itself shows them all
 
 
@@ -116,9 +116,7 @@ def describe_agreement(one: Agreement) -> str:
     number = f" {one.at_most}" if one.at_most else ""
     allows = f"up to {one.at_most:,} {one.allows}" if one.at_most else one.allows
     said = f"{allows} ({one.flag}{number})"
-    return (
-        f"{said}: {_name_subjects(one.subjects)}" if one.subjects else f"{said}; this plan needs none of it"
-    )
+    return f"{said}: {_name_subjects(one.subjects)}" if one.subjects else f"{said}; not needed by this plan"
 
 
 def _name_subjects(subjects: Sequence[str]) -> str:
@@ -160,11 +158,11 @@ def rename_hint(alike: Mapping[Address, Address], change: Change) -> RenameHint 
     if other is None:
         return None
     if not isinstance(change, Create):
-        return RenameHint(f"looks like {other}, which is created: see there")
+        return RenameHint(f"looks like {other}, which is created: see that change")
     file, _, _ = change.place.rpartition(":")
-    step = f"if it is one: `meta: {{renamedFrom: {other.name}}}` at {change.place}"
+    step = f"if so, write `meta: {{renamedFrom: {other.name}}}` at {change.place}"
     if not file.endswith(_WITH_META):
-        step = "the rows of a roster cannot say so: keep the name, or declare it as an entry of a manifest"
+        step = "a roster row cannot declare a rename: keep the name, or declare the entity in a manifest"
     return RenameHint(f"looks like a rename of {other}, which is deleted", step)
 
 
@@ -260,19 +258,19 @@ def explain_delete(change: Delete, moved: Move | None) -> str:
 def describe_origin(change: Delete) -> str:
     """Return whether what is deleted existed before it was ours, as far as anybody wrote that down."""
     if change.adopted == UNKNOWN:
-        return "whether it existed before us is not known"
+        return "unknown whether it existed before us"
     return f"existed before us, adopted on {change.adopted[:10]}"
 
 
 def list_record_changes(plan: Plan) -> list[tuple[Address, str]]:
     """Return what changes in our records and nowhere else: the address, and what of it."""
-    state = "as it is; adopted" if plan.options.adopt else "is there as declared; adopted"
+    state = "as it is; adopted" if plan.options.adopt else "exists as declared; adopted"
     about = [(one.address, _describe_adoption(one, state)) for one in plan.adoptions]
     about += [(new, f"renamed from {old}") for old, new in sorted(plan.renames.items())]
     about += [(one.address, _describe_record(one)) for one in plan.records]
     forgotten = "gone and no longer declared; forgotten"
     if plan.options.undo_of:
-        forgotten = "adopted by that run; ours no longer"
+        forgotten = "adopted by that run; no longer owned"
     return [*about, *((address, forgotten) for address in plan.gone)]
 
 
@@ -284,9 +282,9 @@ def _describe_record(change: RecordChange) -> str:
             return "no longer protected"
         case "fields":
             more = f" and {len(change.fields) - _paths_max} more" if len(change.fields) > _paths_max else ""
-            return f"recorded anew: {', '.join(change.fields[:_paths_max])}{more}"
+            return f"recorded again: {', '.join(change.fields[:_paths_max])}{more}"
         case "forgotten":
-            return "removed from the manifests; ours no longer, and what is live stays"
+            return "removed from the manifests; no longer owned, and the live entity stays"
     assert_never(change.what)
 
 

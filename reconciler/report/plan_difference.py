@@ -65,7 +65,7 @@ def _circumstances(before: Plan, after: Plan) -> Iterator[Line]:
         ("manifest_digest", "The manifests were edited since."),
         ("adoptions", "Other entities would be adopted."),
         ("gone", "Other entities would be forgotten."),
-        ("records", "Other records would be kept."),
+        ("records", "Other records would be updated."),
         ("renames", "Other entities would be renamed."),
         ("skips", "Other entities are left alone, or for other reasons."),
         ("unchanged", _unchanged(before, after)),
@@ -132,12 +132,12 @@ def _said(kind: str, keys: Sequence[str | int], before: object, after: object, *
     limit = 0 if full else value_max
     field = str(keys[1]) if len(keys) > 1 else ""
     if isinstance(before, Mapping):
-        return "not written any more"
+        return "no longer written"
     if isinstance(after, Mapping):
         ends = [display_value(kind, field, after.get(end), limit=limit).text for end in ("before", "after")]
         return "written now: " + " → ".join(ends)
     ends = [_scalar(kind, field, value, limit) for value in (before, after)]
-    return "another secret" if ends == ["(secret)", "(secret)"] else " → ".join(ends)
+    return "a different secret" if ends == ["(secret)", "(secret)"] else " → ".join(ends)
 
 
 def _scalar(kind: str, field: str, value: object, limit: int) -> str:

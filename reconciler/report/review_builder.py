@@ -118,22 +118,22 @@ def _review_sections(review: Review, drifts: Sequence[Drift]) -> Iterator[Sectio
     """Yield every list in its order: what went wrong, what goes away, then what is less grave."""
     plan, make = review.plan, _EntryMaker.of(review)
     if review.run:
-        about = "Of this run, the worst first."
+        about = "Worst first."
         yield _section("ended", "Not as planned", _unexpected(plan, review.run.outcomes), make.outcome, about)
     if review.command == "drift":
         about = "What the last apply left, then what is live now."
         yield _section("drift", "Changed by others", drifts, make.drift, about)
     else:
         ambiguous = [one for one in plan.skips if one.reason in UNCERTAIN]
-        about = "It is not certain which entity is meant; none of them is written."
+        about = "It is not certain which live entity is meant; nothing is written."
         yield _section("ambiguous", "Ambiguous", ambiguous, make.skip, about)
         yield from _change_sections(plan, make)
         records = list_record_changes(plan)
-        about = "Kept by us; nothing changes at the service."
+        about = "Only our records change; nothing changes at the service."
         yield _section("records", "Records", records, make.record, about, subject=itemgetter(0))
         others = [one for one in plan.skips if one.reason not in UNCERTAIN]
-        yield _section("skips", "Left alone", others, make.skip, "Seen, and not acted on.")
-    about = "Good to know; nothing is done about it."
+        yield _section("skips", "Left alone", others, make.skip, "Found, and not changed.")
+    about = "For information; no action is taken."
     notices = list_review_notices(review, drifts)
     yield _section("notices", "Notices", notices, make.notice, about, subject=attrgetter("subject"))
 
@@ -155,7 +155,7 @@ def _section(
 def _change_sections(plan: Plan, make: "_EntryMaker") -> Iterator[Section]:
     deletes = [one for one in plan.changes if isinstance(one, Delete)]
     ours, before = ([one for one in deletes if bool(one.adopted) is adopted] for adopted in (False, True))
-    about = "Adopted by us, and not made by us."
+    about = "Adopted by us, not created by us."
     parts = (
         _section("deletes", "Deletes", ours, make.change),
         _section(
@@ -198,7 +198,7 @@ def _list_read_limits(plan: Plan) -> Iterator[ListReading]:
             limit = "" if read.complete else "not complete"
             yield ListReading(str(read.scope), describe_read(read, plan.created_at), limit)
     for scope, number in plan.outside.items():
-        limit = f"{number:,} recorded, and no manifest declares them; left unchanged"
+        limit = f"{number:,} recorded, but not declared by any manifest; left unchanged"
         yield ListReading(str(scope), "", limit)
 
 
@@ -269,7 +269,7 @@ def _run_facts(run: Run) -> Iterator[Fact]:
             f"median {run.gap.median_ms:g} ms, 99 % within {run.gap.p99_ms:g} ms{again}",
         )
     if run.adopted or run.records:
-        yield Fact("Records", f"{run.records:,} kept, {run.adopted:,} adopted")
+        yield Fact("Records", f"{run.records:,} updated, {run.adopted:,} adopted")
     context = run.context
     yield Fact("Run", run.run, code=True)
     yield Fact("Resumes", run.resumes, code=True)
@@ -388,7 +388,7 @@ class _EntryMaker(Struct, frozen=True):
         if not self.show_values:  # else the row of the content says it
             yield from self._content(change.address)
         if moved and moved.carried:
-            yield Note(", ".join(moved.carried), "detail", lead="carried over, declared by nobody: ")
+            yield Note(", ".join(moved.carried), "detail", lead="carried over though not declared: ")
 
     def _row(self, row: EntryField) -> EntryField:
         """A document for many readers holds no value, so no form of it can show one."""
@@ -595,7 +595,7 @@ def build_validation(result: Validated) -> ReviewDocument:
             "Warnings",
             notices,
             _warning,
-            "Probably wrong, and accepted.",
+            "Probably wrong, but accepted.",
             subject=lambda one: one.place or one.subject,
         ),
     )

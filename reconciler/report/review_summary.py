@@ -95,13 +95,13 @@ def _conclude_plan(plan: Plan, verdict: Verdict) -> tuple[str, str, bool]:
     waiting = sum(1 for skip in plan.skips if skip.reason in SECRET_NEEDED)
     if ambiguous:
         nothing = f"Nothing can be written: {count(ambiguous, 'entity is', 'entities are')} ambiguous"
-        conclusion = "Nothing was written: resolve what is ambiguous at the service first."
+        conclusion = "Nothing was written: first resolve the ambiguous entities at the service."
     elif waiting:
         nothing = f"Nothing can be written: {count(waiting, 'entity waits', 'entities wait')} for a secret"
         conclusion = "Nothing was written: some entities wait for a secret; declare it first."
     elif plan.to_keep:
-        nothing = f"{count(plan.to_keep, 'record')} to keep; nothing changes at the service"
-        conclusion = f"{count(plan.to_keep, 'record')} to keep; apply needed."
+        nothing = f"{count(plan.to_keep, 'record')} to update; nothing changes at the service"
+        conclusion = f"{count(plan.to_keep, 'record')} to update."
     else:
         nothing = (
             "Nothing to undo"
@@ -134,7 +134,7 @@ def count_entities(plan: Plan) -> tuple[Clause, ...]:
         ),
         (len(plan.renames), "renamed", ""),
         (len(plan.gone) + len(plan.forgotten), "forgotten", ""),
-        (len(plan.records) - len(plan.forgotten), "recorded anew", ""),
+        (len(plan.records) - len(plan.forgotten), "recorded again", ""),
         (skipped.pop("protected", 0), "protected", ""),
         *((number, reason, "warn") for reason, number in sorted(skipped.items())),
         (len(plan.notices), "notice" if len(plan.notices) == 1 else "notices", "warn"),
@@ -177,11 +177,17 @@ _REPAIR = NextStep("reconciler plan", "shows what would be written; a manifest e
 
 # What a run that is not done asks for. Every step here looks before it writes, so none does a thing twice.
 _NEXT_STEPS: Mapping[str, NextStep] = {
-    "in doubt": NextStep("reconciler resume", "looks what became of it, and goes on; nothing is sent twice"),
-    "stale": NextStep("reconciler plan", "shows what somebody else changed meanwhile"),
-    "partial": NextStep("reconciler apply", "goes on with what is left; what is done is not done again"),
-    "failed": NextStep("reconciler apply", "when the cause is mended; what is done is not done again"),
-    "interrupted": NextStep("reconciler resume", "goes on with what is left; what is done is not done again"),
+    "in doubt": NextStep(
+        "reconciler resume", "checks what became of each request, then continues; nothing is sent twice"
+    ),
+    "stale": NextStep("reconciler plan", "shows what has changed at the service since"),
+    "partial": NextStep(
+        "reconciler apply", "continues with the remaining changes; finished ones are not repeated"
+    ),
+    "failed": NextStep("reconciler apply", "once the cause is fixed; finished changes are not repeated"),
+    "interrupted": NextStep(
+        "reconciler resume", "continues with the remaining changes; finished ones are not repeated"
+    ),
 }
 
 
@@ -196,7 +202,7 @@ def conclude_run(run: Run) -> str:
     if not planned:
         if run.outcome != "done":
             return "Nothing was written."
-        kept = f"; {count(run.records, 'record')} kept" if run.records else ""
+        kept = f"; {count(run.records, 'record')} updated" if run.records else ""
         return f"Nothing had to be written{kept}."
     if applied == planned:
         return f"{count(applied, 'change')} applied: the service now matches the plan."
@@ -212,7 +218,7 @@ def _summarize_run(plan: Plan, verdict: Verdict, run: Run) -> ReviewSummary:
     done = {(one.address, one.action) for one in run.outcomes if one.result == "applied"}
     applied = [change for change in plan.changes if (change.address, action_of(change)) in done]
     past = enumerate_words([clause.text for clause in (*_grave(applied, "did"), *_milder(applied, "did"))])
-    kept = [f"{count(run.records, 'record')} kept."] if run.records and run.outcomes else []
+    kept = [f"{count(run.records, 'record')} updated."] if run.records and run.outcomes else []
     conclusion = conclude_run(run)
     if run.outcomes and run.count("applied") < len(run.outcomes):
         headline = _summarize_troubles(run, conclusion.removesuffix("."))

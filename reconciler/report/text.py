@@ -218,9 +218,7 @@ def _cut_values(body: Sequence[Line]) -> list[Line]:
     """Say what an ellipsis within a line means, where one stands; lines that count a rest say it already."""
     texts = ("".join(span.text for span in spans) for spans in body)
     cut = any("…" in text and not text.lstrip().startswith("… and ") for text in texts)
-    return (
-        [line(("… stands for the rest of a long value; --full shows all of it", "dim")), BLANK] if cut else []
-    )
+    return [line(("… marks a shortened value; --full shows all of it", "dim")), BLANK] if cut else []
 
 
 def _reading_lines(reading: Sequence[ListReading], *, full: bool) -> list[Line]:
@@ -588,8 +586,12 @@ def unfinished_lines(runs: Sequence[InterruptedRun], next_step: str = "") -> tup
 
 def running_lines(running: Running) -> tuple[Line, ...]:
     """Say that a run has not ended, whose it is, its progress, and that the reader has to wait."""
-    who = f"run {running.run} is writing now, by {running.holder}, since {running.since}: {running.how_far}."
-    return tuple(sentence("", who, "wait until it ends, then plan again: what it still changes shows here"))
+    who = f"run {running.run} has been writing since {running.since}, by {running.holder}: {running.how_far}."
+    return tuple(
+        sentence(
+            "", who, "wait until it ends and plan again: this plan may include changes that it still makes"
+        )
+    )
 
 
 def _how_far(run: InterruptedRun) -> str:
@@ -602,7 +604,7 @@ def _how_far(run: InterruptedRun) -> str:
 def beyond_lines(changes: Sequence[Change], next_step: str, *, full: bool = False) -> tuple[Line, ...]:
     """Return what there would be to do besides what is resumed, and where to see it."""
     listed, rest = fold(changes, full=full)
-    head = f"{count(len(changes), 'change')} that the old plan does not hold will not be made:"
+    head = f"{count(len(changes), 'change')} not in the old plan will not be made:"
     lines = [line((head, "warn"))]
     lines += [line("    ", (action_of(change), "dim"), "  ", str(change.address)) for change in listed]
     return *lines, *rest, *flow([(f"    next: {next_step}", "")])

@@ -66,7 +66,7 @@ def test_a_run_that_is_alive_is_said_to_be_so_by_every_command(project: Project,
 
     far = "apply, 1 of 5 changes ended"
     flat = " ".join(plan.stderr.split())
-    assert (f"run {RUN} is writing now, by " in flat, far in flat) == (True, True)
+    assert (f"run {RUN} has been writing since " in flat, far in flat) == (True, True)
     assert "resume" not in plan.stdout + plan.stderr
     assert f"; {far}." in " ".join(apply.stderr.split())
     assert (apply.returncode, apply_json["exit_code"]) == (4, 4)

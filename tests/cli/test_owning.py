@@ -26,8 +26,8 @@ def test_forget_leaves_what_is_live_and_prunes_nobody(project: Project, service:
     done = project.run(service, "forget", "--yes", SAM)
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert "removed from the manifests; ours no longer, and what is live stays" in done.stdout
-    assert "Nothing had to be written; 1 record kept." in done.stdout
+    assert "removed from the manifests; no longer owned, and the live entity stays" in done.stdout
+    assert "Nothing had to be written; 1 record updated." in done.stdout
     assert service.writes() == before
     counts = json.loads(project.run(service, "plan", "--format", "json").stdout)["counts"]
     assert (counts["deletes"], counts["unmanaged"]) == (0, 1)

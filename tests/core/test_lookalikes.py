@@ -109,7 +109,7 @@ def test_the_order_of_a_plan_changes_no_hint(data: st.DataObject) -> None:
     ("place", "step"),
     [
         ("manifests/ops.yaml:12", "`meta: {renamedFrom: jane-doe}` at manifests/ops.yaml:12"),
-        ("people/staff.csv:12", "the rows of a roster cannot say so"),
+        ("people/staff.csv:12", "a roster row cannot declare a rename"),
     ],
 )
 def test_the_hint_says_what_to_write_and_where(place: str, step: str) -> None:
@@ -118,7 +118,7 @@ def test_the_hint_says_what_to_write_and_where(place: str, step: str) -> None:
     text = plain(plan_lines(plan, Verdict()))
 
     assert "looks like a rename of contact/ops/jane-doe, which is deleted" in text
-    assert "looks like contact/ops/jane-roe, which is created: see there" in text
+    assert "looks like contact/ops/jane-roe, which is created: see that change" in text
     assert step in text
 
 
@@ -129,8 +129,8 @@ def test_json_has_the_hint_beside_the_plan_and_not_in_it() -> None:
     shown = json.loads(plan_json(plan_of(old, new), Verdict(), 0))
     row = json.loads(plan_json(plan_of(old, structs.replace(new, place="staff.csv:7")), Verdict(), 0))
 
-    step = f"if it is one: `meta: {{renamedFrom: jane-doe}}` at {PLACE}"
+    step = f"if so, write `meta: {{renamedFrom: jane-doe}}` at {PLACE}"
     assert shown["lookalikes"] == [{"created": new.address, "deleted": old.address, "next": step}]
-    assert row["lookalikes"][0]["next"].startswith("the rows of a roster cannot say so")
+    assert row["lookalikes"][0]["next"].startswith("a roster row cannot declare a rename")
     assert "lookalikes" not in shown["plan"]
     assert json.loads(plan_json(plan_of(new), Verdict(), 0))["lookalikes"] == []

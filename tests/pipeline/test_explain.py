@@ -345,7 +345,7 @@ def test_an_own_kind_is_explained_like_any_other(tmp_path: Path) -> None:
         KINDS.bring(())
 
     assert written(one) == {"subject": ("A word", "Another", "declared")}
-    assert "template, which the profile brings" in told
+    assert "template, defined by the profile" in told
 
 
 def test_hostile_live_values_stay_text(tmp_path: Path) -> None:

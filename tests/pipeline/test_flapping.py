@@ -67,11 +67,11 @@ def test_a_field_that_comes_back_is_named_from_the_second_time_on(ours: World, t
 
     assert notice.subject == KIM
     assert notice.what == (
-        "jobTitle was set back once since 2026-03-02, and is changed again: somebody else writes it."
+        "jobTitle was set back once since 2026-03-02, and has changed again: something else writes it too."
     )
     applies(ours)
     (notice,) = flapping(ours)
-    assert notice.what == "jobTitle was set back twice since 2026-03-02: somebody else writes it."
+    assert notice.what == "jobTitle was set back twice since 2026-03-02: something else writes it too."
 
 
 def test_plan_drift_and_json_name_it(ours: World, theirs: World) -> None:
@@ -81,7 +81,7 @@ def test_plan_drift_and_json_name_it(ours: World, theirs: World) -> None:
         applies(ours)
     applies(theirs)
     planned = ours.plan()
-    plan, said = planned.plan, "somebody else writes it"
+    plan, said = planned.plan, "something else writes it"
 
     assert said in plain(plan_lines(plan, planned.verdict))
     assert said in plain(drift_lines(add_missing_baseline(plan)))
@@ -144,7 +144,7 @@ def test_who_adopts_what_another_stack_of_the_store_owns_is_told_so(ours: World,
     (notice,) = flapping(other)
 
     assert notice.subject == KIM
-    assert "stack test has written it too and owns it" in notice.what
+    assert "stack test also owns it" in notice.what
     declares(other, jobTitle="Nurse")
     (notice,) = flapping(other)  # adopted as it is
     applies(other)

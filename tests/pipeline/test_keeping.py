@@ -49,7 +49,7 @@ def test_a_plan_that_only_protects_is_work_and_says_so(tmp_path: Path) -> None:
 
     code, last = told(world)
     assert code == 2
-    assert last.startswith("1 record to keep; apply needed.  next: reconciler apply")
+    assert last.startswith("1 record to update.  next: reconciler apply")
 
     _, run = world.apply()
     assert (run.records, run.exit_code, told(world)[0]) == (1, 0, 0)
@@ -83,7 +83,7 @@ def test_every_kind_of_record_counts_once(tmp_path: Path) -> None:
     assert [(one.address, one.what, one.fields) for one in planned.plan.records] == [
         ("contact/default/jane", "fields", ("status",))
     ]
-    assert told(world)[1].startswith("4 records to keep; apply needed.")
+    assert told(world)[1].startswith("4 records to update.")
     world.apply()
     assert (world.plan().plan.to_keep, told(world)[0]) == (0, 0)
 

@@ -117,8 +117,8 @@ def test_records_that_leave_are_work_that_is_told_and_approved(tmp_path: Path) -
     planned = world.plan()
 
     text = plain(plan_lines(planned.plan, planned.verdict))
-    assert "2 records to keep; apply needed.  next: reconciler apply" in text
-    said = "removed from the manifests; ours no longer, and what is live stays"
+    assert "2 records to update.  next: reconciler apply" in text
+    said = "removed from the manifests; no longer owned, and the live entity stays"
     assert text.count(said) == len(GONE)
     assert exit_code(planned, detailed=True) == 2
     assert find_drift(planned.plan) == ()

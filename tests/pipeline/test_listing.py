@@ -186,7 +186,7 @@ def test_what_no_manifest_speaks_of_is_said_and_what_is_ours_there_is_listed(tmp
     }
     assert {one.state for one in found.entities} == {"owned"}
     text = plain(listing_lines(found, found.entities))
-    assert "contacts in default: 2 recorded, and no manifest declares them; not read" in text
+    assert "contacts in default: 2 recorded, but not declared by any manifest; not read" in text
     assert "not read: callbacks in default" in text
 
 

@@ -221,7 +221,7 @@ def test_a_live_workspace_goes_to_git_and_ci_and_a_wanted_delete_passes(  # noqa
     review = project.run("show", str(runner.artifacts["plan"]), "--identity", str(key)).splitlines()
     named = ", ".join(f"contact/default/ann-no{at:03d}" for at in LEAVING)
     assert review[:2] == [
-        "Agreed to, for this plan alone:",
+        "Consent given, for this plan only:",
         f"  up to 4 deletes (--allow-deletes 4): {named}",
     ]
     writes = len(service.writes())

@@ -50,7 +50,7 @@ def test_the_same_secret_under_another_salt_is_not_a_difference() -> None:
     after = structs.replace(cases.EMPTY, changes=(other,), salt="other", fingerprint=cases.OTHER_FINGERPRINT)
 
     assert "pixel" not in plain(plan_difference(before, after))
-    assert "another secret" in plain(plan_difference(before, structs.replace(after, salt=before.salt)))
+    assert "a different secret" in plain(plan_difference(before, structs.replace(after, salt=before.salt)))
     # Nor in the reports of a plan that is refused.
     assert len(make_stale_verdict(before, after, "why", "").reasons) == 1
     assert len(make_stale_verdict(before, structs.replace(after, salt=before.salt), "why", "").reasons) == 2

@@ -60,7 +60,7 @@ def test_of_several_lists_the_oldest_complete_read_counts() -> None:
 
     told = describe_read_limit([FOLLOWED, SCANNED, other])
 
-    assert "contacts in eu, contacts in ops 6 pages" in told
+    assert "contacts in eu, contacts in ops, only the 6 pages" in told
     assert "2026-11-24 09:00 UTC" in told
 
 

@@ -60,13 +60,13 @@ def shared_notices(total: ScopePlan, recorded: Recorded) -> Iterator[Notice]:
         deleted, adopted = isinstance(one, Delete), not isinstance(one, Update) or bool(one.adopts)
         if stack is None or not (deleted or adopted):
             continue
-        what = f"stack {stack} has written it too and owns it: " + (
-            "deleted here, it is made again there, or missing."
+        what = f"stack {stack} also owns it: " + (
+            "if it is deleted here, that stack creates it again or lacks it."
             if deleted
-            else "from now on each overwrites what the other declares, and deletes it when it leaves."
+            else "each stack overwrites the other's values, and deletes it once its manifest drops it."
         )
         step = (
-            "let one stack declare it: `reconciler forget` in the other one; or give both an ownership.mark"
+            "let one stack declare it, with `reconciler forget` in the other; or give both an ownership.mark"
         )
         yield Notice("flapping", str(one.address), what, step)
 
@@ -85,17 +85,17 @@ def _entity_flapping(
         if path in drifting or (flap.times >= _twice and _is_recent(flap, now))
     ]
     if said:
-        what = f"{'; '.join(said)}: somebody else writes it."
+        what = f"{'; '.join(said)}: something else writes it too."
         step = (
-            "find who: another repository, a script, the portal; then let one of the two declare it, or "
-            "leave it to them with meta.ignore"
+            "find the other writer (another repository, a script, the portal); then declare it in one "
+            "place, or leave it to the other with meta.ignore"
         )
         yield Notice("flapping", str(address), what, step)
 
 
 def _describe_flap(path: str, flap: Flap, *, again: bool) -> str:
     times = {1: "once", 2: "twice"}.get(flap.times, f"{flap.times:,} times")
-    more = ", and is changed again" if again else ""
+    more = ", and has changed again" if again else ""
     return f"{path} was set back {times} since {flap.since[:10]}{more}"
 
 
@@ -125,13 +125,12 @@ def restored_notices(
         if now not in ours:
             when, known = one.deleted_at[:10], f"id {now}"
             if now != one.remote_id:
-                known += f", was {one.remote_id}; the same identity"
+                known += f", formerly {one.remote_id}; same identity"
             yield Notice(
                 "restored",
                 str(one.address),
-                f"deleted by run {one.run} on {when}, and there again ({known}): from a backup, perhaps.",
-                "declare it again and apply: it is adopted, and deleted when it leaves the manifest; or "
-                "delete it at the service",
+                f"deleted by run {one.run} on {when}, and exists again ({known}), perhaps from a backup.",
+                "declare it again and apply, which adopts it; or delete it at the service",
             )
 
 

@@ -178,7 +178,7 @@ def _check_deletes_in_use(plan: Plan, step: str) -> Iterator[GuardReason]:
 def _describe_origin(change: Delete) -> str:
     """Say since when an entity is ours that we did not make, in the words of the plan."""
     if change.adopted == UNKNOWN:
-        return "whether it existed before us is not known"
+        return "unknown whether it existed before us"
     return f"adopted on {change.adopted[:10]}"
 
 

@@ -363,14 +363,14 @@ def entity_reasons(
     """Yield what decides about an address, the weightiest first. Never nothing."""
     entity = desired.entities.get(address)
     if not selection.selects(address, entity.controls.tags if entity else {}):
-        yield DecidingFact("not selected", "--only or --except leaves it out; selected, it would be so:")
+        yield DecidingFact("not selected", "--only or --except leaves it out; if it were selected:")
     if place := desired.removed.get(address) or desired.removed.get(address.above or address):
-        what = "it leaves the manifests, and what is live stays."
+        what = "it is removed from the manifests; the live entity stays."
         yield DecidingFact("removed", what, "", str(place))
     if outside:
         yield _reason_outside(address, desired)
     elif plan is None:
-        what = "the service was not asked: what is live, and what an apply would do, is not known."
+        what = "the service was not read, so the live state and what an apply would do are unknown."
         yield DecidingFact("not read", what, f"reconciler explain {address}")
     if plan is None or not read:
         return
@@ -392,12 +392,12 @@ def _reason_outside(address: Address, desired: Desired) -> DecidingFact:
     contact = desired.entities.get(above) if above else None
     if contact is not None:
         plurals = " or ".join(child.plural for child in child_kinds(contact.address.kind))
-        what = f"the entry of {contact.address} has no `{plurals}:`, so nothing of it is changed."
+        what = f"the entry of {contact.address} has no `{plurals}:`, so they are left unchanged."
         step = f"list it there, or write `{plurals}: {{}}` there to delete it"
         return DecidingFact("not in scope", what, step, str(contact.place))
     scope = Scope.of(above or address)
-    what = f"no manifest has {scope}, so nothing there is read or changed."
-    step = f"declare it; or reconciler forget {address}, so that it is ours no longer"
+    what = f"no manifest declares {scope}, so none of them are read or changed."
+    step = f"declare it, or stop owning it: reconciler forget {address}"
     return DecidingFact("not in scope", what, step)
 
 
@@ -406,9 +406,7 @@ def _reasons_of_changes(address: Address, plan: Plan) -> Iterator[DecidingFact]:
         if change.address.base != address:
             goes = isinstance(change, Delete) and str(address) in change.cascades
             if goes:
-                yield DecidingFact(
-                    "delete", f"it belongs to {change.address}, which is deleted, and goes with it."
-                )
+                yield DecidingFact("delete", f"it belongs to {change.address} and is deleted with it.")
             continue
         match change:
             case Create():
@@ -426,18 +424,18 @@ def _reason_of_update(change: Update) -> DecidingFact:
     fields = "1 field" if number == 1 else f"{number:,} fields"
     what = f"an apply writes {fields}."
     if change.adopts:
-        what = f"found by {change.adopts}, and it becomes ours; {what}"
+        what = f"found by {change.adopts} and adopted; {what}"
     return DecidingFact("update", what)
 
 
 def _reason_of_delete(change: Delete) -> DecidingFact:
     if change.cause == "duplicate":
-        what = f"{change.remote_id} is live beside {change.keeps} and made by us; an apply deletes it."
+        what = f"{change.remote_id} is a duplicate of {change.keeps} that we created; an apply deletes it."
         return DecidingFact("delete", what)
-    what = "it is ours and no manifest declares it any more; an apply deletes it."
+    what = "we own it and no manifest declares it any more; an apply deletes it."
     if change.cascades:
-        what += f" With it go: {', '.join(change.cascades)}."
-    step = "declare it again; or reconciler forget, or `removed:`, so that it stays and is ours no longer"
+        what += f" Deleted with it: {', '.join(change.cascades)}."
+    step = "declare it again; or keep it and stop owning it: reconciler forget, or `removed:`"
     return DecidingFact("delete", what, step)
 
 
@@ -445,9 +443,7 @@ def _reasons_of_records(address: Address, plan: Plan) -> Iterator[DecidingFact]:
     for adoption in plan.adoptions:
         if adoption.address == address:
             by = f" by {adoption.by}" if adoption.by else ""
-            yield DecidingFact(
-                "adopt", f"it is live as declared and was found{by}; an apply only records it."
-            )
+            yield DecidingFact("adopt", f"it exists as declared and was found{by}; an apply only records it.")
     for old, new in plan.renames.items():
         if address in (old, new):
             yield DecidingFact("rename", f"recorded as {old}; an apply records it as {new}.")
@@ -464,10 +460,10 @@ def _reason_of_record(one: RecordChange) -> DecidingFact:
             return DecidingFact("record", "it is no longer protected; an apply records that.")
         case "fields":
             return DecidingFact(
-                "record", f"declared and live alike; an apply records {', '.join(one.fields)}."
+                "record", f"the live value is the declared one; an apply records {', '.join(one.fields)}."
             )
         case "forgotten":
-            return DecidingFact("forget", "an apply forgets it; what is live stays.")
+            return DecidingFact("forget", "an apply forgets it; the live entity stays.")
 
 
 def _reasons_left_alone(address: Address, plan: Plan, desired: Desired) -> Iterator[DecidingFact]:
@@ -481,7 +477,7 @@ def _reasons_left_alone(address: Address, plan: Plan, desired: Desired) -> Itera
     unread = any(one.scope == scope and not one.complete for one in plan.reads)
     if unread:
         yield DecidingFact(
-            "incomplete", f"{scope} were not read completely: nothing there is deleted or forgotten."
+            "incomplete", f"the list of {scope} is incomplete: nothing in it is deleted or forgotten."
         )
     contact = desired.entities.get(address.above) if address.above else None
     if contact is not None and any(one.address == contact.address for one in plan.skips):
