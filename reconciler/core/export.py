@@ -370,8 +370,9 @@ class _FreeNames:
                 self._taken.add(name.casefold())
                 yield row, name
             else:
-                later.append((_suggest_name(kind, row.fields), _identity_text(kind, row.fields), row))
-        # By identity and not by id: whoever is removed and made again by hand keeps the name.
+                identity = "\0".join(identity_key(path, row.fields.get(path, "")) for path in kind.identity)
+                later.append((_suggest_name(kind, row.fields), identity, row))
+        # By identity and not by id: an entity that is removed and created again by hand keeps its name.
         later.sort(key=lambda one: (one[0], one[1], one[2].remote_id))
         for called, _, row in later:
             yield row, _take_free_name(called, self._taken, "-")
@@ -420,10 +421,6 @@ def _suggest_name(kind: Kind, fields: Fields) -> str:
     # The part before the @ alone: the address of a person stands in plans, logs and file names.
     texts += [str(fields.get(path, "")).partition("@")[0] for path in kind.identity]
     return next((name for text in texts if (name := slugify(text)[:_SLUG_MAX].strip("-"))), kind.name)
-
-
-def _identity_text(kind: Kind, fields: Fields) -> str:
-    return "\0".join(identity_key(path, fields.get(path, "")) for path in kind.identity)
 
 
 def _take_free_name(name: str, taken: set[str], joint: str) -> str:

@@ -6,7 +6,6 @@ one address, which is only ever deleted, has the service's id behind it: `contac
 
 import re
 
-from reconciler.model.kind import Kind
 from reconciler.model.kinds import CONTACT, DEVICE, KINDS, RESOURCE
 
 # Printable in a terminal, safe in a file name, a URL and a glob, and short enough for one line.
@@ -92,16 +91,11 @@ def parse_address(text: str) -> Address | None:
     kind = KINDS.get(name)
     if (
         kind is None
-        or len(rest) != count_names(kind)
+        or len(rest) != (3 if kind.parent else 2)
         or not all(ENTITY_NAME.fullmatch(part) for part in rest)
     ):
         return None
     return Address(text)
-
-
-def count_names(kind: Kind) -> int:
-    """Return how many names stand behind the kind in an address."""
-    return 3 if kind.parent else 2
 
 
 def make_address(kind: str, workspace: str, name: str, *, parent: str = "") -> Address:

@@ -316,7 +316,11 @@ def _set_channel_option(options: object, path: str, value: Scalar) -> list[Body]
     if not any(_is_channel(row, channel) for row in found):
         found = [*found, {"channel": channel}]
     found = [_with_key(row, option, value) if _is_channel(row, channel) else row for row in found]
-    return [row for row in found if not _is_channel(row, channel) or _has_options(row)]
+    return [
+        row
+        for row in found
+        if not _is_channel(row, channel) or any(key != "channel" and row[key] != "" for key in row)
+    ]
 
 
 def _set_group_field(group: object, key: str, value: Scalar) -> Body:
@@ -350,7 +354,3 @@ def _with_key(row: Body, key: str, value: Scalar) -> Body:
 def _is_channel(row: Body, channel: str) -> bool:
     # A second row beside `SMS` would say two things about one channel (tests/core/test_merge.py).
     return fold_case(str(row.get("channel", ""))) == channel
-
-
-def _has_options(row: Body) -> bool:
-    return any(value != "" for key, value in row.items() if key != "channel")

@@ -342,12 +342,11 @@ def may_be_same(key: Key, fields: Fields, shown: Fields) -> bool:
     if not around or any(path in shown for path in around):
         return False
     # A number is shown, and no country: elsewhere it is another number, with the same digits at its end.
-    ends = [[_decimal_digits(str(known[path]))[-_told_digits:] for path in key] for known in (fields, shown)]
+    ends = [
+        ["".join(filter(str.isdecimal, str(known[path])))[-_told_digits:] for path in key]
+        for known in (fields, shown)
+    ]
     return ends[0] == ends[1]
-
-
-def _decimal_digits(text: str) -> str:
-    return "".join(filter(str.isdecimal, text))
 
 
 def search_texts(key: Key, fields: Fields) -> Mapping[str, str]:

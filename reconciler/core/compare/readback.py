@@ -78,7 +78,11 @@ def judge_read_back(
     if hidden and touched and (taken or not readable):
         taken |= hidden
     elif hidden:
-        refused += tuple(_unseen_result(kind, path, sent[path], salt) for path in sorted(hidden))
+        # What can never be read back has no value to show.
+        refused += tuple(
+            _redact_result(kind, FieldResult(path, _none_for_empty(sent[path]), None), salt)
+            for path in sorted(hidden)
+        )
     return FieldReadings(frozenset(taken), tuple(sorted(refused)), tuple(sorted(rewritten)))
 
 
@@ -174,11 +178,6 @@ def _redact_result(kind: str, one: FieldResult, salt: str) -> FieldResult:
         for value in (one.sent, one.shown)
     )
     return FieldResult(one.path, sent, shown, one.taken)
-
-
-def _unseen_result(kind: str, path: str, value: Scalar, salt: str) -> FieldResult:
-    """What can never be read back has no value to show."""
-    return _redact_result(kind, FieldResult(path, _none_for_empty(value), None), salt)
 
 
 # Whether two values are spellings of one, by the type of their field, where the texts alone do not decide.

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from msgspec import Struct, structs
+from msgspec import structs
 
+from reconciler.core.compare.identity import region_of_country
 from reconciler.core.desired.crosscheck import PRIVATE_TYPES, Declared, DeclaredEntities
 from reconciler.core.desired.value_forms import (
     EmailCheck,
@@ -18,7 +19,6 @@ from reconciler.core.desired.value_forms import (
     check_country,
     check_file_name,
     check_zone,
-    country_region,
 )
 from reconciler.core.text import describe_edges, has_edges, is_blank
 from reconciler.errors import Problem
@@ -45,19 +45,12 @@ def _checks_of(kind: str) -> Mapping[str, FieldCheck | TextCheck]:
     return own | {field.area: field.row.check for field in fields if field.area}
 
 
-class CheckedValues(Struct, frozen=True):
-    """What is wrong with declared values, and what only looks so."""
-
-    problems: tuple[Problem, ...]
-    notices: tuple[Notice, ...]
-
-
-def check_values(group: DeclaredEntities, checks: Checks) -> CheckedValues:
-    """Return the mistakes and the warnings about every value, in file order."""
+def check_values(group: DeclaredEntities, checks: Checks) -> tuple[tuple[Problem, ...], tuple[Notice, ...]]:
+    """Return the errors of all values, and the notices about values that only look wrong, in file order."""
     check = _ValueCheck(checks)
     for one in group.every:
         check.entity(one)
-    return CheckedValues(tuple(check.problems), (*check.notices, *check.blanks.notices))
+    return tuple(check.problems), (*check.notices, *check.blanks.notices)
 
 
 class _ValueCheck:
@@ -126,7 +119,7 @@ class _ValueCheck:
         for field in KINDS[one.document.kind].countries_of(path):
             text = str(one.entity.fields.get(field, ""))
             if text or one.document.unsure(field):
-                return country_region(text), field
+                return region_of_country(text), field
         return self._checks.region, "checks.region" if self._checks.region else ""
 
     def _content(self, one: Declared) -> None:

@@ -76,8 +76,8 @@ class PhonePlans:
         return check_phone(text, area=area, region=region, region_from=region_from)
 
     def check_area(self, text: str) -> Finding | None:
-        """Return what `check_area_code` says of an area code."""
-        return check_area_code(text)
+        """Return why a text is not an area code, or None: a sign that no phone number has."""
+        return find_spreadsheet_damage(text) or _check_signs(text, area="", region="")
 
 
 def _code_after_zero(region: str) -> str:
@@ -181,11 +181,6 @@ def _check_number(
         what = "lacks its leading 0, which spreadsheets remove"
         return Finding(what, "put it back, or " + _FORM, guess=guess, code="E401")
     return None
-
-
-def check_area_code(text: str) -> Finding | None:
-    """Return why a text is no area code: which sign of it none has; None where nothing speaks against it."""
-    return find_spreadsheet_damage(text) or _check_signs(text, area="", region="")
 
 
 def _check_signs(text: str, *, area: str, region: str) -> Finding | None:

@@ -55,11 +55,9 @@ def resolve_desired(manifests: Iterable[Manifest], rules: Rules) -> Resolved:
         first.setdefault(one.entity.address, one)
     problems.extend(_declared_twice(every, first))
     group = DeclaredEntities(tuple(every), first)
-    values = check_values(group, rules.checks)
-    problems.extend(values.problems)
-    group = structs.replace(
-        group, unfit=frozenset(Place(one.file, one.line, one.column) for one in values.problems)
-    )
+    wrong, notices = check_values(group, rules.checks)
+    problems.extend(wrong)
+    group = structs.replace(group, unfit=frozenset(Place(one.file, one.line, one.column) for one in wrong))
     for check in CHECKS:
         problems.extend(check(group, rules))
     leaving = find_removed(ordered)
@@ -67,7 +65,7 @@ def resolve_desired(manifests: Iterable[Manifest], rules: Rules) -> Resolved:
     entities = {address: first[address].entity for address in sorted(first)}
     scopes = frozenset(Scope(kind, manifest.workspace) for manifest in ordered for kind in manifest.kinds)
     answers = tuple(sorted({one for manifest in ordered for one in manifest.answers}))
-    notices = (*values.notices, *similar_declared_notices(group, rules))
+    notices += tuple(similar_declared_notices(group, rules))
     desired = Desired(entities, scopes, notices, leaving, answers)
     return Resolved(desired, _sort_problems(problems), first)
 

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from ipaddress import ip_address
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 from xml.parsers import expat
 
 from reconciler.core.compare.identity import region_of_country
@@ -26,14 +26,9 @@ from reconciler.model.geography import COUNTRY_NAMES, zone_names, zones_with_abb
 _CODE_MAX = 3  # letters
 
 
-def country_region(text: str) -> str:
-    """Return the two-letter code of a country, or "" where the text names none that we know."""
-    return region_of_country(text)
-
-
 def check_country(text: str) -> Finding | None:
     """Return why a text is probably no country, or None."""
-    if country_region(text):
+    if region_of_country(text):
         return None
     # The service takes any text, so this is a warning unless the settings say otherwise.
     # A code of two or three letters is near to many others: AUS to AUT.
@@ -112,6 +107,7 @@ def suggest_zone(text: str) -> str:
 
 # The plain form that nearly all addresses have. Whatever does not fit is looked at by the library.
 _LOCAL = re.compile(r"[A-Za-z0-9_+-]+(?:\.[A-Za-z0-9_+-]+)*")
+_ADDRESS_HINT = "write it like jane.doe@example.com"
 _LOCAL_MAX = 64  # octets (RFC 5321)
 _WHOLE_MAX = 254
 _FORMS = frozenset({"<wide>", "<narrow>", "<font>", "<circle>", "<super>", "<sub>", "<square>"})
@@ -143,43 +139,40 @@ def _check_with_library(text: str) -> Finding | None:
     # Its resolver of names is never imported.
     from email_validator import EmailNotValidError, validate_email  # noqa: PLC0415 - 20 ms, for addresses alone
 
-    hint = "write it like jane.doe@example.com"
     try:
         validate_email(text, check_deliverability=False, globally_deliverable=False, test_environment=True)
     except EmailNotValidError as error:
         why = str(error).rstrip(".")
         return Finding(
-            f"is not an e-mail address: {why[:1].lower()}{why[1:]}", hint, impossible=True, code="E402"
+            f"is not an e-mail address: {why[:1].lower()}{why[1:]}",
+            _ADDRESS_HINT,
+            impossible=True,
+            code="E402",
         )
-    if unlikely := _find_unlikely(text):
-        return Finding(unlikely.what, unlikely.hint or hint, code="E402")
-    return None
+    return _find_unlikely(text)
 
 
-class _Unlikely(NamedTuple):
-    what: str
-    hint: str = ""
-
-
-def _find_unlikely(text: str) -> _Unlikely | None:
-    """Return why mail to an address of the right form probably reaches nobody, or None."""
+def _find_unlikely(text: str) -> Finding | None:
+    """Return why mail to an address of the right form is probably not delivered, or None."""
     local, _, domain = text.rpartition("@")
     if any(map(_is_typographic, text)):
         # Word writes one for an apostrophe, and o\u2019brien@ is another mailbox than o'brien@.
         what = "holds a typographic character that a word processor put in place of ' \" or -"
-        return _Unlikely(what, "write the plain character that the mailbox has")
+        return Finding(what, "write the plain character that the mailbox has", code="E402")
     if any(map(_is_another_form, text)):
         what = "holds a special form of a letter, such as a full-width letter or a ligature"
-        return _Unlikely(what, "write it with plain letters")
+        return Finding(what, "write it with plain letters", code="E402")
     if "." not in domain:
-        return _Unlikely("has no dot after the @, so other mail servers do not know the domain")
-    if _is_machine(domain):
-        return _Unlikely("has an IP address after the @ instead of a domain")
-    if len(local.encode()) > _LOCAL_MAX:
-        return _Unlikely(f"has more than {_LOCAL_MAX} octets before the @, which mail servers refuse")
-    if len(text.encode()) > _WHOLE_MAX:
-        return _Unlikely(f"has more than {_WHOLE_MAX} octets, which mail servers refuse")
-    return None
+        what = "has no dot after the @, so other mail servers do not know the domain"
+    elif _is_machine(domain):
+        what = "has an IP address after the @ instead of a domain"
+    elif len(local.encode()) > _LOCAL_MAX:
+        what = f"has more than {_LOCAL_MAX} octets before the @, which mail servers refuse"
+    elif len(text.encode()) > _WHOLE_MAX:
+        what = f"has more than {_WHOLE_MAX} octets, which mail servers refuse"
+    else:
+        return None
+    return Finding(what, _ADDRESS_HINT, code="E402")
 
 
 def _is_typographic(char: str) -> bool:

@@ -429,11 +429,13 @@ def plan_leaving(
 ) -> ScopePlan:
     """Return the plan of an address that leaves. `candidates` are what is live and may be it.
 
-    `records` are its own and those of what belongs to it, `uncertain` ids that may be somebody else.
-    Protection holds nothing back here: what is not ours any more is never deleted.
+    `records` are its own and those of what belongs to it, `uncertain` ids that may be another entity.
+    Protection does not apply here: what is no longer ours is never deleted.
     """
     path = across.rules.mark_of(address.kind)
-    ours = [row for row in candidates if path and _has_our_mark(across, row, path)]
+    # A mark of ours under any name: another name's would be pruned.
+    mark = across.rules.mark_text("")
+    ours = [row for row in candidates if path and str(row.fields.get(path, "")).startswith(mark)]
     if not ours:
         if path and (found := find_contradiction(at.group, address)) and found.says == "absent":
             return _still_marked(address, f"leaves, and {found.why}.")
@@ -451,11 +453,6 @@ def plan_leaving(
     return ScopePlan(
         (Update(address, place, row.remote_id, (field,), row.parent_id),), records=forget_records(records)
     )
-
-
-def _has_our_mark(across: PlanContext, row: LiveEntity, path: str) -> bool:
-    """Whether a live entity carries a mark of ours, under whatever name: another name's would be pruned."""
-    return str(row.fields.get(path, "")).startswith(across.rules.mark_text(""))
 
 
 def _join_ids(rows: Iterable[LiveEntity]) -> str:

@@ -1,14 +1,13 @@
 """Digests of manifests and plans: is what was approved still what would be done?"""
 
 import hashlib
-from collections.abc import Iterable
 
 from msgspec import UNSET, structs
 
 from reconciler.core.compare.normalize import normalize_fields, redact_for_plan
 from reconciler.model.encoding import encode_json_pieces
 from reconciler.model.plans import Change, Delete, Options, Plan, PlanMoment
-from reconciler.model.snapshots import Desired, Read
+from reconciler.model.snapshots import Desired
 
 
 def manifest_digest(desired: Desired, salt: str) -> str:
@@ -110,13 +109,9 @@ def repeat_noop_plan(plan: Plan, desired: Desired, moment: PlanMoment) -> Plan:
         plan,
         manifest_digest=manifest_digest(desired, moment.salt),
         salt=moment.salt,
-        reads=tuple(_repeated_reads(plan.reads)),
+        reads=tuple(structs.replace(one, calls=1, avoided=one.calls + one.avoided - 1) for one in plan.reads),
         created_at=moment.now,
         expires_at=moment.expires,
         fingerprint="",
     )
     return structs.replace(again, fingerprint=fingerprint(again))
-
-
-def _repeated_reads(before: Iterable[Read]) -> Iterable[Read]:
-    return (structs.replace(one, calls=1, avoided=one.calls + one.avoided - 1) for one in before)

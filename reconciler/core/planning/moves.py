@@ -34,7 +34,9 @@ def find_moves(changes: Sequence[Change], rules: Rules) -> tuple[Move, ...]:
     """
     deletes = _deletes_by_identity(changes, rules)
     found, taken = [], set[Address]()
-    for change in sorted(_top_creates(changes), key=lambda one: one.address):
+    # What is nested goes with its parent: a device moves with its contact.
+    creates = (one for one in changes if isinstance(one, Create) and one.address.above is None)
+    for change in sorted(creates, key=lambda one: one.address):
         for key in rules.keys(change.address.kind):
             value = identity_of(key, change.fields)
             gone = deletes.get((change.address.kind, key, value)) if value is not None else None
@@ -87,11 +89,6 @@ def move_notices(moves: Iterable[Move] | UnsetType) -> Iterator[Notice]:
         )
         step = "declare them, or copy the fields with `meta: {carryOver: true}`, or apply with --allow-moves"
         yield Notice("move", str(one.after), what, step)
-
-
-def _top_creates(changes: Iterable[Change]) -> Iterator[Create]:
-    # What is nested goes with its parent; whoever moves a device moves its contact.
-    return (one for one in changes if isinstance(one, Create) and one.address.above is None)
 
 
 def _deletes_by_identity(

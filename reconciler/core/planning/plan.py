@@ -60,7 +60,7 @@ from reconciler.core.planning.skips import (
 from reconciler.core.rules import Rules
 from reconciler.errors import Malformed, ManifestError
 from reconciler.model.address import Address, parse_address
-from reconciler.model.documents import Content, DirectoryAnswer
+from reconciler.model.documents import DirectoryAnswer
 from reconciler.model.kinds import KINDS
 from reconciler.model.notices import Notice
 from reconciler.model.plans import (
@@ -432,15 +432,10 @@ def _count_owned(beyond: Counts, recorded: Recorded) -> dict[str, int]:
 def _content_files(changes: Iterable[Change], desired: Desired) -> Iterator[tuple[Address, str]]:
     """Yield the file of each content that is sent, so that a reviewer sees what becomes public."""
     for change in changes:
-        content = None if isinstance(change, Delete) else _declared_content(change.address, desired)
-        if content and content.path:
-            yield change.address, content.path
-
-
-def _declared_content(address: Address, desired: Desired) -> Content | None:
-    # What only loses our mark is not declared (rule X7), and nothing else of it is sent.
-    entity = desired.entities.get(address)
-    return entity.content if entity else None
+        # What only loses our mark is not declared (rule X7), and nothing else of it is sent.
+        entity = None if isinstance(change, Delete) else desired.entities.get(change.address)
+        if entity and entity.content and entity.content.path:
+            yield change.address, entity.content.path
 
 
 def _select_notices(across: PlanContext, notices: Iterable[Notice], desired: Desired) -> Iterator[Notice]:

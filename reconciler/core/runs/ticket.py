@@ -92,7 +92,9 @@ class Ticket(Struct, frozen=True):
     @property
     def name(self) -> str:
         """The name of the resource, which says everything: `parse_ticket` reverses it."""
-        made, until = (_format_compact(moment) for moment in (self.made, self.until))
+        made, until = (
+            datetime.fromtimestamp(moment, UTC).strftime(_MOMENT) for moment in (self.made, self.until)
+        )
         return f"{PREFIX}{made}.{until}.{self.nonce}.{self.run}.{self.holder}.{self.stack}.json"
 
     @property
@@ -216,10 +218,6 @@ def sends_until(until: int, told: int, sent_at: float, lease_s: float) -> float:
     `told + 1 + (now - sent_at)`. Half of the lease stays for what was sent just before.
     """
     return sent_at + (until - told - 1) - lease_s / 2
-
-
-def _format_compact(moment: int) -> str:
-    return datetime.fromtimestamp(moment, UTC).strftime(_MOMENT)
 
 
 def _parse_compact(text: str) -> int:

@@ -310,7 +310,9 @@ def undo_as_desired(plan: Plan, recorded: Recorded) -> Desired:
     for change in plan.changes:
         if isinstance(change, Create):
             # Its fields are not ours afterwards: else a manifest without them would clear them (rule A11).
-            entities[change.address] = _entity_of_create(change)
+            entities[change.address] = Entity(
+                change.address, change.fields, Place(change.place), unowned_paths=frozenset(change.fields)
+            )
         elif isinstance(change, Update) and change.address in recorded.entities:
             entities[change.address] = _entity_of_update(change, recorded.entities[change.address])
     return Desired(entities, frozenset(_top_scopes(plan)))
@@ -322,10 +324,6 @@ def _top_scopes(plan: Plan) -> Iterator[Scope]:
         for name, kind in KINDS.items():
             if not kind.parent and (not kind.company or one.alias == "default"):
                 yield Scope(name, one.alias)
-
-
-def _entity_of_create(change: Create) -> Entity:
-    return Entity(change.address, change.fields, Place(change.place), unowned_paths=frozenset(change.fields))
 
 
 def _entity_of_update(change: Update, record: RecordedEntity) -> Entity:

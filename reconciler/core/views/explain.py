@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from reconciler.core.compare.diff import Unchanged, compare_fields, is_ignored_path
+from reconciler.core.compare.diff import compare_fields, is_ignored_path
 from reconciler.core.compare.match import former_names
 from reconciler.core.compare.normalize import WITHHELD, normalize_fields, redact_value_for_plan
 from reconciler.core.desired.crosscheck import Declared
@@ -300,14 +300,13 @@ def _planned_fates(known: ExplainRequest, across: PlanContext, one: _EntityFacts
         return found
     for path, judged in compare_fields(one.entity, one.row, one.record, salts=across.salts):
         if not isinstance(judged, FieldChange):
-            found.setdefault(path, _fate_of_judgement(judged))
+            found.setdefault(
+                path,
+                _FieldFate("left", "disabled" if judged.reason == "disabled" else "taken over")
+                if isinstance(judged, Skip)
+                else _FieldFate("none", judged),
+            )
     return found
-
-
-def _fate_of_judgement(judged: Skip | Unchanged) -> _FieldFate:
-    if not isinstance(judged, Skip):
-        return _FieldFate("none", judged)
-    return _FieldFate("left", "disabled" if judged.reason == "disabled" else "taken over")
 
 
 def _is_left_alone(plan: Plan, address: Address) -> bool:
