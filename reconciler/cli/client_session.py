@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 from reconciler.cli.console import output
-from reconciler.cli.session import Signals, finish, settings_of
+from reconciler.cli.session import Signals, load_settings, run_to_end
 from reconciler.errors import InDoubt
 from reconciler.messaging.client import ServiceClient, ServiceReader, open_service_client, open_service_reader
 from reconciler.model.settings import Settings
@@ -20,13 +20,13 @@ def run_with_reader(
     config: str | None, environment: str | None, ask: Callable[[ServiceReader, Settings], Awaitable[T]]
 ) -> T:
     """Return what `ask` returns; it gets a client that sends nothing but GET."""
-    settings = settings_of(config, environment, service=True)
+    settings = load_settings(config, environment, service=True)
 
     async def work(_signals: Signals) -> T:
         async with open_service_reader(settings.service, timing=Timing.real()) as reader:
             return await ask(reader, settings)
 
-    return finish(work)
+    return run_to_end(work)
 
 
 def run_with_client(
@@ -35,13 +35,13 @@ def run_with_client(
     ask: Callable[[ServiceClient, Settings, Signals], Awaitable[T]],
 ) -> T:
     """Return what `ask` returns; it gets a client that writes. Its writes go through `send_write_once`."""
-    settings = settings_of(config, environment, service=True)
+    settings = load_settings(config, environment, service=True)
 
     async def work(signals: Signals) -> T:
         async with open_service_client(settings.service, timing=Timing.real()) as client:
             return await ask(client, settings, signals)
 
-    return finish(work)
+    return run_to_end(work)
 
 
 def show(about: Mapping[str, object], lines: Sequence[Line], *, as_json: bool) -> int:

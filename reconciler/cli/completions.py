@@ -28,47 +28,57 @@ _BYTES_MAX = 2 * 1024 * 1024  # of all manifests together: about a second; beyon
 _SHOWN_MAX = 500  # words; a shell asks before it shows as many
 
 
-def files(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_files(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Leave it to the shell, which knows files."""
     return [CompletionItem(incomplete, type="file")]
 
 
-def folders(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_folders(
+    _ctx: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
     """Leave it to the shell, which knows folders."""
     return [CompletionItem(incomplete, type="dir")]
 
 
-def environments(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_environments(
+    ctx: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
     """Return the sections of `environments:` in the settings."""
-    return _words(_section(ctx, "environments"), incomplete)
+    return _offer_words(_read_section_names(ctx, "environments"), incomplete)
 
 
-def workspaces(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_workspaces(
+    ctx: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
     """Return the aliases of workspaces in the settings."""
-    return _words(("default", *_section(ctx, "workspaces")), incomplete)
+    return _offer_words(("default", *_read_section_names(ctx, "workspaces")), incomplete)
 
 
-def schema_names(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_schema_names(
+    _ctx: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
     """Return the names of the shipped schemas."""
-    return _words(shipped.list_schema_names(), incomplete)
+    return _offer_words(shipped.list_schema_names(), incomplete)
 
 
-def addresses(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_addresses(
+    ctx: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
     """Return the addresses that YAML and JSON manifests declare; rows of rosters are not read."""
     try:
-        return _words(_declared(ctx), incomplete)
+        return _offer_words(_iterate_declared(ctx), incomplete)
     except (ReconcilerError, OSError):
         return []
 
 
-def topics(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def complete_topics(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Return what `explain` knows: addresses, and codes once a word begins like one."""
     # Unasked, a hundred codes would hide the few addresses.
-    codes = _words(CODES, incomplete.upper()) if incomplete else []
-    return [*addresses(ctx, parameter, incomplete), *codes]
+    codes = _offer_words(CODES, incomplete.upper()) if incomplete else []
+    return [*complete_addresses(ctx, parameter, incomplete), *codes]
 
 
-def _section(ctx: click.Context, name: str) -> Iterable[str]:
+def _read_section_names(ctx: click.Context, name: str) -> Iterable[str]:
     try:
         layers = read_layers(
             config=ctx.params.get("config"), environment=None, cwd=working_folder(), environ=os.environ
@@ -78,7 +88,7 @@ def _section(ctx: click.Context, name: str) -> Iterable[str]:
     return tuple(layers.written.get(name, {}))
 
 
-def _declared(ctx: click.Context) -> Iterator[str]:
+def _iterate_declared(ctx: click.Context) -> Iterator[str]:
     given = ctx.params
     settings = read_settings(
         config=given.get("config"),
@@ -91,10 +101,10 @@ def _declared(ctx: click.Context) -> Iterator[str]:
     found, _ = find_manifests([Path(one) for one in settings.manifests], root.resolve())
     if sum(one.path.stat().st_size for one in found) <= _BYTES_MAX:
         for one in found:
-            yield from _in_file(one)
+            yield from _iterate_file_addresses(one)
 
 
-def _in_file(file: ManifestFile) -> Iterator[str]:
+def _iterate_file_addresses(file: ManifestFile) -> Iterator[str]:
     data = read_manifest(file)
     tree = read_tree(data, file.name) if isinstance(data, bytes) else None
     # What has mistakes may have another shape; `validate` says which.
@@ -107,6 +117,6 @@ def _in_file(file: ManifestFile) -> Iterator[str]:
                 yield address.make_address(one.kind.name, workspace, one.name, parent=one.parent)
 
 
-def _words(words: Iterable[str], incomplete: str) -> list[CompletionItem]:
+def _offer_words(words: Iterable[str], incomplete: str) -> list[CompletionItem]:
     fitting = (word for word in words if word.startswith(incomplete) and _WORD.fullmatch(word))
     return [CompletionItem(word) for word in sorted({*fitting})[:_SHOWN_MAX]]

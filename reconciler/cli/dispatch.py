@@ -34,9 +34,9 @@ class CommandWork:
 
     def __call__(self, **given: Any) -> int:
         """Run the function, print its result, and return the exit code."""
-        from reconciler.cli.telemetry.recording import telemetry
+        from reconciler.cli.telemetry.recording import current_telemetry
 
-        with telemetry().of_command(click.get_current_context().command_path):
+        with current_telemetry().of_command(click.get_current_context().command_path):
             code = self.function.__code__
             takes = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
             form = given.get("form") or ("json" if given.get("as_json") else "text")
@@ -114,14 +114,15 @@ def _exit_code_of_missing_files(code: int) -> int:
 
 
 class Completes:
-    """What a shell offers for an option or argument. `name` is a function of completing.py."""
+    """What a shell offers for an option or argument: what `complete_NAME` of completions.py returns."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def __call__(self, ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[Any]:
         """Import the function, and return what it offers."""
-        offer: Callable[..., list[Any]] = getattr(import_module("reconciler.cli.completions"), self.name)
+        module = import_module("reconciler.cli.completions")
+        offer: Callable[..., list[Any]] = getattr(module, f"complete_{self.name}")
         return offer(ctx, parameter, incomplete)
 
 
@@ -131,12 +132,12 @@ def restore_help(command: click.Command) -> None:
     It is read from the source of the declaration; without one the line in the list of commands is left.
     """
     if command.help is None and command.callback is not None:
-        command.help = _docstring(unwrap(command.callback)) or command.short_help
+        command.help = _read_docstring(unwrap(command.callback)) or command.short_help
     for below in getattr(command, "commands", {}).values():
         restore_help(below)
 
 
-def _docstring(function: Callable[..., Any]) -> str | None:
+def _read_docstring(function: Callable[..., Any]) -> str | None:
     """Return the docstring of a function of a module, as it is written in its file."""
     source = "".join(linecache.getlines(function.__code__.co_filename))
     found = (one for one in ast.parse(source).body if isinstance(one, ast.FunctionDef))

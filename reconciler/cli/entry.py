@@ -20,8 +20,8 @@ _NEXT = "  next: redirect it to a file, or to /dev/null\n"
 
 def main() -> "NoReturn":
     """Run the process's own command line and exit with its code."""
-    trouble = output_trouble()
-    fill_closed()
+    trouble = find_output_trouble()
+    fill_closed_streams()
     signals.take_over_signals()
     # A command keeps nearly all that it makes, and ends soon: looking for garbage is a tenth of a large plan.
     gc.set_threshold(100_000, 20, 20)
@@ -36,12 +36,12 @@ def main() -> "NoReturn":
 
         code = run(sys.argv[1:])
     except Exception as error:  # noqa: BLE001 - a broken installation, or an error that could not be printed
-        os.write(2, crash_report.last_words(error))
+        os.write(2, crash_report.encode_last_words(error))
         code = 1
-    _end(code)
+    _end_process(code)
 
 
-def output_trouble() -> str:
+def find_output_trouble() -> str:
     """Return why nothing can be written to standard output, or "". Nothing is written to find out.
 
     A result that nobody can get is noticed before the work is done. A disk that is full, or a reader who
@@ -56,7 +56,7 @@ def output_trouble() -> str:
     return ""
 
 
-def fill_closed() -> None:
+def fill_closed_streams() -> None:
     """Put the null device in the place of each of the three streams that is closed.
 
     Otherwise the next file that is opened takes its place: a database, or the pipe of an event loop, to
@@ -70,7 +70,7 @@ def fill_closed() -> None:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
 
 
-def _end(code: int) -> "NoReturn":
+def _end_process(code: int) -> "NoReturn":
     """Leave without waiting for threads: one may hang in a name server or a database that never answers."""
     for stream in (sys.stdout, sys.stderr):
         try:

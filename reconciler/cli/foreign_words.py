@@ -124,11 +124,11 @@ def check_options(command: click.Command, ctx: click.Context, arguments: Sequenc
                 raise ForeignWord(f"{word}: no = follows {name}.", f"did you mean {name} {value}", ctx)
             is_value = not equals and not known[name].is_flag and not known[name].count
             continue
-        if (ours := _ours(name.lstrip("-"), value, known)) is not None:
+        if (ours := _translate_option(name.lstrip("-"), value, known)) is not None:
             raise ForeignWord(f"{name} is not an option of {path}.", f"did you mean {ours}", ctx)
 
 
-def _ours(word: str, value: str, known: Mapping[str, click.Option]) -> str | None:
+def _translate_option(word: str, value: str, known: Mapping[str, click.Option]) -> str | None:
     """Return what another tool's option is called here; None where nobody knows it."""
     if word == "out" and "-o" in known:
         return f"-o {value or 'FILE'}"

@@ -122,7 +122,7 @@ class Commands(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - the signature that click calls
+def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - the signature that click calls
     if wanted and not ctx.resilient_parsing:
         output.data(f"reconciler {__version__}")
         ctx.exit()
@@ -140,7 +140,7 @@ def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> N
     is_flag=True,
     expose_value=False,
     is_eager=True,
-    callback=_version,
+    callback=_print_version,
     help="Print the version and exit.",
 )
 @click.pass_context
@@ -168,21 +168,21 @@ if sys.flags.optimize > 1:
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code. Everything a user can meet is printed, never raised."""
     begun: list[Telemetry] = []  # by the command, when its work begins
-    code = _run(arguments, begun)
+    code = _run_command(arguments, begun)
     for telemetry in begun:
         telemetry.end(code)
     return code
 
 
-def _run(arguments: Sequence[str], begun: "list[Telemetry]") -> int:
+def _run_command(arguments: Sequence[str], begun: "list[Telemetry]") -> int:
     as_json = wants_json(arguments)
-    output.command_begins()
+    output.reset_command()
     try:
         _check_arguments(arguments)
         code = cli.main(list(arguments), prog_name="reconciler", standalone_mode=False, obj=begun)
         return code if isinstance(code, int) else 0
     except click.UsageError as error:
-        output.usage(_sentence(error), _where_help_is(error), as_json=as_json)
+        output.usage(_usage_sentence(error), _find_usage_hint(error), as_json=as_json)
         return usage_error
     except ReconcilerError as error:
         output.failure(error, as_json=as_json)
@@ -192,15 +192,15 @@ def _run(arguments: Sequence[str], begun: "list[Telemetry]") -> int:
         output.failure(stopped, as_json=as_json)
         return interrupted
     except BrokenPipeError:
-        output.silence(sys.stdout)
+        output.silence_stream(sys.stdout)
         return 0
     except Exception as error:  # noqa: BLE001 - a bug is reported like any error, without its text
-        mistake = crash_report.described(error)
+        mistake = crash_report.describe_crash(error)
         output.failure(mistake, as_json=as_json)
         return mistake.exit_code
     finally:
         if logs := sys.modules.get("reconciler.cli.console.logs"):
-            logs.end()
+            logs.stop_logging()
 
 
 def _check_arguments(arguments: Sequence[str]) -> None:
@@ -210,7 +210,7 @@ def _check_arguments(arguments: Sequence[str]) -> None:
     from reconciler.core.text import why_not_text  # noqa: PLC0415 - see above
 
     problems = tuple(
-        Problem(f"argument {number}", 0, 0, f"it {why}.", _how_to_say(argument), code="E123")
+        Problem(f"argument {number}", 0, 0, f"it {why}.", _advise_on_encoding(argument), code="E123")
         for number, argument in enumerate(arguments, 1)
         if (why := why_not_text(argument))
     )
@@ -218,7 +218,7 @@ def _check_arguments(arguments: Sequence[str]) -> None:
         raise InputError("the command line cannot be read; nothing was done.", problems=problems)
 
 
-def _how_to_say(argument: str) -> str:
+def _advise_on_encoding(argument: str) -> str:
     try:
         os.fsencode(argument).decode()
     except UnicodeError:
@@ -226,12 +226,12 @@ def _how_to_say(argument: str) -> str:
     return "set LC_ALL=C.UTF-8: the argument is UTF-8, and the locale of this process knows only ASCII"
 
 
-def _sentence(error: click.UsageError) -> str:
+def _usage_sentence(error: click.UsageError) -> str:
     sentence = error.format_message().replace("\n\t", " ")  # click lists choices on lines of their own
     return sentence[:1].lower() + sentence[1:]
 
 
-def _where_help_is(error: click.UsageError) -> str:
+def _find_usage_hint(error: click.UsageError) -> str:
     if hint := getattr(error, "next", ""):
         return str(hint)
     return f"{error.ctx.command_path if error.ctx else 'reconciler'} --help"

@@ -27,7 +27,7 @@ class Count(click.IntRange):
         return super().convert(value, param, ctx)
 
 
-def together(*options: Decorator) -> Decorator:
+def combine_options(*options: Decorator) -> Decorator:
     """Return one decorator for several options, shown in the order given."""
 
     def decorate(command: Any) -> Any:
@@ -38,7 +38,7 @@ def together(*options: Decorator) -> Decorator:
     return decorate
 
 
-def _format(default: str, about: str) -> Decorator:
+def _make_format_option(default: str, about: str) -> Decorator:
     """`as_json`: whether JSON is wanted."""
     return click.option(
         "--format",
@@ -51,7 +51,7 @@ def _format(default: str, about: str) -> Decorator:
     )
 
 
-def _consent(word: str, what: str) -> Decorator:
+def _make_consent_option(word: str, what: str) -> Decorator:
     return click.option(
         f"--allow-{word}",
         type=Count(min=0),
@@ -60,7 +60,7 @@ def _consent(word: str, what: str) -> Decorator:
     )
 
 
-format_option = _format("text", "Text for people, JSON for programs.")
+format_option = _make_format_option("text", "Text for people, JSON for programs.")
 # `form`: text, json or csv.
 table_format_option = click.option(
     "--format",
@@ -70,27 +70,27 @@ table_format_option = click.option(
     show_default=True,
     help="Text for people, JSON for programs, CSV for spreadsheets.",
 )
-replies_format_option = _format("json", "One JSON line a reply, or text for people.")
+replies_format_option = _make_format_option("json", "One JSON line a reply, or text for people.")
 
 
-def _verbose(_ctx: click.Context, _parameter: click.Parameter, count: int) -> None:
+def _set_verbosity(_ctx: click.Context, _parameter: click.Parameter, count: int) -> None:
     if count:
-        import_module("reconciler.cli.console.logs").to_stderr(count)
+        import_module("reconciler.cli.console.logs").log_to_stderr(count)
 
 
-def _log_file(_ctx: click.Context, _parameter: click.Parameter, path: str | None) -> None:
+def _open_log_file(_ctx: click.Context, _parameter: click.Parameter, path: str | None) -> None:
     if path is not None:
-        import_module("reconciler.cli.console.logs").to_file(path)
+        import_module("reconciler.cli.console.logs").log_to_file(path)
 
 
 # Nothing that a command gets: who listens is settled before it begins.
-log_options = together(
+log_options = combine_options(
     click.option(
         "--verbose",
         "-v",
         count=True,
         expose_value=False,
-        callback=_verbose,
+        callback=_set_verbosity,
         help="Show each step on stderr, and the ids of a run after its result; "
         "-vv: also each call with status, time, bytes and tries.",
     ),
@@ -98,26 +98,26 @@ log_options = together(
         "--log-file",
         metavar="FILE",
         expose_value=False,
-        callback=_log_file,
+        callback=_open_log_file,
         help="Append steps and calls to FILE, which only you can read, as JSON lines with their times.",
     ),
 )
 
 
-def _caches(ctx: click.Context, _parameter: click.Parameter, off: bool) -> None:  # noqa: FBT001 - what click calls it with
+def _set_caches(ctx: click.Context, _parameter: click.Parameter, off: bool) -> None:  # noqa: FBT001 - what click calls it with
     ctx.meta[CACHES] = not off
 
 
-# Nothing that a verb gets: `running.settings_of` asks whether the command has it.
+# No parameter of the command: `load_settings` asks whether the command has the option.
 cache_option = click.option(
     "--no-cache",
     is_flag=True,
     expose_value=False,
-    callback=_caches,
+    callback=_set_caches,
     help="Do not use the manifest cache in .reconciler/cache. Cached lists are still used.",
 )
 # `config`: the settings file, or None; `environment`: the name of the section, or None.
-settings_options = together(
+settings_options = combine_options(
     click.option(
         "--config",
         metavar="FILE",
@@ -147,7 +147,7 @@ workspace_option = click.option(
     shell_complete=Completes("workspaces"),
     help="A workspace of the settings.",
 )
-text_options = together(
+text_options = combine_options(
     click.option("--body", metavar="TEXT", help="The text."),
     click.option(
         "--body-file",
@@ -169,7 +169,7 @@ dry_run_option = click.option(
 yes_option = click.option("--yes", is_flag=True, help="Do not ask; required where there is no terminal.")
 
 # `only` and `excluded`: tuples of selectors.
-selection_options = together(
+selection_options = combine_options(
     click.option(
         "--only",
         multiple=True,
@@ -189,12 +189,12 @@ selection_options = together(
 )
 # `allow_deletes`, `allow_creates`, `allow_updates`, `allow_fewer_rows`, `allow_moves`: a number, or None;
 # `reactivate`, `create_again`, `confirm_same`: addresses.
-consent_options = together(
-    _consent("deletes", "deletes"),
-    _consent("creates", "creates of entities that disappeared"),
-    _consent("updates", "updates"),
-    _consent("fewer-rows", "fewer rows from directories"),
-    _consent("moves", "moves that lose live fields or undeclared devices"),
+consent_options = combine_options(
+    _make_consent_option("deletes", "deletes"),
+    _make_consent_option("creates", "creates of entities that disappeared"),
+    _make_consent_option("updates", "updates"),
+    _make_consent_option("fewer-rows", "fewer rows from directories"),
+    _make_consent_option("moves", "moves that lose live fields or undeclared devices"),
     click.option(
         "--reactivate",
         multiple=True,
@@ -220,7 +220,7 @@ consent_options = together(
     ),
 )
 # `encrypt_to`: public keys as text; `recipients_file`: paths of files that hold some.
-recipients_options = together(
+recipients_options = combine_options(
     click.option(
         "--encrypt-to",
         multiple=True,
@@ -275,7 +275,7 @@ report_option = click.option(
     "formats. Repeatable.",
 )
 # `reports`, and `show_values`: whether reports for many readers hold values.
-report_options = together(
+report_options = combine_options(
     report_option,
     click.option(
         "--show-values", is_flag=True, help="Include values in reports that otherwise show only field names."

@@ -10,7 +10,14 @@ from msgspec import UNSET
 
 from reconciler import pipeline
 from reconciler.cli.console import output
-from reconciler.cli.session import checkout_of, context_of, finish, make_dependencies, refreshed, settings_of
+from reconciler.cli.session import (
+    load_settings,
+    make_dependencies,
+    read_project_checkout,
+    read_run_context,
+    run_to_end,
+    with_refresh_mode,
+)
 from reconciler.core.planning.deletes import uncertain_notices
 from reconciler.core.review.guard import plan_exit_code
 from reconciler.files.encryption import check_recipients, read_recipients, require_file_path
@@ -46,7 +53,7 @@ _IN_THE_FILE = {
 }  # a plan file holds these, and apply refuses others beside it
 
 
-def next_step(file: str | None, given: Mapping[str, Any]) -> str:
+def make_next_step(file: str | None, given: Mapping[str, Any]) -> str:
     """Return the command that carries out this plan and no other: same environment, same consent."""
     words = ["reconciler", "apply", *([file] if file else [])]
     for name, flag in _REPEATED.items():
@@ -60,21 +67,21 @@ def next_step(file: str | None, given: Mapping[str, Any]) -> str:
     return shlex.join(words)
 
 
-def planned_for(given: Mapping[str, Any]) -> PlanResult:
+def make_plan_for_options(given: Mapping[str, Any]) -> PlanResult:
     """Return the plan that the options of a command line ask for."""
-    settings = settings_of(given["config"], given["environment"], service=True)
-    settings = refreshed(settings, given["refresh"])
+    settings = load_settings(given["config"], given["environment"], service=True)
+    settings = with_refresh_mode(settings, given["refresh"])
     declared = pipeline.load_declaration(settings, os.environ)
-    checkout = checkout_of(settings, declared.inputs)
+    checkout = read_project_checkout(settings, declared.inputs)
     with output.progress() as bars:
         bars.advance("reading the service", 0, None)
-        planned = finish(
+        planned = run_to_end(
             lambda _signals: pipeline.plan(
                 settings,
                 declared.desired,
-                make_dependencies(settings, context_of(settings, checkout=checkout)),
-                options=options_of(given),
-                consent=consent_of(given),
+                make_dependencies(settings, read_run_context(settings, checkout=checkout)),
+                options=make_plan_options(given),
+                consent=make_consent(given),
                 made_of=declared.made_of,
             )
         )
@@ -87,7 +94,7 @@ def planned_for(given: Mapping[str, Any]) -> PlanResult:
     return planned
 
 
-def recipients_of(given: Mapping[str, Any], missing: str) -> tuple[str, ...]:
+def read_plan_recipients(given: Mapping[str, Any], missing: str) -> tuple[str, ...]:
     """Return the public keys that a file is encrypted to: of the options and of the settings.
 
     They are read before anything is planned. `missing` is the option for the file where it was not given:
@@ -99,7 +106,7 @@ def recipients_of(given: Mapping[str, Any], missing: str) -> tuple[str, ...]:
                 f"--encrypt-to and --recipients-file need a file to encrypt: pass {missing}."
             )
         return ()
-    settings = settings_of(given["config"], given["environment"], service=False)
+    settings = load_settings(given["config"], given["environment"], service=False)
     named = [require_file_path(one, "a key", "--recipients-file") for one in given["recipients_file"]]
     files = (key for path in named for key in read_recipients(path))
     recipients = (*settings.plan_recipients, *given["encrypt_to"], *files)
@@ -108,7 +115,7 @@ def recipients_of(given: Mapping[str, Any], missing: str) -> tuple[str, ...]:
     return recipients
 
 
-def options_of(given: Mapping[str, Any]) -> Options:
+def make_plan_options(given: Mapping[str, Any]) -> Options:
     """Return what the options of a command line say about which plan is made."""
     return Options(
         given["only"],
@@ -120,18 +127,18 @@ def options_of(given: Mapping[str, Any]) -> Options:
     )
 
 
-def consent_of(given: Mapping[str, Any]) -> Consent:
+def make_consent(given: Mapping[str, Any]) -> Consent:
     """Return the numbers that a person has agreed to on the command line."""
     return Consent(**{what: given.get(f"allow_{what}") or 0 for what in Consent.__struct_fields__})
 
 
-def exit_code(planned: PlanResult, *, detailed: bool) -> int:
+def find_plan_exit_code(planned: PlanResult, *, detailed: bool) -> int:
     """Return the exit code of a plan that was made, see `plan_exit_code`."""
     several = bool(uncertain_notices(planned.plan, planned.desired))
     return plan_exit_code(planned.plan, planned.verdict, ambiguous=several, detailed=detailed)
 
 
-def sizes(planned: PlanResult) -> dict[Address, int]:
+def content_sizes(planned: PlanResult) -> dict[Address, int]:
     """Return the octets of content by address, which the plan itself does not hold."""
     return {
         address: len(entity.content.data)

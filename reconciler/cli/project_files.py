@@ -58,7 +58,7 @@ def write_manifests(
         write_over(folder / name, before, after, private=private)
 
 
-def files_in(folder: Path) -> Sequence[str]:
+def list_folder(folder: Path) -> Sequence[str]:
     """Return the names of what is in a folder; of one that is not there, none. Raises FileError."""
     if not folder.exists():
         return ()
@@ -86,10 +86,10 @@ class SecretsFile(Struct, frozen=True):
             _refuse_existing(self.path)
             write_pieces(self.path, lambda file: encrypt_to(file, iter([data]), self.recipients))
         elif not write_new(self.path, data, mode=0o600):
-            raise _existing(self.path)
+            raise _make_existing_error(self.path)
 
 
-def secrets_files(
+def choose_secrets_files(
     settings: Settings, env_file: str | None, secrets_file: str | None, given: Mapping[str, Any]
 ) -> tuple[SecretsFile, ...]:
     """Return the files that are to be written, checked before anything is read of the service.
@@ -109,7 +109,7 @@ def secrets_files(
         found.append(SecretsFile(path))
     if secrets_file is not None:
         _refuse_existing(Path(secrets_file))
-        found.append(SecretsFile(Path(secrets_file), _recipients(settings, given)))
+        found.append(SecretsFile(Path(secrets_file), _require_recipients(settings, given)))
     elif given["encrypt_to"] or given["recipients_file"]:
         raise click.UsageError(
             "--encrypt-to and --recipients-file need a file to encrypt: pass --secrets-file FILE."
@@ -117,7 +117,7 @@ def secrets_files(
     return tuple(found)
 
 
-def _recipients(settings: Settings, given: Mapping[str, Any]) -> tuple[str, ...]:
+def _require_recipients(settings: Settings, given: Mapping[str, Any]) -> tuple[str, ...]:
     named = [require_file_path(one, "a key", "--recipients-file") for one in given["recipients_file"]]
     files = (key for path in named for key in read_recipients(path))
     recipients = (*settings.plan_recipients, *given["encrypt_to"], *files)
@@ -132,10 +132,10 @@ def _recipients(settings: Settings, given: Mapping[str, Any]) -> tuple[str, ...]
 
 def _refuse_existing(path: Path) -> None:
     if path.is_symlink() or path.exists():
-        raise _existing(path)
+        raise _make_existing_error(path)
 
 
-def _existing(path: Path) -> InputError:
+def _make_existing_error(path: Path) -> InputError:
     return InputError(
         f"{path}: this file exists already, and may be the only copy of its secrets.",
         next="name another file, or move that one away",
@@ -150,7 +150,7 @@ def _existing(path: Path) -> InputError:
 _PACKAGE = "reconciler"
 
 
-def example(name: str) -> Path:
+def find_example(name: str) -> Path:
     """Return the folder of an example, such as `quickstart` or `ci/github`. Raises FileError."""
     package = Path(str(files(_PACKAGE)))
     packed = package / "data" / "examples" / name

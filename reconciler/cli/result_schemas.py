@@ -63,14 +63,14 @@ _ONLY_SHOWN = {"unmanaged": "$defs/counts"}  # of a plan: a file has none of it
 _INLINE: tuple[Any, ...] = (PlanFields, PlanCounts, VerdictShown, ErrorShown)
 
 
-def documents() -> dict[str, Schema]:
+def make_output_schemas() -> dict[str, Schema]:
     """Return the schema of every document by its name (`output/list`)."""
     made: dict[str, Schema] = {}
     for words, command in command_leaves():
         results = result_types(command)
         if results and results[0].title and (name := schema_of(words)) == f"output/{words.replace(' ', '-')}":
-            made[name] = _document(results)
-    return {**made, "output/error": _error()}
+            made[name] = _document_schema(results)
+    return {**made, "output/error": _error_schema()}
 
 
 def schema_of(words: str) -> str:
@@ -105,17 +105,17 @@ def result_types(command: click.Command) -> tuple[type[CommandResult], ...]:
     )
 
 
-def event_lines() -> Schema:
+def event_line_schema() -> Schema:
     """Return the schema of a line of `--events`: open, for a later version of the program may tell more."""
-    return _lines("An event of a run", RUN_EVENTS)
+    return _line_schema("An event of a run", RUN_EVENTS)
 
 
-def log_lines() -> Schema:
+def log_line_schema() -> Schema:
     """Return the schema of a line of `--log-file`: open, as that of events is."""
-    return _lines("A line of the log", (StepLine, CallLine))
+    return _line_schema("A line of the log", (StepLine, CallLine))
 
 
-def _lines(title: str, kinds: tuple[type, ...]) -> Schema:
+def _line_schema(title: str, kinds: tuple[type, ...]) -> Schema:
     found, definitions = msgspec.json.schema_components(kinds)
     for one in definitions.values():
         # Python 3.13 and newer strip the indentation of docstrings themselves.
@@ -123,18 +123,22 @@ def _lines(title: str, kinds: tuple[type, ...]) -> Schema:
     return {"$schema": _DRAFT, "title": title, "anyOf": list(found), "$defs": definitions}
 
 
-def _document(results: Sequence[type[CommandResult]]) -> Schema:
+def _document_schema(results: Sequence[type[CommandResult]]) -> Schema:
     """Return the schema of the document of a command: one of these results."""
     fields = [[*_field_types(one)] for one in results]
-    schemas, definitions = _of_types([_described(kind, about) for each in fields for _, kind, about in each])
+    schemas, definitions = _schemas_of_types(
+        [_describe_type(kind, about) for each in fields for _, kind, about in each]
+    )
     found, exits = iter(schemas), results[0].exit_codes
     shapes = []
     for number, (result, each) in enumerate(zip(results, fields, strict=True)):
         optional = tuple(name for name, kind, _ in each if UnsetType in get_args(kind))
-        shape = _object({**_head(*exits), **{name: next(found) for name, _, _ in each}}, exits, optional)
+        shape = _object_schema(
+            {**_head_schema(*exits), **{name: next(found) for name, _, _ in each}}, exits, optional
+        )
         title = {"title": result.title} if number and result.title else {}
         shapes.append({"$ref": f"../{result.schema}.schema.json"} if result.schema else {**title, **shape})
-    return _whole(results[0].title, shapes, definitions)
+    return _whole_schema(results[0].title, shapes, definitions)
 
 
 def _field_types(result: type[CommandResult]) -> Iterator[tuple[str, Any, str]]:
@@ -160,30 +164,30 @@ def _names_of(module: str) -> Mapping[str, Any]:
     return found
 
 
-def _whole(title: str, shapes: list[Schema], definitions: Schema) -> Schema:
+def _whole_schema(title: str, shapes: list[Schema], definitions: Schema) -> Schema:
     body = shapes[0] if len(shapes) == 1 else {"anyOf": shapes}
     below = {"$defs": definitions} if definitions else {}
     return {"$schema": _DRAFT, "title": title, **body, **below}
 
 
-def _described(kind: Any, about: str) -> Any:
+def _describe_type(kind: Any, about: str) -> Any:
     """Return the type of a field with its description. A field that may be left out is one without null."""
     if UnsetType in get_args(kind):
         kind = Union[tuple(one for one in get_args(kind) if one is not UnsetType)]  # noqa: UP007 - of a tuple
     return Annotated[kind, Meta(description=about)] if about else kind
 
 
-def _of_types(kinds: list[Any]) -> tuple[list[Schema], dict[str, Schema]]:
+def _schemas_of_types(kinds: list[Any]) -> tuple[list[Schema], dict[str, Schema]]:
     """Return a schema for each type, and the definitions that they refer to: closed, every key required."""
-    found, known = msgspec.json.schema_components(kinds, schema_hook=_custom)
+    found, known = msgspec.json.schema_components(kinds, schema_hook=_custom_schema)
     definitions = {
-        _PUBLISHED.get(name, name): _closed(name, one)
+        _PUBLISHED.get(name, name): _close_schema(name, one)
         for name, one in known.items()
         if name not in _ELSEWHERE and name not in {one.__name__ for one in _INLINE}
     }
     whole = zip(kinds, found, strict=True)
     return [
-        _inline_object(kind, known) if kind in _INLINE else _elsewhere(one) for kind, one in whole
+        _inline_object(kind, known) if kind in _INLINE else _turn_references(one) for kind, one in whole
     ], definitions
 
 
@@ -196,59 +200,59 @@ def _inline_object(kind: type, known: Mapping[str, Schema]) -> Schema:
         }
         properties = {name: {"$ref": f"../plan.schema.json#/{part}"} for name, part in where.items()}
         optional = tuple(one.encode_name for one in keys if one.default is UNSET)
-        return _object(properties, optional=optional)
-    schema = _closed(kind.__name__, known[kind.__name__])
+        return _object_schema(properties, optional=optional)
+    schema = _close_schema(kind.__name__, known[kind.__name__])
     optional = tuple(one.encode_name for one in structs.fields(kind) if one.default is UNSET)
-    return _object(schema["properties"], optional=optional)
+    return _object_schema(schema["properties"], optional=optional)
 
 
-def _custom(kind: type) -> Schema:
+def _custom_schema(kind: type) -> Schema:
     assert issubclass(kind, Address)  # noqa: S101 - the only text of ours with a form of its own
     return {"type": "string"} | _ADDRESS
 
 
-def _closed(name: str, schema: Schema) -> Schema:
+def _close_schema(name: str, schema: Schema) -> Schema:
     """Return what a class writes: every key, a default being a value like any other, and no further one."""
     if "properties" not in schema:
         return schema
-    keys = {key: _value(name, key, one) for key, one in schema["properties"].items()}
+    keys = {key: _value_schema(name, key, one) for key, one in schema["properties"].items()}
     about = inspect.cleandoc(schema.get("description", "")).replace("\n", " ").replace("  ", " ")
-    return {"title": _PUBLISHED.get(name, name), "description": about, **_object(keys)}
+    return {"title": _PUBLISHED.get(name, name), "description": about, **_object_schema(keys)}
 
 
-def _value(name: str, key: str, schema: Schema) -> Schema:
-    value = _FORMATS.get((name, key)) or _elsewhere(
+def _value_schema(name: str, key: str, schema: Schema) -> Schema:
+    value = _FORMATS.get((name, key)) or _turn_references(
         {word: one for word, one in schema.items() if word != "default"}
     )
     return {"anyOf": [value, {"type": "null"}]} if key in _NULLABLE.get(name, ()) else value
 
 
-def _elsewhere(node: Any) -> Any:
+def _turn_references(node: Any) -> Any:
     """Return a schema with its references to what another file describes turned there."""
     if isinstance(node, list):
-        return [_elsewhere(one) for one in node]
+        return [_turn_references(one) for one in node]
     if not isinstance(node, dict):
         return node
     name = str(node.get("$ref", "")).removeprefix(_REF)
     other = _ELSEWHERE.get(name) or ({"$ref": _REF + _PUBLISHED[name]} if name in _PUBLISHED else None)
-    return {key: _elsewhere(one) for key, one in node.items()} | (other or {})
+    return {key: _turn_references(one) for key, one in node.items()} | (other or {})
 
 
-def _object(properties: Schema, exits: tuple[int, ...] = (), optional: tuple[str, ...] = ()) -> Schema:
+def _object_schema(properties: Schema, exits: tuple[int, ...] = (), optional: tuple[str, ...] = ()) -> Schema:
     whole = {
         "type": "object",
         "additionalProperties": False,
         "required": [key for key in properties if key not in optional],
         "properties": properties,
     }
-    return {**whole, "oneOf": [_ended(code) for code in exits]} if len(exits) > 1 else whole
+    return {**whole, "oneOf": [_exit_schema(code) for code in exits]} if len(exits) > 1 else whole
 
 
-def _ended(code: int) -> Schema:
+def _exit_schema(code: int) -> Schema:
     return {"properties": {"outcome": {"const": EXIT_CODE_WORDS[code]}, "exit_code": {"const": code}}}
 
 
-def _head(*exits: int) -> Schema:
+def _head_schema(*exits: int) -> Schema:
     return {
         "version": {"description": "Version of this format.", "const": REPORT_VERSION},
         "outcome": {
@@ -259,36 +263,42 @@ def _head(*exits: int) -> Schema:
     }
 
 
-def _error() -> Schema:
+def _error_schema() -> Schema:
     """Return the schema of an error, with what belongs to each class of errors."""
-    whole = _document((ErrorDocument,))
+    whole = _document_schema((ErrorDocument,))
     properties = whole["properties"]
-    properties["code"] = {"description": properties["code"]["description"], "enum": sorted({*_codes()})}
-    properties["error"]["properties"]["kind"] = {"enum": [*_kinds()]}
-    return {**whole, "oneOf": [_kind(name, kind) for name, kind in _kinds().items()]}
+    properties["code"] = {
+        "description": properties["code"]["description"],
+        "enum": sorted({*_iterate_error_codes()}),
+    }
+    properties["error"]["properties"]["kind"] = {"enum": [*_list_error_classes()]}
+    return {
+        **whole,
+        "oneOf": [_error_class_schema(name, kind) for name, kind in _list_error_classes().items()],
+    }
 
 
-def _kinds() -> dict[str, type[errors.ReconcilerError] | None]:
+def _list_error_classes() -> dict[str, type[errors.ReconcilerError] | None]:
     """Return the classes of errors by name; None for a mistake in the command line, which is none."""
     every: list[type[errors.ReconcilerError]] = [errors.ReconcilerError]
-    every += _below(errors.ReconcilerError)
+    every += _iterate_subclasses(errors.ReconcilerError)
     found: dict[str, type[errors.ReconcilerError] | None] = {
         one.__name__: one for one in every if one.__module__ == errors.__name__ or one is KindUnknown
     }
     return found | {"UsageError": None}
 
 
-def _below(kind: type[errors.ReconcilerError]) -> Iterator[type[errors.ReconcilerError]]:
+def _iterate_subclasses(kind: type[errors.ReconcilerError]) -> Iterator[type[errors.ReconcilerError]]:
     for one in kind.__subclasses__():
         yield one
-        yield from _below(one)
+        yield from _iterate_subclasses(one)
 
 
-def _codes() -> Iterator[str]:
-    return (kind.error_code if kind else usage_code for kind in _kinds().values())
+def _iterate_error_codes() -> Iterator[str]:
+    return (kind.error_code if kind else usage_code for kind in _list_error_classes().values())
 
 
-def _kind(name: str, kind: type[errors.ReconcilerError] | None) -> Schema:
+def _error_class_schema(name: str, kind: type[errors.ReconcilerError] | None) -> Schema:
     """Return what an error of this class has: its words, its code, and no key of another class."""
     exit_code = kind.exit_code if kind else 64
     code = kind.error_code if kind else usage_code
@@ -297,7 +307,7 @@ def _kind(name: str, kind: type[errors.ReconcilerError] | None) -> Schema:
     required = [key for key, theirs in has.items() if theirs and key != "running"]
     return {
         "properties": {
-            **_ended(exit_code)["properties"],
+            **_exit_schema(exit_code)["properties"],
             "code": {"const": code},
             "error": {"properties": {"kind": {"const": name}, **closed}, "required": required},
         }

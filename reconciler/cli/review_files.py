@@ -11,8 +11,8 @@ from typing import Any, BinaryIO, Generic, TypeVar
 import click
 
 from reconciler.cli.console import output
-from reconciler.cli.console.output import hidden_pieces
-from reconciler.cli.telemetry.recording import telemetry
+from reconciler.cli.console.output import hide_secrets_in_pieces
+from reconciler.cli.telemetry.recording import current_telemetry
 from reconciler.core.review.display_names import DisplayName, no_name
 from reconciler.core.review.saved_plans import make_stale_verdict
 from reconciler.errors import FileError, StalePlan, UnsafePlan
@@ -53,7 +53,7 @@ class Reports(Generic[Subject]):
         Raises UsageError for an unknown format and for two that are one file, FileError where a file could
         not be written.
         """
-        taken = {_same(Path(file)) for file in beside if file is not None}
+        taken = {_file_identity(Path(file)) for file in beside if file is not None}
         wanted = []
         for text in texts:
             name, _, file = text.partition("=")
@@ -61,9 +61,9 @@ class Reports(Generic[Subject]):
                 known = ", ".join(formats)
                 raise click.UsageError(f"--report {text}: give FORMAT=FILE, with one of the formats {known}.")
             path = Path(file)
-            if _same(path) in taken:
+            if _file_identity(path) in taken:
                 raise click.UsageError(f"--report {text}: another option names the same file.")
-            taken.add(_same(path))
+            taken.add(_file_identity(path))
             require_writable_place(path)
             wanted.append((formats[name], path, 0o644 if name in SHARED else 0o600))
         return cls(wanted)
@@ -76,7 +76,7 @@ class Reports(Generic[Subject]):
         whole = True
         for render, path, mode in self._wanted:
             try:
-                size = _write(path, render(subject), mode)
+                size = _write_report(path, render(subject), mode)
                 step_log.info("report written: %s, %d bytes", path, size)
             except FileError as error:
                 output.note(f"{error} The rest of this command is not affected.\n  next: {error.next}")
@@ -84,21 +84,21 @@ class Reports(Generic[Subject]):
         return whole
 
 
-def _write(path: Path, rendered: Iterable[str], mode: int) -> int:
+def _write_report(path: Path, rendered: Iterable[str], mode: int) -> int:
     """Write one file, whole or not at all, and return its bytes. Raises FileError."""
     pieces = (rendered,) if isinstance(rendered, str) else rendered
     size = 0
 
     def fill(file: BinaryIO) -> None:
         nonlocal size
-        file.writelines(piece.encode("utf-8", "backslashreplace") for piece in hidden_pieces(pieces))
+        file.writelines(piece.encode("utf-8", "backslashreplace") for piece in hide_secrets_in_pieces(pieces))
         size = file.tell()
 
     write_pieces(path, fill, mode=mode)
     return size
 
 
-def _same(path: Path) -> tuple[Path, str]:
+def _file_identity(path: Path) -> tuple[Path, str]:
     """What two names of one file share. A link as the last part is replaced, so it is not followed."""
     return path.parent.resolve(), path.name
 
@@ -143,7 +143,7 @@ class Reviews:
         )
 
     def _write(self, review: Review) -> bool:
-        telemetry().measured(metrics_of(review), review.run.run if review.run else "")
+        current_telemetry().measured(metrics_of(review), review.run.run if review.run else "")
         return self._reports.write(review)
 
     def hear(self, planned: PlanResult) -> None:

@@ -13,10 +13,10 @@ from reconciler import pipeline
 from reconciler.cli.console import output
 from reconciler.cli.console.logs import Events
 from reconciler.cli.console.output import Bars
-from reconciler.cli.planning import sizes
+from reconciler.cli.planning import content_sizes
 from reconciler.cli.results import ResultWork, RunReport
 from reconciler.cli.review_files import Reviews
-from reconciler.cli.session import Signals, finish, make_dependencies
+from reconciler.cli.session import Signals, make_dependencies, run_to_end
 from reconciler.core.planning.deletes import find_unmarked
 from reconciler.core.runs.recover import InterruptedRun
 from reconciler.core.suggest import did_you_mean
@@ -88,7 +88,7 @@ class Screen:
             self._hears(planned)
         if not self._silent:
             shown = plan_lines(
-                planned.plan, Verdict(), full=self._full, sizes=sizes(planned), whom=planned.whom
+                planned.plan, Verdict(), full=self._full, sizes=content_sizes(planned), whom=planned.whom
             )
             output.lines(shown[:-1])  # the last line speaks of what comes next, and that is now
 
@@ -137,7 +137,7 @@ class Resuming(Screen):
         self.agrees(planned)
 
 
-def _not_ours(text: str, planned: PlanResult) -> UnknownAddress:
+def _explain_unowned(text: str, planned: PlanResult) -> UnknownAddress:
     """Return why nothing is forgotten under an address."""
     if text in planned.recorded.entities:
         return UnknownAddress(
@@ -174,7 +174,7 @@ class Forgetting(Screen):
         known |= {notice.subject for notice in plan.notices}
         for text in plan.options.forget:
             if text not in known:
-                raise _not_ours(text, planned)
+                raise _explain_unowned(text, planned)
         super().planned(planned)
 
     def question(self, planned: PlanResult) -> str:
@@ -258,8 +258,8 @@ def carry_out(
     """
     with output.progress() as bars:
         bars.advance("reading the service", 0, None)
-        run = finish(
-            lambda signals: _verb(
+        run = run_to_end(
+            lambda signals: _choose_work(
                 job,
                 undo,
                 signals,
@@ -271,7 +271,7 @@ def carry_out(
     return run
 
 
-def _verb(job: Job, undo: Undo, signals: Signals, observer: Screen) -> Coroutine[Any, Any, Run | None]:
+def _choose_work(job: Job, undo: Undo, signals: Signals, observer: Screen) -> Coroutine[Any, Any, Run | None]:
     """Return the work of the pipeline: a plan of the manifests, or the undo of a run."""
     around = make_dependencies(job.settings, job.context)
     if job.saved is not None and job.saved.options.undo_of:
@@ -311,7 +311,7 @@ def report_run(
     whole = False
     events.ended(run)
     try:
-        yield kind(run=run, full=full, verbose=output.told_on_stderr(), is_hidden=events.on_stdout)
+        yield kind(run=run, full=full, verbose=output.is_verbose(), is_hidden=events.on_stdout)
     finally:
         whole = reviews.write_run(run)
         if run.exit_code:

@@ -43,7 +43,7 @@ _IN_DOUBT = b"stopped at once: requests under way are in doubt.\n  next: reconci
 _UNTOLD = b"stopped before the report was printed.\n  next: reconciler history\n"
 
 
-def settings_of(config: str | None, environment: str | None, *, service: bool) -> Settings:
+def load_settings(config: str | None, environment: str | None, *, service: bool) -> Settings:
     """Return the settings that this process was given. Raises SettingsError.
 
     With `service` they hold our secrets, which from now on are hidden in everything that is printed.
@@ -54,30 +54,30 @@ def settings_of(config: str | None, environment: str | None, *, service: bool) -
         cwd=working_folder(),
         environ=os.environ,
         service=service,
-        revealed=_hide,
+        revealed=_hide_secret,
     )
-    settings = structs.replace(read.settings, caches=_caches())
-    _tell(read)
+    settings = structs.replace(read.settings, caches=_wants_caches())
+    _tell_settings(read)
     if settings.caches:
         _note_distrust(settings)
-    output.project_is(settings.root)
+    output.set_project_folder(settings.root)
     if service:
         output.conceal(Credentials(settings.service.auth, settings.service.network.proxy).conceal_pieces)
     return settings
 
 
-def _hide(secret: str) -> None:
+def _hide_secret(secret: str) -> None:
     """Hide a secret that is read where it is needed, in everything that is printed from now on."""
-    output.conceal_besides(Concealed((secret,)).conceal_pieces)
+    output.conceal_also(Concealed((secret,)).conceal_pieces)
 
 
-def _caches() -> bool:
+def _wants_caches() -> bool:
     """Whether this command keeps what manifests declare: it reads them, and nobody said --no-cache."""
     context = click.get_current_context(silent=True)
     return bool(context and context.meta.get(CACHES))
 
 
-def _tell(read: ReadSettings) -> None:
+def _tell_settings(read: ReadSettings) -> None:
     """Tell which settings and which store these are, and who decided so."""
     layers, store = read.layers, next(one for one in read.layers.values.values() if one.path == ("store",))
     environment = (
@@ -123,13 +123,13 @@ def _tell_once(what: str) -> None:
     step_log.info("%s", what)
 
 
-def checkout_of(settings: Settings, inputs: Sequence[InputFile] = ()) -> Checkout:
+def read_project_checkout(settings: Settings, inputs: Sequence[InputFile] = ()) -> Checkout:
     """Return the commit that is checked out, and what of these inputs and of the settings is not as in it."""
     root = Path(settings.root).resolve()
     return read_checkout(root, collect_inputs(settings, inputs))
 
 
-def context_of(
+def read_run_context(
     settings: Settings, inputs: Sequence[InputFile] = (), checkout: Checkout | None = None
 ) -> Context:
     """Return where we are: commit, trace id, container, region. `inputs` are the files of the manifests."""
@@ -138,27 +138,27 @@ def context_of(
         Path(settings.root),
         random=secrets.token_hex,
         recorded=current_trace_id(),
-        checkout=checkout or checkout_of(settings, inputs),
+        checkout=checkout or read_project_checkout(settings, inputs),
     )
 
 
 def make_dependencies(settings: Settings, context: Context | None = None) -> Dependencies:
     """Return the real clock, the real chance, the real network, and where we are, where that is known yet."""
     return Dependencies.real(
-        lambda: context or context_of(settings),
+        lambda: context or read_run_context(settings),
         unattended=not output.can_ask(),
         state=find_state_folder(os.environ),
     )
 
 
-def patient(settings: Settings, lock_timeout_s: float | None) -> Settings:
+def with_lock_timeout(settings: Settings, lock_timeout_s: float | None) -> Settings:
     """Return the settings with the patience of `--lock-timeout`, where it was given."""
     if lock_timeout_s is None:
         return settings
     return structs.replace(settings, lock=structs.replace(settings.lock, timeout_s=lock_timeout_s))
 
 
-def refreshed(settings: Settings, mode: str | None) -> Settings:
+def with_refresh_mode(settings: Settings, mode: str | None) -> Settings:
     """Return the settings with what `--refresh` says, where it was given."""
     if mode is None:
         return settings
@@ -214,7 +214,7 @@ class Signals:
             self._task.cancel()
 
 
-def finish(work: Callable[[Signals], Coroutine[Any, Any, T]]) -> T:
+def run_to_end(work: Callable[[Signals], Coroutine[Any, Any, T]]) -> T:
     """Return what `work` returns, run in an event loop of its own. Raises what a user can meet, plainly."""
     heard = Signals()
 
@@ -249,23 +249,23 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 # secret of the service is read, and nobody is called but the store.
 
 
-def now() -> datetime:
+def read_utc_clock() -> datetime:
     """Return this machine's time, in UTC."""
     return datetime.now(UTC)
 
 
 @contextmanager
-def opened(given: Mapping[str, Any], *, create: bool = False) -> Iterator[tuple[Store, Settings]]:
+def open_project_store(given: Mapping[str, Any], *, create: bool = False) -> Iterator[tuple[Store, Settings]]:
     """Yield the store that the options of a command line lead to, and the settings.
 
     Raises SettingsError, StoreError. Without `create` a store that is not there is empty, and stays away.
     """
-    settings = settings_of(given["config"], given["environment"], service=False)
+    settings = load_settings(given["config"], given["environment"], service=False)
     with open_store(settings, create=create) as store:
         yield store, settings
 
 
-def open_store(settings: Settings, *, create: bool, clock: Callable[[], datetime] = now) -> Store:
+def open_store(settings: Settings, *, create: bool, clock: Callable[[], datetime] = read_utc_clock) -> Store:
     """Return the store of these settings. Raises SettingsError, StoreError."""
     if not settings.service.base_url:
         raise SettingsError(

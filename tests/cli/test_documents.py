@@ -23,7 +23,7 @@ from reconciler import errors
 from reconciler.cli.commands.history import history_result
 from reconciler.cli.commands.lock import HolderShown, UnlockResult, lock_result, tickets_result
 from reconciler.cli.console import error_text
-from reconciler.cli.result_schemas import command_leaves, documents, schema_of
+from reconciler.cli.result_schemas import command_leaves, make_output_schemas, schema_of
 from reconciler.cli.results import CommandResult
 from reconciler.cli.sandbox_collections import build_own_collections
 from reconciler.core.runs.recover import RunStatus
@@ -175,12 +175,12 @@ def test_every_command_that_prints_json_has_a_schema_and_is_run() -> None:
 
     assert {schema_of(one) for one in commands} <= set(list_schema_names())
     assert {words_of(line) for line in LINES} | ELSEWHERE >= set(commands)
-    assert set(documents()) == {one for one in list_schema_names() if one.startswith("output/")}
+    assert set(make_output_schemas()) == {one for one in list_schema_names() if one.startswith("output/")}
 
 
 def test_the_shipped_schemas_follow_from_the_values() -> None:
     """Whoever changes a value changes what is promised of it: script/generate-schemas."""
-    for name, schema in documents().items():
+    for name, schema in make_output_schemas().items():
         shipped = (ROOT / "schemas" / f"{name}.schema.json").read_text(encoding="utf-8")
         assert read_schema(name) == schema, name
         assert json.loads(shipped) == compose_published_schema(name), name
@@ -370,7 +370,7 @@ def test_every_class_of_error_fits_the_schema_and_no_other_ones_key(error: error
         assert mistakes("output/error", {**document, key: value}), key
 
 
-@pytest.mark.parametrize("name", sorted(documents()))
+@pytest.mark.parametrize("name", sorted(make_output_schemas()))
 def test_a_schema_of_an_output_is_closed_and_needs_every_key(name: str) -> None:
     """A schema that lets everything pass says nothing."""
     optional = {"running", "unfinished", "more", "unmanaged", "calls", "calls_avoided", "method", "path"}
@@ -383,6 +383,6 @@ def test_a_schema_of_an_output_is_closed_and_needs_every_key(name: str) -> None:
         if isinstance(node, dict) and node.get("type") == "object":
             yield node
 
-    for one in walk(documents()[name]):
+    for one in walk(make_output_schemas()[name]):
         assert one.get("additionalProperties", True) is not True or "properties" not in one, one
         assert set(one.get("properties", ())) - set(one.get("required", ())) <= optional, one

@@ -9,8 +9,8 @@ import jsonschema_rs
 import pytest
 from cli.hands import Project, Service
 
-from reconciler.cli.console.logs import events_of
-from reconciler.cli.result_schemas import event_lines
+from reconciler.cli.console.logs import open_events
+from reconciler.cli.result_schemas import event_line_schema
 from reconciler.errors import FileError
 from reconciler.model.address import Address
 from reconciler.model.runs import FieldResult, Outcome
@@ -37,7 +37,7 @@ def words(events: list[dict[str, Any]]) -> list[str]:
 
 def test_the_shipped_schema_follows_from_the_values() -> None:
     """Whoever changes an event changes what is promised of it: script/generate-schemas."""
-    assert read_schema("event") == event_lines()
+    assert read_schema("event") == event_line_schema()
 
 
 def test_a_run_is_told_from_its_plan_to_its_end(project: Project, service: Service) -> None:
@@ -139,14 +139,14 @@ def test_a_link_is_not_followed_and_a_pipe_not_waited_for(tmp_path: Path) -> Non
 
     for path in (tmp_path / "link", Path("/dev/null")):
         with pytest.raises(FileError, match="events cannot be written"):
-            events_of(str(path), as_json=False)
+            open_events(str(path), as_json=False)
     assert not (tmp_path / "target").exists()
 
 
 def test_no_value_is_in_an_event(tmp_path: Path) -> None:
     """A field that was not taken stands in the report with both of its values; here it has none."""
     file = tmp_path / "e.jsonl"
-    events = events_of(str(file), as_json=False)
+    events = open_events(str(file), as_json=False)
     fields = (FieldResult("jobTitle", "canary-sent", "canary-shown"),)
     with events.of_command():
         events.changed(Outcome(Address("contact/default/a"), "update", "failed", "not taken", fields=fields))
@@ -159,7 +159,7 @@ def test_events_that_can_no_longer_be_written_stop_no_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It is said once; whoever watches sees by the exit code that lines are missing."""
-    events = events_of(str(tmp_path / "e.jsonl"), as_json=False)
+    events = open_events(str(tmp_path / "e.jsonl"), as_json=False)
     with events.of_command():
         pass  # the file is let go of, as if its disk were
     with Path("/dev/full").open("wb", buffering=0) as full:

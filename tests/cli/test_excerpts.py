@@ -17,8 +17,8 @@ MANIFEST = f"version: 1\r\nworkspace: ops\r\ncontacts:\r\n  jane: {{fristName: {
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "people.yaml").write_bytes(MANIFEST.encode())
-    output.command_begins()
-    output.project_is(str(tmp_path))
+    output.reset_command()
+    output.set_project_folder(str(tmp_path))
     return tmp_path
 
 
@@ -28,7 +28,7 @@ def told(*problems: Problem, kind: type[InputError] = ManifestError) -> str:
 
 def _shown(error: InputError, *, columns: int = 0, whole: bool = False) -> str:
     """Return what `output.failure` prints."""
-    project, since = output.project(), output.began_at()
+    project, since = output.project_folder(), output.command_began_at()
     return plain(error_text.error_lines(error, columns=columns, whole=whole, project=project, since=since))
 
 
@@ -51,8 +51,8 @@ def test_the_line_stands_between_the_mistake_and_what_to_do(folder: Path) -> Non
 def test_a_row_shows_its_cells_by_their_number(folder: Path) -> None:
     """A row is not a line where a cell holds a line break."""
     (folder / "staff.csv").write_text(f'id;name\n1;"a\n{SECRET}"\n2;b\n')
-    output.command_begins()
-    output.project_is(str(folder))
+    output.reset_command()
+    output.set_project_folder(str(folder))
 
     assert "    3 | ...; ...\n      |      ^^^\n" in told(at("staff.csv", 3, 2))
 
@@ -92,7 +92,7 @@ def test_what_cannot_be_shown_is_left_out(folder: Path, problem: Problem) -> Non
 def test_without_a_project_files_are_looked_for_where_we_are(folder: Path) -> None:
     """Settings are named from the current folder, which is not always that of the project."""
     absolute = str(folder / "people.yaml")
-    output.command_begins()
+    output.reset_command()
 
     assert "    4 |   ...: {fristName: ...}\n" in told(at(absolute), kind=SettingsError)
 
@@ -108,8 +108,8 @@ def test_json_holds_no_excerpt(folder: Path) -> None:
 def test_a_terminal_shows_the_line_as_it_is_but_for_secrets(folder: Path) -> None:
     """The author wrote it; a log shows its structure alone."""
     (folder / "team.yaml").write_text(f"contacts:\n  jane:\n    jobTitel: Engineer\n    pasword: {SECRET}\n")
-    output.command_begins()
-    output.project_is(str(folder))
+    output.reset_command()
+    output.set_project_folder(str(folder))
     problems = (at("team.yaml", 3, 5), at("team.yaml", 4, 5))
     error = ManifestError("it cannot be used.", problems=problems)
 

@@ -16,7 +16,7 @@ from cli.keeping import RUN, store_of
 
 from reconciler import instrumentation
 from reconciler.cli.console import logs
-from reconciler.cli.result_schemas import log_lines
+from reconciler.cli.result_schemas import log_line_schema
 from reconciler.errors import FileError
 from reconciler.schema.shipped import compose_published_schema, read_schema
 from reconciler.service.answers import Answer, Call, template_of
@@ -27,7 +27,7 @@ from reconciler.service.http.exchange import TriedCall, log_try
 @pytest.fixture(autouse=True)
 def _alone() -> Iterator[None]:
     yield
-    logs.end()
+    logs.stop_logging()
 
 
 def _told(path: str = "/contacts") -> None:
@@ -38,7 +38,7 @@ def _told(path: str = "/contacts") -> None:
 
 def test_a_call_is_told_without_ids_and_queries(capsys: pytest.CaptureFixture[str]) -> None:
     """An id is a person, and a query may be a name or a telephone number."""
-    logs.to_stderr(2)
+    logs.log_to_stderr(2)
 
     _told(urls.fill_path("/workspaces/{wid}/contacts/{id}", {"wid": "W1", "id": "4C8FE1"}))
 
@@ -56,7 +56,7 @@ def test_of_a_path_that_has_no_template_the_first_part_is_told() -> None:
 
 
 def test_steps_are_shown_with_one_v_and_calls_with_two(capsys: pytest.CaptureFixture[str]) -> None:
-    logs.to_stderr(1)
+    logs.log_to_stderr(1)
     _told()
     logging.getLogger(instrumentation.STEPS).info("planned: %d changes", 3)
 
@@ -65,8 +65,8 @@ def test_steps_are_shown_with_one_v_and_calls_with_two(capsys: pytest.CaptureFix
 
 def test_without_an_option_nothing_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     """Nor does an earlier command of this process leave a listener behind."""
-    logs.to_stderr(2)
-    logs.end()
+    logs.log_to_stderr(2)
+    logs.stop_logging()
     _told()
 
     assert capsys.readouterr().err == ""
@@ -74,10 +74,10 @@ def test_without_an_option_nothing_is_told(capsys: pytest.CaptureFixture[str]) -
 
 def test_a_step_that_is_taken_again_is_told_again(capsys: pytest.CaptureFixture[str]) -> None:
     """Five waits of a second are not one."""
-    logs.to_stderr(1)
+    logs.log_to_stderr(1)
     for _ in range(5):
         logging.getLogger(instrumentation.STEPS).info("put off; again in 1.00 s")
-    logs.end()
+    logs.stop_logging()
 
     assert capsys.readouterr().err.count("put off") == 5
 
@@ -87,7 +87,7 @@ def test_a_file_gets_lines_of_json_as_they_happen_and_is_private(tmp_path: Path)
     file = tmp_path / "log.jsonl"
     file.write_text("before\n")
     file.chmod(0o644)
-    logs.to_file(str(file))
+    logs.log_to_file(str(file))
     _told()
     seen = file.read_text().splitlines()
     logging.getLogger(instrumentation.STEPS).info("planned")
@@ -118,7 +118,7 @@ def test_a_file_gets_lines_of_json_as_they_happen_and_is_private(tmp_path: Path)
 
 def test_the_shipped_schema_of_a_line_follows_from_the_values() -> None:
     """Whoever changes a line changes what is promised of it: script/generate-schemas."""
-    assert read_schema("log") == log_lines()
+    assert read_schema("log") == log_line_schema()
 
 
 def test_a_step_that_names_a_file_which_is_no_text_is_a_line_all_the_same() -> None:
@@ -128,7 +128,7 @@ def test_a_step_that_names_a_file_which_is_no_text_is_a_line_all_the_same() -> N
         instrumentation.STEPS, logging.INFO, "", 0, "report written: %s", (name,), None
     )
 
-    assert json.loads(logs._as_json(record))["step"] == f"report written: {name}"
+    assert json.loads(logs._format_json_line(record))["step"] == f"report written: {name}"
 
 
 @pytest.mark.parametrize("name", ["folder", "link", "gone/log", "nul\0"])
@@ -137,7 +137,7 @@ def test_what_is_no_file_is_refused_before_anything_begins(name: str, tmp_path: 
     (tmp_path / "link").symlink_to(tmp_path / "target")
 
     with pytest.raises(FileError, match="the log cannot be written"):
-        logs.to_file(str(tmp_path / name))
+        logs.log_to_file(str(tmp_path / name))
 
     assert not (tmp_path / "target").exists()
 

@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from reconciler.cli.planning import next_step
+from reconciler.cli.planning import make_next_step
 
 NOTHING = {
     "config": None,
@@ -38,5 +38,5 @@ def test_the_next_step_carries_out_this_plan_and_no_other(
     file: str | None, given: dict[str, object], wanted: str
 ) -> None:
     """Who plans staging and follows a bare `reconciler apply` would write to production."""
-    assert next_step(file, NOTHING | given) == wanted
+    assert make_next_step(file, NOTHING | given) == wanted
     assert shlex.split(wanted)[:2] == ["reconciler", "apply"]

@@ -94,7 +94,7 @@ def test_nothing_printed_is_an_order_to_a_ci_runner() -> None:
     )
     program = "import sys; from reconciler.cli.console.output import *; sys.stderr = sys.stdout"
 
-    shown = printed("\n".join([program, *ways, f"sys.stdout.write(for_stdout([line({name!r})]))"]))
+    shown = printed("\n".join([program, *ways, f"sys.stdout.write(render_for_stdout([line({name!r})]))"]))
 
     assert "##[" not in shown
     assert not any(row.lstrip().startswith("::") for row in shown.splitlines())
@@ -403,8 +403,8 @@ def test_an_error_in_json_has_one_form(error: ReconcilerError, expected: object)
 
 def test_a_stream_without_a_descriptor_can_be_silenced() -> None:
     """Streams are replaced in tests and in notebooks."""
-    output.silence(io.StringIO())
-    output.silence(None)
+    output.silence_stream(io.StringIO())
+    output.silence_stream(None)
 
 
 def test_plain_lines_need_no_colour_library() -> None:

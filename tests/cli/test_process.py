@@ -304,7 +304,7 @@ HANGS = """
 import os, sys, time
 from reconciler import signals
 signals.take_over_signals()
-from reconciler.cli.session import finish
+from reconciler.cli.session import run_to_end
 async def work(heard):
     if "apply" in sys.argv:
         heard.apply_begins()
@@ -318,7 +318,7 @@ async def work(heard):
         os.set_blocking(2, True)
     os.write(1, b"here\\n")
     time.sleep(600)
-finish(work)
+run_to_end(work)
 """
 
 

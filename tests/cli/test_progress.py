@@ -6,7 +6,7 @@ import pytest
 from waiting import until
 
 from reconciler.cli.console.output import Bars
-from reconciler.cli.console.progress import Watch, watching
+from reconciler.cli.console.progress import Watch, watch_progress
 from reconciler.instrumentation import report_progress
 from reconciler.model.snapshots import Scope
 from reconciler.report.progress import ProgressLine, progress_more, progress_text
@@ -56,7 +56,7 @@ class Seen(Bars):
 
 def test_calls_and_rows_are_counted_where_they_happen() -> None:
     """The lists of a project are read side by side: they count together."""
-    with watching(Bars(), None) as watch:
+    with watch_progress(Bars(), None) as watch:
         watch.advance("reading the service", 0, None)
         called()
         called()
@@ -71,7 +71,7 @@ def test_calls_and_rows_are_counted_where_they_happen() -> None:
 
 def test_something_new_is_counted_anew() -> None:
     """The pace of reading says nothing about that of writing."""
-    with watching(Bars(), None) as watch:
+    with watch_progress(Bars(), None) as watch:
         watch.advance("reading the service", 0, None)
         called()
         watch.advance("applying", 1, 4)
@@ -94,7 +94,7 @@ def test_a_terminal_shows_the_same_numbers() -> None:
 
 def test_without_a_terminal_lines_come_while_it_lasts_and_none_after_it() -> None:
     said: list[str] = []
-    with watching(Bars(), said.append, wait_s=0.01) as watch:
+    with watch_progress(Bars(), said.append, wait_s=0.01) as watch:
         watch.advance("reading the service", 0, None)
         until(lambda: said, "a line")
         watch.clear()
@@ -105,7 +105,7 @@ def test_without_a_terminal_lines_come_while_it_lasts_and_none_after_it() -> Non
 
 def test_nothing_is_said_while_nothing_is_under_way() -> None:
     """A question waits for a person; a line that comes in between would look like an answer."""
-    with watching(Bars(), None) as watch:
+    with watch_progress(Bars(), None) as watch:
         watch.advance("applying", 1, 4)
         watch.clear()
         assert watch.now() is None

@@ -22,7 +22,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span as SentSpan
 from waiting import patience_s
 
 from reconciler.cli.telemetry.otlp import CollectorSession, Otlp
-from reconciler.cli.telemetry.recording import AskedSignals, Telemetry, wanted
+from reconciler.cli.telemetry.recording import AskedSignals, Telemetry, find_wanted_signals
 from reconciler.errors import LockHeld
 from reconciler.instrumentation import ATTRIBUTES, SPANS
 from reconciler.report.metrics import METRICS, Metric
@@ -553,12 +553,12 @@ ASKED: Mapping[str, tuple[dict[str, str], tuple[bool, bool]]] = {
 def test_a_signal_is_recorded_where_a_variable_asks_for_it(case: str) -> None:
     environ, (traces, metrics) = ASKED[case]
 
-    assert wanted(environ) == AskedSignals(traces, metrics)
+    assert find_wanted_signals(environ) == AskedSignals(traces, metrics)
 
 
 def test_another_protocol_is_said_and_turns_off_its_signal_alone() -> None:
     """Half a configuration for another program is common: `grpc` beside a port of its own."""
-    asked = wanted({ENDPOINT: "http://c", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "grpc"})
+    asked = find_wanted_signals({ENDPOINT: "http://c", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "grpc"})
 
     assert (asked.traces, asked.metrics) == (True, False)
     assert asked.trouble.startswith("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL names an unsupported protocol")

@@ -11,7 +11,7 @@ from pipeline.test_live import crowd, declared
 from wire import Fault, Send, edited_list, lost_before, nobody, without_parameter
 from world import PHONE, World
 
-from reconciler.cli.planning import exit_code
+from reconciler.cli.planning import find_plan_exit_code
 from reconciler.core.review.drift import find_drift
 from reconciler.engine.resources import open_run_store
 from reconciler.model.plans import Delete, Options
@@ -270,7 +270,7 @@ def test_an_ambiguous_person_is_never_nothing_to_do(tmp_path: Path) -> None:
     text = plain(plan_lines(planned.plan, planned.verdict))
     _, run = world.apply()
 
-    assert exit_code(planned, detailed=False) == 5
+    assert find_plan_exit_code(planned, detailed=False) == 5
     assert text.index("contact/default/jane matches 2 live contacts") < text.index("+ contact/default/sam")
     assert (run.exit_code, run.outcome, run.count("applied")) == (5, "stale", 1)
     assert [one.kind for one in run.notices] == ["ambiguous"]
@@ -278,7 +278,7 @@ def test_an_ambiguous_person_is_never_nothing_to_do(tmp_path: Path) -> None:
 
     _, second = world.apply()
     again_planned = world.plan()
-    assert (second.exit_code, exit_code(again_planned, detailed=True)) == (5, 5)
+    assert (second.exit_code, find_plan_exit_code(again_planned, detailed=True)) == (5, 5)
     assert "Nothing to do" not in plain(plan_lines(again_planned.plan, again_planned.verdict))
     assert [one.cause for one in find_drift(again_planned.plan)] == ["ambiguous"]
 

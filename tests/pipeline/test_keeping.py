@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 from world import World
 
-from reconciler.cli.planning import exit_code
+from reconciler.cli.planning import find_plan_exit_code
 from reconciler.errors import UnsafePlan
 from reconciler.model.plans import Consent, Delete
 from reconciler.model.settings import GuardLimits
@@ -35,9 +35,9 @@ def made_by_hand(world: World, *people: dict[str, str]) -> None:
 def told(world: World) -> tuple[int, str]:
     """The exit code and the last line of a plan in CI."""
     planned = world.plan()
-    return exit_code(planned, detailed=True), plain(plan_lines(planned.plan, planned.verdict)).splitlines()[
-        -1
-    ]
+    return find_plan_exit_code(planned, detailed=True), plain(
+        plan_lines(planned.plan, planned.verdict)
+    ).splitlines()[-1]
 
 
 def test_a_plan_that_only_protects_is_work_and_says_so(tmp_path: Path) -> None:

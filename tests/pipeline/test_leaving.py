@@ -9,7 +9,7 @@ from engine.liars import yes
 from pipeline.test_resume import PHONE, gone_on, person
 from world import World
 
-from reconciler.cli.planning import exit_code
+from reconciler.cli.planning import find_plan_exit_code
 from reconciler.cli.sandbox_collections import build_own_collections
 from reconciler.core.review.drift import find_drift
 from reconciler.engine.resources import open_run_store
@@ -120,7 +120,7 @@ def test_records_that_leave_are_work_that_is_told_and_approved(tmp_path: Path) -
     assert "2 records to update.  next: reconciler apply" in text
     said = "removed from the manifests; no longer owned, and the live entity stays"
     assert text.count(said) == len(GONE)
-    assert exit_code(planned, detailed=True) == 2
+    assert find_plan_exit_code(planned, detailed=True) == 2
     assert find_drift(planned.plan) == ()
     world.write({"contacts": WITHOUT_JANE})
     with pytest.raises(StalePlan):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 # What both commands take, besides addresses.
-_shared_options = options.together(
+_shared_options = options.combine_options(
     options.settings_options,
     options.cache_option,
     options.yes_option,
@@ -62,10 +62,10 @@ def adopt_command(
         reconciler adopt --all
         reconciler adopt --yes contact/ops/jane-doe
     """
-    from reconciler.cli.console.logs import events_of
+    from reconciler.cli.console.logs import open_events
     from reconciler.cli.run_screen import Adopting
 
-    told = events_of(events, as_json=as_json)
+    told = open_events(events, as_json=as_json)
     with told.of_command():
         if everything == bool(addresses):
             raise click.UsageError("pass addresses, or --all for everything that is declared.")
@@ -113,10 +113,10 @@ def forget_command(
         reconciler forget contact/ops/jane-doe
         reconciler forget --yes contact/ops/jane-doe device/ops/john-roe/pixel
     """
-    from reconciler.cli.console.logs import events_of
+    from reconciler.cli.console.logs import open_events
     from reconciler.cli.run_screen import Forgetting
 
-    told = events_of(events, as_json=as_json)
+    told = open_events(events, as_json=as_json)
     with told.of_command():
         settings, declared = _load_declaration(told, given, as_json=as_json)
         named = _require_undeclared(addresses, settings, declared.desired)
@@ -137,12 +137,12 @@ def _load_declaration(
 ) -> "tuple[Settings, Declaration]":
     """Return the settings and what manifests declare. Raises UsageError where nobody could be asked."""
     from reconciler import pipeline
-    from reconciler.cli.session import patient, settings_of
+    from reconciler.cli.session import load_settings, with_lock_timeout
 
     if not given["yes"] and (as_json or events.on_stdout or not output.can_ask()):
         raise click.UsageError("not a terminal: pass --yes.")
-    settings = patient(
-        settings_of(given["config"], given["environment"], service=True), given["lock_timeout"]
+    settings = with_lock_timeout(
+        load_settings(given["config"], given["environment"], service=True), given["lock_timeout"]
     )
     return settings, pipeline.load_declaration(settings, os.environ)
 
@@ -202,12 +202,12 @@ def _make_job(
     settings: Settings, found: "Declaration", options: Options, consent: Consent, again: str
 ) -> "Job":
     from reconciler.cli.run_screen import Job
-    from reconciler.cli.session import context_of
+    from reconciler.cli.session import read_run_context
 
     return Job(
         settings=settings,
         desired=found.desired,
-        context=context_of(settings, found.inputs),
+        context=read_run_context(settings, found.inputs),
         options=options,
         consent=consent,
         saved=None,

@@ -89,7 +89,7 @@ def apply_command(
         reconciler apply --yes --allow-deletes 41
         reconciler apply plan.json --undo undo.json
     """
-    from reconciler.cli.console.logs import events_of
+    from reconciler.cli.console.logs import open_events
     from reconciler.cli.review_files import Reviews
     from reconciler.cli.run_screen import Undo, carry_out, report_run
 
@@ -103,14 +103,14 @@ def apply_command(
         raise click.UsageError(
             "--create-again and --confirm-same belong to the plan; FILE already contains them."
         )
-    told, ask = events_of(events, as_json=as_json), file is None and not yes
+    told, ask = open_events(events, as_json=as_json), file is None and not yes
     if ask and (as_json or told.on_stdout or not output.can_ask()):
         raise click.UsageError(
             "not a terminal: pass --yes, or the FILE of a reviewed plan (reconciler plan -o FILE)."
         )
     reviews = Reviews("apply", given, file, undo_file, told.file)
     with told.of_command():
-        job = _job(file, undo_file, given)
+        job = _make_apply_job(file, undo_file, given)
         undo = Undo(job.undo, job.recipients)
         try:
             with reviews.of_refused(job.saved):
@@ -126,22 +126,28 @@ def apply_command(
 # --- `reconciler apply` at work: carries out a plan, or the undo of a run, and reports how each change ended
 
 
-def _job(file: str | None, undo_file: str | None, given: Mapping[str, Any]) -> "Job":
+def _make_apply_job(file: str | None, undo_file: str | None, given: Mapping[str, Any]) -> "Job":
     """Return what is to be done, from the options of the command line. Nothing is asked of the service."""
     from reconciler import pipeline
-    from reconciler.cli.planning import consent_of, next_step, options_of, recipients_of
+    from reconciler.cli.planning import make_consent, make_next_step, make_plan_options, read_plan_recipients
     from reconciler.cli.run_screen import Job
-    from reconciler.cli.session import checkout_of, context_of, patient, refreshed, settings_of
+    from reconciler.cli.session import (
+        load_settings,
+        read_project_checkout,
+        read_run_context,
+        with_lock_timeout,
+        with_refresh_mode,
+    )
     from reconciler.files.atomic_files import require_writable_place
     from reconciler.files.plan_file import read_plan
     from reconciler.manifest.cache import Declaration
 
-    recipients = recipients_of(given, "--undo FILE" if undo_file is None else "")
+    recipients = read_plan_recipients(given, "--undo FILE" if undo_file is None else "")
     # Before the plan is read: an address of a kind that the profile brings would be none.
-    settings = patient(
-        settings_of(given["config"], given["environment"], service=True), given["lock_timeout"]
+    settings = with_lock_timeout(
+        load_settings(given["config"], given["environment"], service=True), given["lock_timeout"]
     )
-    settings = refreshed(settings, given["refresh"])
+    settings = with_refresh_mode(settings, given["refresh"])
     saved = read_plan(Path(file), identity=given["identity"], environ=os.environ) if file else None
     if undo_file is not None:
         _require_undo(saved, Path(file) if file else None, recipients)
@@ -151,8 +157,8 @@ def _job(file: str | None, undo_file: str | None, given: Mapping[str, Any]) -> "
     declared = (
         Declaration(Desired({}, frozenset())) if undoing else pipeline.load_declaration(settings, os.environ)
     )
-    checkout = checkout_of(settings, declared.inputs)
-    context = context_of(settings, checkout=checkout)
+    checkout = read_project_checkout(settings, declared.inputs)
+    context = read_run_context(settings, checkout=checkout)
     if not undoing:
         if not given["allow_dirty"]:
             _check_commit(checkout, os.environ)
@@ -161,10 +167,10 @@ def _job(file: str | None, undo_file: str | None, given: Mapping[str, Any]) -> "
         settings=settings,
         desired=declared.desired,
         context=context,
-        options=saved.options if saved else options_of(given),
-        consent=consent_of(given),
+        options=saved.options if saved else make_plan_options(given),
+        consent=make_consent(given),
         saved=saved,
-        again=next_step(file, given),
+        again=make_next_step(file, given),
         undo=Path(undo_file) if undo_file is not None else None,
         recipients=recipients,
         fail_fast=given["fail_fast"],

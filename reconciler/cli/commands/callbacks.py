@@ -79,9 +79,9 @@ _KEY_OPTIONS = (
 
 
 # `key`, `key_env`, `key_file`: texts, or None; `no_key`: true or false; `key_in`: header or query.
-_key_options = options.together(*_KEY_OPTIONS)
+_key_options = options.combine_options(*_KEY_OPTIONS)
 # The same for a callback that exists: `key_in` is None where it stays as it is.
-_new_key_options = options.together(
+_new_key_options = options.combine_options(
     *_KEY_OPTIONS[:-1],
     click.option("--key-in", type=click.Choice(("header", "query")), help="How the service sends the key."),
 )
@@ -154,7 +154,7 @@ class StdoutReplies:
         if self._as_json:
             text = output.inert_json(reply_json(stored.reply, stored.received_at, stored.id))
         else:
-            text = output.for_stdout(reply_lines(stored.reply, stored.received_at))
+            text = output.render_for_stdout(reply_lines(stored.reply, stored.received_at))
         return text.encode(sys.stdout.encoding or "utf-8", "backslashreplace")
 
     def deliver(self, data: bytes, give_up: Callable[[], bool]) -> bool:

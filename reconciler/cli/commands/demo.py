@@ -233,14 +233,14 @@ def open_stage() -> Iterator[Stage]:
     import shutil
     from tempfile import TemporaryDirectory
 
-    from reconciler.cli.project_files import example
+    from reconciler.cli.project_files import find_example
 
     relay = SignalRelay()
     signals.set_reaction(relay.arrived)
     try:
         with TemporaryDirectory(prefix="reconciler-demo-") as temporary:
             folder = Path(temporary) / "quickstart"
-            shutil.copytree(example("quickstart"), folder, ignore=shutil.ignore_patterns(".reconciler"))
+            shutil.copytree(find_example("quickstart"), folder, ignore=shutil.ignore_patterns(".reconciler"))
             with _run_sandbox(folder, relay) as address:
                 yield Stage(address, folder, relay)
     finally:

@@ -43,14 +43,14 @@ class DoctorResult(CommandResult, frozen=True):
 
     def lines(self) -> Sequence[Line]:
         """Return a line for each check, what to do below it, and the counts at the end."""
-        return (*_rows(self.checks), BLANK, _summary(self.checks))
+        return (*_check_lines(self.checks), BLANK, _count_states(self.checks))
 
     def failure_lines(self) -> Sequence[Line]:
         """Return the lines of what failed: for a log that does not hold the table."""
-        return tuple(_rows([one for one in self.checks if one.state == "fail"]))
+        return tuple(_check_lines([one for one in self.checks if one.state == "fail"]))
 
 
-def _rows(findings: Sequence[CheckResult]) -> list[Line]:
+def _check_lines(findings: Sequence[CheckResult]) -> list[Line]:
     wide = max((width(escape_control(one.name)) for one in findings), default=0)
     lines: list[Line] = []
     for one in findings:
@@ -61,7 +61,7 @@ def _rows(findings: Sequence[CheckResult]) -> list[Line]:
     return lines
 
 
-def _summary(findings: Sequence[CheckResult]) -> Line:
+def _count_states(findings: Sequence[CheckResult]) -> Line:
     failed, warned, open_ = (
         sum(1 for one in findings if one.state == state) for state in ("fail", "warn", "unchecked")
     )
@@ -106,7 +106,7 @@ def doctor_command(*, offline: bool, timeout_s: float, **given: Any) -> DoctorRe
     """
     if timeout_s != timeout_s:  # noqa: PLR0124 - not a number, which no range keeps out
         raise click.UsageError("--timeout takes seconds.")
-    return DoctorResult(checks=_found(given["config"], given["environment"], timeout_s, offline=offline))
+    return DoctorResult(checks=_run_checks(given["config"], given["environment"], timeout_s, offline=offline))
 
 
 # --- `reconciler doctor` at work: every look, in the order of the table. Writes nothing -----------
@@ -116,52 +116,57 @@ Look = Callable[["Surroundings"], tuple[CheckResult, ...]]
 Step = Callable[["Surroundings"], tuple["Surroundings", tuple[CheckResult, ...]]]
 
 
-def _found(
+def _run_checks(
     config: str | None, environment: str | None, timeout_s: float, *, offline: bool
 ) -> tuple[CheckResult, ...]:
     """Return all findings in the order of the table: first what others need, then the rest side by side."""
     from reconciler.cli.doctor import machine_checks, store_service_checks
-    from reconciler.cli.doctor.check_context import surroundings_of
+    from reconciler.cli.doctor.check_context import find_surroundings
 
-    around = surroundings_of(os.environ, config, environment, timeout_s)
+    around = find_surroundings(os.environ, config, environment, timeout_s)
     findings: tuple[CheckResult, ...] = ()
-    for name, step in (("settings", machine_checks.settings), ("secrets", machine_checks.secrets)):
-        around, found = _step(name, step, around)
+    for name, step in (
+        ("settings", machine_checks.check_settings),
+        ("secrets", machine_checks.check_secrets),
+    ):
+        around, found = _run_step(name, step, around)
         findings += found
     looks: dict[str, Look] = {
-        "manifests": machine_checks.manifests,
-        "store": store_service_checks.store,
-        **({} if offline else {"service": store_service_checks.service}),
-        "limits": machine_checks.limits,
-        "files": machine_checks.files,
-        "proxies": machine_checks.way,
-        "program": machine_checks.program,
-        "extras": machine_checks.parts,
+        "manifests": machine_checks.check_manifests,
+        "store": store_service_checks.check_store,
+        **({} if offline else {"service": store_service_checks.check_service}),
+        "limits": machine_checks.check_limits,
+        "files": machine_checks.check_files,
+        "proxies": machine_checks.check_network_route,
+        "program": machine_checks.check_program,
+        "extras": machine_checks.check_extras,
     }
-    return findings + _side_by_side(looks, around)
+    return findings + _run_side_by_side(looks, around)
 
 
-def _step(name: str, step: Step, around: "Surroundings") -> "tuple[Surroundings, tuple[CheckResult, ...]]":
+def _run_step(
+    name: str, step: Step, around: "Surroundings"
+) -> "tuple[Surroundings, tuple[CheckResult, ...]]":
     """Return what a step found, and the surroundings after it: the same where it was late or broke."""
-    from reconciler.cli.doctor.check_context import broken, run_within
+    from reconciler.cli.doctor.check_context import describe_broken_check, run_within
 
     def tried() -> "tuple[Surroundings, tuple[CheckResult, ...]]":
         try:
             return step(around)
-        except Exception as error:  # noqa: BLE001 - see `guarded`
-            return around, broken(name, error)
+        except Exception as error:  # noqa: BLE001 - see `run_guarded`
+            return around, describe_broken_check(name, error)
 
     done = run_within({name: tried}, around.timeout_s)
-    return done.get(name, (around, (_late(name, around.timeout_s),)))
+    return done.get(name, (around, (_time_out(name, around.timeout_s),)))
 
 
-def _side_by_side(looks: Mapping[str, Look], around: "Surroundings") -> tuple[CheckResult, ...]:
-    from reconciler.cli.doctor.check_context import guarded, run_within
+def _run_side_by_side(looks: Mapping[str, Look], around: "Surroundings") -> tuple[CheckResult, ...]:
+    from reconciler.cli.doctor.check_context import run_guarded, run_within
 
-    work = {name: partial(guarded, name, partial(look, around)) for name, look in looks.items()}
+    work = {name: partial(run_guarded, name, partial(look, around)) for name, look in looks.items()}
     done = run_within(work, around.timeout_s)
-    return tuple(one for name in looks for one in done.get(name, (_late(name, around.timeout_s),)))
+    return tuple(one for name in looks for one in done.get(name, (_time_out(name, around.timeout_s),)))
 
 
-def _late(name: str, timeout_s: float) -> CheckResult:
+def _time_out(name: str, timeout_s: float) -> CheckResult:
     return CheckResult(name, "fail", f"no answer within {timeout_s:g} s", "allow more time with --timeout")

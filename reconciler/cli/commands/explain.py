@@ -98,7 +98,7 @@ def explain_command(*, arguments: Sequence[str], **given: Any) -> ExplainResult 
         reconciler explain contact/ops/jane-doe resource/ops/sites --format json
         reconciler explain E201
     """
-    topics = {topic.plural: topic for topic in map(_topic, arguments)}
+    topics = {topic.plural: topic for topic in map(_find_topic, arguments)}
     if len(topics) > 1:
         raise click.UsageError(f"give {' or '.join(topics)}, not both.")
     (topic,) = topics.values()
@@ -120,11 +120,11 @@ def explain_codes(texts: Sequence[str]) -> CodesResult:
     """Return what codes mean. Raises UnknownAddress for one that there is not."""
     from reconciler.report.codes import code_value
 
-    found = tuple(map(_found, texts))
+    found = tuple(map(_find_code, texts))
     return CodesResult(codes=tuple(CodeShown(**code_value(one)) for one in found), found=found)
 
 
-def _found(text: str) -> Code:
+def _find_code(text: str) -> Code:
     read = _CODE.fullmatch(text.strip())
     code = read[1].upper() if read else text
     if code not in CODES:
@@ -147,7 +147,7 @@ class Topic(NamedTuple):
     explain: Callable[[Sequence[str], Mapping[str, Any]], ExplainResult | CodesResult]
 
 
-def _topic(argument: str) -> Topic:
+def _find_topic(argument: str) -> Topic:
     """Return the first topic that an argument fits; the last one fits everything."""
     return next(topic for topic in TOPICS if topic.fits(argument))
 
@@ -155,16 +155,16 @@ def _topic(argument: str) -> Topic:
 def _explain_addresses(texts: Sequence[str], given: Mapping[str, Any]) -> ExplainResult:
     """Explain addresses; what is no address is told by who knows the addresses that there are."""
     from reconciler import pipeline
-    from reconciler.cli.session import finish, make_dependencies, settings_of
+    from reconciler.cli.session import load_settings, make_dependencies, run_to_end
     from reconciler.core.planning.select import Selection
 
     offline: bool = given["offline"]
     selection = Selection(given["only"], given["excluded"])
-    settings = settings_of(given["config"], given["environment"], service=not offline)
+    settings = load_settings(given["config"], given["environment"], service=not offline)
     declared = pipeline.resolve_manifests(settings, os.environ)
     with output.progress() as bars:
         bars.advance("reading the store" if offline else "reading the service", 0, None)
-        found = finish(
+        found = run_to_end(
             lambda _signals: pipeline.explain(
                 settings,
                 declared,

@@ -71,7 +71,7 @@ class ExportReport(CommandResult, frozen=True):
 
     title: ClassVar[str] = "What was exported"
     folder: Annotated[str, Doc("Where the manifests were written.")]
-    added: Annotated[tuple[str, ...], Doc("New files, below the folder.")]
+    added: Annotated[tuple[str, ...], Doc("New make_export_files, below the folder.")]
     grown: Annotated[tuple[str, ...], Doc("Files that were added to.")]
     entries: Annotated[tuple[ExportedEntry, ...], Doc("What was written.")]
     declared: Annotated[int, Doc("How many entities were in manifests already.")]
@@ -260,8 +260,8 @@ def export_command(
         reconciler export --devices --env-file tokens.env
     """
     from reconciler import pipeline
-    from reconciler.cli.project_files import files_in, secrets_files, write_manifests
-    from reconciler.cli.session import settings_of
+    from reconciler.cli.project_files import choose_secrets_files, list_folder, write_manifests
+    from reconciler.cli.session import load_settings
     from reconciler.core.desired import value_forms
     from reconciler.core.envfile import format_env
     from reconciler.core.export import variable_values
@@ -269,17 +269,19 @@ def export_command(
 
     if timezone and value_forms.check_zone(timezone):
         raise click.UsageError(f"--timezone: {timezone[:60]!a} is not the name of a time zone.")
-    settings = settings_of(config, environment, service=True)
-    secrets = secrets_files(settings, env_file, secrets_file, given)
-    folder = folder_of(settings, into)
-    there = files_in(folder)
+    settings = load_settings(config, environment, service=True)
+    secrets = choose_secrets_files(settings, env_file, secrets_file, given)
+    folder = choose_export_folder(settings, into)
+    there = list_folder(folder)
     sources = dict.fromkeys((*settings.manifests, *([str(folder)] if there else [])))
     declared = pipeline.load_partial_declaration(
         structs.replace(settings, manifests=tuple(sources)), os.environ
     )
-    scopes = scopes_of(settings, only)
-    found = _read(settings, declared, scopes, ExportRequest(timezone, look, secrets=bool(secrets)))
-    new, grown = files(folder, there, found)
+    scopes = choose_export_scopes(settings, only)
+    found = _read_live_entities(
+        settings, declared, scopes, ExportRequest(timezone, look, secrets=bool(secrets))
+    )
+    new, grown = make_export_files(folder, there, found)
     values = variable_values(one for _, entries in found.entries for one in entries)
     # Before the manifests that name them: a value that is written nowhere would have to be asked for again.
     written = secrets if values else ()
@@ -289,7 +291,7 @@ def export_command(
         write_manifests(folder, new, grown, private=True)
     encrypted = [one.path for one in written if one.recipients]
     return structs.replace(
-        export_report(settings, folder, found, new, grown),
+        summarize_export(settings, folder, found, new, grown),
         values_in=tuple(str(one.path) for one in written),
         secrets=_unnamed_secrets_files(settings, encrypted[-1]) if encrypted else (),
         ignored=_name_if_ignored(encrypted[-1]) if encrypted else "",
@@ -303,15 +305,15 @@ def export_command(
 Grown = dict[str, tuple[bytes, bytes]]
 
 
-def _read(
+def _read_live_entities(
     settings: Settings, declared: Desired, scopes: Sequence[Scope], wishes: "ExportRequest"
 ) -> "ExportResult":
     from reconciler import pipeline
-    from reconciler.cli.session import finish, make_dependencies
+    from reconciler.cli.session import make_dependencies, run_to_end
 
     with output.progress() as bars:
         bars.advance("reading the service", 0, None)
-        return finish(
+        return run_to_end(
             lambda _signals: pipeline.export(
                 settings, declared, make_dependencies(settings), scopes=scopes, wishes=wishes
             )
@@ -333,7 +335,7 @@ def _name_if_ignored(path: Path) -> str:
     return path.name if is_ignored_by_git(path) else ""
 
 
-def export_report(
+def summarize_export(
     settings: Settings, folder: Path, found: "ExportResult", new: Iterable[str], grown: Iterable[str]
 ) -> ExportReport:
     """Return what an export did; `new` and `grown` are names of files."""
@@ -368,7 +370,7 @@ def export_report(
     )
 
 
-def folder_of(settings: Settings, into: str | None) -> Path:
+def choose_export_folder(settings: Settings, into: str | None) -> Path:
     """Return the folder to write to. Raises SettingsError where the settings name none."""
     from reconciler.manifest.sources import MANIFEST_SUFFIXES
 
@@ -381,17 +383,17 @@ def folder_of(settings: Settings, into: str | None) -> Path:
     raise SettingsError("`manifests` of the settings names no folder.", next="--into FOLDER")
 
 
-def scopes_of(settings: Settings, only: Iterable[str]) -> list[Scope]:
+def choose_export_scopes(settings: Settings, only: Iterable[str]) -> list[Scope]:
     """Return the kinds and workspaces to export. Raises UsageError for a selector that names nothing."""
     from reconciler.core.suggest import did_you_mean
     from reconciler.manifest.entries import top_level_kinds
 
     # `default` is known without the settings; who names others and not this one does not mean it.
     workspaces = sorted(settings.workspaces) or ["default"]
-    every = _every_scope(workspaces)
+    every = _list_export_scopes(workspaces)
     chosen: set[Scope] = set()
     for text in only:
-        wanted = _selected(text, every)
+        wanted = _select_scopes(text, every)
         if not wanted:
             known = [*top_level_kinds(), *(f"workspace:{one}" for one in workspaces)]
             hint = did_you_mean("kind", text, top_level_kinds(), f"write one of {', '.join(known)}")
@@ -400,7 +402,7 @@ def scopes_of(settings: Settings, only: Iterable[str]) -> list[Scope]:
     return [one for one in every if one in chosen or not chosen]
 
 
-def _every_scope(workspaces: list[str]) -> list[Scope]:
+def _list_export_scopes(workspaces: list[str]) -> list[Scope]:
     """Return each kind in each workspace; those of the company in the default one alone."""
     from reconciler.manifest.entries import top_level_kinds
 
@@ -411,7 +413,7 @@ def _every_scope(workspaces: list[str]) -> list[Scope]:
     ]
 
 
-def _selected(text: str, every: Iterable[Scope]) -> list[Scope]:
+def _select_scopes(text: str, every: Iterable[Scope]) -> list[Scope]:
     """Return those that a selector names: `kind:contact`, `contacts`, `workspace:ops`."""
     head, _, rest = text.rpartition(":")
     if head == "workspace":
@@ -421,7 +423,9 @@ def _selected(text: str, every: Iterable[Scope]) -> list[Scope]:
     return [one for one in every if one.kind == kind] if head in ("", "kind") else []
 
 
-def files(folder: Path, there: Iterable[str], found: "ExportResult") -> tuple[dict[str, bytes], Grown]:
+def make_export_files(
+    folder: Path, there: Iterable[str], found: "ExportResult"
+) -> tuple[dict[str, bytes], Grown]:
     """Return the new files, and those of ours that grow: what was read of each, and what it becomes."""
     from reconciler.files.atomic_files import read_file
     from reconciler.manifest.export import (

@@ -59,7 +59,7 @@ def history_lines(
         BLANK,
     ]
     for told in runs.values():
-        shown += [*_run(told, running, addresses, full=full), BLANK]
+        shown += [*_run_history_lines(told, running, addresses, full=full), BLANK]
     return *shown, *([line(("head ", "dim"), (head, "dim"))] if head else [])
 
 
@@ -129,13 +129,13 @@ class VerificationResult(CommandResult, frozen=True):
         return self.lines() if self.broken_at else ()
 
 
-def _run(
+def _run_history_lines(
     entries: Sequence[AuditEntry], running: Running | None, addresses: Mapping[str, Address], *, full: bool
 ) -> list[Line]:
     """Return a run: how it ended, who it was, and each of its changes."""
     first, last = entries[0], entries[-1]
     ended = next((one for one in reversed(entries) if one.event == "ended"), None)
-    command = _first(entries, "command") or "run"
+    command = _find_first_text(entries, "command") or "run"
     outcome = ended.outcome if ended else _UNENDED
     if running is not None and running.run == first.run and ended is None:
         outcome = f"running ({running.how_far})"
@@ -151,17 +151,20 @@ def _run(
             f"   {said}" if said else "",
         )
     ]
-    shown += [line("  ", (about, "dim")) for about in _about(entries, first, last)]
-    listed, rest = fold([one for one in entries if _line(one, addresses)], full=full)
-    return [*shown, *(_line(one, addresses) for one in listed), *rest]
+    shown += [line("  ", (about, "dim")) for about in _describe_run(entries, first, last)]
+    listed, rest = fold([one for one in entries if _entry_line(one, addresses)], full=full)
+    return [*shown, *(_entry_line(one, addresses) for one in listed), *rest]
 
 
-def _about(entries: Sequence[AuditEntry], first: AuditEntry, last: AuditEntry) -> list[str]:
-    commit, print_ = _first(entries, "commit"), short_fingerprint(_first(entries, "fingerprint"))
-    trace = _first(entries, "trace_id")
+def _describe_run(entries: Sequence[AuditEntry], first: AuditEntry, last: AuditEntry) -> list[str]:
+    commit, print_ = (
+        _find_first_text(entries, "commit"),
+        short_fingerprint(_find_first_text(entries, "fingerprint")),
+    )
+    trace = _find_first_text(entries, "trace_id")
     parts = (
-        _first(entries, "who"),
-        f"commit {_short(commit)}" if commit else "",
+        _find_first_text(entries, "who"),
+        f"commit {_shorten_commit(commit)}" if commit else "",
         f"fingerprint {print_}" if print_ else "",
         f"entries {first.number} to {last.number}",
     )
@@ -169,27 +172,27 @@ def _about(entries: Sequence[AuditEntry], first: AuditEntry, last: AuditEntry) -
     return ["   ".join(filter(None, parts)), "   ".join(filter(None, named))]
 
 
-def _first(entries: Sequence[AuditEntry], name: str) -> str:
+def _find_first_text(entries: Sequence[AuditEntry], name: str) -> str:
     return next((text for one in entries if (text := str(getattr(one, name)))), "")
 
 
-def _short(commit: str) -> str:
+def _shorten_commit(commit: str) -> str:
     """Return the first digits, and what stands behind all of them: `+dirty`."""
     digits, plus, mark = commit.partition("+")
     return digits[:_commit_digits] + plus + mark
 
 
-def _entity(entry: AuditEntry, addresses: Mapping[str, Address]) -> str:
+def _describe_entity(entry: AuditEntry, addresses: Mapping[str, Address]) -> str:
     known = addresses.get(entry.entity)
     return str(known) if known else f"{entry.kind} in {entry.workspace}  {entry.entity}"
 
 
-def _line(entry: AuditEntry, addresses: Mapping[str, Address]) -> Line:
+def _entry_line(entry: AuditEntry, addresses: Mapping[str, Address]) -> Line:
     """Return the line of what happened between begin and end; none for these two."""
     match entry.event:
         case "changed":
             sign, style = ACTIONS.get(entry.action, ("·", ""))
-            what = _entity(entry, addresses)
+            what = _describe_entity(entry, addresses)
             word = "forgotten" if entry.action == "forget" else entry.outcome
             return line(
                 "  ",
@@ -198,7 +201,7 @@ def _line(entry: AuditEntry, addresses: Mapping[str, Address]) -> Line:
                 (word, "dim" if entry.outcome == "applied" else "warn"),
             )
         case "settled":
-            about = f"  {_entity(entry, addresses)}" if entry.entity else ""
+            about = f"  {_describe_entity(entry, addresses)}" if entry.entity else ""
             return line("  ", (f"? settled at {moment_text(entry.at)}", "warn"), about, f"   {entry.outcome}")
         case "renamed":
             now = f"workspace {entry.before} is now called {entry.workspace}"
@@ -305,8 +308,8 @@ def history_command(
     if anchor is not None and not verify:
         raise click.UsageError("--anchor needs --verify.")
     if verify:
-        return _verify(given, _head(anchor))
-    return _show(given, full=full)
+        return _verify_history(given, _parse_anchor(anchor))
+    return _read_history(given, full=full)
 
 
 # --- `reconciler history` at work: who applied what, when; and whether the record is whole --------
@@ -317,58 +320,58 @@ _read_first = 1_000  # entries; the last few runs are among them, mostly
 _read_max = 10_000_000  # entries; ten years of a thousand changes a day have under four million
 
 
-def _verify(given: Mapping[str, Any], anchor: Head | None) -> VerificationResult:
-    from reconciler.cli.session import opened
+def _verify_history(given: Mapping[str, Any], anchor: Head | None) -> VerificationResult:
+    from reconciler.cli.session import open_project_store
 
     if given["run"] or given["address"]:
         raise click.UsageError("--verify checks the whole history; it takes no --run or --of.")
-    with opened(given) as (store, _):
+    with open_project_store(given) as (store, _):
         store.check_whole()
         found = store.verify(anchor)
     return verification_result(found, anchor)
 
 
-def _show(given: Mapping[str, Any], *, full: bool) -> HistoryResult:
-    from reconciler.cli.session import opened
+def _read_history(given: Mapping[str, Any], *, full: bool) -> HistoryResult:
+    from reconciler.cli.session import open_project_store
 
-    address = None if given["address"] is None else _address(given["address"])
-    with opened(given) as (store, settings):
+    address = None if given["address"] is None else _require_address(given["address"])
+    with open_project_store(given) as (store, settings):
         entity = "" if address is None else store.entity_hash(address)
-        entries = _entries(store, given["run"] or "", entity, given["limit"])
+        entries = _read_entries(store, given["run"] or "", entity, given["limit"])
         head = store.head()
         running, addresses = store.standing().running, store.addresses()
     whole = full or given["run"] is not None
     return history_result(entries, head, settings.stack, full=whole, running=running, addresses=addresses)
 
 
-def _entries(store: "Store", run: str, entity: str, runs: int) -> tuple[AuditEntry, ...]:
+def _read_entries(store: "Store", run: str, entity: str, runs: int) -> tuple[AuditEntry, ...]:
     """Return the entries of the last runs, of one run, or of all runs that changed one entity."""
     if run:
         return store.history(_read_max, run)
     if entity:
-        return _last_runs(_of_entity(store.history(_read_max), entity), runs)
+        return _select_last_runs(_select_runs_of_entity(store.history(_read_max), entity), runs)
     limit = _read_first
     entries = store.history(limit)
     # The first run of what was read may be cut: one more than wanted has to be there, or the beginning.
     while len(entries) == limit < _read_max and len({one.run for one in entries}) <= runs:
         limit *= 10
         entries = store.history(limit)
-    return _last_runs(entries, runs)
+    return _select_last_runs(entries, runs)
 
 
-def _of_entity(entries: Iterable[AuditEntry], entity: str) -> tuple[AuditEntry, ...]:
+def _select_runs_of_entity(entries: Iterable[AuditEntry], entity: str) -> tuple[AuditEntry, ...]:
     """Return what happened to the entity, with the begin and the end of each run that did it."""
     told = tuple(entries)
     runs = {one.run for one in told if one.entity == entity}
     return tuple(one for one in told if one.entity == entity or (one.run in runs and not one.entity))
 
 
-def _last_runs(entries: Sequence[AuditEntry], runs: int) -> tuple[AuditEntry, ...]:
+def _select_last_runs(entries: Sequence[AuditEntry], runs: int) -> tuple[AuditEntry, ...]:
     wanted = set(list(dict.fromkeys(one.run for one in reversed(entries)))[:runs])
     return tuple(one for one in entries if one.run in wanted)
 
 
-def _address(text: str) -> Address:
+def _require_address(text: str) -> Address:
     found = parse_address(text)
     if found is None:
         raise UnknownAddress(
@@ -378,7 +381,7 @@ def _address(text: str) -> Address:
     return found
 
 
-def _head(anchor: str | None) -> Head | None:
+def _parse_anchor(anchor: str | None) -> Head | None:
     if anchor is None:
         return None
     found = _ANCHOR.fullmatch(anchor.strip())

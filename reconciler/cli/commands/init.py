@@ -53,7 +53,7 @@ class InitResult(CommandResult, frozen=True):
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")  # as in schemas/settings.schema.json
 
 
-def _id(_ctx: click.Context, _parameter: click.Parameter, given: str) -> str:
+def _check_workspace_id(_ctx: click.Context, _parameter: click.Parameter, given: str) -> str:
     if given and not _ID.fullmatch(given):
         raise click.BadParameter("an id has 1 to 64 letters, digits, hyphens and underscores.")
     return given
@@ -65,7 +65,7 @@ def _id(_ctx: click.Context, _parameter: click.Parameter, given: str) -> str:
     "--workspace-id",
     default="",
     metavar="ID",
-    callback=_id,
+    callback=_check_workspace_id,
     help="Manage this workspace, as `main`, instead of the default one.",
 )
 @click.option(
@@ -102,28 +102,28 @@ def init_command(*, folder: str, workspace_id: str, ci: "Ci | None") -> InitResu
     address = flag_variable(variable_of_setting("service.base_url"), os.environ) or ""
     if address:
         parse_base_url(address)  # raises what every other command would say of it
-    place = _place(folder, cwd)
-    files = _files(place, ProjectStart(place.resolve().name, address, workspace_id))
-    at_root = _is_root(place)
-    jobs = _jobs(place, ci) if at_root else {}
+    place = _prepare_folder(folder, cwd)
+    files = _list_project_files(place, ProjectStart(place.resolve().name, address, workspace_id))
+    at_root = _is_repository_root(place)
+    jobs = _read_ci_jobs(place, ci) if at_root else {}
     wanted = {**files, **({HOOKS: pre_commit_hooks()} if at_root else {}), **jobs}
-    _check_ways(place, wanted)
-    written = _write(place, wanted)
+    _check_paths_are_free(place, wanted)
+    written = _write_project(place, wanted)
     kept = tuple(name for name in wanted if name not in written)
     return InitResult(
         written=written,
-        kept=(*kept, *(() if MANIFEST in wanted else _beside(place, files))),
-        lacking=_lacking(place) if IGNORE in kept else (),
+        kept=(*kept, *(() if MANIFEST in wanted else _name_kept_folder(place, files))),
+        lacking=_find_lacking_ignores(place) if IGNORE in kept else (),
         elsewhere=not at_root and ci != "none",
         edit=tuple(name for name in written if "# edit" in jobs.get(name, "")),
-        next=_next(folder, address) if written else (),
+        next=_choose_next_commands(folder, address) if written else (),
     )
 
 
 # --- Looking at the folder, and writing. Which files, and their text: core/project_skeleton.py ---
 
 
-def _place(folder: str, cwd: Path) -> Path:
+def _prepare_folder(folder: str, cwd: Path) -> Path:
     """Return the folder, made if need be, and fit to hold settings. Raises InputError, FileError."""
     from reconciler.core.project_skeleton import SETTINGS
     from reconciler.files.atomic_files import make_folder, require_writable_place
@@ -145,7 +145,7 @@ def _place(folder: str, cwd: Path) -> Path:
     return place
 
 
-def _files(place: Path, start: "ProjectStart") -> dict[str, str]:
+def _list_project_files(place: Path, start: "ProjectStart") -> dict[str, str]:
     """Return the files to be, but for a manifest where there are settings or manifests already.
 
     One more manifest would say that a kind is managed in a workspace, and a plan could then delete people:
@@ -161,35 +161,35 @@ def _files(place: Path, start: "ProjectStart") -> dict[str, str]:
     return files
 
 
-def _beside(place: Path, files: Mapping[str, str]) -> tuple[str, ...]:
+def _name_kept_folder(place: Path, files: Mapping[str, str]) -> tuple[str, ...]:
     from reconciler.core.project_skeleton import MANIFEST
 
     folder = Path(MANIFEST).parent.as_posix()
     return (f"{folder}/",) if MANIFEST not in files and (place / folder).is_dir() else ()
 
 
-def _is_root(place: Path) -> bool:
+def _is_repository_root(place: Path) -> bool:
     """Whether jobs of a repository are looked for in this folder: it is the root of one, or in none."""
     real = place.resolve()
     above = next((one for one in (real, *real.parents) if os.path.lexists(one / ".git")), real)
     return above == real
 
 
-def _jobs(place: Path, ci: "Ci | None") -> dict[str, str]:
-    from reconciler.cli.project_files import example
+def _read_ci_jobs(place: Path, ci: "Ci | None") -> dict[str, str]:
+    from reconciler.cli.project_files import find_example
     from reconciler.core.project_skeleton import TEMPLATES, detect_ci
     from reconciler.environment.checkout import read_remotes
     from reconciler.files.atomic_files import read_file
 
     there = frozenset(name for name in (".github", ".gitlab-ci.yml") if os.path.lexists(place / name))
     chosen = ci or detect_ci(read_remotes(place), os.environ, there)
-    shipped = example("ci")
+    shipped = find_example("ci")
     return {
         target: read_file(shipped / source).decode("utf-8") for source, target in TEMPLATES[chosen].items()
     }
 
 
-def _check_ways(place: Path, wanted: Mapping[str, str]) -> None:
+def _check_paths_are_free(place: Path, wanted: Mapping[str, str]) -> None:
     """Raise InputError where a link, or something that is no folder, stands in the way of a file."""
     from reconciler.core.project_skeleton import MANIFEST
 
@@ -205,7 +205,7 @@ def _check_ways(place: Path, wanted: Mapping[str, str]) -> None:
             raise InputError(f"{name} is a folder; expected a file.", next=f"move {name} away")
 
 
-def _write(place: Path, wanted: dict[str, str]) -> tuple[str, ...]:
+def _write_project(place: Path, wanted: dict[str, str]) -> tuple[str, ...]:
     """Return what was written. The settings come last: without them a second try begins anew."""
     from reconciler.files.atomic_files import make_folder, write_new
 
@@ -218,14 +218,14 @@ def _write(place: Path, wanted: dict[str, str]) -> tuple[str, ...]:
     return tuple(name for name in wanted if name in written)
 
 
-def _lacking(place: Path) -> tuple[str, ...]:
+def _find_lacking_ignores(place: Path) -> tuple[str, ...]:
     from reconciler.core.project_skeleton import IGNORE, find_missing_ignores
     from reconciler.files.atomic_files import read_file
 
     return find_missing_ignores(read_file(place / IGNORE).decode("utf-8", errors="replace"))
 
 
-def _next(folder: str, address: str) -> tuple[str, ...]:
+def _choose_next_commands(folder: str, address: str) -> tuple[str, ...]:
     """Return commands, at most three, that lead from here to a plan; where credentials are, without them."""
     from reconciler.settings.layers import variable_of_setting
 

@@ -86,7 +86,7 @@ def list_command(*, owned: bool, unmanaged: bool, drifted: bool, **given: Any) -
         reconciler list --drifted --format json
     """
     everyone = unmanaged or not (owned or drifted)
-    found = _found(given, everyone=everyone)
+    found = _read_inventory(given, everyone=everyone)
     shown = [
         one
         for one in found.entities
@@ -107,17 +107,17 @@ def list_command(*, owned: bool, unmanaged: bool, drifted: bool, **given: Any) -
 # --- `reconciler list` at work: plans, and shows every entity with whose it is --------------------
 
 
-def _found(given: dict[str, Any], *, everyone: bool) -> Inventory:
+def _read_inventory(given: dict[str, Any], *, everyone: bool) -> Inventory:
     from reconciler import pipeline
-    from reconciler.cli.session import finish, make_dependencies, settings_of
+    from reconciler.cli.session import load_settings, make_dependencies, run_to_end
     from reconciler.core.planning.select import Selection
 
-    settings = settings_of(given["config"], given["environment"], service=True)
+    settings = load_settings(given["config"], given["environment"], service=True)
     desired = pipeline.validate(settings, os.environ)
     selection = Selection(given["only"], given["excluded"])
     with output.progress() as bars:
         bars.advance("reading the service", 0, None)
-        return finish(
+        return run_to_end(
             lambda _signals: pipeline.list_entities(
                 settings, desired, make_dependencies(settings), selection=selection, everyone=everyone
             )

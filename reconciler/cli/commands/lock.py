@@ -89,14 +89,14 @@ class LockResult(CommandResult, frozen=True):
     def _rows(self, holder: HolderNow) -> Iterator[Line]:
         left_s = holder.lease_left_s
         lease = (
-            f"{_span(left_s)} left; renewed while the run lives"
+            f"{_describe_span(left_s)} left; renewed while the run lives"
             if left_s
             else "expired: the next run takes the lock"
         )
         rows = (
             ("holder", holder.holder),
             ("run", holder.run),
-            ("since", f"{moment_text(holder.since)} ({_span(holder.age_s)} ago)"),
+            ("since", f"{moment_text(holder.since)} ({_describe_span(holder.age_s)} ago)"),
             ("progress", self.running.how_far if self.running else "unknown"),
             ("lease", lease),
             ("counter", f"{holder.counter:,}"),
@@ -162,17 +162,17 @@ def lock_command(
         reconciler lock --format json
         reconciler lock --in-service
     """
-    from reconciler.cli.session import now, opened
+    from reconciler.cli.session import open_project_store, read_utc_clock
     from reconciler.store.locks import holder_process_ended
 
     if in_service:
         settings, tickets = _ask_tickets(config, environment, lambda held: held.standing())
         return tickets_result(tickets.values(), settings.stack)
-    with opened({"config": config, "environment": environment}) as (store, settings):
+    with open_project_store({"config": config, "environment": environment}) as (store, settings):
         holder = store.holder()
         running = store.running()
     ended = holder is not None and holder_process_ended(holder)
-    return lock_result(holder, settings.stack, now(), gone=ended, running=running)
+    return lock_result(holder, settings.stack, read_utc_clock(), gone=ended, running=running)
 
 
 def lock_result(
@@ -181,7 +181,7 @@ def lock_result(
     """Return what is shown of the lock of the store. `holder_process_ended`: its process has ended."""
     seen = None
     if holder is not None:
-        age_s, left_s = _seconds(holder.since, now), max(0, -_seconds(holder.expires, now))
+        age_s, left_s = _seconds_between(holder.since, now), max(0, -_seconds_between(holder.expires, now))
         seen = HolderNow(**structs.asdict(_holder_shown(holder)), age_s=age_s, lease_left_s=left_s)
     return LockResult(stack=stack, held=holder is not None, gone=gone, holder=seen, running=running)
 
@@ -189,7 +189,7 @@ def lock_result(
 def tickets_result(tickets: "Iterable[Ticket]", stack: str) -> TicketsResult:
     """Return what is shown of the tickets in the service, the first of which holds the lock."""
     shown = tuple(
-        TicketShown(**structs.asdict(one) | {"made": _utc(one.made), "until": _utc(one.until)})
+        TicketShown(**structs.asdict(one) | {"made": _show_utc(one.made), "until": _show_utc(one.until)})
         for one in sorted(tickets, key=lambda one: one.order)
     )
     return TicketsResult(stack=stack, held=bool(shown), tickets=shown)
@@ -199,18 +199,18 @@ def _holder_shown(holder: "Holder") -> HolderShown:
     return HolderShown(**{name: getattr(holder, name) for name in HolderShown.__struct_fields__})
 
 
-def _utc(seconds: int) -> str:
+def _show_utc(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
-def _seconds(since: str, now: datetime) -> int:
+def _seconds_between(since: str, now: datetime) -> int:
     try:
         return int((now - datetime.fromisoformat(since)).total_seconds())
     except (TypeError, ValueError):  # a damaged time: whose lock it is matters more
         return 0
 
 
-def _span(seconds: int) -> str:
+def _describe_span(seconds: int) -> str:
     """Return a length of time: `2 h 5 min`, `3 min 20 s`, `7 s`."""
     minutes, rest_s = divmod(max(0, seconds), 60)
     hours, rest_min = divmod(minutes, 60)
@@ -305,11 +305,11 @@ def unlock_command(
 def _release_lock(config: str | None, environment: str | None, lock_id: str) -> "tuple[Holder | None, str]":
     """Return whom the lock of the store was taken from (None: it is free), and the stack. Raises LockHeld."""
     from reconciler import signals
-    from reconciler.cli.session import opened
+    from reconciler.cli.session import open_project_store
     from reconciler.errors import LockHeld
 
     given = {"config": config, "environment": environment}
-    with opened(given) as (store, settings):
+    with open_project_store(given) as (store, settings):
         holder = store.holder()
     if holder is None:
         return None, settings.stack
@@ -320,7 +320,7 @@ def _release_lock(config: str | None, environment: str | None, lock_id: str) -> 
             next="check again: reconciler lock",
         )
     signals.set_reaction(signals.HoldWhileReporting())  # the report must still be printed
-    with opened(given, create=True) as (store, _):
+    with open_project_store(given, create=True) as (store, _):
         return store.unlock(lock_id), settings.stack
 
 
@@ -328,14 +328,14 @@ def _ask_tickets(
     config: str | None, environment: str | None, ask: "Callable[[TicketLock], Awaitable[T]]"
 ) -> "tuple[Settings, T]":
     """Return the settings, and the answer about the tickets of their stack in the service."""
-    from reconciler.cli.session import finish, make_dependencies, settings_of
+    from reconciler.cli.session import load_settings, make_dependencies, run_to_end
     from reconciler.engine.resources import open_service_lock
 
-    settings = settings_of(config, environment, service=True)
+    settings = load_settings(config, environment, service=True)
     around = make_dependencies(settings)
 
     async def work() -> T:
         async with open_service_lock(settings, around) as held:
             return await ask(held)
 
-    return settings, finish(lambda _signals: work())
+    return settings, run_to_end(lambda _signals: work())

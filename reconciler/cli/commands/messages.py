@@ -298,13 +298,18 @@ def _make_draft(
     config: str | None, environment: str | None, written: "WrittenMessage", allowed: int
 ) -> SendDraft:
     from reconciler.cli.client_session import run_with_reader
-    from reconciler.cli.session import now
+    from reconciler.cli.session import read_utc_clock
     from reconciler.messaging.client import find_workspace_id
     from reconciler.messaging.sending import prepare_message
 
     async def look(reader: "ServiceReader", settings: "Settings") -> SendDraft:
         ready = await prepare_message(
-            reader, settings, written, DeclaredProject(settings), recipients_allowed=allowed, now=now()
+            reader,
+            settings,
+            written,
+            DeclaredProject(settings),
+            recipients_allowed=allowed,
+            now=read_utc_clock(),
         )
         await find_workspace_id(reader, settings, ready.workspace)  # refuses one that there is not
         addresses = {one.to: str(one.address) for one in ready.contacts}
@@ -331,7 +336,7 @@ def _send(
     """Send the message once, and follow it for `wait_s` where that is not None."""
     from reconciler.cli.client_session import run_with_client
     from reconciler.cli.console import output
-    from reconciler.cli.session import now
+    from reconciler.cli.session import read_utc_clock
     from reconciler.messaging.client import find_workspace_id
     from reconciler.messaging.sending import prepare_message
     from reconciler.report.lines import count
@@ -340,7 +345,12 @@ def _send(
         client: "ServiceClient", settings: "Settings", signals: "Signals"
     ) -> "tuple[SendResult, ServiceError | None]":
         ready = await prepare_message(
-            client, settings, written, DeclaredProject(settings), recipients_allowed=allowed, now=now()
+            client,
+            settings,
+            written,
+            DeclaredProject(settings),
+            recipients_allowed=allowed,
+            now=read_utc_clock(),
         )
         where = await find_workspace_id(client, settings, ready.workspace)
         if ready.contacts:  # the command line does not show how many contacts a tag stands for
@@ -365,7 +375,9 @@ def _send(
     if as_json:
         from reconciler.cli.console.error_text import error_lines
 
-        output.explain_failure(error_lines(trouble, project=output.project(), since=output.began_at()))
+        output.explain_failure(
+            error_lines(trouble, project=output.project_folder(), since=output.command_began_at())
+        )
     else:
         output.failure(trouble, as_json=False)
     return code

@@ -144,7 +144,13 @@ def plan_command(*, file: str | None, detailed_exitcode: bool, full: bool, **giv
         reconciler plan --report markdown=plan.md --report html=plan.html
         reconciler plan -o plan.age --recipients-file team.keys
     """
-    from reconciler.cli.planning import exit_code, next_step, planned_for, recipients_of, sizes
+    from reconciler.cli.planning import (
+        content_sizes,
+        find_plan_exit_code,
+        make_next_step,
+        make_plan_for_options,
+        read_plan_recipients,
+    )
     from reconciler.cli.review_files import Reviews
     from reconciler.core.runs.recover import RunStatus
     from reconciler.files.plan_file import write_plan
@@ -152,13 +158,13 @@ def plan_command(*, file: str | None, detailed_exitcode: bool, full: bool, **giv
 
     before = time.monotonic()
     reviews = Reviews("plan", given, file)
-    recipients = recipients_of(given, "-o FILE" if file is None else "")
-    planned = planned_for(given)
+    recipients = read_plan_recipients(given, "-o FILE" if file is None else "")
+    planned = make_plan_for_options(given)
     plan, verdict = planned.plan, planned.verdict
     if file is not None and verdict.safe:
         write_plan(Path(file), plan, recipients)
-    code = exit_code(planned, detailed=detailed_exitcode)
-    step = next_step(file, given)
+    code = find_plan_exit_code(planned, detailed=detailed_exitcode)
+    step = make_next_step(file, given)
     whole = reviews.write(plan, verdict, code, next_step=step, whom=planned.whom)
     return PlanReport(
         **plan_values(plan, verdict, RunStatus(planned.running, planned.unfinished)),
@@ -169,7 +175,7 @@ def plan_command(*, file: str | None, detailed_exitcode: bool, full: bool, **giv
         next_step=step,
         whom=planned.whom,
         seconds=time.monotonic() - before,
-        sizes=sizes(planned),
+        sizes=content_sizes(planned),
         interrupted=planned.unfinished,
         reports_missing=not whole,
     )
@@ -243,13 +249,13 @@ def drift_command(*, full: bool, **given: Any) -> DriftReport:
         reconciler drift
         reconciler drift --only kind:device --format json
     """
-    from reconciler.cli.planning import planned_for
+    from reconciler.cli.planning import make_plan_for_options
     from reconciler.cli.review_files import Reviews
     from reconciler.core.review.drift import add_missing_baseline, drift_exit_code
     from reconciler.report.json import drift_values
 
     reviews = Reviews("drift", given)
-    planned = planned_for(given)
+    planned = make_plan_for_options(given)
     found = add_missing_baseline(planned.plan)
     code = drift_exit_code(found)
     whole = reviews.write(found, planned.verdict, code, whom=planned.whom)

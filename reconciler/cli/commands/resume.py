@@ -68,23 +68,31 @@ def resume_command(
         reconciler resume --format json
     """
     from reconciler import pipeline
-    from reconciler.cli.console.logs import events_of
+    from reconciler.cli.console.logs import open_events
     from reconciler.cli.review_files import Reviews
     from reconciler.cli.run_screen import Resuming, report_run
-    from reconciler.cli.session import context_of, finish, make_dependencies, patient, settings_of
+    from reconciler.cli.session import (
+        load_settings,
+        make_dependencies,
+        read_run_context,
+        run_to_end,
+        with_lock_timeout,
+    )
 
-    told = events_of(events, as_json=as_json)
+    told = open_events(events, as_json=as_json)
     with told.of_command():
         reviews = Reviews("resume", given, told.file)
-        settings = patient(settings_of(given["config"], given["environment"], service=True), lock_timeout)
+        settings = with_lock_timeout(
+            load_settings(given["config"], given["environment"], service=True), lock_timeout
+        )
         declared = pipeline.load_declaration(settings, os.environ)
         with output.progress() as bars, reviews.of_refused():
             bars.advance("reading the service", 0, None)
-            run = finish(
+            run = run_to_end(
                 lambda signals: pipeline.resume(
                     settings,
                     declared.desired,
-                    make_dependencies(settings, context_of(settings, declared.inputs)),
+                    make_dependencies(settings, read_run_context(settings, declared.inputs)),
                     stop=signals.stop,
                     observer=Resuming(
                         bars, signals, ask=False, full=full, as_json=as_json, events=told, hears=reviews.hear

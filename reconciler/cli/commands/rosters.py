@@ -92,11 +92,11 @@ def snapshot_command(
         reconciler rosters snapshot staff
         reconciler rosters snapshot staff --into people/staff.csv --check
     """
-    from reconciler.cli.session import settings_of
+    from reconciler.cli.session import load_settings
     from reconciler.manifest.rosters.snapshot import compare_snapshots
     from reconciler.settings.reader import working_folder
 
-    settings = settings_of(config, environment, service=False)
+    settings = load_settings(config, environment, service=False)
     shown = into or f"rosters/{name}.csv"
     path = (working_folder() if into else Path(settings.root)) / shown
     if path.suffix.lower() != ".csv":

@@ -11,7 +11,7 @@ import click
 
 from reconciler import signals
 from reconciler.cli.dispatch import prints_result
-from reconciler.cli.options import together
+from reconciler.cli.options import combine_options
 
 if TYPE_CHECKING:
     from reconciler.errors import ReconcilerError
@@ -155,7 +155,7 @@ def _make_option(switch: Switch) -> Callable[[Any], Any]:
     )
 
 
-server_options = together(
+server_options = combine_options(
     *map(_make_option, SERVER),
     click.option(
         "--workspace",
@@ -168,7 +168,7 @@ server_options = together(
     *map(_make_option, CONTENT),
 )
 # All switches, `--like` and `--fault`. What is not given is None.
-switches = together(
+switches = combine_options(
     click.option(
         "--like",
         type=click.Choice(("specification", "recorded")),

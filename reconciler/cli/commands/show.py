@@ -71,7 +71,7 @@ def show_command(*, file: str, identity: str | None, full: bool, **given: Any) -
     plan = read_plan(Path(file), identity=identity, environ=os.environ)
     verdict = check_plan(plan, GuardLimits(), plan.consent or NO_CONSENT)
     step = shlex.join(["reconciler", "apply", file])
-    who = _whom(plan, settings) if settings else no_name
+    who = _make_display_name(plan, settings) if settings else no_name
     whole = reviews.write(plan, verdict, 0, next_step=step, whom=who)
     return SavedPlanReport(
         **plan_values(plan, verdict),
@@ -88,7 +88,7 @@ def show_command(*, file: str, identity: str | None, full: bool, **given: Any) -
 # --- `reconciler show` at work: a saved plan, as text or JSON -------------------------------------
 
 
-def _whom(plan: Plan, settings: Settings) -> "DisplayName":
+def _make_display_name(plan: Plan, settings: Settings) -> "DisplayName":
     """Return who somebody is by the manifests: of whom is updated the file has the address.
 
     Manifests are read when a name is first asked for, and without any variable of the environment. Where they

@@ -88,13 +88,13 @@ def validate_command(
     """
     from reconciler import pipeline
     from reconciler.cli.review_files import Reports
-    from reconciler.cli.session import settings_of
+    from reconciler.cli.session import load_settings
     from reconciler.report.report_formats import CHECKS
     from reconciler.report.review_document import Validated
 
     asked = Reports[Validated].asked(reports, CHECKS)
     try:
-        settings = settings_of(config, environment, service=False)
+        settings = load_settings(config, environment, service=False)
         every = not without_variables
         desired = pipeline.validate(settings, os.environ, all_values=every, asks=every)
     except (InputError, DirectoryError) as error:
@@ -107,8 +107,8 @@ def validate_command(
 
 
 def _write_reports(asked: "Reports[Validated]", found: "Validated") -> bool:
-    from reconciler.cli.telemetry.recording import telemetry
+    from reconciler.cli.telemetry.recording import current_telemetry
     from reconciler.report.metrics import validation_metrics
 
-    telemetry().measured(validation_metrics(found))
+    current_telemetry().measured(validation_metrics(found))
     return asked.write(found)

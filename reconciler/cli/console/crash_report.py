@@ -29,27 +29,27 @@ _NEXT = (
 )
 
 
-def described(error: BaseException) -> ProgramError:
+def describe_crash(error: BaseException) -> ProgramError:
     """Return the error that is shown for `error`: its kind and where it came up, none of its text."""
-    frames = _frames(error)
+    frames = _list_frames(error)
     place = next((frame for frame in frames if frame.startswith("reconciler.")), "".join(frames[:1]))
-    sentence = f"a bug in reconciler, not in your files: {_kind(error)}"
+    sentence = f"a bug in reconciler, not in your files: {_name_error(error)}"
     places = [*frames]
-    for cause in _causes(error):
-        places += [f"{_kind(cause)}, caused by", *_frames(cause)]
+    for cause in _iterate_causes(error):
+        places += [f"{_name_error(cause)}, caused by", *_list_frames(cause)]
     return ProgramError(f"{sentence} at {place or 'an unknown place'}.", next=_NEXT, places=tuple(places))
 
 
-def last_words(error: BaseException) -> bytes:
+def encode_last_words(error: BaseException) -> bytes:
     """Return what is written where even the error cannot be printed as usual."""
-    shown = described(error)
+    shown = describe_crash(error)
     return "\n".join([str(shown), *(f"  {place}" for place in shown.places), f"  next: {_NEXT}\n"]).encode()
 
 
 def install_hooks() -> None:
     """Let exceptions of threads, and those that cannot be raised, be told as ours. For entry.py."""
-    sys.unraisablehook = lambda found: _tell(found.exc_value)
-    threading.excepthook = lambda found: _tell(found.exc_value)
+    sys.unraisablehook = lambda found: _report_crash(found.exc_value)
+    threading.excepthook = lambda found: _report_crash(found.exc_value)
 
 
 def capture_logs() -> None:
@@ -63,12 +63,12 @@ def capture_logs() -> None:
     class Ours(logging.Handler):
         def emit(self, record: "logging.LogRecord") -> None:
             mistake = record.exc_info[1] if record.exc_info else None
-            _tell(mistake, f"{record.name}: {record.getMessage()}")
+            _report_crash(mistake, f"{record.name}: {record.getMessage()}")
 
     logging.lastResort = Ours(logging.WARNING)
 
 
-def _tell(error: BaseException | None, otherwise: str = "") -> None:
+def _report_crash(error: BaseException | None, otherwise: str = "") -> None:
     """Print an exception as ours, or where there is none what was logged instead."""
     from reconciler.cli.console import output  # noqa: PLC0415 - only a mistake pays for it
 
@@ -76,10 +76,10 @@ def _tell(error: BaseException | None, otherwise: str = "") -> None:
         if otherwise:
             output.note(otherwise)
     elif not isinstance(error, SystemExit):
-        output.failure(described(error), as_json=False)
+        output.failure(describe_crash(error), as_json=False)
 
 
-def _kind(error: BaseException) -> str:
+def _name_error(error: BaseException) -> str:
     """The name of its class, and the system's own words where it is an error of the system."""
     name = type(error).__name__
     if isinstance(error, OSError) and error.errno:
@@ -89,7 +89,7 @@ def _kind(error: BaseException) -> str:
     return name
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
+def _iterate_causes(error: BaseException) -> Iterator[BaseException]:
     """What is behind it: the first of a group, the cause, or what was being handled."""
     for _ in range(_causes_max):
         if isinstance(error, BaseExceptionGroup):
@@ -102,7 +102,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         error = behind
 
 
-def _frames(error: BaseException) -> list[str]:
+def _list_frames(error: BaseException) -> list[str]:
     """Where it came up: `module:line function`, the innermost first."""
     found: list[str] = []
     trace: TracebackType | None = error.__traceback__

@@ -95,7 +95,9 @@ class Excerpts:
             return None
         if problem.line in self._legible.get(problem.file, ()):
             return whole_excerpt(text, problem.column)
-        return yaml_excerpt(text, problem.column, said=f"{problem.what} {problem.next}", known=vocabulary())
+        return yaml_excerpt(
+            text, problem.column, said=f"{problem.what} {problem.next}", known=list_field_names()
+        )
 
     def _file(self, name: str) -> Mapping[int, str] | tuple[str, Mapping[int, int]] | None:
         """Return the lines that problems are about; of a roster its delimiter and the cells of these rows."""
@@ -127,20 +129,20 @@ class Excerpts:
 
 
 @cache
-def vocabulary() -> frozenset[str]:
+def list_field_names() -> frozenset[str]:
     """Return every name of a field that a shipped schema, or a kind of the project, has."""
-    return frozenset(_fields(list(schema_resources().values())))
+    return frozenset(_iterate_fields(list(schema_resources().values())))
 
 
-def _fields(node: Any) -> Iterable[str]:
+def _iterate_fields(node: Any) -> Iterable[str]:
     if isinstance(node, dict):
         properties = node.get("properties")
         yield from properties if isinstance(properties, dict) else ()
         for below in node.values():
-            yield from _fields(below)
+            yield from _iterate_fields(below)
     elif isinstance(node, list):
         for below in node:
-            yield from _fields(below)
+            yield from _iterate_fields(below)
 
 
 usage_code = "E064"  # of a command line that cannot be read, which is no class of errors.py
@@ -157,7 +159,7 @@ def error_lines(
     file that was written after `since`, which is when the command began, no line is shown.
     """
     shown: list[Line] = []
-    problems = _problems(error)
+    problems = _list_problems(error)
     # Manifests and rosters are named from the folder of the settings, all other files from where we are.
     folder = Path(project if isinstance(error, ManifestError | DirectoryError) else "")
     listed = problems[:problems_max]
@@ -232,7 +234,7 @@ def error_json(error: ReconcilerError) -> str:
             for key in keys:
                 value = getattr(error, key)
                 setattr(shown, key, UNSET if value is None else value)
-    problems = _problems(error)
+    problems = _list_problems(error)
     left_out = len(problems) - problems_max
     return _encode_error(
         ErrorDocument(
@@ -254,22 +256,22 @@ def usage_json(sentence: str, hint: str) -> str:
 def _encode_error(document: ErrorDocument) -> str:
     code = document.exit_code
     head = {"version": REPORT_VERSION, "outcome": EXIT_CODE_WORDS[code], "exit_code": code}
-    whole = _legible(msgspec.to_builtins({**head, **document.document()}))
+    whole = _make_encodable(msgspec.to_builtins({**head, **document.document()}))
     return msgspec.json.format(msgspec.json.encode(whole), indent=2).decode()
 
 
-def _problems(error: ReconcilerError) -> tuple[Problem, ...]:
+def _list_problems(error: ReconcilerError) -> tuple[Problem, ...]:
     return error.problems if isinstance(error, InputError | DirectoryError) else ()
 
 
-def _legible(node: Any) -> Any:
+def _make_encodable(node: Any) -> Any:
     """Return the same with texts that JSON can hold: the document of an error comes whatever is wrong."""
     match node:
         case str():
             return escape_undecodable(node)
         case dict():
-            return {key: _legible(below) for key, below in node.items()}
+            return {key: _make_encodable(below) for key, below in node.items()}
         case list() | tuple():
-            return [_legible(below) for below in node]
+            return [_make_encodable(below) for below in node]
         case _:
             return node

@@ -73,13 +73,15 @@ def open_appended(path: str, what: str, option: str) -> int:
             os.close(handle)
             raise
     except (OSError, ValueError) as error:
-        raise _unwritable(path, what, why(error, "it is no path"), "name another file") from error
+        raise _make_unwritable_error(
+            path, what, describe_system_error(error, "it is no path"), "name another file"
+        ) from error
     return handle
 
 
 def _require_ours(path: str, what: str, option: str, about: os.stat_result | None = None) -> None:
     if fault := find_fault(Path(path), option, about, closed=False):
-        raise _unwritable(path, what, *fault)
+        raise _make_unwritable_error(path, what, *fault)
 
 
 def append_all(handle: int, data: bytes) -> None:
@@ -88,12 +90,12 @@ def append_all(handle: int, data: bytes) -> None:
         data = data[os.write(handle, data) :]
 
 
-def why(error: Exception, otherwise: str) -> str:
+def describe_system_error(error: Exception, otherwise: str) -> str:
     """Return the system's words for what went wrong, which name no file; `otherwise` where it has none."""
     return os.strerror(error.errno).lower() if isinstance(error, OSError) and error.errno else otherwise
 
 
-def _unwritable(path: str, what: str, reason: str, hint: str) -> FileError:
+def _make_unwritable_error(path: str, what: str, reason: str, hint: str) -> FileError:
     return FileError(f"{path}: {what} cannot be written: {reason}.", next=hint)
 
 
@@ -150,27 +152,28 @@ class Listener(logging.Handler):
         except Exception as error:  # noqa: BLE001 - whatever is wrong with a log, the command goes on
             self._broken = True
             with suppress(Exception):
-                output.note(f"the log is no longer written ({why(error, 'a mistake')}); the command goes on.")
+                reason = describe_system_error(error, "a mistake")
+                output.note(f"the log is no longer written ({reason}); the command goes on.")
 
 
-def to_stderr(verbosity: int) -> None:
+def log_to_stderr(verbosity: int) -> None:
     """Show steps on stderr, and with 2 or more each call as well."""
     if verbosity:
-        output.tell_on_stderr(wanted=True)
-        _listen(Listener(output.note, _as_line), calls=verbosity > 1)
+        output.set_verbose(wanted=True)
+        _add_handler(Listener(output.note, _format_line), calls=verbosity > 1)
 
 
-def to_file(path: str) -> None:
+def log_to_file(path: str) -> None:
     """Append steps and calls to a file that only this user can read, a JSON line each. Raises FileError."""
     handle = open_appended(path, "the log", "--log-file")
 
     def write(text: str) -> None:
-        append_all(handle, output.hidden(output.inert_json(text)).encode())
+        append_all(handle, output.hide_secrets(output.inert_json(text)).encode())
 
-    _listen(Listener(write, _as_json, handle), calls=True)
+    _add_handler(Listener(write, _format_json_line, handle), calls=True)
 
 
-def end() -> None:
+def stop_logging() -> None:
     """Stop listening; the next command of this process has options of its own."""
     while _added:
         logger, handler = _added.pop()
@@ -180,7 +183,7 @@ def end() -> None:
             handler.close()
 
 
-def _listen(handler: logging.Handler, *, calls: bool) -> None:
+def _add_handler(handler: logging.Handler, *, calls: bool) -> None:
     for logger in (
         (instrumentation.step_log, instrumentation.call_log) if calls else (instrumentation.step_log,)
     ):
@@ -189,11 +192,11 @@ def _listen(handler: logging.Handler, *, calls: bool) -> None:
         _added.append((logger, handler))
 
 
-def _as_line(record: logging.LogRecord) -> str:
+def _format_line(record: logging.LogRecord) -> str:
     return record.getMessage()
 
 
-def _as_json(record: logging.LogRecord) -> str:
+def _format_json_line(record: logging.LogRecord) -> str:
     at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
     told = record.args[0] if isinstance(record.args, tuple) and record.args else None
     line: LogLine = (
@@ -291,13 +294,14 @@ class Events:
             if self._handle is None:
                 self._told = output.json(text)  # false: its reader has gone, and that is its affair
             else:
-                append_all(self._handle, output.hidden(text).encode())
+                append_all(self._handle, output.hide_secrets(text).encode())
         except (OSError, output.OutputLost) as error:
             self._told = self.whole = False
-            output.note(f"events are no longer written ({why(error, f'{error}')}); the command goes on.")
+            reason = describe_system_error(error, str(error))
+            output.note(f"events are no longer written ({reason}); the command goes on.")
 
 
-def events_of(target: str | None, *, as_json: bool) -> Events:
+def open_events(target: str | None, *, as_json: bool) -> Events:
     """Return the events that a command line asks for. Raises UsageError, FileError."""
     if target == STDOUT and as_json:
         raise click.UsageError("--events - and --format json both go to standard output: give --events FILE.")

@@ -51,53 +51,53 @@ def conceal(hide: Conceal | None) -> None:
     _concealing[:] = [] if hide is None else [hide]
 
 
-def conceal_besides(hide: Conceal) -> None:
+def conceal_also(hide: Conceal) -> None:
     """Let everything that is printed from now on pass `hide` as well."""
     _besides.append(hide)
 
 
-def hidden(text: str) -> str:
+def hide_secrets(text: str) -> str:
     """Return the text without our secrets, once they are known."""
-    return "".join(hidden_pieces((text,)))
+    return "".join(hide_secrets_in_pieces((text,)))
 
 
-def hidden_pieces(pieces: Iterable[str]) -> Iterator[str]:
+def hide_secrets_in_pieces(pieces: Iterable[str]) -> Iterator[str]:
     """Yield the same for a text that comes in pieces."""
     for hide in (*_concealing, *_besides):
         pieces = hide(pieces)
     return iter(pieces)
 
 
-def command_begins() -> None:
+def reset_command() -> None:
     """Forget what an earlier command of this process knew: its secrets, its project, when it began."""
     conceal(None)
     _besides.clear()
     _project[:] = [""]
-    tell_on_stderr(wanted=False)
+    set_verbose(wanted=False)
     _began_at[:] = [time.time()]
 
 
-def project_is(folder: str) -> None:
+def set_project_folder(folder: str) -> None:
     """Remember the folder from which manifests are named."""
     _project[:] = [folder]
 
 
-def project() -> str:
+def project_folder() -> str:
     """Return the folder from which manifests are named; "" where it is not known, which is where we are."""
     return _project[-1]
 
 
-def began_at() -> float:
+def command_began_at() -> float:
     """Return when this command began, in seconds since 1970."""
     return _began_at[-1]
 
 
-def tell_on_stderr(*, wanted: bool) -> None:
+def set_verbose(*, wanted: bool) -> None:
     """Remember whether what is done is told on stderr, line by line."""
     _told[:] = [wanted]
 
 
-def told_on_stderr() -> bool:
+def is_verbose() -> bool:
     """Whether -v was given."""
     return _told[-1]
 
@@ -197,11 +197,11 @@ def failure(error: ReconcilerError, *, as_json: bool) -> None:
         except OutputLost:
             pass  # stderr says it instead, and the exit code stays that of the error
     with suppress(OutputLost):  # there is no output left
-        columns = _columns(sys.stderr) if sys.stderr is not None else 0
+        columns = _terminal_columns(sys.stderr) if sys.stderr is not None else 0
         # The terminal of the author; that of a CI job is a log, which others read.
         whole = columns > 0 and not is_in_ci(os.environ)
         rendered = error_text.error_lines(
-            error, columns=columns, whole=whole, project=project(), since=began_at()
+            error, columns=columns, whole=whole, project=project_folder(), since=command_began_at()
         )
         _send_lines(sys.stderr, rendered)
 
@@ -244,7 +244,7 @@ def can_ask() -> bool:
 
 def confirm(question: str) -> bool:
     """Ask on stderr; only the word yes is yes. End of input is no; a signal is KeyboardInterrupt."""
-    with _interruptible() as pipe:
+    with _wait_interruptibly() as pipe:
         _send(sys.stderr, escape_ci_commands(escape_control(question)) + " [yes/no] ")
         # A signal that comes right before a read, or to another thread, does not end the read. The octet that
         # it leaves in the pipe is there whenever it came.
@@ -254,7 +254,7 @@ def confirm(question: str) -> bool:
 
 
 @contextmanager
-def _interruptible() -> Iterator[int]:
+def _wait_interruptibly() -> Iterator[int]:
     """Let signals end a wait for a person: what is yielded can be read from as soon as there was one."""
     # An event loop's own handlers run only when it runs.
     numbers = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if sys.platform != "win32" else []))
@@ -309,11 +309,9 @@ def progress() -> "Iterator[Bars]":
     """Yield bars that are gone at the end, whatever happens. Where no terminal is, a line comes at times."""
     terminal = is_terminal(sys.stderr)
     # Bars and the lines of -v would be drawn over each other.
-    bars = (
-        _terminal().TerminalBars(coloured=_colours_stderr()) if terminal and not told_on_stderr() else Bars()
-    )
-    watching = import_module("reconciler.cli.console.progress").watching
-    with watching(bars, None if terminal else note) as watch:
+    bars = _terminal().TerminalBars(coloured=_colours_stderr()) if terminal and not is_verbose() else Bars()
+    watch_progress = import_module("reconciler.cli.console.progress").watch_progress
+    with watch_progress(bars, None if terminal else note) as watch:
         try:
             yield watch
         finally:
@@ -324,7 +322,7 @@ def progress() -> "Iterator[Bars]":
 def live() -> "Iterator[LiveLines]":
     """Yield a place for lines that are gone at the end, whatever happens."""
     terminal = is_terminal(sys.stderr)
-    place = _terminal().TerminalLines(hidden, coloured=_colours_stderr()) if terminal else LiveLines()
+    place = _terminal().TerminalLines(hide_secrets, coloured=_colours_stderr()) if terminal else LiveLines()
     try:
         yield place
     finally:
@@ -342,10 +340,10 @@ def _terminal() -> "ModuleType":
 
 
 def _send_lines(stream: TextIO | None, rendered: "Sequence[Line]") -> bool:
-    return stream is not None and _send(stream, _as_text(stream, rendered, _columns(stream)))
+    return stream is not None and _send(stream, _render_text(stream, rendered, _terminal_columns(stream)))
 
 
-def _columns(stream: TextIO) -> int:
+def _terminal_columns(stream: TextIO) -> int:
     """Return how wide a terminal is; 0 for a file or a pipe, whose lines are not broken."""
     try:
         return os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0
@@ -353,18 +351,20 @@ def _columns(stream: TextIO) -> int:
         return 0
 
 
-def for_stdout(rendered: "Sequence[Line]") -> str:
+def render_for_stdout(rendered: "Sequence[Line]") -> str:
     """Return rendered lines as they are printed on stdout, but for the width of a terminal."""
-    return _as_text(sys.stdout, rendered, 0)
+    return _render_text(sys.stdout, rendered, 0)
 
 
-def _as_text(stream: TextIO, rendered: "Sequence[Line]", columns: int) -> str:
+def _render_text(stream: TextIO, rendered: "Sequence[Line]", columns: int) -> str:
     from reconciler.report import lines as layout  # noqa: PLC0415 - with the lines it is there already
 
     if columns >= _columns_min:
         rendered = layout.wrapped(rendered, columns)
     coloured = wants_colour(stream, os.environ)
-    return escape_ci_commands(_terminal().coloured(stream, rendered) if coloured else layout.plain(rendered))
+    return escape_ci_commands(
+        _terminal().colour_lines(stream, rendered) if coloured else layout.plain(rendered)
+    )
 
 
 def _inert_lines(text: str) -> str:
@@ -388,18 +388,18 @@ def _send_pieces(stream: TextIO | None, pieces: Iterable[str]) -> bool:
     if stream is None:
         return False
     try:
-        for piece in hidden_pieces(pieces):
+        for piece in hide_secrets_in_pieces(pieces):
             if stream is sys.stdout:
                 signals.note_result_shown()
             _half_written.add(stream)
-            stream.write(_encodable(stream, piece))
+            stream.write(_replace_unencodable(stream, piece))
         _half_written.discard(stream)
         stream.flush()
     except BrokenPipeError:
-        silence(stream)
+        silence_stream(stream)
         _unread.add(stream)
     except OSError as error:
-        silence(stream)
+        silence_stream(stream)
         raise OutputLost(
             f"standard output cannot be written: {(error.strerror or 'it is broken').lower()}.",
             next="free space, or write elsewhere",
@@ -407,12 +407,12 @@ def _send_pieces(stream: TextIO | None, pieces: Iterable[str]) -> bool:
     return stream not in _unread
 
 
-def _encodable(stream: TextIO, text: str) -> str:
+def _replace_unencodable(stream: TextIO, text: str) -> str:
     encoding = stream.encoding or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
-def silence(stream: TextIO | None) -> None:
+def silence_stream(stream: TextIO | None) -> None:
     """Send what is still buffered nowhere, so that the interpreter's last flush does not complain."""
     if stream is None:
         return

@@ -78,10 +78,16 @@ class Watch(logging.Handler, Bars):
 
 
 @contextmanager
-def watching(bars: Bars, say: Callable[[str], None] | None, *, wait_s: float = every_s) -> Iterator[Watch]:
+def watch_progress(
+    bars: Bars, say: Callable[[str], None] | None, *, wait_s: float = every_s
+) -> Iterator[Watch]:
     """Yield bars that count. With `say`, which prints a line, one comes whenever so many seconds are over."""
     watch, over = Watch(bars), threading.Event()
-    speaker = threading.Thread(target=_speak, args=(watch, say, over, wait_s), daemon=True) if say else None
+    speaker = (
+        threading.Thread(target=_report_regularly, args=(watch, say, over, wait_s), daemon=True)
+        if say
+        else None
+    )
     before = [logger.level for logger in _TOLD]
     for logger in _TOLD:
         logger.addHandler(watch)
@@ -97,7 +103,7 @@ def watching(bars: Bars, say: Callable[[str], None] | None, *, wait_s: float = e
             logger.setLevel(level)
 
 
-def _speak(watch: Watch, say: Callable[[str], None], over: threading.Event, wait_s: float) -> None:
+def _report_regularly(watch: Watch, say: Callable[[str], None], over: threading.Event, wait_s: float) -> None:
     while not over.wait(wait_s):
         if (one := watch.now()) is not None:
             with suppress(Exception):  # a line that cannot be printed ends nothing

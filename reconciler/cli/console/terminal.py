@@ -30,7 +30,7 @@ _STYLES = {
 }
 
 
-def console(stream: TextIO, *, coloured: bool) -> Console:
+def open_console(stream: TextIO, *, coloured: bool) -> Console:
     """Return a console that takes nothing as markup and guesses nothing about the stream."""
     return Console(
         file=stream,
@@ -42,12 +42,12 @@ def console(stream: TextIO, *, coloured: bool) -> Console:
     )
 
 
-def coloured(stream: TextIO, rendered: Sequence[Line]) -> str:
+def colour_lines(stream: TextIO, rendered: Sequence[Line]) -> str:
     """Return rendered lines with the colours of their styles."""
-    shown = console(stream, coloured=True)
+    shown = open_console(stream, coloured=True)
     with shown.capture() as captured:
         for spans in rendered:
-            shown.print(_text(spans), soft_wrap=True)
+            shown.print(_style_spans(spans), soft_wrap=True)
     return captured.get()
 
 
@@ -58,7 +58,7 @@ class TerminalBars(Bars):
         self._coloured = coloured
         self._bars: Progress | None = None
         self._tasks: dict[str, TaskID] = {}
-        self._gone = _nothing
+        self._gone = _do_nothing
 
     def advance(self, what: str, done: int, total: int | None, more: str = "") -> None:
         """Show that `done` of `total` are done; without a total the bar only shows that work goes on."""
@@ -76,11 +76,11 @@ class TerminalBars(Bars):
             self._bars.stop()
         self._bars, self._tasks = None, {}
         self._gone()
-        self._gone = _nothing
+        self._gone = _do_nothing
 
     def _started(self) -> Progress:
         columns = (TextColumn("{task.description}", markup=False), BarColumn())
-        bars = Progress(*columns, console=console(sys.stderr, coloured=self._coloured), transient=True)
+        bars = Progress(*columns, console=open_console(sys.stderr, coloured=self._coloured), transient=True)
         self._gone = signals.add_cleanup(_give_cursor_back)
         bars.start()
         return bars
@@ -95,17 +95,17 @@ class TerminalLines(LiveLines):
         self._hide = hide  # our secrets
         self._coloured = coloured
         self._display: RichLive | None = None
-        self._gone = _nothing
+        self._gone = _do_nothing
 
     def update(self, rendered: Sequence[Line]) -> None:
         """Show these lines now."""
         if self._display is None:
             self._gone = signals.add_cleanup(_give_cursor_back)
             self._display = RichLive(
-                console=console(sys.stderr, coloured=self._coloured), auto_refresh=False, transient=True
+                console=open_console(sys.stderr, coloured=self._coloured), auto_refresh=False, transient=True
             )
             self._display.start()
-        rows = (_text(spans, self._hide) for spans in rendered)
+        rows = (_style_spans(spans, self._hide) for spans in rendered)
         self._display.update(Text("\n").join(rows), refresh=True)
 
     def clear(self) -> None:
@@ -114,14 +114,14 @@ class TerminalLines(LiveLines):
             self._display.stop()
         self._display = None
         self._gone()
-        self._gone = _nothing
+        self._gone = _do_nothing
 
 
-def _text(spans: Line, hide: Callable[[str], str] = str) -> Text:
+def _style_spans(spans: Line, hide: Callable[[str], str] = str) -> Text:
     return Text.assemble(*((hide(span.text), _STYLES.get(span.style, "")) for span in spans))
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """Stand in for what is to be taken back, where there is nothing."""
 
 

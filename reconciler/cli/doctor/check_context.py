@@ -47,7 +47,7 @@ class Surroundings:
         )
 
 
-def surroundings_of(
+def find_surroundings(
     environ: Mapping[str, str], config: str | None, environment: str | None, timeout_s: float
 ) -> Surroundings:
     """Return what all checks start from. A working folder that is gone is reported with the settings."""
@@ -57,12 +57,12 @@ def surroundings_of(
     return Surroundings(environ, cwd, config, environment, timeout_s)
 
 
-def unchecked(name: str, needed: str) -> CheckResult:
+def make_unchecked(name: str, needed: str) -> CheckResult:
     """Return the line of a look that has to wait for something else to be mended."""
     return CheckResult(name, "unchecked", f"needs {needed} first")
 
 
-def mistakes(name: str, error: ReconcilerError) -> tuple[CheckResult, ...]:
+def describe_mistakes(name: str, error: ReconcilerError) -> tuple[CheckResult, ...]:
     """Return a failure for each problem of an error, or for the error itself."""
     problems = error.problems if isinstance(error, InputError) else ()
     shown = tuple(
@@ -73,29 +73,29 @@ def mistakes(name: str, error: ReconcilerError) -> tuple[CheckResult, ...]:
     return shown or (CheckResult(name, "fail", str(error), error.next),)
 
 
-def guarded(name: str, look: Callable[[], tuple[CheckResult, ...]]) -> tuple[CheckResult, ...]:
+def run_guarded(name: str, look: Callable[[], tuple[CheckResult, ...]]) -> tuple[CheckResult, ...]:
     """Return what a look finds; whatever breaks it becomes a line, so that it hides no other look."""
     try:
         return look()
     except Exception as error:  # noqa: BLE001 - the one command that has to work when everything else does not
-        return broken(name, error)
+        return describe_broken_check(name, error)
 
 
-def broken(name: str, error: Exception) -> tuple[CheckResult, ...]:
+def describe_broken_check(name: str, error: Exception) -> tuple[CheckResult, ...]:
     """Return the lines for what a look has raised. A stranger's error may hold anything: its name alone."""
-    told = _first_known(error)
+    told = _find_known_error(error)
     if told is not None:
-        return mistakes(name, told)
+        return describe_mistakes(name, told)
     what = f"this could not be checked ({type(error).__name__})"
     return (CheckResult(name, "fail", what, "run the command that needs it for details"),)
 
 
-def _first_known(error: BaseException) -> ReconcilerError | None:
+def _find_known_error(error: BaseException) -> ReconcilerError | None:
     """Return the first error for users in a group of errors, as reads that run side by side raise them."""
     if isinstance(error, ReconcilerError):
         return error
     below = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
-    return next((found for one in below if (found := _first_known(one))), None)
+    return next((found for one in below if (found := _find_known_error(one))), None)
 
 
 # --- Work with a deadline, in a thread of its own, so that a call that hangs delays nothing else --

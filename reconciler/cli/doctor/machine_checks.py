@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from reconciler import pipeline
-from reconciler.cli.doctor.check_context import Surroundings, mistakes, unchecked
+from reconciler.cli.doctor.check_context import Surroundings, describe_mistakes, make_unchecked
 from reconciler.errors import Problem, SettingsError
 from reconciler.extras import EXTRAS, install_hint, installed_versions, is_extra_installed
 from reconciler.model.notices import CheckResult
@@ -59,12 +59,12 @@ _PLAN = re.compile(
 _listed_max = 3  # files that one line names
 
 
-def settings(around: Surroundings) -> tuple[Surroundings, tuple[CheckResult, ...]]:
+def check_settings(around: Surroundings) -> tuple[Surroundings, tuple[CheckResult, ...]]:
     """Which files and variables decide, or every mistake in them; and the surroundings with what they say."""
     try:
         read = around.readable(service=False)
     except SettingsError as error:
-        return around, mistakes("settings", error)
+        return around, describe_mistakes("settings", error)
     layers = read.layers
     ours = sorted({value.variable for value in layers.values.values() if value.variable})
     section = f", environment {layers.environment}" if layers.environment else ""
@@ -73,26 +73,26 @@ def settings(around: Surroundings) -> tuple[Surroundings, tuple[CheckResult, ...
     return replace(around, read=read), (CheckResult("settings", "ok", what),)
 
 
-def secrets(around: Surroundings) -> tuple[Surroundings, tuple[CheckResult, ...]]:
+def check_secrets(around: Surroundings) -> tuple[Surroundings, tuple[CheckResult, ...]]:
     """Whether each secret is there, and fit to be sent; and the surroundings with them. None is shown."""
     if around.read is None:
-        return around, (unchecked("secrets", "the settings"),)
+        return around, (make_unchecked("secrets", "the settings"),)
     try:
         complete: Settings | None = around.readable(service=True).settings
     except SettingsError as error:
         # What is wrong with the way to the service has lines of its own.
         ours = tuple(one for one in error.problems if one not in error.of_network)
         if ours or not error.problems:
-            return around, mistakes("secrets", settings_error(*ours) if ours else error)
+            return around, describe_mistakes("secrets", settings_error(*ours) if ours else error)
         complete = None
     what = f"{len(SERVICE_SECRETS)} of {len(SERVICE_SECRETS)} present (never shown)"
     return replace(around, complete=complete), (CheckResult("secrets", "ok", what),)
 
 
-def manifests(around: Surroundings) -> tuple[CheckResult, ...]:
+def check_manifests(around: Surroundings) -> tuple[CheckResult, ...]:
     """Whether the manifests can be used; all of their mistakes are for `validate`."""
     if around.read is None:
-        return (unchecked("manifests", "the settings"),)
+        return (make_unchecked("manifests", "the settings"),)
     desired = pipeline.validate(around.read.settings, around.environ)
     what, warnings = describe_kinds(desired.entities), len(desired.notices)
     if warnings:
@@ -101,10 +101,10 @@ def manifests(around: Surroundings) -> tuple[CheckResult, ...]:
     return (CheckResult("manifests", "ok", what),)
 
 
-def limits(around: Surroundings) -> tuple[CheckResult, ...]:
+def check_limits(around: Surroundings) -> tuple[CheckResult, ...]:
     """How hard we may press."""
     if around.read is None:
-        return (unchecked("limits", "the settings"),)
+        return (make_unchecked("limits", "the settings"),)
     now = around.read.settings.service.limits
     others = (
         f"{now.concurrency} at once, {now.timeout_s:g} s a call, {now.deadline_s:,.0f} s a run, "
@@ -116,18 +116,18 @@ def limits(around: Surroundings) -> tuple[CheckResult, ...]:
     return (CheckResult("limits", "warn", f"no limit on calls a second, {others}", hint),)
 
 
-def files(around: Surroundings) -> tuple[CheckResult, ...]:
+def check_files(around: Surroundings) -> tuple[CheckResult, ...]:
     """Whether others on this machine may read or change what holds people's data, or decides for us."""
     if sys.platform == "win32":  # its rights are not in the mode
         return (CheckResult("files", "ok", "permissions are those of the folder"),)
     root = around.read.layers.root if around.read else around.cwd
-    found = [*_settings_files(around.read), *(_plan_files(root) if root else ())]
+    found = [*_check_settings_files(around.read), *(_check_plan_files(root) if root else ())]
     return tuple(found) or (
         CheckResult("files", "ok", "settings, secrets and plans are not readable by others"),
     )
 
 
-def _settings_files(read: ReadSettings | None) -> Iterator[CheckResult]:
+def _check_settings_files(read: ReadSettings | None) -> Iterator[CheckResult]:
     if read is None:
         return
     if trust.others_may_write(read.layers.file):  # and they were read: their folder is named as safe
@@ -140,13 +140,15 @@ def _settings_files(read: ReadSettings | None) -> Iterator[CheckResult]:
     for name in MAYBE_REFERENCES:
         raw = read.layers.values[tuple(name.split("."))].raw
         path = raw.get("file") if isinstance(raw, dict) else None
-        if path and mode_of(read.layers.root / path) & OPEN_TO_OTHERS:
+        if path and read_mode(read.layers.root / path) & OPEN_TO_OTHERS:
             yield CheckResult("files", "warn", f"{name}: others may read {path}", f"chmod 600 {path}")
 
 
-def _plan_files(root: Path) -> Iterator[CheckResult]:
+def _check_plan_files(root: Path) -> Iterator[CheckResult]:
     """Yield one warning for all plans that lie open: they hold people's data."""
-    wide = sorted(path.relative_to(root).as_posix() for path in _json_files(root) if _is_open_plan(path))
+    wide = sorted(
+        path.relative_to(root).as_posix() for path in _iterate_json_files(root) if _is_open_plan(path)
+    )
     if not wide:
         return
     rest = f" and {len(wide) - _listed_max} more" if len(wide) > _listed_max else ""
@@ -158,7 +160,7 @@ def _plan_files(root: Path) -> Iterator[CheckResult]:
     )
 
 
-def _json_files(root: Path) -> Iterator[Path]:
+def _iterate_json_files(root: Path) -> Iterator[Path]:
     """Yield what may be a plan, below `root` and not in hidden folders, as far as the walk may go."""
     seen = 0
     for folder, below, names in os.walk(root):
@@ -170,7 +172,7 @@ def _json_files(root: Path) -> Iterator[Path]:
 
 
 def _is_open_plan(path: Path) -> bool:
-    mode = mode_of(path)
+    mode = read_mode(path)
     if not stat.S_ISREG(mode) or not mode & OPEN_TO_OTHERS:
         return False
     try:
@@ -180,7 +182,7 @@ def _is_open_plan(path: Path) -> bool:
         return False
 
 
-def mode_of(path: Path) -> int:
+def read_mode(path: Path) -> int:
     """Return the mode of what stands there itself, links not followed; 0 for nothing."""
     try:
         return path.lstat().st_mode
@@ -188,41 +190,45 @@ def mode_of(path: Path) -> int:
         return 0
 
 
-def way(around: Surroundings) -> tuple[CheckResult, ...]:
+def check_network_route(around: Surroundings) -> tuple[CheckResult, ...]:
     """Which proxy and which certificates are in effect, what decided, and which variables have no effect."""
     if around.read is None:
-        return tuple(unchecked(name, "the settings") for name in ("proxies", "certificates"))
+        return tuple(make_unchecked(name, "the settings") for name in ("proxies", "certificates"))
     layers, environ = around.read.layers, around.environ
     known = around.complete.service.network.proxy if around.complete else None
     through = network.choose_proxy(layers, environ, known=known)
     trusted = network.choose_certificates(layers, environ)
     ignored = [name for name in _NEVER_HEEDED if environ.get(name)]
     return (
-        *_line("proxies", through.told, through.problem),
-        *_line("certificates", trusted.told, trusted.problem),
-        *(() if not ignored else (_unheeded(ignored),)),
-        *_of_the_store(around.read.settings.store, environ),
+        *_make_route_check("proxies", through.told, through.problem),
+        *_make_route_check("certificates", trusted.told, trusted.problem),
+        *(() if not ignored else (_warn_of_unused_variables(ignored),)),
+        *_check_store_variables(around.read.settings.store, environ),
     )
 
 
-def _line(name: str, told: str, problem: Problem | None) -> tuple[CheckResult, ...]:
-    return (CheckResult(name, "ok", told),) if problem is None else mistakes(name, settings_error(problem))
+def _make_route_check(name: str, told: str, problem: Problem | None) -> tuple[CheckResult, ...]:
+    return (
+        (CheckResult(name, "ok", told),)
+        if problem is None
+        else describe_mistakes(name, settings_error(problem))
+    )
 
 
-def _unheeded(names: list[str]) -> CheckResult:
+def _warn_of_unused_variables(names: list[str]) -> CheckResult:
     what = f"{', '.join(names)}: set, but never used here"
     hint = "name certificates in service.network.ca, credentials in service.auth"
     return CheckResult("certificates", "warn", what, hint)
 
 
-def _of_the_store(store: str, environ: Mapping[str, str]) -> tuple[CheckResult, ...]:
+def _check_store_variables(store: str, environ: Mapping[str, str]) -> tuple[CheckResult, ...]:
     libpq = [name for name in _POSTGRES if environ.get(name)]
     if not libpq or not store.startswith("postgresql"):
         return ()
     return (CheckResult("database", "ok", f"{', '.join(libpq)} used for the store"),)
 
 
-def program(_around: Surroundings) -> tuple[CheckResult, ...]:
+def check_program(_around: Surroundings) -> tuple[CheckResult, ...]:
     """Versions of what decides how we behave."""
     found, missing = [], []
     for name in _LIBRARIES:
@@ -240,10 +246,10 @@ def program(_around: Surroundings) -> tuple[CheckResult, ...]:
     if missing:
         what = f"not installed: {', '.join(missing)}"
         return (CheckResult("program", "fail", what, "install this program again from its source"),)
-    return (CheckResult("program", "ok", ", ".join(shown)), *_namesake())
+    return (CheckResult("program", "ok", ", ".join(shown)), *_check_namesake())
 
 
-def _namesake() -> Iterator[CheckResult]:
+def _check_namesake() -> Iterator[CheckResult]:
     """Tell of a distribution with the name of our package: its files are in the same folder as ours.
 
     It is another project's, or ours of when it was called so. Which of the two wrote a file last, is unknown.
@@ -257,7 +263,7 @@ def _namesake() -> Iterator[CheckResult]:
     yield CheckResult("program", "warn", what, hint)
 
 
-def parts(_around: Surroundings) -> tuple[CheckResult, ...]:
+def check_extras(_around: Surroundings) -> tuple[CheckResult, ...]:
     """Which extras are installed, in which versions, and which are not: none of them has to be."""
     there = [name for name in EXTRAS if is_extra_installed(name)]
     missing = [name for name in EXTRAS if name not in there]

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from msgspec import structs
 
-from reconciler.cli.doctor.check_context import Surroundings, guarded, unchecked
-from reconciler.cli.doctor.machine_checks import OPEN_TO_OTHERS, mode_of
-from reconciler.cli.session import now, open_store
+from reconciler.cli.doctor.check_context import Surroundings, make_unchecked, run_guarded
+from reconciler.cli.doctor.machine_checks import OPEN_TO_OTHERS, read_mode
+from reconciler.cli.session import open_store, read_utc_clock
 from reconciler.core.feed import why_not_feed
 from reconciler.core.rules import resolve_workspace
 from reconciler.core.runs.recover import RunStatus
@@ -51,29 +51,35 @@ _OF_THE_SERVICE = ("credentials", "workspaces", "feed", "clock")
 clock_warn_s = 30
 
 
-def store(around: Surroundings) -> tuple[CheckResult, ...]:
+def check_store(around: Surroundings) -> tuple[CheckResult, ...]:
     """Whether the store can be read, who holds its lock, what was left open, whether its history is whole."""
     if around.read is None:
-        return tuple(unchecked(name, "the settings") for name in ("store", *_OF_THE_STORE))
+        return tuple(make_unchecked(name, "the settings") for name in ("store", *_OF_THE_STORE))
     settings = around.read.settings
     try:
         opened = open_store(settings, create=False)
     except ReconcilerError as error:
         failed = CheckResult("store", "fail", str(error), error.next)
-        return failed, *(unchecked(name, "the store") for name in _OF_THE_STORE)
+        return failed, *(make_unchecked(name, "the store") for name in _OF_THE_STORE)
     with opened as found:
         looks: tuple[Callable[[Store], tuple[CheckResult, ...]], ...]
-        looks = (_lock, partial(_service_lock, settings), _last_run, _duplicates, _history)
+        looks = (
+            _check_lock,
+            partial(_check_service_lock, settings),
+            _check_last_run,
+            _check_duplicates,
+            _check_history,
+        )
         named = zip(_OF_THE_STORE, looks, strict=True)
-        rest = [one for name, look in named for one in guarded(name, partial(look, found))]
+        rest = [one for name, look in named for one in run_guarded(name, partial(look, found))]
         try:
             found.check_records()
         except StoreError as error:
             return CheckResult("store", "fail", str(error), error.next), *rest
-        return *_place(found, settings), *rest
+        return *_check_store_place(found, settings), *rest
 
 
-def _place(store: Store, settings: Settings) -> Iterator[CheckResult]:
+def _check_store_place(store: Store, settings: Settings) -> Iterator[CheckResult]:
     if store.shared:
         yield CheckResult("store", "ok", f"{store.product}, shared by all its users")
         return
@@ -82,7 +88,7 @@ def _place(store: Store, settings: Settings) -> Iterator[CheckResult]:
     if not path.exists():
         yield CheckResult("store", "ok", f"{shown}: does not exist yet; the first apply creates it")
         return
-    if sys.platform != "win32" and mode_of(path) & OPEN_TO_OTHERS:
+    if sys.platform != "win32" and read_mode(path) & OPEN_TO_OTHERS:
         yield CheckResult(
             "store", "warn", f"others may read {shown}, which holds people's data", f"chmod 600 {shown}"
         )
@@ -90,7 +96,7 @@ def _place(store: Store, settings: Settings) -> Iterator[CheckResult]:
         yield CheckResult("store", "ok", f"{shown}, on this machine only")
 
 
-def _lock(store: Store) -> tuple[CheckResult, ...]:
+def _check_lock(store: Store) -> tuple[CheckResult, ...]:
     holder = store.holder()
     if holder is None:
         return (CheckResult("lock", "ok", "free"),)
@@ -103,7 +109,7 @@ def _lock(store: Store) -> tuple[CheckResult, ...]:
     return (CheckResult("lock", "warn", f"{what}; {why}", "reconciler resume"),)
 
 
-def _service_lock(settings: Settings, store: Store) -> tuple[CheckResult, ...]:
+def _check_service_lock(settings: Settings, store: Store) -> tuple[CheckResult, ...]:
     """Say when a run takes the lock in the service; whether it is held, `lock --in-service` tells."""
     try:
         without = choose_unused_lock(settings, shared=store.shared, unattended=True)
@@ -119,7 +125,7 @@ def _service_lock(settings: Settings, store: Store) -> tuple[CheckResult, ...]:
     return (CheckResult("service lock", "ok", f"not used: {why}"),)
 
 
-def _last_run(store: Store) -> tuple[CheckResult, ...]:
+def _check_last_run(store: Store) -> tuple[CheckResult, ...]:
     try:
         standing = store.standing()
     except CorruptRecord:  # where the lock cannot be read, its own line says so
@@ -137,7 +143,7 @@ def _last_run(store: Store) -> tuple[CheckResult, ...]:
     )
 
 
-def _duplicates(store: Store) -> tuple[CheckResult, ...]:
+def _check_duplicates(store: Store) -> tuple[CheckResult, ...]:
     """Say what the last run saw that looked. Looking anew takes many calls; a plan does, and names both."""
     looked = store.last_look()
     if looked is None:
@@ -154,7 +160,7 @@ def _duplicates(store: Store) -> tuple[CheckResult, ...]:
     return (CheckResult("duplicates", "warn", what, "reconciler plan   (checks again, and names both)"),)
 
 
-def _history(store: Store) -> tuple[CheckResult, ...]:
+def _check_history(store: Store) -> tuple[CheckResult, ...]:
     found = store.verify(None)
     if found.broken_at:
         hint = "compare the store with a copy of it, and with the heads that runs reported"
@@ -168,20 +174,22 @@ def _history(store: Store) -> tuple[CheckResult, ...]:
     )
 
 
-def service(around: Surroundings) -> tuple[CheckResult, ...]:
+def check_service(around: Surroundings) -> tuple[CheckResult, ...]:
     """Whether the service answers, knows our credentials and workspaces, and has our time. Two GETs."""
     if around.read is None or not around.read.settings.service.base_url:
-        return tuple(unchecked(name, "the settings") for name in ("service", *_OF_THE_SERVICE))
+        return tuple(make_unchecked(name, "the settings") for name in ("service", *_OF_THE_SERVICE))
     if around.complete is None:
-        return _knocked(around.read, around), *(unchecked(name, "the secrets") for name in _OF_THE_SERVICE)
-    return asyncio.run(_asked(around.complete, around.timeout_s))
+        return _check_connection(around.read, around), *(
+            make_unchecked(name, "the secrets") for name in _OF_THE_SERVICE
+        )
+    return asyncio.run(_ask_service(around.complete, around.timeout_s))
 
 
-def _knocked(read: ReadSettings, around: Surroundings) -> CheckResult:
+def _check_connection(read: ReadSettings, around: Surroundings) -> CheckResult:
     """Return whether somebody takes connections at the first stop of the way; nothing is sent."""
     network, wrong = read_network(read.layers, around.environ)
     if wrong:
-        return unchecked("service", "proxies and certificates")
+        return make_unchecked("service", "proxies and certificates")
     service = structs.replace(read.settings.service, network=network)
     stop = next_hop(service)
     try:
@@ -192,7 +200,7 @@ def _knocked(read: ReadSettings, around: Surroundings) -> CheckResult:
     return CheckResult("service", "ok", f"{stop} accepts connections; no request was sent")
 
 
-async def _asked(settings: Settings, timeout_s: float) -> tuple[CheckResult, ...]:
+async def _ask_service(settings: Settings, timeout_s: float) -> tuple[CheckResult, ...]:
     limits = settings.service.limits
     hurried = structs.replace(limits, timeout_s=min(limits.timeout_s, timeout_s), deadline_s=timeout_s)
     asked = structs.replace(settings.service, limits=hurried)
@@ -201,17 +209,17 @@ async def _asked(settings: Settings, timeout_s: float) -> tuple[CheckResult, ...
     try:
         async with open_reader(asked, timing=Timing.real(), connections=connections) as reader:
             known = await _one_get(reader, settings)
-            feed = await _feed(reader, known, settings)
+            feed = await _check_contact_feed(reader, known, settings)
     except ServiceError as error:
-        return *_refused(error, origin), _clock(connections)
+        return *_describe_refusal(error, origin), _check_clock(connections)
     finally:
         await connections.aclose()
     return (
         CheckResult("service", "ok", f"{origin} answers"),
         CheckResult("credentials", "ok", "accepted"),
-        *_workspaces(known, settings),
+        *_check_workspaces(known, settings),
         feed,
-        _clock(connections),
+        _check_clock(connections),
     )
 
 
@@ -223,7 +231,9 @@ async def _one_get(reader: Reader, settings: Settings) -> tuple[Workspace, ...]:
     return ()
 
 
-async def _feed(reader: Reader, known: tuple[Workspace, ...], settings: Settings) -> CheckResult:
+async def _check_contact_feed(
+    reader: Reader, known: tuple[Workspace, ...], settings: Settings
+) -> CheckResult:
     """Return whether contacts can be read by what changed in their list. One more GET, where that is used."""
     if not load_profile(settings.service.profile).contact_feed:
         return CheckResult("feed", "ok", "the profile says that there is none: lists are read completely")
@@ -234,7 +244,7 @@ async def _feed(reader: Reader, known: tuple[Workspace, ...], settings: Settings
         page = await reader.contacts.page(Query(custom=False, sort=f"-{changed}"), workspace=workspace)
         why = why_not_feed([row.body.get(changed) for row in page.rows], page.total)
     except SettingsError:
-        return unchecked("feed", "the workspaces")
+        return make_unchecked("feed", "the workspaces")
     except ServiceError as error:
         why = str(error).rstrip(".")
     if why:
@@ -244,9 +254,9 @@ async def _feed(reader: Reader, known: tuple[Workspace, ...], settings: Settings
     return CheckResult("feed", "ok", what)
 
 
-def _refused(error: ServiceError, origin: str) -> tuple[CheckResult, ...]:
+def _describe_refusal(error: ServiceError, origin: str) -> tuple[CheckResult, ...]:
     """Return what an error of the one GET says of the service, the credentials and the workspaces."""
-    waiting = unchecked("workspaces", "the credentials"), unchecked("feed", "the credentials")
+    waiting = make_unchecked("workspaces", "the credentials"), make_unchecked("feed", "the credentials")
     if isinstance(error, Unauthorized):
         return (
             CheckResult("service", "ok", f"{origin} answers"),
@@ -259,10 +269,14 @@ def _refused(error: ServiceError, origin: str) -> tuple[CheckResult, ...]:
         state, hint = "warn", error.next or "ask again later"
     elif isinstance(error, NotFound):
         hint = "check the path of service.base_url"
-    return CheckResult("service", state, str(error), hint), unchecked("credentials", "the service"), *waiting
+    return (
+        CheckResult("service", state, str(error), hint),
+        make_unchecked("credentials", "the service"),
+        *waiting,
+    )
 
 
-def _workspaces(known: tuple[Workspace, ...], settings: Settings) -> Iterator[CheckResult]:
+def _check_workspaces(known: tuple[Workspace, ...], settings: Settings) -> Iterator[CheckResult]:
     """Yield one line where every alias is one workspace of the account, else one for each that is not."""
     named = {alias: ref for alias, ref in settings.workspaces.items() if alias != "default"}
     if not named:
@@ -278,11 +292,11 @@ def _workspaces(known: tuple[Workspace, ...], settings: Settings) -> Iterator[Ch
         yield CheckResult("workspaces", "ok", f"{len(good)} of {len(named)} known: {', '.join(good)}")
 
 
-def _clock(connections: DatedConnections) -> CheckResult:
+def _check_clock(connections: DatedConnections) -> CheckResult:
     theirs = connections.told
     if theirs is None:
-        return unchecked("clock", "an answer with a date")
-    apart_s = round((now() - theirs).total_seconds())
+        return make_unchecked("clock", "an answer with a date")
+    apart_s = round((read_utc_clock() - theirs).total_seconds())
     if abs(apart_s) <= clock_warn_s:
         return CheckResult("clock", "ok", f"within {clock_warn_s} s of the service's")
     side = "ahead of" if apart_s > 0 else "behind"

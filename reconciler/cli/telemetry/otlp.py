@@ -77,7 +77,7 @@ class Otlp:
     """Records one command. `words` are those of its span, which is a child of TRACEPARENT's."""
 
     def __init__(self, words: str, environ: Mapping[str, str], *, traces: bool, metrics: bool) -> None:
-        _keep_quiet()
+        _silence_library()
         self._lost = Counter[str]()
         self._providers: list[TracerProvider | MeterProvider] = []
         resource = Resource({"service.name": _NAME, "service.version": __version__})
@@ -94,7 +94,7 @@ class Otlp:
         )
         self._notes: SpanNotes = {"command": words.removeprefix(f"{_NAME} ")}
         self._counts: dict[str, SpanValue] = {}
-        self._root = self._tracer.start_span(words, context=_parent(environ))
+        self._root = self._tracer.start_span(words, context=_find_parent(environ))
 
     def _traces(self, resource: Resource, *, wanted: bool) -> AnyTracerProvider:
         if not wanted:
@@ -149,9 +149,9 @@ class Otlp:
         finally:
             detach(token)
             with suppress(Exception):
-                _ended(span, kind, notes)
+                _end_span(span, kind, notes)
                 if call:
-                    self._duration.record(time.perf_counter() - began, _attributes(kind, notes))
+                    self._duration.record(time.perf_counter() - began, _make_attributes(kind, notes))
 
     def measured(self, metrics: Iterable[Metric], run: str) -> None:
         """Record these metrics, and their counts at the command's span."""
@@ -175,10 +175,10 @@ class Otlp:
         if code not in _GOOD:
             self._notes.setdefault("error", EXIT_CODE_WORDS[code])
         self._root.set_attributes(self._counts)
-        _ended(self._root, "command", self._notes)
+        _end_span(self._root, "command", self._notes)
         until = time.monotonic() + limit_s
         # In threads that are left behind: an answer that trickles in is nothing that the library gives up.
-        ending = [Thread(target=_shut, args=(one,), daemon=True) for one in self._providers]
+        ending = [Thread(target=_shut_down, args=(one,), daemon=True) for one in self._providers]
         try:
             for one in ending:
                 one.start()
@@ -250,19 +250,19 @@ class _Metrics(OTLPMetricExporter):
         return result
 
 
-def _ended(span: Span, kind: str, notes: SpanNotes) -> None:
+def _end_span(span: Span, kind: str, notes: SpanNotes) -> None:
     """End a span with those of its attributes that its row lists."""
-    span.set_attributes(_attributes(kind, notes))
+    span.set_attributes(_make_attributes(kind, notes))
     if "error" in notes:
         span.set_status(StatusCode.ERROR)
     span.end()
 
 
-def _attributes(kind: str, notes: SpanNotes) -> dict[str, SpanValue]:
+def _make_attributes(kind: str, notes: SpanNotes) -> dict[str, SpanValue]:
     return {ATTRIBUTES[key]: notes[key] for key in (*SPANS[kind].attributes, "error") if key in notes}
 
 
-def _parent(environ: Mapping[str, str]) -> Context:
+def _find_parent(environ: Mapping[str, str]) -> Context:
     """Return the context in which the command was started: TRACEPARENT and TRACESTATE."""
     names = (name for name in ("TRACEPARENT", "TRACESTATE") if name in environ)
     carrier = {
@@ -271,12 +271,12 @@ def _parent(environ: Mapping[str, str]) -> Context:
     return TraceContextTextMapPropagator().extract(carrier, Context())
 
 
-def _shut(provider: TracerProvider | MeterProvider) -> None:
+def _shut_down(provider: TracerProvider | MeterProvider) -> None:
     with suppress(Exception):
         provider.shutdown()
 
 
-def _keep_quiet() -> None:
+def _silence_library() -> None:
     """Let the library and those below it print nothing: their lines hold addresses, and come at any time."""
     for name in ("opentelemetry", "requests", "urllib3"):
         logger = logging.getLogger(name)

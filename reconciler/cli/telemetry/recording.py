@@ -42,39 +42,39 @@ class AskedSignals(NamedTuple):
     trouble: str = ""
 
 
-def wanted(environ: Mapping[str, str]) -> AskedSignals:
+def find_wanted_signals(environ: Mapping[str, str]) -> AskedSignals:
     """Return what is asked for. A signal is, where it has an endpoint or its exporter is `otlp`."""
-    if _word(environ, "OTEL_SDK_DISABLED") == "true":
+    if _read_word(environ, "OTEL_SDK_DISABLED") == "true":
         return AskedSignals(traces=False, metrics=False)
-    asked = {signal: _asked(environ, signal) for signal in ("TRACES", "METRICS")}
-    troubles = {signal: _trouble(environ, signal) for signal in asked}
+    asked = {signal: _is_signal_wanted(environ, signal) for signal in ("TRACES", "METRICS")}
+    troubles = {signal: _find_exporter_trouble(environ, signal) for signal in asked}
     traces, metrics = (one and not troubles[signal] for signal, one in asked.items())
     return AskedSignals(traces, metrics, next(filter(None, troubles.values()), ""))
 
 
-def _asked(environ: Mapping[str, str], signal: str) -> bool:
-    exporters = _exporters(environ, signal)
+def _is_signal_wanted(environ: Mapping[str, str], signal: str) -> bool:
+    exporters = _list_exporters(environ, signal)
     if exporters:
         return "otlp" in exporters
-    return bool(_word(environ, f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"))
+    return bool(_read_word(environ, f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"))
 
 
-def _trouble(environ: Mapping[str, str], signal: str) -> str:
+def _find_exporter_trouble(environ: Mapping[str, str], signal: str) -> str:
     """Return what of a signal cannot be done. No value is quoted: it may be a secret in the wrong place."""
-    if _exporters(environ, signal) - {"otlp", "none"}:
+    if _list_exporters(environ, signal) - {"otlp", "none"}:
         return f"OTEL_{signal}_EXPORTER names an unknown exporter; expected otlp or none"
     own, common = f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"
-    if _asked(environ, signal) and _word(environ, own, common) not in ("", PROTOCOL):
-        name = own if _word(environ, own) else common
+    if _is_signal_wanted(environ, signal) and _read_word(environ, own, common) not in ("", PROTOCOL):
+        name = own if _read_word(environ, own) else common
         return f"{name} names an unsupported protocol; expected {PROTOCOL}"
     return ""
 
 
-def _exporters(environ: Mapping[str, str], signal: str) -> set[str]:
-    return {word.strip() for word in _word(environ, f"OTEL_{signal}_EXPORTER").split(",")} - {""}
+def _list_exporters(environ: Mapping[str, str], signal: str) -> set[str]:
+    return {word.strip() for word in _read_word(environ, f"OTEL_{signal}_EXPORTER").split(",")} - {""}
 
 
-def _word(environ: Mapping[str, str], *names: str) -> str:
+def _read_word(environ: Mapping[str, str], *names: str) -> str:
     """Return the first of these variables that is not empty."""
     return next(filter(None, (environ.get(name, "").strip().lower() for name in names)), "")
 
@@ -96,9 +96,9 @@ class Telemetry:
     @contextmanager
     def of_command(self, words: str) -> Iterator[None]:
         """Record what is done inside as the work of the command of these words (`reconciler plan`)."""
-        asked = wanted(self._environ)
+        asked = find_wanted_signals(self._environ)
         if asked.trouble:
-            _note(f"{asked.trouble}. It is not recorded.")
+            _note_telemetry(f"{asked.trouble}. It is not recorded.")
         self._otlp = self._begun(words, asked) if asked.traces or asked.metrics else None
         if self._otlp is None:
             yield
@@ -112,14 +112,16 @@ class Telemetry:
                 words, self._environ, traces=asked.traces, metrics=asked.metrics
             )
         except ImportError:
-            _note(
+            _note_telemetry(
                 "OTEL_* asks for telemetry, but the library for it is not installed. Nothing is recorded.",
                 install_hint("otel"),
             )
             return None
         except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the command goes on
             kind = type(error).__name__  # no text: it may quote a header, and with it a token
-            _note(f"telemetry, which OTEL_* asks for, cannot be set up ({kind}). Nothing is recorded.")
+            _note_telemetry(
+                f"telemetry, which OTEL_* asks for, cannot be set up ({kind}). Nothing is recorded."
+            )
             return None
         return otlp
 
@@ -139,14 +141,14 @@ class Telemetry:
         with suppress(Exception):
             delivered = self._otlp.end(code, end_max_s)
         if not delivered:
-            _note(
+            _note_telemetry(
                 "telemetry was not delivered completely: the collector refused it, or was too slow. The "
                 "command itself is not affected.",
                 "see whether the collector that OTEL_EXPORTER_OTLP_* names answers",
             )
 
 
-def telemetry() -> Telemetry:
+def current_telemetry() -> Telemetry:
     """Return that of the command under way, which main.py ends; where there is no command, one of nothing."""
     context = click.get_current_context(silent=True)
     begun: list[Telemetry] | None = context.find_object(list) if context else None
@@ -157,6 +159,6 @@ def telemetry() -> Telemetry:
     return begun[0]
 
 
-def _note(what: str, then: str = "") -> None:
+def _note_telemetry(what: str, then: str = "") -> None:
     with suppress(output.OutputLost):
         output.note(f"{what}\n  next: {'; '.join(filter(None, (then, _OFF)))}")
