@@ -1,7 +1,7 @@
-"""Whether a tree fits one of the shipped schemas, and every mistake where it does not.
+"""Whether a tree matches one of the shipped schemas, and every mistake where it does not.
 
-jsonschema-rs decides; `explain.py` is asked only about a tree that was refused, and finds the
-words. No rule about manifests stands here: rules are in the schemas and in `core/desired/resolve.py`.
+jsonschema-rs decides; `explain.py` finds the words for a tree that was refused. Rules of manifests are in the
+schemas and in `core/desired/resolve.py`.
 """
 
 from typing import TYPE_CHECKING
@@ -39,23 +39,23 @@ def find_mistakes(
     extras: ExtraFields | None = None,
     subject: Subject = no_subject,
 ) -> "tuple[Mistake, ...]":
-    """Return every mistake that makes `tree` not fit the schema, in file order.
+    """Return every mistake of `tree` against the schema, in file order.
 
-    `value` stands for the tree's own where a caller has turned scalars into numbers or booleans; its
-    shape must be the same. `subject` says how the start of a message names what stands at a path.
+    `value` replaces the value of the tree where a caller has converted scalars to numbers or booleans; its
+    shape must be the same. `subject` names what is at a path, for the start of a message.
     """
     checked = tree.value if value is None else value
     frozen = tuple((key, tuple(value)) for key, value in sorted((extras or {}).items()))
-    gate = _compile_validator(name, frozen)
-    if gate.is_valid(checked):
+    validator = _compile_validator(name, frozen)
+    if validator.is_valid(checked):
         return ()
-    # Explaining costs a hundred times the gate, and its library takes long to import.
+    # Explaining takes a hundred times as long, and its library is slow to import.
     from reconciler.schema.explain import Mistake, explain_mistakes  # noqa: PLC0415 - only a refused file pays for it
 
     found = explain_mistakes(name, read_schema(name, dict(frozen)), tree, checked, subject=subject)
     if found or tree.problems:
         return found
-    first = next(gate.iter_errors(checked), None)
+    first = next(validator.iter_errors(checked), None)
     path = list(first.instance_path) if first else []
     what, hint = f"this does not fit the schema {name}.", f"see `reconciler schema {name}`"
     return (Mistake(tree.problem(path, what, hint, code="E208"), tuple(path)),)

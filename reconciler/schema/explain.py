@@ -1,13 +1,13 @@
-"""Words for what the gate refused: one sentence for each mistake, at the key that makes it.
+"""Messages for what a schema refused: one sentence for each mistake, at its key.
 
-Tree and schema in, problems out. `title`, `description` and `examples` of the schemas are what the
-sentences are made of, so a new schema needs nothing here. Values of `writeOnly` fields, and values
-that came from the environment, are never shown; nor is anything below such a field, its keys included.
+The sentences are made of `title`, `description` and `examples` of the schema, so a new schema needs nothing
+here. Values of `writeOnly` fields and values from the environment are never shown, nor is anything below such
+a field, keys included.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from jsonschema import Draft202012Validator, ValidationError, validators
 from referencing import Registry
@@ -27,9 +27,9 @@ _LISTED_MAX = 12  # names in one hint; more would not be read
 
 
 def _judge_pattern(_: object, pattern: str, text: object, _schema: object) -> Iterator[ValidationError]:
-    """Yield the mistake of a text without what its pattern says."""
+    """Yield an error for a text that does not match its pattern."""
     if isinstance(text, str) and not matches_pattern(pattern, text):
-        yield ValidationError("the pattern is not in the text")
+        yield ValidationError("the text does not match the pattern")
 
 
 _Validator: Any = validators.extend(Draft202012Validator, {"pattern": _judge_pattern})  # type: ignore[no-untyped-call] # the stubs say nothing of it
@@ -41,10 +41,10 @@ _Sentence = tuple[Steps, str, str, str]  # path of the key, sentence, hint, code
 
 
 class Mistake(NamedTuple):
-    """One mistake, and what cannot be relied upon because of it.
+    """One mistake, and which part of the tree it makes unusable.
 
     `path` leads to the wrong value, or to the mapping that lacks something (`lacking`); with `name` only
-    the key there is wrong. `meant` is the key that an unknown one is most likely a slip of, or "".
+    the key there is wrong. `meant` is the key that an unknown one most likely misspells, or "".
     """
 
     problem: Problem
@@ -57,13 +57,13 @@ class Mistake(NamedTuple):
 def explain_mistakes(
     name: str, schema: dict[str, Any], tree: Tree, value: object, *, subject: Subject
 ) -> tuple[Mistake, ...]:
-    """Return every mistake, in file order; the same one never twice.
+    """Return every mistake once, in file order.
 
-    `value` is what is checked, of the shape of `tree.value`; positions come from the tree.
+    `value` is checked, and has the shape of `tree.value`; positions come from the tree.
     """
     known = schema_resources() | {schema_address(name): schema}
     registry: Registry[Any] = Registry().with_resources(
-        # A schema that names its dialect is judged by the library's own class for it, and not by ours.
+        # For a schema with `$schema` the library would use its own class, and not ours.
         (uri, DRAFT202012.create_resource({key: one for key, one in contents.items() if key != "$schema"}))
         for uri, contents in known.items()
     )
@@ -71,7 +71,7 @@ def explain_mistakes(
     found: dict[Problem, Mistake] = {}
     for error in validator.iter_errors(value):
         if error.validator in _ABSENCES and id(error.instance) in tree.partial:
-            continue  # a key of this mapping could not be read, and that was said
+            continue  # a key of this mapping could not be read, which was reported
         for path, what, hint, code in _find_sentences(error, tree):
             problem = tree.problem(path, _name_subject(tree, path, what, subject), hint, code)
             found.setdefault(problem, _build_mistake(error, problem, tuple(path)))
@@ -97,7 +97,7 @@ def _build_mistake(error: ValidationError, problem: Problem, path: tuple[str | i
 
 
 def _mask_secret(text: str) -> str:
-    """Return a refused value as it may be shown: an address or a key may have come where none is due."""
+    """Return a refused value without secrets: it may be a URL or a key in a wrong place."""
     return mask_url(text) if "://" in text else mask_private_key(text)
 
 
@@ -108,13 +108,13 @@ def _find_sentences(error: ValidationError, tree: Tree) -> Iterator[_Sentence]:
         yield [*path, str(error.instance)], f"{{}} {what}", _describe_field(error), code
     elif error.validator in _KEYS:
         yield from _KEYS[str(error.validator)](error, path)
-    elif error.instance is not None:  # null was refused by the reader, with a better hint
+    elif error.instance is not None:  # the reader refused null, with a better hint
         quoted = (
             ""
             if _is_hidden(error, tree, path)
             else f" It is {show_value(_mask_secret(str(error.instance)))!r}."
         )
-        # Text where a mapping is due is not shown: a secret may have come one level too high.
+        # Text in place of a mapping is not shown: it may be a secret, written one level too high.
         scalar = isinstance(error.instance, str) and not _wants_mapping(error)
         what, code = _describe_error(error)
         yield path, f"{{}} {what}" + (quoted if scalar else ""), _suggest_fix(error), code
@@ -133,26 +133,22 @@ def _as_list(wanted: object) -> list[Any]:
     return wanted if isinstance(wanted, list) else [wanted]
 
 
-def _value(error: ValidationError) -> Any:
-    return error.instance
-
-
-def _wanted(error: ValidationError) -> Any:
-    return error.validator_value
-
-
 def _schema_of(error: ValidationError) -> Mapping[str, Any]:
     return error.schema if isinstance(error.schema, Mapping) else {}
 
 
 def _explain_unknown(error: ValidationError, path: Steps) -> Iterator[_Sentence]:
-    schema = _schema_of(error)
-    known = list(schema.get("properties", {}))
-    holder = _add_article(str(schema.get("title", "mapping")).lower())
-    for key in _value(error):
+    known = list(_schema_of(error).get("properties", {}))
+    holder = _name_holder(error)
+    for key in cast("Mapping[str, object]", error.instance):
         if key not in known:
             hint = did_you_mean("field", key, known, _list_fields(known, holder))
             yield [*path, key], f"{{key}} is not a field of {holder}.", hint, "E201"
+
+
+def _name_holder(error: ValidationError) -> str:
+    """Return the title of the mapping with the mistake, with its article: `a contact`."""
+    return _add_article(str(_schema_of(error).get("title", "mapping")).lower())
 
 
 def _list_fields(known: list[str], holder: str) -> str:
@@ -162,17 +158,15 @@ def _list_fields(known: list[str], holder: str) -> str:
 
 
 def _explain_missing(error: ValidationError, path: Steps) -> Iterator[_Sentence]:
-    schema = _schema_of(error)
-    holder = _add_article(str(schema.get("title", "mapping")).lower())
-    wanted: list[str] = list(_wanted(error))
-    known = schema.get("properties", {})
-    slips = {find_nearest("field", str(key), known) for key in _value(error) if key not in known}
-    for key in wanted:
-        if key not in _value(error) and key not in slips:  # a slip is told where it stands
-            about = schema.get("properties", {}).get(key, {})
-            example = next(iter(about.get("examples", ())), None)
+    known = _schema_of(error).get("properties", {})
+    there: Any = error.instance
+    needed: Any = error.validator_value
+    misspelt = {find_nearest("field", str(key), known) for key in there if key not in known}
+    for key in needed:
+        if key not in there and key not in misspelt:  # a misspelt key is reported at its place
+            example = next(iter(known.get(key, {}).get("examples", ())), None)
             hint = f"add it, for example `{key}: {example}`" if isinstance(example, str) else "add it"
-            yield path, f"{key} is missing; {holder} needs it.", hint, "E202"
+            yield path, f"{key} is missing; {_name_holder(error)} needs it.", hint, "E202"
 
 
 def _explain_count(error: ValidationError, path: Steps) -> Iterator[_Sentence]:
@@ -183,16 +177,17 @@ def _explain_count(error: ValidationError, path: Steps) -> Iterator[_Sentence]:
 
 
 def _explain_alternatives(error: ValidationError, path: Steps) -> Iterator[_Sentence]:
-    """Say that a mapping has none, or more than one, of the keys of which it has one."""
-    schema = _schema_of(error)
-    keys = [str(key) for form in _wanted(error) for key in form["required"]]
-    there = [key for key in keys if key in _value(error)]
-    holder = _add_article(str(schema.get("title", "mapping")).lower())
-    slips = {find_nearest("field", str(key), schema.get("properties", {})) for key in _value(error)}
+    """Yield a mapping that has none, or several, of the keys of which it must have one."""
+    forms: Any = error.validator_value
+    value: Any = error.instance
+    keys = [str(key) for form in forms for key in form["required"]]
+    there = [key for key in keys if key in value]
+    holder = _name_holder(error)
+    known = _schema_of(error).get("properties", {})
     if there:
         what = f"{{}} has {' and '.join(there)}; {holder} has only one of them."
         yield path, what, "keep the one you mean", "E207"
-    elif slips.isdisjoint(keys):  # a slip is told where it stands
+    elif not any(find_nearest("field", str(key), known) in keys for key in value):  # reported at its place
         yield path, f"{_join_with_or(keys)} is missing; {holder} needs one of them.", f"add {keys[0]}", "E202"
 
 
@@ -208,13 +203,15 @@ _KEYS: Mapping[str, Callable[[ValidationError, Steps], Iterator[_Sentence]]] = {
 
 def _describe_error(error: ValidationError) -> tuple[str, str]:
     """Return the sentence without its subject, and the code."""
-    schema, wanted, value = _schema_of(error), _wanted(error), _value(error)
+    schema = _schema_of(error)
+    wanted: Any = error.validator_value
+    value: Any = error.instance
     match str(error.validator):
         case "type":
             found = f"must be {_name_types(wanted)}, not {_name_type(value)}.", "E203"
         case "enum" | "const":
             words = [choice for choice in _list_choices(wanted) if choice]
-            # Text where a truth value is due is another type; every other list of words is a vocabulary.
+            # Text in place of true or false is another type; other lists of words are choices.
             found = f"must be {_join_with_or(words)}.", "E203" if set(words) == {"true", "false"} else "E204"
         case "minLength":
             what = "must not be empty." if wanted == 1 else f"must have at least {wanted} characters."

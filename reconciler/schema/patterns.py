@@ -1,8 +1,8 @@
-"""Whether a text has what a pattern says, in time that grows with the text, whoever wrote the pattern.
+"""Matching a text with a pattern in linear time, also with patterns that we did not write.
 
-The patterns of a profile are data of a project, changed in pull requests. Python reads `(a+)+` by going back
-over every way to read it, which takes years for forty letters, so such a pattern is never given to it. Those
-of our own schemas look ahead, which the linear engine cannot; they go over nothing twice.
+The patterns of a profile are data of a project, changed in pull requests. Python's engine backtracks: for
+`(a+)+` and forty letters it would need years. So it only gets the patterns that the linear engine refuses:
+those of our own schemas that look ahead, which do not backtrack.
 """
 
 import re
@@ -14,7 +14,7 @@ _KEPT_MAX = 4_096  # compiled patterns; a profile and all schemas have fewer
 
 
 def is_linear_pattern(pattern: str) -> bool:
-    """Whether a pattern can be judged in linear time: it looks neither ahead nor back, and is small."""
+    """Whether a pattern can be matched in linear time: it looks neither ahead nor behind, and is small."""
     return _compile_linear(pattern) is not None
 
 

@@ -44,17 +44,20 @@ def settings_schema() -> SchemaDict:
         elif settings := [*_list_settings_of(field)]:
             section = settings[0].path.partition(".")[0]
             sections.setdefault(section, {}).update(_section_definitions(section, settings))
-    references = {name: _reference(name) for name in sections}
-    definitions = {"environment": _mapping("environments.NAME", references), NAME.name: _definition(NAME)}
+    references = {name: _refer_to(name) for name in sections}
+    definitions = {
+        "environment": _mapping_schema("environments.NAME", references),
+        NAME.name: _form_schema(NAME),
+    }
     for needed in sections.values():
         definitions |= {name: one for name, one in needed.items() if name not in definitions}
     properties = {
         "version": _VERSION,
         **references,
-        "environments": _entries("environments", NAME, "environment"),
+        "environments": _entries_schema("environments", NAME, "environment"),
     }
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$comment": _COMMENT}
-    return {**head, **_mapping("", properties, required=["version"]), "$defs": definitions}
+    return {**head, **_mapping_schema("", properties, required=["version"]), "$defs": definitions}
 
 
 def _list_settings_of(field: str) -> Iterator[DescribedSetting]:
@@ -75,84 +78,84 @@ def _section_definitions(section: str, settings: Iterable[DescribedSetting]) -> 
         for step in above:
             place = place.setdefault(step, {})
         place[last] = one
-    return {section: _build_tree(section, tree[section]), **_form_definitions(settings)}
+    return {section: _build_tree(section, tree[section]), **_collect_forms(settings)}
 
 
 def _build_tree(path: str, node: DescribedSetting | Mapping[str, Any]) -> SchemaDict:
     if isinstance(node, DescribedSetting):
-        return _setting(node)
-    return _mapping(path, {name: _build_tree(f"{path}.{name}", below) for name, below in node.items()})
+        return _setting_schema(node)
+    return _mapping_schema(path, {name: _build_tree(f"{path}.{name}", below) for name, below in node.items()})
 
 
 def _workspace_definitions() -> SchemaDict:
-    workspaces = _entries("workspaces", NAME, "workspace", minProperties=1, default={"default": {}})
-    fields = {one.path: _setting(one) for one in list_settings(WorkspaceRef)}
-    return {"workspaces": workspaces, "workspace": _mapping("workspaces.ALIAS", fields)}
+    workspaces = _entries_schema("workspaces", NAME, "workspace", minProperties=1, default={"default": {}})
+    fields = {one.path: _setting_schema(one) for one in list_settings(WorkspaceRef)}
+    return {"workspaces": workspaces, "workspace": _mapping_schema("workspaces.ALIAS", fields)}
 
 
 def _directory_definitions() -> SchemaDict:
     forms = {
-        name: _mapping(
+        name: _mapping_schema(
             f"directories.NAME.{name}",
-            {one.path: _setting(one) for one in settings},
+            {one.path: _setting_schema(one) for one in settings},
             required=[one.path for one in settings if one.is_required],
         )
         for name, settings in DIRECTORY_SETTINGS.items()
     }
     return {
-        "directories": _entries("directories", DIRECTORY_NAME, "directory"),
-        DIRECTORY_NAME.name: _definition(DIRECTORY_NAME),
-        "directory": _mapping("directories.NAME", forms, minProperties=1, maxProperties=1),
-        **_form_definitions(one for settings in DIRECTORY_SETTINGS.values() for one in settings),
+        "directories": _entries_schema("directories", DIRECTORY_NAME, "directory"),
+        DIRECTORY_NAME.name: _form_schema(DIRECTORY_NAME),
+        "directory": _mapping_schema("directories.NAME", forms, minProperties=1, maxProperties=1),
+        **_collect_forms(one for settings in DIRECTORY_SETTINGS.values() for one in settings),
     }
 
 
-def _form_definitions(settings: Iterable[DescribedSetting]) -> SchemaDict:
-    return {one.form.name: _definition(one.form) for one in settings if one.form.name}
+def _collect_forms(settings: Iterable[DescribedSetting]) -> SchemaDict:
+    return {one.form.name: _form_schema(one.form) for one in settings if one.form.name}
 
 
-def _definition(form: ValueForm) -> SchemaDict:
+def _form_schema(form: ValueForm) -> SchemaDict:
     words = {"title": form.title, "description": form.about}
-    return _ordered(words | dict(form.keywords) | {"examples": [*form.examples]})
+    return _order_keywords(words | dict(form.keywords) | {"examples": [*form.examples]})
 
 
-def _setting(one: DescribedSetting) -> SchemaDict:
+def _setting_schema(one: DescribedSetting) -> SchemaDict:
     """Return the part of the schema of a setting. A default is the text that the file would hold."""
     words = {"title": one.setting.title, "description": one.setting.about}
-    form = _reference(one.form.name) if one.form.name else dict(one.form.keywords)
+    form = _refer_to(one.form.name) if one.form.name else dict(one.form.keywords)
     default = {} if one.default is None else {"default": one.written_default}
-    return _ordered(words | form | default | {"examples": [*one.examples]})
+    return _order_keywords(words | form | default | {"examples": [*one.examples]})
 
 
-def _mapping(
+def _mapping_schema(
     path: str, properties: SchemaDict, *, required: list[str] | None = None, **more: int
 ) -> SchemaDict:
     """Return the part of the schema of a mapping with these keys and no others."""
     needed = {"required": required} if required else {}
     whole = {"type": "object", "additionalProperties": False, "properties": properties}
-    return _ordered(_section_words(path) | needed | whole | more)
+    return _order_keywords(_describe_section(path) | needed | whole | more)
 
 
-def _entries(path: str, key: ValueForm, entry: str, **more: object) -> SchemaDict:
+def _entries_schema(path: str, key: ValueForm, entry: str, **more: object) -> SchemaDict:
     """Return the part of the schema of a mapping from names of people's choice to entries of one form."""
     whole = {
         "type": "object",
-        "propertyNames": _reference(key.name),
-        "additionalProperties": _reference(entry),
+        "propertyNames": _refer_to(key.name),
+        "additionalProperties": _refer_to(entry),
     }
-    return _ordered(_section_words(path) | whole | more)
+    return _order_keywords(_describe_section(path) | whole | more)
 
 
-def _section_words(path: str) -> SchemaDict:
+def _describe_section(path: str) -> SchemaDict:
     section = SECTIONS[path]
     examples = {"examples": [*section.examples]} if section.examples else {}
     return {"title": section.title, "description": section.about, **examples}
 
 
-def _reference(name: str) -> SchemaDict:
+def _refer_to(name: str) -> SchemaDict:
     return {"$ref": f"#/$defs/{name}"}
 
 
-def _ordered(part: SchemaDict) -> SchemaDict:
+def _order_keywords(part: SchemaDict) -> SchemaDict:
     middle = [key for key in part if key not in (*_FIRST, *_LAST)]
     return {key: part[key] for key in (*_FIRST, *middle, *_LAST) if key in part}

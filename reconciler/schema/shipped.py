@@ -1,7 +1,4 @@
-"""The shipped JSON Schemas: the parts that follow from the kinds, bundling, and reading them.
-
-Whether something fits a schema: check.py.
-"""
+"""The shipped JSON Schemas: bundling, the parts that follow from the table of kinds, and reading them."""
 
 import json
 import posixpath
@@ -17,18 +14,17 @@ from reconciler.model.field_types import SchemaPart, require_rows
 from reconciler.model.kind import Field, Kind
 from reconciler.model.kinds import BUILT_IN_KINDS, KINDS, child_kinds
 
-# --- Bundling: a schema that is whole without any other file --------------------------------------
+# --- Bundling: a schema that refers to no other file ----------------------------------------------
 #
 # Only schemas of what this program writes are published so: a program that reads a document needs one file.
-# What is taken in has no `$id`, because two schemas of one address are none to a validator that knows both.
+# The parts that are included have no `$id`, because a validator refuses two schemas with one address.
 
 SchemaDict = dict[str, Any]
 Part = tuple[str, ...]  # a section and a key of it: ("$defs", "kind"); () is all of a schema
 
 _SUFFIX = ".schema.json"
 _DEFINITIONS = "#/$defs/"
-# What `$id` begins with, and what names are resolved against. No network knows it (RFC 2606): it is a name,
-# and nothing is to be fetched there.
+# The start of each `$id`, to which references resolve. It is only a name: no network has it (RFC 2606).
 BASE = "https://reconciler.invalid/schemas/"
 
 
@@ -38,9 +34,9 @@ def schema_address(name: str) -> str:
 
 
 def bundle_schema(name: str, read: Callable[[str], SchemaDict]) -> SchemaDict:
-    """Return the schema of that name with its `$id`, and with whatever it refers to elsewhere in `$defs`.
+    """Return a schema with its `$id`, and with all that it refers to in other schemas below `$defs`.
 
-    `read` returns a schema by its name as it is without either.
+    `read` returns a schema by its name, without both.
     """
     schema, found = read(name), dict[str, set[Part]]()
     waiting = [*_find_refs(name, schema)]
@@ -59,28 +55,30 @@ def bundle_schema(name: str, read: Callable[[str], SchemaDict]) -> SchemaDict:
 
 
 def unbundle_schema(name: str, schema: SchemaDict) -> SchemaDict:
-    """Return the schema of that name without its `$id`, its references to others as between files."""
+    """Return a schema without its `$id`, with references to other files in place of included parts."""
     above = "../" * name.count("/")
 
-    def apart(where: str) -> str:
+    def refer_to_file(where: str) -> str:
         file, suffix, pointer = where.removeprefix(_DEFINITIONS).partition(_SUFFIX)
         inside = where.startswith(_DEFINITIONS) and bool(suffix)
         return f"{above}{file}{suffix}{'#' if pointer else ''}{pointer}" if inside else where
 
-    found: SchemaDict = _rewrite_refs({key: one for key, one in schema.items() if key != "$id"}, apart)
+    found: SchemaDict = _rewrite_refs(
+        {key: one for key, one in schema.items() if key != "$id"}, refer_to_file
+    )
     own = {key: one for key, one in found.pop("$defs", {}).items() if not key.endswith(_SUFFIX)}
     return {**found, "$defs": own} if own else found
 
 
 def _resolve_ref(name: str, where: str) -> tuple[str, str]:
-    """Return which schema a reference in the schema `name` leads into, and to which place in it."""
+    """Return the schema that a reference in the schema `name` leads to, and the place in it."""
     file, _, pointer = where.partition("#")
     other = posixpath.normpath(posixpath.join(posixpath.dirname(name), file)).removesuffix(_SUFFIX)
     return other if file else name, pointer
 
 
 def _find_refs(name: str, node: Any) -> Iterator[tuple[str, Part]]:
-    """Yield which parts of which schemas a part of the schema `name` refers to."""
+    """Yield the schemas, and the parts of them, that a part of the schema `name` refers to."""
     if isinstance(node, list):
         for one in node:
             yield from _find_refs(name, one)
@@ -93,7 +91,7 @@ def _find_refs(name: str, node: Any) -> Iterator[tuple[str, Part]]:
 
 
 def _extract_parts(name: str, schema: SchemaDict, parts: set[Part], into: str) -> SchemaDict:
-    """Return these parts of the schema `name`; all of it, where the whole of it is referred to."""
+    """Return these parts of the schema `name`; all of it, where one of them is ()."""
     made: SchemaDict = {key: one for key, one in schema.items() if key != "$schema"} if () in parts else {}
     for section, key in sorted(parts - {()}):
         made.setdefault(section, {})[key] = schema[section][key]
@@ -102,7 +100,7 @@ def _extract_parts(name: str, schema: SchemaDict, parts: set[Part], into: str) -
 
 
 def _localize_ref(name: str, where: str, into: str) -> str:
-    """Return a reference in the schema `name` as it is once both are in the one `into`."""
+    """Return a reference of the schema `name` as it is once the schema is included in `into`."""
     other, pointer = _resolve_ref(name, where)
     return f"#{pointer}" if other == into else f"{_DEFINITIONS}{other}{_SUFFIX}{pointer}"
 
@@ -121,8 +119,8 @@ def _rewrite_refs(node: Any, change: Callable[[str], str]) -> Any:
 
 # --- The parts of schemas that follow from the table of kinds -------------------------------------
 #
-# What is the same for every kind is written by hand in `schemas/`; `script/generate_schemas.py` writes the
-# rest there, and a test holds that the files say what the rows say. Pure: a schema in, a schema out.
+# The rest of these schemas is written by hand in `schemas/`; `script/generate_schemas.py` writes these parts
+# there, and a test compares the files with the table.
 
 _NAME = "[a-z0-9](?:[a-z0-9._-]{0,98}[a-z0-9])?"
 _END = r"$(?!\n)"
@@ -131,7 +129,7 @@ _NUMBER = rf"^(?:-?(?:0|[1-9][0-9]{{0,14}})(?:[.][0-9]{{1,15}})?)?{_END}"  # as 
 
 
 def fill_in_kinds(name: str, schema: SchemaDict) -> SchemaDict:
-    """Return a shipped schema, by its name, with the parts that follow from the kinds put in place."""
+    """Return a shipped schema, by its name, with the parts that follow from the kinds."""
     return _FILLERS[name](schema) if name in _FILLERS else schema
 
 
@@ -200,7 +198,7 @@ def _field_schema(kind: Kind, field: Field) -> SchemaDict:
 
 
 def _ref_schema(_kind: Kind, field: Field) -> SchemaDict:
-    """Return where the form stands in the schema: it is written by hand, because no other has it."""
+    """Return a reference to a form that is written by hand in the schema, because one type alone has it."""
     return {"$ref": f"#/$defs/{field.row.schema}"}
 
 
@@ -254,7 +252,7 @@ _FIELD_SCHEMAS: Mapping[SchemaPart, Callable[[Kind, Field], SchemaDict]] = requi
 
 
 def _list_spellings(field: Field) -> list[str]:
-    """Return the service's own words, then those that stand for them where any spelling may be written."""
+    """Return the service's own words, then the spellings that may be written for them."""
     forms = (str.upper, str.capitalize, str.lower) if field.loose else ()
     return list(
         dict.fromkeys([*field.words.values(), *(form(word) for form in forms for word in field.words)])
@@ -284,7 +282,7 @@ def _row_template_schema(kind: Kind) -> SchemaDict:
 
 
 def _column_schema(kind: Kind, field: Field) -> SchemaDict:
-    """Return a field of a row template: what is one of a few words may also be a column that says which."""
+    """Return a field of a row template: in place of one of a few words, it may name a column."""
     if field.row.schema == "messagingOptions":
         return {"$ref": "#/$defs/rosterMessagingOptions"}
     if field.words:
@@ -340,8 +338,8 @@ _FILLERS: Mapping[str, Callable[[SchemaDict], SchemaDict]] = {
 
 
 OUTPUT_FOLDER = "output/"  # the folder of what commands print
-# What else this program writes, and others read. These files carry an $id and are whole without any other;
-# those of what people write carry none, so that editors resolve "common.schema.json" beside them.
+# What else this program writes, and others read. These files have an $id and refer to no other; those of what
+# people write have none, so that editors resolve "common.schema.json" beside them.
 WRITTEN_SCHEMAS = ("event", "log", "plan", "reply", "run")
 
 ExtraFields = Mapping[str, Sequence[str]]
@@ -363,7 +361,7 @@ def list_schema_names() -> tuple[str, ...]:
 
 
 def read_schema_text(name: str) -> str:
-    """Return a schema as it is shipped. Raises KeyError for a name that is not in `names()`."""
+    """Return a schema as it is shipped. Raises KeyError for a name that is not in `list_schema_names()`."""
     if name not in list_schema_names():
         raise KeyError(name)
     return (_schema_folder() / f"{name}{_SUFFIX}").read_text(encoding="utf-8")
@@ -396,10 +394,7 @@ def is_published_schema(name: str) -> bool:
 
 
 def schema_resources() -> dict[str, dict[str, Any]]:
-    """Return every schema that others refer to, by the address that their relative references resolve to.
-
-    Nothing refers to those of outputs, and no command judges what it prints.
-    """
+    """Return every schema that others refer to, by its address. Nothing refers to those of outputs."""
     return {schema_address(name): read_schema(name) for name in _list_folder(_schema_folder())}
 
 

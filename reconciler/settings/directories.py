@@ -1,7 +1,7 @@
-"""`directories` of the settings: where rosters may come from, as values, with secrets that are read late.
+"""`directories` of the settings as values, with secrets that are read when a directory is called.
 
-Belongs here: what of a description contradicts itself or would tell a secret on the way. Not here: its form
-(the schema), asking a directory (directories/).
+Refuses descriptions that contradict themselves or would send a secret unencrypted; the schema has checked
+their form.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,13 +15,11 @@ from reconciler.core.calls import is_loopback
 from reconciler.directories import sql_values
 from reconciler.errors import Problem
 from reconciler.model.settings import (
+    DIRECTORY_STRUCTS,
     Directories,
     Directory,
     DirectorySetting,
-    LdapDirectory,
-    ScimDirectory,
     Secret,
-    SqlDirectory,
 )
 from reconciler.service.http.urls import UnusableUrl, read_base
 from reconciler.settings import secrets, trust
@@ -29,7 +27,6 @@ from reconciler.settings.layers import DIRECTORY_SECRETS, SettingLayers, Setting
 from reconciler.settings.network import read_trusted_certificates
 from reconciler.settings.secrets import Revealed
 
-_KINDS: Mapping[str, type[Directory]] = {"sql": SqlDirectory, "ldap": LdapDirectory, "scim": ScimDirectory}
 _BY_REFERENCE = "write {env: NAME}, {file: PATH} or {command: WORDS} in its place"
 
 
@@ -52,7 +49,7 @@ class LateSecret(Secret):
 def read_directories(
     layers: SettingLayers, environ: Mapping[str, str], revealed: Revealed
 ) -> tuple[Directories, tuple[Problem, ...]]:
-    """Return the directories by name, or what is wrong with them. Reads no secret, asks none."""
+    """Return the directories by name, or what is wrong with them. Reads no secret, calls no directory."""
     values = tuple(value for path, value in layers.values.items() if path[0] == "directories")
     problems = tuple(problem for value in values for problem in _directory_problems(value, layers, environ))
     if problems:
@@ -156,11 +153,11 @@ def _build_directory(
     ca = plain.pop("ca", "env")
     if ca != "env":
         plain["ca"] = str(layers.root / ca)
-    return DirectorySetting(_convert_texts(plain, _KINDS[kind]), value.place)
+    return DirectorySetting(_convert_texts(plain, DIRECTORY_STRUCTS[kind]), value.place)
 
 
 def _convert_texts(plain: Mapping[str, Any], kind: type[Directory]) -> Directory:
-    """Return the value that texts of a file write; secrets are values already."""
+    """Return the struct, texts of the file converted; secrets are values already."""
     texts = {key: one for key, one in plain.items() if not isinstance(one, Secret)}
     secrets = {key: one for key, one in plain.items() if isinstance(one, Secret)}
     fields = {one.name: one.type for one in msgspec.structs.fields(kind)}
@@ -176,7 +173,7 @@ def _secret_reader(
     environ: Mapping[str, str],
     revealed: Revealed,
 ) -> Callable[[], str]:
-    """Return what reads a secret from its place. It raises SettingsError, at the place of its directory."""
+    """Return a function that reads a secret. It raises SettingsError, at the place of its directory."""
 
     def read() -> str:
         try:
@@ -198,21 +195,16 @@ def _url_reader(
     environ: Mapping[str, str],
     revealed: Revealed,
 ) -> Callable[[], str]:
-    """Return what gives the URL of a database, the path of a file absolute."""
+    """Return a function that reads the URL of a database; the path of a file is absolute."""
     from_place = None
     if isinstance(written, Mapping):  # the schema knows two forms
         from_place = _secret_reader(value, written, layers, environ, revealed)
 
     def read() -> str:
         url = from_place() if from_place is not None else str(written)
-        report_password(url, revealed)
+        for password in sql_values.find_passwords(url):
+            revealed(password)  # as it stands in the URL, and decoded
         path = database_urls.sqlite_path(url)
         return url if path is None else database_urls.SQLITE + str(Path(layers.root) / path)
 
     return read
-
-
-def report_password(url: str, revealed: Revealed) -> None:
-    """Tell the password in a URL, where it has one, as it stands there and as it is meant."""
-    for one in sql_values.find_passwords(url):
-        revealed(one)

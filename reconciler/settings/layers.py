@@ -1,6 +1,6 @@
-"""Layers of settings: the file, its environment section, RECONCILER_* variables, flags and defaults, in one.
+"""Every setting with its value and origin: a variable, the environment's section, the file or the default.
 
-What a value means is decided in reader.py, what a secret is in secrets.py.
+The form of a value is checked here, by the schema; what values mean together in reader.py.
 """
 
 import json
@@ -96,6 +96,10 @@ class SettingLayers:
     log: ReadLog
     service_links: Mapping[str, str] = field(default_factory=dict)
 
+    def value_of(self, name: str) -> SettingValue:
+        """Return a setting by its path: `service.base_url`."""
+        return self.values[tuple(name.split("."))]
+
 
 def settings_error(*problems: Problem, of_network: tuple[Problem, ...] = ()) -> SettingsError:
     """Return the error that carries these problems, `of_network` as of SettingsError."""
@@ -113,7 +117,7 @@ def settings_error(*problems: Problem, of_network: tuple[Problem, ...] = ()) -> 
 _PORT_MAX = 65535
 _HOST, _PORT, _PROTOCOL, _URL = "host", "port", "protocol", "url"
 
-# What stands behind the name of the Service -> what the value is.
+# The part of the name behind the Service -> the kind of value.
 _PROTOCOL_PORT = r"_PORT_(?P<port>[0-9]{1,5})_(?P<protocol>TCP|UDP|SCTP)"
 _LINK_FORMS = tuple(
     (re.compile(f"(?P<service>RECONCILER(?:_[A-Z0-9_]+?)?){behind}"), form)
@@ -140,10 +144,10 @@ class _LinkReading:
 
 
 def find_service_links(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that Kubernetes made for a Service behind `reconciler`, and the Service of each.
+    """Return the variables that Kubernetes made for a Service `reconciler` or `reconciler-*`, with its name.
 
-    A port or a protocol names no Service by itself: it belongs to one whose address another variable gives.
-    Where variables of one Service name several addresses, they are no links.
+    A port or a protocol alone proves nothing: it belongs to a Service whose address another variable gives.
+    Variables of one Service that name several addresses are not links.
     """
     readings = {
         name: tuple(_read_link(name, environ[name])) for name in environ if name.startswith("RECONCILER_")
@@ -171,7 +175,7 @@ def _read_link(name: str, value: str) -> Iterator[_LinkReading]:
 
 
 def _address_in_value(form: str, value: str, *, port: str | None, protocol: str | None) -> str | None:
-    """Return the address that a value names, "" where it is another part of a link, None where it is none.
+    """Return the address in a value, "" for a port or a protocol, None where it is not part of a link.
 
     `port` and `protocol` are those of the variable's name.
     """
@@ -205,9 +209,9 @@ def _parse_address(value: str) -> str | None:
 
 VARIABLE_PREFIX = "RECONCILER_"
 
-# Names that start like ours and are not settings: three that stand for flags, the folders whose
-# files are believed (trust.py), and those that a container platform sets for a service that happens to be
-# called reconciler, whatever they say; those of reconciler-web and others: service_links.py.
+# Names with our prefix that are not settings: three that stand for flags, the folders whose files are trusted
+# (trust.py), and those that a container platform sets for a service called reconciler, with any value. Those
+# of reconciler-web and others: `find_service_links`.
 _FLAGS = ("RECONCILER_CONFIG", "RECONCILER_ENVIRONMENT", "RECONCILER_IDENTITY", trust.SAFE_DIRECTORY_VARIABLE)
 _PLATFORM = ("RECONCILER_PORT", "RECONCILER_SERVICE_HOST", "RECONCILER_SERVICE_PORT")
 
@@ -218,7 +222,7 @@ def variable_of_setting(path: str) -> str:
 
 
 def flag_variable(name: str, environ: Mapping[str, str]) -> str | None:
-    """Return a variable that stands for a flag. An empty one is refused: it is a value that got lost."""
+    """Return a variable that stands for a flag. An empty one is refused: its value was lost."""
     if environ.get(name) == "":
         hint = f"unset {name}, or give it a value"
         raise settings_error(Problem(f"environment {name}", 0, 0, "it is set, and empty.", hint, code="E100"))
@@ -228,7 +232,7 @@ def flag_variable(name: str, environ: Mapping[str, str]) -> str | None:
 def read_variables(
     environ: Mapping[str, str], *, taken: Collection[str], globs: Sequence[str], links: Collection[str] = ()
 ) -> SettingValues:
-    """Return the settings that RECONCILER_* variables give. A name of ours that means nothing is refused.
+    """Return the settings that RECONCILER_* variables give. Raises SettingsError for any other such name.
 
     `taken` are variables that the file names for secrets; `globs` those that manifests may read; `links`
     those that Kubernetes made, of which none has the name of a setting.
@@ -247,7 +251,7 @@ def read_variables(
             problems += _variable_problems(value)
             found[value.path] = value
         elif name not in links:
-            # What all names share would make any two of them look alike.
+            # The prefix that all names share would make any two of them similar.
             rest = {one.removeprefix(VARIABLE_PREFIX): one for one in names}
             near = find_suggestions("setting", name.removeprefix(VARIABLE_PREFIX), rest)
             hint = f"unset {escape_undecodable(name)}; docs/settings.md lists the names"
@@ -260,7 +264,7 @@ def read_variables(
 
 
 def _is_no_setting(name: str, taken: Collection[str], globs: Sequence[str]) -> bool:
-    """Whether a name of our prefix is a flag's, the platform's, a secret's or a manifest's."""
+    """Whether a name with our prefix is that of a flag, the platform, a secret or a manifest's variable."""
     known = name in _FLAGS or name.startswith(_PLATFORM) or name in taken
     return known or any(fnmatchcase(name, glob) for glob in globs)
 
@@ -276,7 +280,7 @@ def _variable_value(name: str, setting: str, text: str) -> SettingValue:
 
 
 def _variable_problems(value: SettingValue) -> Iterator[Problem]:
-    """Yield what is wrong with a variable's value, by the same schema as the file's."""
+    """Yield what is wrong with a variable's value, by the schema of the file."""
     if value.raw == "":
         hint = "unset it, or give it a value"
         yield Problem(value.place.file, 0, 0, "it is set, and empty.", hint, code="E100")
@@ -301,11 +305,11 @@ _PLAIN = "a plain value is refused: this file is kept in git, and what was once 
 def read_layers(
     *, config: str | None, environment: str | None, cwd: Path, environ: Mapping[str, str]
 ) -> SettingLayers:
-    """Return all settings: flag over environment over section over file over default."""
-    # An empty --config is a variable that got lost: it names a folder, and is refused as one.
+    """Return all settings: a variable overrides the section, the section the file, the file the default."""
+    # An empty --config comes from an empty variable of a script: it names a folder, and is refused as one.
     who = trust.trusted_users(environ)
     named = flag_variable("RECONCILER_CONFIG", environ) if config is None else config
-    if named is not None:  # before anything is done with it: a path with a NUL is none to the system
+    if named is not None:  # before anything else: the system takes no path with a NUL
         require_text_path(Path(named), "the settings file")
     file = _locate_file(named, cwd, who)
     require_text_path(file, "the settings file")
@@ -324,16 +328,16 @@ def read_layers(
 
 
 def _logical_folder(cwd: Path, environ: Mapping[str, str]) -> Path:
-    """Return the working directory with the links that a shell was led through, where it says so."""
-    told = Path(environ.get("PWD", ""))
+    """Return the working directory with the links through which a shell came there, if PWD has them."""
+    shell_folder = Path(environ.get("PWD", ""))
     try:
-        return told if told.is_absolute() and told.samefile(cwd) else cwd
+        return shell_folder if shell_folder.is_absolute() and shell_folder.samefile(cwd) else cwd
     except (OSError, ValueError):
         return cwd
 
 
 def require_text_path(path: Path, what: str) -> None:
-    """Raise SettingsError for a path that is no text: the store, reports and messages all lead through it."""
+    """Raise SettingsError for a path that is not text: the store, reports and messages contain it."""
     if why := why_not_text(str(path)):
         raise settings_error(
             Problem(
@@ -361,7 +365,7 @@ def _locate_file(config: str | None, cwd: Path, who: trust.TrustedUsers) -> Path
 
 
 def find_settings_file(cwd: Path, environ: Mapping[str, str]) -> Path | None:
-    """Return the settings file that is named or found, whatever is in it; None where there is none."""
+    """Return the settings file that is named or found, without reading it; None where there is none."""
     try:
         return _locate_file(flag_variable("RECONCILER_CONFIG", environ), cwd, trust.trusted_users(environ))
     except SettingsError:
@@ -369,10 +373,10 @@ def find_settings_file(cwd: Path, environ: Mapping[str, str]) -> Path | None:
 
 
 def folders_to_search(above: tuple[Path, ...], who: trust.TrustedUsers) -> tuple[Path, ...]:
-    """Return the folders that settings are looked for in, of the working directory and all above it.
+    """Return the folders to search for settings, of the working directory and all above it.
 
-    Outside of a repository nobody has said where the project ends: what lies above belongs to anybody. So
-    does what a repository of somebody else holds.
+    Outside of a repository nothing says where the project ends: a folder above may belong to anybody. So may
+    a repository of another user.
     """
     roots = [depth for depth, one in enumerate(above) if _path_exists(one / ".git")]
     if not roots or not trust.is_trusted_path(above[roots[0]] / ".git", who):
@@ -413,7 +417,7 @@ def _read_file(file: Path, shown: str, who: trust.TrustedUsers, log: ReadLog) ->
     log.note_links(file)
     tree = read_tree(data, shown)
     plain = tuple(_plain_secrets(tree))
-    # What the schema says of a plain secret is dropped: it might show the value.
+    # A problem of the schema with a plain secret is dropped: it might show the value.
     at = {(problem.line, problem.column) for problem in plain}
     checked = () if tree.broken else check_tree("settings", tree)
     others = [found for found in (*tree.problems, *checked) if (found.line, found.column) not in at]
@@ -424,7 +428,7 @@ def _read_file(file: Path, shown: str, who: trust.TrustedUsers, log: ReadLog) ->
 
 
 def _read_trusted_file(file: Path, shown: str, who: trust.TrustedUsers) -> bytes:
-    """Return what the file says, where nobody else on this machine could have written it."""
+    """Return the bytes of the file. Raises SettingsError where another user could have written it."""
     shown = mask_private_key(shown)
     try:
         found = trust.read_trusted(file, who)
@@ -447,7 +451,7 @@ def _read_trusted_file(file: Path, shown: str, who: trust.TrustedUsers) -> bytes
 
 
 def _plain_secrets(tree: Tree) -> Iterator[Problem]:
-    """Yield a problem for each secret that stands in the file itself, without the secret."""
+    """Yield a problem for each secret that the file holds as plain text, without showing it."""
     sections = tree.value.get("environments")
     names = sections if isinstance(sections, dict) else {}
     for start in ((), *(("environments", name) for name in names)):
@@ -465,14 +469,14 @@ def _plain_secrets(tree: Tree) -> Iterator[Problem]:
 
 
 def _directory_secrets(tree: Tree, start: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yield where the directories of a section may have secrets."""
+    """Yield the paths of possible secrets in the directories of a section."""
     directories = _value_at(tree.value, (*start, "directories"))
     for name in directories if isinstance(directories, dict) else ():
         yield from (("directories", name, *one) for one in DIRECTORY_SECRETS)
 
 
 def _named_variables(node: Any) -> Iterator[str]:
-    """Yield the variables that secrets come from, in whichever section: they are set on purpose."""
+    """Yield the variables that the file names for secrets, in every section: they are set on purpose."""
     if isinstance(node, dict):
         if isinstance(node.get("env"), str):
             yield node["env"]
@@ -513,7 +517,7 @@ def _default_values() -> Iterator[tuple[tuple[str, ...], SettingValue]]:
 
 
 def _values_in_file(tree: Tree, node: Mapping[str, Any], above: tuple[str, ...]) -> SettingValues:
-    """Return what one mapping of the file says, leaf by leaf. `above` leads to the mapping."""
+    """Return the settings of one mapping of the file. `above` is the path of the mapping."""
     found: SettingValues = {}
     pending: list[tuple[tuple[str, ...], Any]] = [((), node)]
     while pending:
@@ -527,7 +531,7 @@ def _values_in_file(tree: Tree, node: Mapping[str, Any], above: tuple[str, ...])
 
 
 def _is_one_value(path: tuple[str, ...]) -> bool:
-    """Whether what stands here is one value, though it may be written as a mapping."""
+    """Whether a mapping at this path is one value, and not a section."""
     if path[:1] == ("environments",):
         return True
     named = len(path) == 2 and path[0] in ("workspaces", "directories")  # noqa: PLR2004 - workspaces.ALIAS

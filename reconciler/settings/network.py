@@ -1,9 +1,7 @@
-"""The way to the service, by settings and variables: which proxy, and which certificates prove the service.
+"""Which proxy is used and which certificates are trusted, by `service.network` and by variables.
 
-Belongs here: reading `service.network`, its files, and the variables that it lets decide. Not here: the
-rules for variables and URLs, TLS, connecting (tls.py, service/http/connections.py).
-
-A proxy's address may hold a password: no problem here quotes one.
+The rules for variables and URLs are in service/http/connections.py, those for certificates in tls.py. The
+address of a proxy may hold a password: no problem here quotes one.
 """
 
 import os
@@ -26,31 +24,31 @@ _FILE, _FOLDERS = "SSL_CERT_FILE", "SSL_CERT_DIR"
 
 
 class NetworkProxy(Struct, frozen=True):
-    """Which proxy is used. `told` says so, and who decided, for people; `problem` why none can be."""
+    """Which proxy is used. `description` names it and what decided; `problem` says why none can be used."""
 
-    told: str
+    description: str
     proxy: Proxy | None = None
     problem: Problem | None = None
 
 
 class TrustChoice(Struct, frozen=True):
-    """Which certificates are trusted. `told` says so, and who decided; `problem` why they cannot be."""
+    """Which certificates are trusted. `description` names them and what decided; `problem` says why not."""
 
-    told: str
+    description: str
     trust: Trust = Trust()
     problem: Problem | None = None
 
 
 def read_network(layers: SettingLayers, environ: Mapping[str, str]) -> tuple[Network, tuple[Problem, ...]]:
-    """Return the way to the service, or what is wrong with it. Reads the files that it names."""
+    """Return proxy and certificates, or what is wrong with them. Reads the files that the settings name."""
     way, trusted = choose_proxy(layers, environ), choose_certificates(layers, environ)
     problems = tuple(one.problem for one in (way, trusted) if one.problem is not None)
     return Network(way.proxy, trusted.trust), problems
 
 
 def find_network_problems(layers: SettingLayers) -> tuple[Problem, ...]:
-    """Return what is wrong with the setting itself, before anything is read for it."""
-    value = layers.values[tuple(PROXY.split("."))]
+    """Return what is wrong with the setting of the proxy itself. Reads no file and no secret."""
+    value = layers.value_of(PROXY)
     if not isinstance(value.raw, str) or value.raw in ("env", "none"):
         return ()
     way = _proxy_of_settings(layers, value, value.raw)
@@ -66,12 +64,12 @@ def find_network_problems(layers: SettingLayers) -> tuple[Problem, ...]:
 def choose_proxy(
     layers: SettingLayers, environ: Mapping[str, str], *, known: Proxy | None = None
 ) -> NetworkProxy:
-    """Return which proxy the settings want, or the environment where they leave it to it.
+    """Return the proxy of the settings, or that of the environment where they leave it to it.
 
-    `known` is the one that was read before from a secret's place, which is then not asked again: a command
-    may have asked a person.
+    `known` is the one that was read before from a secret's place. It is not read again, because a command may
+    ask a person.
     """
-    value = layers.values[tuple(PROXY.split("."))]
+    value = layers.value_of(PROXY)
     if value.raw == "none":
         return NetworkProxy(f"none: directly ({_place(value)})")
     if value.raw == "env":
@@ -91,7 +89,7 @@ def choose_proxy(
 
 def _proxy_of_settings(layers: SettingLayers, value: SettingValue, text: str) -> NetworkProxy:
     """Return the proxy of the settings. It is used for this machine too, and never for plain http."""
-    base_url = layers.values["service", "base_url"].raw
+    base_url = layers.value_of("service.base_url").raw
     try:
         proxy = connections.parse_proxy(text, PROXY)
     except urls.UnusableUrl as error:
@@ -104,7 +102,7 @@ def _proxy_of_settings(layers: SettingLayers, value: SettingValue, text: str) ->
 
 
 def _proxy_of_environment(layers: SettingLayers, environ: Mapping[str, str]) -> NetworkProxy:
-    base_url = layers.values["service", "base_url"].raw
+    base_url = layers.value_of("service.base_url").raw
     if base_url is None:
         return NetworkProxy("none: service.base_url is not set")
     choice = connections.choose_proxy(urls.parse_base_url(base_url), environ)
@@ -130,17 +128,17 @@ def _place(value: SettingValue) -> str:
 
 
 def choose_certificates(layers: SettingLayers, environ: Mapping[str, str]) -> TrustChoice:
-    """Return which certificates the settings want, or the environment where they leave it to it.
+    """Return the certificates of the settings, or those of the environment where they leave it to it.
 
-    Variables are looked at only for https, and there SSL_CERT_FILE and SSL_CERT_DIR, together, stand for all.
+    Variables count only for https: SSL_CERT_FILE and SSL_CERT_DIR together, and then no other certificates.
     """
-    value, who = layers.values[tuple(CA.split("."))], trust.trusted_users(environ)
+    value, who = layers.value_of(CA), trust.trusted_users(environ)
     if value.raw != "env":
         found = read_trusted_certificates(layers.root / value.raw, value.raw, who)
         if isinstance(found, tuple):
             return TrustChoice("", problem=value.problem(*found))
-        return TrustChoice(f"{found.told} ({_place(value)})", found.trust)
-    base_url = layers.values["service", "base_url"].raw
+        return TrustChoice(f"{found.description} ({_place(value)})", found.trust)
+    base_url = layers.value_of("service.base_url").raw
     if base_url is not None and urls.parse_base_url(base_url).scheme != "https":
         return TrustChoice("not asked for: service.base_url is plain http, on this machine")
     return _certificates_of_variables(environ, who)
@@ -148,22 +146,22 @@ def choose_certificates(layers: SettingLayers, environ: Mapping[str, str]) -> Tr
 
 def _certificates_of_variables(environ: Mapping[str, str], who: trust.TrustedUsers) -> TrustChoice:
     file, folders = environ.get(_FILE, ""), environ.get(_FOLDERS, "")
-    told, certificates = [], ""
+    descriptions, certificates = [], ""
     if file:
         found = read_trusted_certificates(Path(file), file, who)
         if isinstance(found, tuple):
             return _refused_certificates(_FILE, *found)
-        told.append(f"{found.told} ({_FILE})")
+        descriptions.append(f"{found.description} ({_FILE})")
         certificates = found.trust.certificates
     named = tuple(one for one in folders.split(os.pathsep) if one)
     for one in named:
         unfit = _folder_fault(Path(one), one, who)
         if unfit is not None:
             return _refused_certificates(_FOLDERS, *unfit)
-        told.append(f"the folder {one} ({_FOLDERS})")
-    if not told:
+        descriptions.append(f"the folder {one} ({_FOLDERS})")
+    if not descriptions:
         return TrustChoice("those of this system (no setting or variable names others)")
-    return TrustChoice(f"{' and '.join(told)}, and no others", Trust(certificates, named))
+    return TrustChoice(f"{' and '.join(descriptions)}, and no others", Trust(certificates, named))
 
 
 def _refused_certificates(name: str, what: str, hint: str, code: str) -> TrustChoice:
@@ -174,9 +172,9 @@ def _refused_certificates(name: str, what: str, hint: str, code: str) -> TrustCh
 def read_trusted_certificates(
     path: Path, shown: str, who: trust.TrustedUsers
 ) -> TrustChoice | tuple[str, str, str]:
-    """Return the certificates of a file that nobody else could have written.
+    """Return the certificates of a file that no other user could have written.
 
-    Or why not, what to do, and the code of this mistake.
+    Or why they are not used, what to do, and the code of this mistake.
     """
     hint = f"put the certificates that prove the service into {shown}, in the form PEM"
     try:

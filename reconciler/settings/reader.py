@@ -1,7 +1,6 @@
-"""The settings of a run as typed values: all layers, checked as a whole.
+"""The settings of a run as typed values, with every contradiction among them found.
 
-What a value means, and which values contradict each other. layers.py finds the
-values, secrets.py reads secrets.
+layers.py finds the values and checks their form, secrets.py reads secrets.
 """
 
 import re
@@ -79,9 +78,9 @@ def read_settings(
 ) -> ReadSettings:
     """Return the settings; with `service`, complete with secrets and fit for calls. Raises SettingsError.
 
-    Without `service` no secret is read and nothing about the service needs to be known: the secrets of
-    the result are empty, and so is an unset base address. The secrets of a directory are read where a
-    manifest takes from it, and then `revealed` hears each of them. So it is with files of variables.
+    Without `service` no secret is read and no setting of the service is required: the secrets of the result
+    are empty, and so is an unset base address. Secrets of directories and files of variables are read later,
+    when a manifest needs them; `revealed` is called with each of them then.
     """
     layers = read_layers(config=config, environment=environment, cwd=cwd, environ=environ)
     profile, problems = _load_profile(layers), [*_find_contradictions(layers)]
@@ -119,27 +118,23 @@ def working_folder() -> Path:
     return folder
 
 
-def _setting(layers: SettingLayers, name: str) -> SettingValue:
-    return layers.values[tuple(name.split("."))]
-
-
 def workspace_values(layers: SettingLayers) -> Iterator[SettingValue]:
     """Yield the workspaces, in the order written; the alias is the last part of the path."""
     return (value for path, value in layers.values.items() if path[0] == "workspaces")
 
 
 def _find_contradictions(layers: SettingLayers) -> Iterator[Problem]:
-    """Yield what the schema cannot see: addresses, stores, and workspaces that are one and the same."""
-    base_url, store = _setting(layers, "service.base_url"), _setting(layers, "store")
+    """Yield what the schema cannot check: addresses, the store, workspaces that are the same, identities."""
+    base_url, store = layers.value_of("service.base_url"), layers.value_of("store")
     address = () if base_url.raw is None else tuple(find_address_problems(base_url))
-    yield from address or network_problems(layers)  # a proxy is judged by where it leads
+    yield from address or network_problems(layers)  # whether a proxy is allowed depends on the address
     yield from _store_problems(store)
     yield from _workspace_problems(tuple(workspace_values(layers)))
     yield from _identity_problems(layers)
 
 
 def find_address_problems(value: SettingValue) -> Iterator[Problem]:
-    """Yield what is wrong with a base address. Credentials go to it, so nothing about it is guessed."""
+    """Yield what is wrong with a base address. Credentials go to it, so it is never corrected."""
     try:
         found = service_urls.read_base(value.raw)
     except service_urls.UnusableUrl as error:
@@ -154,8 +149,8 @@ def find_address_problems(value: SettingValue) -> Iterator[Problem]:
 
 
 def _load_profile(layers: SettingLayers) -> Profile | list[Problem]:
-    """Return the profile, read once for the whole run, or all its mistakes. A file is one of the project."""
-    value = _setting(layers, "service.profile")
+    """Return the profile, read once for the whole run, or all its mistakes. A file is within the project."""
+    value = layers.value_of("service.profile")
     name: str = value.raw
     try:
         if not name.endswith(".yaml"):
@@ -173,7 +168,7 @@ def _load_profile(layers: SettingLayers) -> Profile | list[Problem]:
 
 
 def _profile_problems(content: bytes, name: str) -> Iterator[Problem]:
-    """Yield every mistake of a profile at its line: first those of its form, then those of its kinds."""
+    """Yield every mistake of a profile at its line: those of its form, or else those of its kinds."""
     tree = read_tree(content, name)
     found = (*tree.problems, *(() if tree.broken else check_tree("profile", tree)))
     yield from map(without_quotes, found)
@@ -194,7 +189,7 @@ def _unfit_patterns(rows: Mapping[str, KindRow]) -> Iterator[KindContradiction]:
 
 
 def _store_problems(value: SettingValue) -> Iterator[Problem]:
-    """Yield what is wrong with the store's URL, never with its password."""
+    """Yield what is wrong with the store's URL, without showing its password."""
     if database_urls.url_has_password(value.raw) and not value.variable:
         yield value.problem(
             "it holds a password: this file is kept in git, and what was once committed stays readable.",
@@ -209,8 +204,8 @@ def _store_problems(value: SettingValue) -> Iterator[Problem]:
 
 
 def _store_url(layers: SettingLayers) -> str:
-    """Return the store's URL, a file's path absolute."""
-    url: str = _setting(layers, "store").raw
+    """Return the store's URL; the path of a file is absolute."""
+    url: str = layers.value_of("store").raw
     path = database_urls.sqlite_path(url)
     return url if path is None else database_urls.SQLITE + str(layers.root / path)
 
@@ -242,10 +237,10 @@ def _workspace_problems(values: tuple[SettingValue, ...]) -> Iterator[Problem]:
 
 
 def _identity_problems(layers: SettingLayers) -> Iterator[Problem]:
-    """Yield identities that recognize nothing: fields that a kind does not have, and our own mark."""
+    """Yield identities that cannot identify: fields that a kind does not have, and our own mark."""
     mark = _ownership_mark(layers)
     for kind in BUILT_IN_KINDS.values():
-        identity = _setting(layers, f"identity.{kind.plural}")
+        identity = layers.value_of(f"identity.{kind.plural}")
         if identity.origin != "default":
             yield from _unknown_fields(kind, identity, layers)
         if kind.marked and mark and f"custom.{mark}" in identity.raw:
@@ -257,7 +252,7 @@ def _identity_problems(layers: SettingLayers) -> Iterator[Problem]:
 
 
 def _unknown_fields(kind: Kind, identity: SettingValue, layers: SettingLayers) -> Iterator[Problem]:
-    extra = _setting(layers, "fields.contacts").raw if kind is CONTACT else ()
+    extra = layers.value_of("fields.contacts").raw if kind is CONTACT else ()
     known = [*(field.name for field in kind.declarable), *extra]
     for path in identity.raw:
         if path not in known and kind.type_of(path).shape != "custom":
@@ -266,14 +261,14 @@ def _unknown_fields(kind: Kind, identity: SettingValue, layers: SettingLayers) -
 
 
 def _ownership_mark(layers: SettingLayers) -> str:
-    return (_setting(layers, "ownership.mark").raw or "").removeprefix("custom_")
+    return (layers.value_of("ownership.mark").raw or "").removeprefix("custom_")
 
 
 def _missing_settings(layers: SettingLayers) -> Iterator[Problem]:
-    """Yield what a call cannot do without."""
+    """Yield a problem for each setting that calls need and that is not set."""
     shown = layers.shown
     for name in ("service.base_url", *SERVICE_SECRETS):
-        if _setting(layers, name).raw is None:
+        if layers.value_of(name).raw is None:
             key = name.rsplit(".", 1)[-1]
             example = "https://api.example.com" if key == "base_url" else f"{{env: {key.upper()}}}"
             hint = f"write {key}: {example}, or set {variable_of_setting(name)}"
@@ -281,7 +276,7 @@ def _missing_settings(layers: SettingLayers) -> Iterator[Problem]:
 
 
 def _read_service_secret(layers: SettingLayers, name: str, environ: Mapping[str, str]) -> Secret | Problem:
-    value = _setting(layers, name)
+    value = layers.value_of(name)
     try:
         secret = secrets.read_secret_source(
             secrets.parse_secret_source(value.raw), root=layers.root, environ=environ
@@ -293,7 +288,7 @@ def _read_service_secret(layers: SettingLayers, name: str, environ: Mapping[str,
 
 
 def _secret_fault(name: str, text: str) -> tuple[str, str] | None:
-    """Return why a secret cannot travel where it has to, without the secret, and what to do."""
+    """Return why a secret cannot be sent, without showing it, and what to do; None where it can."""
     if name.endswith(".username") and ":" in text:
         return "a user name with a colon cannot be sent with the Basic scheme.", "check the value"
     if name.endswith(".api_key") and not re.fullmatch(r"[!-~]+", text, re.ASCII):
@@ -305,9 +300,9 @@ def _secret_fault(name: str, text: str) -> tuple[str, str] | None:
 
 
 def _chosen_identities(layers: SettingLayers) -> dict[str, tuple[str, ...]]:
-    """Return the identity fields that somebody chose, by the plural of their kind."""
+    """Return the identity fields that are not the default, by the plural of their kind."""
     chosen = (
-        (plural, _setting(layers, f"identity.{plural}"))
+        (plural, layers.value_of(f"identity.{plural}"))
         for plural in (one.plural for one in BUILT_IN_KINDS.values())
     )
     return {plural: tuple(value.raw) for plural, value in chosen if value.origin != "default"}
@@ -324,7 +319,7 @@ def _build_struct(layers: SettingLayers, struct: type[T], above: str = "", /, **
             continue
         if isinstance(one, StructSection):
             values[one.field] = _build_struct(layers, one.struct, f"{one.path}.")
-        elif (raw := _setting(layers, one.path).raw) is not None:
+        elif (raw := layers.value_of(one.path).raw) is not None:
             values[one.field] = msgspec.convert(raw, one.type, strict=False)
     return struct(**values)
 
@@ -338,7 +333,7 @@ def _build_service(
         layers,
         Service,
         "service.",
-        base_url=(_setting(layers, "service.base_url").raw or "").rstrip("/"),
+        base_url=(layers.value_of("service.base_url").raw or "").rstrip("/"),
         auth=_build_struct(layers, Auth, above, **auth),
         profile=profile,
         network=network,
@@ -351,7 +346,7 @@ def _build_settings(layers: SettingLayers, service: Service, **given: object) ->
     return _build_struct(
         layers,
         Settings,
-        manifests=tuple(str(root / path) for path in _setting(layers, "manifests").raw),
+        manifests=tuple(str(root / path) for path in layers.value_of("manifests").raw),
         service=service,
         workspaces={v.path[-1]: msgspec.convert(v.raw, WorkspaceRef) for v in workspace_values(layers)},
         identity=Identity(_chosen_identities(layers)),

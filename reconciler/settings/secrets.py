@@ -1,6 +1,6 @@
-"""Secrets: from the environment, a file or the output of a command to a value that is never shown.
+"""Reading secrets: from the environment, a file, a command, or the files of `secrets.files`.
 
-No message holds a secret, nor anything that a command printed. Which secrets there are is in layers.py.
+No message holds a secret, nor anything that a command printed.
 """
 
 import os
@@ -29,7 +29,6 @@ from reconciler.settings.layers import (
     DIRECTORY_SECRETS,
     MAYBE_REFERENCES,
     SettingLayers,
-    SettingValue,
     variable_of_setting,
 )
 
@@ -58,7 +57,7 @@ class SecretRefused(Exception):
 class SecretSource:
     """Where one secret comes from. `arguments` are a command's words; `name` a variable or a path.
 
-    `variables` are those that the command gets beside the few that every program needs.
+    `variables` are those that the command gets besides the few that every program needs.
     """
 
     way: Literal["env", "file", "command"]
@@ -67,7 +66,7 @@ class SecretSource:
     variables: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """How `reconciler config` names it. Arguments stay unsaid: they may name vaults and people."""
+        """How `reconciler config` names it, without arguments: they may name vaults and people."""
         match self.way:
             case "env":
                 return f"environment {mask_private_key(self.name)}"
@@ -78,7 +77,7 @@ class SecretSource:
 
 
 def parse_secret_source(written: Mapping[str, Any]) -> SecretSource:
-    """Return the source that `{env: NAME}`, `{file: PATH}` or `{command: WORDS}` writes.
+    """Return the source that `{env: NAME}`, `{file: PATH}` or `{command: WORDS}` names.
 
     A command may also be written `{run: WORDS, variables: [NAME, ...]}`.
     """
@@ -111,7 +110,7 @@ def read_secret_source(
 ) -> Secret:
     """Return the secret of `source`. Raises SecretRefused.
 
-    One newline at the end is taken off; relative paths and programs start at `root`.
+    One newline at the end is removed; relative paths and programs start at `root`.
     """
     text = _read_text(source, root, environ, timeout_s)
     _check_text(text, source)
@@ -119,7 +118,7 @@ def read_secret_source(
 
 
 def read_multiline_secret(source: SecretSource, *, root: Path, environ: Mapping[str, str]) -> Secret:
-    """Return the same of one that may be several lines, as the file of a private key is."""
+    """Return a secret that may have several lines, as a private key has. Raises SecretRefused."""
     text = _read_text(source, root, environ, command_timeout_s)
     _check_text(re.sub(r"[\r\n]", "", text), source)
     return Secret(text)
@@ -164,16 +163,16 @@ def _read_secret_file(path: Path, name: str, who: trust.TrustedUsers) -> bytes:
 
 
 def _command_environment(source: SecretSource, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of a command: what every program needs, and what the settings name for this one.
+    """Return the variables of a command: those that every program needs, and those that the settings name.
 
-    The others may be secrets of the service, of the store, or of the CI job.
+    Others may be secrets of the service, of the store, or of the CI job.
     """
     named = {*_NEEDED, *source.variables}
     return {name: value for name, value in environ.items() if name in named or name.startswith("LC_")}
 
 
 def _read_command(source: SecretSource, root: Path, environ: Mapping[str, str], timeout_s: float) -> bytes:
-    """Return what the program printed. No shell; its stderr is dropped, for it may hold the secret."""
+    """Return the output of a program, run without a shell. Its stderr is dropped: it may hold the secret."""
     program = source.arguments[0]
     _check_program(program, root)
     with _start_command(source, root, environ) as process:
@@ -213,11 +212,11 @@ def _start_command(source: SecretSource, root: Path, environ: Mapping[str, str])
 
 
 def _wait_for_output(process: "subprocess.Popen[bytes]", timeout_s: float) -> bytes | None:
-    """Return what a program prints until it ends; None where it is ended because it took too long."""
+    """Return the whole output of a program; None where it took too long and was killed."""
     try:
         return process.communicate(timeout=timeout_s)[0]
     except subprocess.TimeoutExpired:
-        # Its children may still hold the pipe: closing our end is what keeps us from waiting for them.
+        # Its children may still hold the pipe: without closing our end we would wait for them.
         process.kill()
         if process.stdout is not None:
             process.stdout.close()
@@ -225,10 +224,10 @@ def _wait_for_output(process: "subprocess.Popen[bytes]", timeout_s: float) -> by
 
 
 def _check_program(name: str, root: Path) -> None:
-    """Refuse a program that anybody could have written. One without a path is the system's to find."""
+    """Refuse a program that anybody could have written. The system finds one that is named without a path."""
     found = None
     if "/" in name:
-        with suppress(OSError):  # it is not there: starting it will tell
+        with suppress(OSError):  # it is missing: starting it fails with a message
             found = trust.find_program_objection(root / name)
     if found is not None:
         raise SecretRefused(f"the command {name} is not run: {found.what}", found.next, code="E100")
@@ -241,7 +240,7 @@ def _decode_secret(data: bytes, source: SecretSource) -> str:
         )
     try:
         return data.decode()
-    except UnicodeDecodeError:  # it holds the bytes, so it is not kept as the cause
+    except UnicodeDecodeError:  # not kept as the cause, because it holds the bytes
         raise SecretRefused(
             f"{source} gives bytes that are not UTF-8 text", "store it as text", code="E106"
         ) from None
@@ -279,7 +278,7 @@ Revealed = Callable[[str], None]
 
 
 def ignore_secret(_: str) -> None:
-    """Hear a secret, and do nothing: nobody prints."""
+    """Do nothing with a secret that was read: this caller prints no output that it has to be hidden in."""
 
 
 # --- Files of variables (`secrets.files`) ---------------------------------------------------------
@@ -293,12 +292,12 @@ _OPEN_TO_OTHERS = 0o077
 def read_variable_files(
     layers: SettingLayers, environ: Mapping[str, str], revealed: Revealed
 ) -> VariableFiles:
-    """Return the files that the settings name. Opens none; `revealed` hears the key when it is read."""
-    return _LazyVariableFiles(layers, environ, revealed) if _setting_value(layers, FILES).raw else NO_FILES
+    """Return the files that the settings name, unopened. `revealed` is called with the key."""
+    return _LazyVariableFiles(layers, environ, revealed) if layers.value_of(FILES).raw else NO_FILES
 
 
 class _UnusableFile(Exception):
-    """A file cannot be used, and `problem` says why."""
+    """A file cannot be used; `problem` says why."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__()
@@ -306,7 +305,7 @@ class _UnusableFile(Exception):
 
 
 class _LazyVariableFiles(VariableFiles):
-    """Files that are opened by the first variable that is looked for in them."""
+    """Files that are opened when the first variable is looked up."""
 
     def __init__(self, layers: SettingLayers, environ: Mapping[str, str], revealed: Revealed) -> None:
         self._layers = layers
@@ -314,11 +313,10 @@ class _LazyVariableFiles(VariableFiles):
         self._revealed = revealed
         self._who = trust.trusted_users(environ)
         self._keys: Sequence[encryption.Key] = ()
-        self._opened: dict[
-            str, tuple[bytes, bytes]
-        ] = {}  # by name: the digest of what was read, what it held
+        # By name: the digest of the encrypted bytes, and the decrypted content.
+        self._opened: dict[str, tuple[bytes, bytes]] = {}
         self._found: Mapping[str, str] | None = None
-        self.paths: Sequence[str] = tuple(dict.fromkeys(_setting_value(layers, FILES).raw))
+        self.paths: Sequence[str] = tuple(dict.fromkeys(layers.value_of(FILES).raw))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(self.paths)})"
@@ -334,7 +332,7 @@ class _LazyVariableFiles(VariableFiles):
         return self._found.get(name)
 
     def _read(self) -> Mapping[str, str]:
-        """Return every variable of every file; none where one file has a mistake: then `problems` tells."""
+        """Return every variable of every file; none where one file has a mistake, which is in `problems`."""
         found: dict[str, str] = {}
         places: dict[str, str] = {}
         problems: list[Problem] = []
@@ -357,8 +355,8 @@ class _LazyVariableFiles(VariableFiles):
         return {} if problems else found
 
     def _objection(self, one: EnvVariable, places: Mapping[str, str]) -> tuple[str, str]:
-        """Return what is wrong with an assignment, without its name: a secret in the wrong place is one."""
-        allowed: Sequence[str] = _setting_value(self._layers, "variables").raw
+        """Return what is wrong with an assignment, without its name, which may be a misplaced secret."""
+        allowed: Sequence[str] = self._layers.value_of("variables").raw
         if not any(fnmatchcase(one.name, glob) for glob in allowed):
             some = ", ".join(allowed) or "nothing yet"
             return (
@@ -384,7 +382,7 @@ class _LazyVariableFiles(VariableFiles):
             self._check_plain(path, name, mode)
         try:
             return data.decode()
-        except UnicodeDecodeError:  # it holds the bytes, so it is not kept as the cause
+        except UnicodeDecodeError:  # not kept as the cause, because it holds the bytes
             raise self._refused(
                 f"{name} holds bytes that are not UTF-8 text.",
                 "save it as UTF-8, and encrypt it again",
@@ -392,7 +390,7 @@ class _LazyVariableFiles(VariableFiles):
             ) from None
 
     def _bytes_of(self, path: Path, name: str) -> tuple[bytes, int]:
-        """Return the content of a file that nobody else can have made, and its mode."""
+        """Return the content of a file that no other user could have written, and its mode."""
         try:
             found = trust.read_trusted_with_mode(path, self._who, file_bytes_max + 1)
         except (OSError, ValueError) as error:
@@ -411,7 +409,7 @@ class _LazyVariableFiles(VariableFiles):
         return found
 
     def _check_plain(self, path: Path, name: str, mode: int) -> None:
-        """Refuse secrets in plain text where others, or a commit, may have them."""
+        """Refuse secrets in plain text that other users could read or that a commit could hold."""
         encrypt = "encrypt it: age -r KEY -o secrets.env.age FILE; change what others may have read"
         if name.endswith(".age"):
             hint = "write it again: reconciler export --secrets-file, or age -r KEY -o FILE"
@@ -425,7 +423,7 @@ class _LazyVariableFiles(VariableFiles):
                 raise self._refused(f"{name} holds secrets in plain text, and {why}.", encrypt, "E183")
 
     def _decrypted(self, name: str, data: bytes) -> bytes:
-        """Return what an encrypted file holds; the same bytes are not decrypted twice."""
+        """Return the content of an encrypted file; the same bytes are not decrypted twice."""
         digest = sha256(data).digest()
         if name in self._opened and self._opened[name][0] == digest:
             return self._opened[name][1]
@@ -438,7 +436,7 @@ class _LazyVariableFiles(VariableFiles):
         except encryption.DamagedFile:
             hint = "check it out again, or write it anew; as text it must not be converted"
             raise self._refused(f"{name} is damaged or cut short.", hint, "E181") from None
-        except (InputError, FileError) as error:  # a key that is none, a library that is not installed
+        except (InputError, FileError) as error:  # not a key, or a library is not installed
             raise self._refused(f"{name}: {error}", error.next, "E181") from None
         self._opened[name] = digest, held
         return held
@@ -450,7 +448,7 @@ class _LazyVariableFiles(VariableFiles):
         return self._keys
 
     def _read_identities(self, name: str) -> Sequence[encryption.Key]:
-        value = _setting_value(self._layers, IDENTITY)
+        value = self._layers.value_of(IDENTITY)
         if value.raw is not None:
             try:
                 source = parse_secret_source(value.raw)
@@ -474,16 +472,12 @@ class _LazyVariableFiles(VariableFiles):
         )
 
     def _refused(self, what: str, hint: str, code: str) -> _UnusableFile:
-        return _UnusableFile(_setting_value(self._layers, FILES).problem(what, hint, code))
+        return _UnusableFile(self._layers.value_of(FILES).problem(what, hint, code))
 
 
-def _setting_value(layers: SettingLayers, name: str) -> SettingValue:
-    return layers.values[tuple(name.split("."))]
-
-
-# --- Private files: what no manifest may name -----------------------------------------------------
-# Of every section of `environments`, not only of the one that a run works with: a manifest that is merged for
-# one environment is applied in all of them.
+# --- Private files, which no manifest may name ----------------------------------------------------
+# Of every section of `environments`, not only of the one that a run uses: a manifest that is merged for one
+# environment is applied in all of them.
 
 
 _VARIABLES = ("RECONCILER_IDENTITY", "PGPASSFILE", "PGSSLKEY")
@@ -498,8 +492,8 @@ def list_private_files(layers: SettingLayers, environ: Mapping[str, str]) -> tup
         found += list_database_files(section.get("store", ""))
         found += _directory_files(section)
         found += section.get("secrets", {}).get("files", ())
-    found += list_database_files(layers.values["store",].raw)
-    found += layers.values["secrets", "files"].raw
+    found += list_database_files(layers.value_of("store").raw)
+    found += layers.value_of(FILES).raw
     found += [environ[name] for name in _VARIABLES if environ.get(name)]
     return tuple(dict.fromkeys(str(layers.root / Path(path)) for path in found))
 
@@ -514,7 +508,7 @@ def _secret_files(section: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _directory_files(section: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the files of their secrets, and databases that are files: what is not asked for is not told."""
+    """Yield the files of the secrets of directories, and databases that are files."""
     for described in section.get("directories", {}).values():
         for kind, key in (*DIRECTORY_SECRETS, ("sql", "url")):
             written = described.get(kind, {}).get(key, "")

@@ -1,13 +1,12 @@
-"""Whether somebody else on this machine decides what a file of ours says.
+"""Whether another user of this machine could have written a file that we act on.
 
-Settings decide where credentials go and which command is run to get them. So whoever can write the file, or
-put another one in its place, acts with our rights. Belongs here: whose files are believed, and why one is
-not. Not here: finding and reading them (sources.py, credentials.py).
+Settings decide where credentials go and which command is run to get them. A user who can write the file, or
+replace it, acts with our rights.
 
 The rules are those of git's safe.directory (the owner of file and folder) and of ssh's StrictModes (who may
-write), with three concessions to how people work. A group that only its owner is in may write: that is what
-umask 002 means on most systems. Whoever called us with sudo is as good as root. And folders that a variable
-names are believed, as in a container whose checkout belongs to another account.
+write), with three exceptions. A group with only its owner in it may write: umask 002 sets this on most
+systems. The user who called us with sudo is trusted like root. And folders that a variable names are trusted,
+as in a container whose checkout belongs to another account.
 """
 
 import os
@@ -29,7 +28,7 @@ _links_max = 40  # as in Linux
 
 
 class TrustedUsers(Struct, frozen=True):
-    """Who we are. `owners` are the users whose files are believed; `folders` hold what is believed anyway."""
+    """Our user; `owners`, whose files are trusted; and `folders`, in which every file is trusted."""
 
     uid: int
     owners: frozenset[int]
@@ -37,14 +36,14 @@ class TrustedUsers(Struct, frozen=True):
 
 
 class Objection(Struct, frozen=True):
-    """Why a file is not believed, as the rest of a sentence about it; what to do about {path} in {folder}."""
+    """Why a file is not trusted, as the rest of a sentence about it; what to do about {path} in {folder}."""
 
     what: str
     next: str
 
 
 def trusted_users(environ: Mapping[str, str]) -> TrustedUsers:
-    """Return whose files this process believes."""
+    """Return whose files this process trusts."""
     uid = os.geteuid() if os.name == "posix" else _ROOT
     caller = environ.get("SUDO_UID", "")
     sudo = {int(caller)} if uid == _ROOT and caller.isascii() and caller.isdecimal() else set()
@@ -54,10 +53,10 @@ def trusted_users(environ: Mapping[str, str]) -> TrustedUsers:
 
 
 def find_objection(path: Path, about: os.stat_result, who: TrustedUsers) -> Objection | None:
-    """Return why the file at `path` is not believed, or None. `about` is what its open descriptor says.
+    """Return why the file at `path` is not trusted, or None. `about` is the state of its open descriptor.
 
-    Both its folder and, where it is a link, the link and the folder that it leads to are looked at.
-    Windows keeps rights elsewhere: nothing is doubted there. Raises OSError.
+    Its folder is judged too and, if it is a link, the link and the folder that it leads to. On Windows, which
+    keeps rights elsewhere, every file is trusted. Raises OSError.
     """
     real = path.resolve()
     folders = tuple(dict.fromkeys((path.parent, real.parent)))
@@ -77,7 +76,7 @@ def find_objection(path: Path, about: os.stat_result, who: TrustedUsers) -> Obje
 def _judge_links(path: Path, who: TrustedUsers) -> Objection | None:
     """Judge the links that lead from `path` to the file, each by its owner: they decide which file is read.
 
-    In a sticky folder somebody else can make one, and not every system refuses to follow it.
+    In a sticky folder another user can make a link, and not every system refuses to follow it.
     """
     for _ in range(_links_max):
         about = path.lstat()
@@ -93,16 +92,16 @@ def _judge_links(path: Path, who: TrustedUsers) -> Objection | None:
 
 
 def is_trusted_path(path: Path, who: TrustedUsers) -> bool:
-    """Whether something is there, and belongs to somebody who is believed."""
+    """Whether the path exists and belongs to a trusted user."""
     try:
         about = path.stat()
-    except OSError:  # nothing there, or below a folder that may not be looked into
+    except OSError:  # missing, or in a folder that we may not read
         return False
     return os.name != "posix" or about.st_uid in who.owners or _is_safe_folder(path.parent.resolve(), who)
 
 
 def find_folder_objection(folder: Path, who: TrustedUsers) -> Objection | None:
-    """Return why what lies in a folder is not believed, or None. Raises OSError."""
+    """Return why the files in a folder are not trusted, or None. Raises OSError."""
     real = folder.resolve()
     if os.name != "posix" or _is_safe_folder(real, who):
         return None
@@ -111,18 +110,18 @@ def find_folder_objection(folder: Path, who: TrustedUsers) -> Objection | None:
 
 
 def read_trusted(path: Path, who: TrustedUsers, most: int = -1) -> bytes | Objection | None:
-    """Return the first `most` bytes of a file, or why it is not believed; None where it is no regular file.
+    """Return the first `most` bytes of a file, or why it is not trusted; None if it is not a regular file.
 
-    What is judged is what is read: the descriptor, whatever its name leads to a moment later. Raises OSError,
-    and ValueError for what is no path.
+    The open descriptor is judged and read, whatever its name leads to a moment later. Raises OSError, and
+    ValueError for what is not a path.
     """
     found = read_trusted_with_mode(path, who, most)
     return found[0] if isinstance(found, tuple) else found
 
 
 def read_trusted_with_mode(path: Path, who: TrustedUsers, most: int) -> tuple[bytes, int] | Objection | None:
-    """Return the same, and the mode of the file that was read."""
-    # Non-blocking, or a pipe without a writer would make us wait for ever.
+    """Return what `read_trusted` returns, and the mode of the file."""
+    # Non-blocking: opening a pipe without a writer would wait for ever.
     with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
         about = os.fstat(file.fileno())
         if not stat.S_ISREG(about.st_mode):
@@ -170,7 +169,7 @@ def others_may_write(path: Path) -> bool:
 def find_program_objection(path: Path) -> Objection | None:
     """Return why a program that the settings name by a path is not run, or None. Raises OSError.
 
-    Only what everybody may write is refused: programs belong to whoever administers them.
+    Only a program that everybody may write is refused: programs belong to those who administer them.
     """
     if os.name != "posix":
         return None
@@ -207,13 +206,13 @@ def _is_safe_folder(folder: Path, who: TrustedUsers) -> bool:
 
 
 def _is_private(group: int, user: int) -> bool:
-    """Whether nobody but this user is in the group, as far as this machine knows: his own, named like him.
+    """Whether only this user is in the group, as far as this machine knows: it has the user's name.
 
-    Somebody else's primary group is not looked for: that would read every account of a directory service.
+    The primary groups of other users are not checked: that would read every account of a directory service.
     Groups with a user's name are made for that user alone.
     """
     try:
         known, owner = grp.getgrgid(group), pwd.getpwuid(user)
     except KeyError:
-        return False  # nobody knows who is in it
+        return False  # its members are unknown
     return known.gr_name == owner.pw_name and set(known.gr_mem) <= {owner.pw_name}

@@ -138,7 +138,7 @@ def _check_settings_files(read: ReadSettings | None) -> Iterator[CheckResult]:
             f"chmod go-w {read.layers.shown}",
         )
     for name in MAYBE_REFERENCES:
-        raw = read.layers.values[tuple(name.split("."))].raw
+        raw = read.layers.value_of(name).raw
         path = raw.get("file") if isinstance(raw, dict) else None
         if path and read_mode(read.layers.root / path) & OPEN_TO_OTHERS:
             yield CheckResult("files", "warn", f"{name}: others may read {path}", f"chmod 600 {path}")
@@ -200,8 +200,8 @@ def check_network_route(around: Surroundings) -> tuple[CheckResult, ...]:
     trusted = network.choose_certificates(layers, environ)
     ignored = [name for name in _NEVER_HEEDED if environ.get(name)]
     return (
-        *_make_route_check("proxies", through.told, through.problem),
-        *_make_route_check("certificates", trusted.told, trusted.problem),
+        *_make_route_check("proxies", through.description, through.problem),
+        *_make_route_check("certificates", trusted.description, trusted.problem),
         *(() if not ignored else (_warn_of_unused_variables(ignored),)),
         *_check_store_variables(around.read.settings.store, environ),
     )
