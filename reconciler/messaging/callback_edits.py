@@ -16,8 +16,8 @@ from reconciler.messaging.values import Callback, CallbackAuth, CallbackCall, Ca
 _PLAIN = ("name", "url", "content_type", "retries", "email", "on_reply", "on_undeliverable")
 _WAYS: Mapping[str, Literal["httpheader", "querystring"]] = {"header": "httpheader", "query": "querystring"}
 _MASKS = frozenset("*•.xX")  # what services write in the place of a key that they do not show
-_CALLS = "see them: reconciler callbacks calls ID"
-_HOW = "give the key with --key-env or --key-file; where there is to be none, say --no-key"
+_CALLS = "list them: reconciler callbacks calls ID"
+_HOW = "give the key with --key-env or --key-file, or pass --no-key to have none"
 
 
 def edit_callback(live: Callback, edit: CallbackEdit) -> Callback:
@@ -37,8 +37,8 @@ def _edit_auth(live: Callback, edit: CallbackEdit) -> CallbackAuth | None:
     # A mask written back in the place of the key, or none, and our receiver refuses every reply from then on.
     if key is None:
         raise InputError(
-            "the service does not show a key of this callback, and an update writes all of it: one that "
-            "there is would be gone. Nothing was written.",
+            "the service does not show the key of this callback, and an update writes the whole callback: it "
+            "would remove the key. Nothing was written.",
             next=_HOW,
         )
     if edit.key_in is not None:
@@ -65,7 +65,7 @@ def _differences(before: Callback, after: Callback) -> Iterator[FieldEdit]:
         yield FieldEdit("auth", _auth_type(before), _auth_type(after))
     # Compared, and never shown: there is no form of a key that is safe on a terminal or in a log.
     if _reveal_key(before) != _reveal_key(after) and after.auth is not None:
-        yield FieldEdit("key", "(secret)" if shows_key(before) else "(not shown)", "(another secret)")
+        yield FieldEdit("key", "(secret)" if shows_key(before) else "(not shown)", "(new secret)")
 
 
 def find_untaken_fields(wanted: Callback, found: Callback) -> tuple[str, ...]:

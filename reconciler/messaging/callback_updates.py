@@ -113,11 +113,14 @@ async def _read_back(
         try:
             found, names = await missing()
         except ServiceError as error:
-            raise InDoubt(f"it was accepted, and could not be read back: {error}", next=look) from error
+            raise InDoubt(
+                f"the service accepted it, but it could not be read back: {error}", next=look
+            ) from error
         if not names:
             return found
     raise Rejected(
-        f"{what}: the service answered yes, and shows otherwise: {', '.join(names)}.", next=f"see it: {look}"
+        f"{what}: the service accepted the write, but shows other values: {', '.join(names)}.",
+        next=f"compare: {look}",
     )
 
 

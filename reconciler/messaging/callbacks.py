@@ -230,7 +230,7 @@ class Callbacks(ReadCallbacks):
         ids = tuple(dict.fromkeys(call_ids))
         if not 0 < len(ids) <= ids_max:
             raise InputError(
-                f"{len(ids)} calls were to be marked.", next=f"name 1 to {ids_max} calls at a time."
+                f"{len(ids)} calls cannot be marked at once.", next=f"name 1 to {ids_max} calls at a time."
             )
         query = tuple(("id", urls.check_id(each)) for each in ids)
         body = self._transport.encode("api-call", {"status": status})
@@ -255,14 +255,14 @@ def _build_checked_body(callback: Callback) -> dict[str, object]:
     for what, text, least, most in checks:
         _require_fit(what, text, least, most)
     if not callback.url.startswith(("https://", "http://")):
-        raise InputError("the callback's url is no http address.", next="begin it with https://.")
+        raise InputError("the callback's url is not an http address.", next="begin it with https://.")
     return build_callback_body(callback)
 
 
 def _require_fit(what: str, text: str, least: int, most: int) -> None:
     if not least <= len(text) <= most or not text.isprintable() or text != text.strip():
         raise InputError(
-            f"the callback's {what} is too short, too long, or holds a control character.",
+            f"the callback's {what} is too short, too long, or contains a control character.",
             next=f"give {least} to {most} printable characters.",
         )
 
@@ -280,5 +280,5 @@ def _explain_write_errors(callback: Callback | None = None) -> Iterator[None]:
             error.next = "list the callbacks and their calls before anything is sent again."
         elif error.status in refusals.REFUSED_BY_WORDS:
             look = "check its name, url and key" if repeats else "read the service's words above"
-            error.next = f"{look} and mend the callback; nothing was changed."
+            error.next = f"{look} and fix the callback; nothing was changed."
         raise

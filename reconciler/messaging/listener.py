@@ -263,7 +263,7 @@ class RefusalCounts:
         self.counted[refused.why] += 1
         if self.counted[refused.why] == 1:
             self.note(
-                f"refused with {refused.status}: {refused.what}\n  further ones of this kind are only counted"
+                f"refused with {refused.status}: {refused.what}\n  later ones of this kind are only counted"
             )
 
 
@@ -307,7 +307,9 @@ def _end_listening(printer: ReplyPrinter, sink: ReplySink, refusals: RefusalCoun
 def _ready_note(where: str, request: ListenRequest) -> str:
     config = request.config
     way = f"the header {config.header}" if config.how == "header" else "the query (auth=...)"
-    key = f"with its key in {way}" if config.key else "without a key: everybody who can reach it is believed"
+    key = (
+        f"with its key in {way}" if config.key else "without a key: any caller that can reach it is accepted"
+    )
     return (
         f"listening at {where}{config.path}, {key}\n"
         f"  kept in {request.inbox}; one line a reply on standard output\n"

@@ -54,7 +54,7 @@ def _encode_parameter(value: Any) -> str | int | float | bool:
         written = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):
         raise InputError(
-            "a callback parameter is neither a text, a finite number nor anything else that JSON has.",
+            "a callback parameter is not a value of JSON.",
             next="give a text, a finite number, true, false, null, or a list or an object of those.",
         ) from None
     return value if isinstance(value, str | int | float) else written
@@ -77,7 +77,7 @@ def _recipient_fields(message: Message) -> dict[str, Any]:
 def _check_bulk(bulk: BulkResource, recipients: Sequence[str]) -> None:
     if recipients or not (bulk.sms or bulk.email or bulk.voice):
         raise InputError(
-            "a message to a resource has recipients of its own, or no column that addresses somebody.",
+            "a message to a resource has recipients in `to`, or no column with recipients.",
             next="leave `to` empty, and name at least one of the columns sms, email and voice.",
         )
     urls.check_id(bulk.resource_id)
@@ -96,12 +96,12 @@ def _check_recipients(message: Message) -> None:
         # One that holds a separator would be two people, and nobody would have meant the second.
         if not each.strip() or not each.isprintable() or ";" in each or "," in each:
             raise InputError(
-                f"recipient {place} is empty, or holds a separator or a control character.",
+                f"recipient {place} is empty, or contains a separator or a control character.",
                 next="give each recipient as a text of its own.",
             )
     if (size := len(separator.join(recipients))) > recipients_max:
         raise InputError(
-            f"the recipients have {size:,} characters together; the service takes {recipients_max:,}.",
+            f"the recipients are {size:,} characters in all; the service accepts {recipients_max:,}.",
             next="send several messages, each to some of them.",
         )
 
@@ -140,17 +140,17 @@ def resolve_time_span(
         if end is None:
             return None, None
         raise InputError(
-            "an end without a start names no time span.",
+            "an end date needs a start date.",
             next="give the start too; without both, the last seven days are listed.",
         )
     last = end or now()
     if start.tzinfo is None or last.tzinfo is None:
         raise InputError(
             "a date without a time zone cannot be compared.",
-            next="give dates that know their zone, as datetime(2026, 3, 1, tzinfo=UTC).",
+            next="give dates with a time zone, as datetime(2026, 3, 1, tzinfo=UTC).",
         )
     if start > last:
-        raise InputError("the start is after the end.", next="exchange them, or leave the end out.")
+        raise InputError("the start is after the end.", next="swap them, or leave the end out.")
     return start, last
 
 
@@ -187,7 +187,7 @@ def _to_service_zone(schedule: Schedule, now: datetime) -> datetime:
     if local.utcoffset() != local.replace(fold=1 - local.fold).utcoffset():
         raise InputError(
             f"{local:%d/%m/%Y %H:%M} occurs twice in {schedule.zone}, when its clocks are put back; "
-            "the service could not tell which one is meant.",
+            "the service cannot tell which of the two is meant.",
             next="choose a time outside of that hour.",
         )
     return local
@@ -200,7 +200,7 @@ def _require_future(at: datetime, now: datetime) -> None:
             next="write it as 2026-03-02T22:00+11:00, or with Z for UTC.",
         )
     if not now < at <= now + ahead_max:
-        what = "is over" if at <= now else f"is more than {ahead_max.days} days ahead"
+        what = "is in the past" if at <= now else f"is more than {ahead_max.days} days ahead"
         raise InputError(
             f"the time of the scheduled message, {at.isoformat(timespec='minutes')}, {what}.",
             next="check date and zone; nothing was sent.",
@@ -210,11 +210,11 @@ def _require_future(at: datetime, now: datetime) -> None:
 def _load_zone(name: str) -> ZoneInfo:
     if name not in geography.zone_names():
         what = (
-            f"{name!r} is not a time zone." if name else "it is not said in which time zone the service reads"
+            f"{name!r} is not a time zone."
+            if name
+            else "no setting says in which time zone the service reads"
         )
-        otherwise = (
-            "name the zone of the API user's profile in service.schedule_zone, as Australia/Melbourne."
-        )
+        otherwise = "set service.schedule_zone to the zone of the API user's profile, as Australia/Melbourne."
         raise InputError(what if name else f"{what} the date.", next=suggest_zone(name) or otherwise)
     return geography.load_zone(name)
 

@@ -44,7 +44,7 @@ polls_max = 100_000  # looks of one `follow`
 _DETAILED, _SUMMARY = ("view", "detailed"), ("view", "summary")
 _IN_DOUBT = (
     "list the messages of the last minutes (`messages list`) and ask a recipient; "
-    "send it again only when you know that it did not go out."
+    "send it again only if you know that it was not sent."
 )
 
 
@@ -267,7 +267,7 @@ class Messages(ReadMessages):
             raise
         except Rejected as error:
             if error.status in refusals.REFUSED_BY_WORDS:
-                error.next = "read the service's words above and mend the message; nothing was sent."
+                error.next = "fix the message as the service says above; nothing was sent."
             raise
         return Sent(message_id, self._path(workspace, message_id))
 
@@ -275,6 +275,6 @@ class Messages(ReadMessages):
 def _check_wait(every_s: float, limit_s: float) -> None:
     if not (isfinite(every_s) and isfinite(limit_s) and every_s > 0 and limit_s >= 0):
         raise InputError(
-            "the time to wait is no number of seconds that can be waited.",
+            "the time to wait is not a valid number of seconds.",
             next="give a pause above 0 and a limit of 0 or more.",
         )

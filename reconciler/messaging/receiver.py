@@ -231,8 +231,8 @@ class _Receiver:
         return values[0] if len(values) == 1 else b""
 
 
-_MANY = RefusedRequest(HTTPStatus.SERVICE_UNAVAILABLE, "too many", "there are too many callers at once")
-_UNKNOWN = RefusedRequest(HTTPStatus.NOT_FOUND, "unknown caller", "path, method or key is not the right one")
+_MANY = RefusedRequest(HTTPStatus.SERVICE_UNAVAILABLE, "too many", "too many connections at once")
+_UNKNOWN = RefusedRequest(HTTPStatus.NOT_FOUND, "unknown caller", "wrong path, method or key")
 _SLOW = RefusedRequest(HTTPStatus.REQUEST_TIMEOUT, "too slow", "the body did not arrive in time")
 _LARGE = RefusedRequest(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too large", "the body is over the limit")
 _COMPRESSED = RefusedRequest(
@@ -248,8 +248,8 @@ def _check_key(key: Secret) -> bytes:
     text = key.reveal()
     if not text or not text.isascii() or not text.isprintable() or " " in text:
         raise SettingsError(
-            "the callback key is empty, or holds what a header cannot carry.",
-            next="choose one of visible ASCII characters: openssl rand -hex 32",
+            "the callback key is empty, or contains a character that a header cannot carry.",
+            next="use visible ASCII characters only: openssl rand -hex 32",
         )
     return text.encode()
 

@@ -116,9 +116,9 @@ class _KnownContacts:
         kind = text.partition("/")[0]
         if kind in KINDS and kind != CONTACT.name:
             return RecipientRefusal(
-                f"{text}: a {kind} cannot be written to.", "name its contact, or a number"
+                f"{text}: a message cannot be sent to a {kind}.", "name its contact, or a number"
             )
-        near = self._near(text, map(str, self._addresses), "compare it with the manifests")
+        near = self._near(text, map(str, self._addresses), "check the manifests")
         return RecipientRefusal(f"{text}: the manifests declare no such contact.", near)
 
     def tagged(self, text: str) -> list[Address] | RecipientRefusal:
@@ -128,7 +128,7 @@ class _KnownContacts:
         forms = sorted(one for one in self._tags if one.startswith(f"{text}="))[:_SHOWN]
         otherwise = f"name one of {', '.join(forms)}" if forms else "write tag:KEY=VALUE, as in the manifests"
         near = otherwise if forms else self._near(text, self._tags, otherwise)
-        return RecipientRefusal(f"{text}: no contact{where} carries this tag.", near)
+        return RecipientRefusal(f"{text}: no contact{where} has this tag.", near)
 
     def _near(self, text: str, known: Iterable[str], otherwise: str) -> str:
         # Each wrong name is compared with all others: a file of wrong ones would take minutes
@@ -147,7 +147,7 @@ def is_recipient(text: str, channel: str) -> bool:
 def _find_form_fault(text: str) -> tuple[str, str] | None:
     if is_recipient(text, "email") or is_recipient(text, "sms"):
         return None
-    return f"{text!r} is no recipient.", _FORMS
+    return f"{text!r} is not a recipient.", _FORMS
 
 
 def recipient_key(text: str) -> str:
@@ -179,7 +179,7 @@ def check_recipient_count(count: int, most: int, allowed: int) -> None:
     if count > max(most, allowed):
         raise Refused(
             f"the message would reach {count:,} recipients (the limit is {most:,}); nothing was sent.",
-            next=f"look who they are with --dry-run; if this is meant, add --allow-recipients {count}",
+            next=f"list them with --dry-run; to reach all of them, add --allow-recipients {count}",
         )
 
 
@@ -239,8 +239,8 @@ def _require_form(rows: Sequence[Row], channel: str, column: str) -> None:
     if cells and not any(is_recipient(cell, channel) for cell in cells):
         _, what = CHANNELS[channel]
         raise InputError(
-            f"column {column[:64]!r} holds no {what}; nothing was sent.",
-            next=f"name the column with each {what} after --{channel}",
+            f"column {column[:64]!r} has no {what} in it; nothing was sent.",
+            next=f"name another column: --{channel} COLUMN",
         )
 
 
@@ -256,11 +256,12 @@ def _read_rows(data: bytes, mime_type: str) -> list[Row]:
     except (UnicodeDecodeError, csv.Error, msgspec.MsgspecError, RecursionError):
         raise InputError(
             "the resource cannot be read as rows; nothing was sent.",
-            next="it has to be CSV with a heading, or a JSON list of flat objects",
+            next="use CSV with a header, or a JSON list of flat objects",
         ) from None
     if not 0 < len(rows) <= rows_max:
         raise InputError(
-            f"the resource has {len(rows):,} rows; nothing was sent.", next=f"1 to {rows_max:,} are sent to"
+            f"the resource has {len(rows):,} rows; nothing was sent.",
+            next=f"use a resource with 1 to {rows_max:,} rows",
         )
     return rows
 
@@ -282,7 +283,7 @@ def _parse_json_rows(data: bytes, mime_type: str) -> list[Row]:
     if mime_type != "application/json":
         raise InputError(
             f"a message cannot be sent to a resource of type {mime_type[:64]}.",
-            next="text/csv and application/json have rows",
+            next="use text/csv or application/json",
         )
     rows = msgspec.json.decode(data, type=list[dict[str, str | int | float | None]])
     return [{name: "" if cell is None else str(cell) for name, cell in row.items()} for row in rows]

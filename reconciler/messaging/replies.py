@@ -38,7 +38,7 @@ def parse_reply(body: bytes, content_type: str) -> Reply:
     except BadBody as error:
         raise Malformed(
             f"a callback cannot be read: {error}.",
-            next="look at who calls this address; docs/service.md shows what the service sends.",
+            next="check who calls this address; docs/service.md shows what the service sends.",
             method="POST",
         ) from None
 
@@ -75,10 +75,10 @@ def _parse_document(document: Mapping[str, Any]) -> Reply:
         raise BadBody("it names no message")
     told = _get_once(document, "responsemessage")
     if not isinstance(told, dict):
-        raise BadBody("it holds no responseMessage")
+        raise BadBody("it has no responseMessage")
     sender = _get_once(document, "from")
     if not isinstance(sender, dict | None):
-        raise BadBody("its from is no object")
+        raise BadBody("its from is not an object")
     parts = {key: _get_text(sender or {}, key) for key in ("name", "mri", "mobile", "email", "voice")}
     said = {key: _get_text(told, key) for key in ("channel", "content", "acknowledged", "undeliverable")}
     if not said["content"] and not said["undeliverable"] and not said["acknowledged"]:
@@ -101,7 +101,7 @@ def _get_text(document: Mapping[str, Any], *keys: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str) or len(value) > text_max:
-        raise BadBody(f"its {keys[0]} is no text")
+        raise BadBody(f"its {keys[0]} is not a text")
     return value
 
 
@@ -114,7 +114,7 @@ def _parse_parameters(told: object) -> dict[str, str]:
         if number >= parameters_max:
             raise BadBody(f"it has more than {parameters_max} parameters")
         if not isinstance(key, str) or len(key) > text_max or found.get(key, value) != value:
-            raise BadBody("one of its parameters has no key, or one that stands there twice")
+            raise BadBody("one of its parameters has no key, or a key that is given twice")
         found[key] = _parameter_text(value)
     return found
 
@@ -129,10 +129,10 @@ def _iterate_pairs(told: object) -> Iterator[tuple[object, object]]:
             yield from told.items()
         return
     if not isinstance(told, list):
-        raise BadBody("its customParameters are no object")
+        raise BadBody("its customParameters are not an object")
     for each in told:
         if not isinstance(each, dict):
-            raise BadBody("one of its customParameters is no object")
+            raise BadBody("one of its customParameters is not an object")
         if "key" in each and each.keys() <= {"key", "value"}:
             yield each["key"], each.get("value", "")
         else:
@@ -151,4 +151,4 @@ def _parameter_text(value: object) -> str:
         case str() if len(value) <= text_max:
             return value
         case _:
-            raise BadBody("one of its parameters is no text")
+            raise BadBody("one of its parameters is not a text")

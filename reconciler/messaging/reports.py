@@ -176,14 +176,14 @@ def followed_lines(
     """Show the progress of a message when we stopped looking, and why we stopped."""
     waiting = sum(one.recipients for one in counts if fold_case(one.type) == "noresponse")
     said = (
-        "everybody answered."
+        "everybody replied."
         if end == "answered"
-        else f"{end}: no answer of {count(waiting, 'recipient')} yet."
+        else f"{end}: no reply from {count(waiting, 'recipient')} yet."
     )
     if end == "undelivered":
-        said = f"not delivered to {count(waiting, 'recipient')}; everybody else answered."
+        said = f"not delivered to {count(waiting, 'recipient')}; everybody else replied."
     if not counts and end != "answered":
-        said = f"{end}: the service does not show yet who answered."
+        said = f"{end}: the service does not show replies yet."
     return (*progress_lines(states, counts, answers), line(said))
 
 
@@ -218,7 +218,7 @@ def edit_lines(callback_id: str, name: str, edits: Sequence[FieldEdit]) -> tuple
     """Show what is to change about a callback, or that nothing is."""
     head = f"callback {callback_id} ({name})"
     if not edits:
-        return (line(f"{head} is so already; nothing was written"),)
+        return (line(f"{head} already has these values; nothing was written"),)
     wide = max(width(one.field) for one in edits)
     rows = [line("    ", pad(one.field, wide), "  ", one.before, "  →  ", one.after) for one in edits]
     return (line(("~ ", "update"), head), *rows)
@@ -227,6 +227,6 @@ def edit_lines(callback_id: str, name: str, edits: Sequence[FieldEdit]) -> tuple
 def mark_lines(calls: Sequence[CallbackCall], status: str) -> tuple[Line, ...]:
     """Show which calls are to be marked, with their status now and the one that they get."""
     if not calls:
-        return (line(f"all of these calls are {status} already; nothing was written"),)
+        return (line(f"these calls are already {status}; nothing was written"),)
     rows = [(one.call_id, one.message_id, f"{one.status} → {status}", one.reason) for one in calls]
     return table(("call", "message", "status", "reason"), rows, count(len(rows), "call"))

@@ -144,7 +144,7 @@ async def resolve_callback(reader: ServiceReader, declared: DeclaredState, writt
     name = _find_declared_callback(declared, written) if written.startswith(f"{CALLBACK.name}/") else written
     known = [one.name for one in await reader.callbacks.list()]
     if name not in known:
-        otherwise = "apply the manifest that declares it, or make one: reconciler callbacks create"
+        otherwise = "apply the manifest that declares it, or create one: reconciler callbacks create"
         raise InputError(
             f"there is no callback {name!r}; nothing was sent.",
             next=did_you_mean("callback", name, known, otherwise),
@@ -156,9 +156,9 @@ def _find_declared_callback(declared: DeclaredState, address: str) -> str:
     entities = declared.load(all_values=False).entities
     known = {str(one): entity for one, entity in entities.items() if one.kind == CALLBACK.name}
     if address not in known:
-        otherwise = "name one as callback/default/NAME, as it is in the manifests"
+        otherwise = "write its address as callback/default/NAME"
         raise InputError(
-            f"{address[:200]} is no callback of the manifests; nothing was sent.",
+            f"{address[:200]} is not a callback of the manifests; nothing was sent.",
             next=did_you_mean("callback", address, known, otherwise),
         )
     return str(known[address].fields["name"])
@@ -292,7 +292,7 @@ def _find_declared_resource(declared: DeclaredState, address: str) -> Entity:
     entities = declared.load().entities
     known = {str(one): entity for one, entity in entities.items() if one.kind == RESOURCE.name}
     if address not in known:
-        otherwise = "name one as resource/WORKSPACE/NAME, as it is in the manifests"
+        otherwise = "write its address as resource/WORKSPACE/NAME"
         raise UnknownAddress(
             f"{address[:200]} is not a resource of the manifests; nothing was sent.",
             next=did_you_mean("entity", address, known, otherwise),
@@ -305,7 +305,7 @@ def _find_applied_resource(declared: DeclaredState, entity: Entity, workspace: W
     record = declared.find_record(entity.address, workspace)
     if record is None or record.sent.get("content") != entity.fields.get("content"):
         raise InputError(
-            f"{entity.address} is not in the service as it is declared; nothing was sent.",
+            f"{entity.address} is not applied as it is declared now; nothing was sent.",
             next=f"reconciler apply --only {entity.address}",
         )
     return record.remote_id

@@ -102,7 +102,7 @@ WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
     "nobody to ask": (("update", "ID", "--url", ELSEWHERE), 64, "pass --yes"),
     "nobody to ask in JSON": (("update", "ID", "--url", ELSEWHERE, "--format", "json"), 64, "pass --yes"),
     "nobody to ask about calls": (("mark", "ID", "C1", "--status", "success"), 64, "pass --yes"),
-    "nothing to change": (("update", "ID", "--yes"), 64, "name what is to change"),
+    "nothing to change": (("update", "ID", "--yes"), 64, "name what to change"),
     "two keys": (("update", "ID", "--yes", "--key-env", "A", "--no-key"), 64, "not several"),
     "no call": (("mark", "ID", "--status", "failed", "--yes"), 64, "--message"),
     "no status": (("mark", "ID", "C1"), 64, "missing option '--status'. Choose from: success, failed"),
@@ -116,7 +116,7 @@ WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
     "no call about a message": (
         ("mark", "ID", "--message", "M1", "--status", "success", "--yes"),
         3,
-        "next: see them: reconciler callbacks calls",
+        "next: list them: reconciler callbacks calls",
     ),
     "an address that is none": (("update", "ID", "--url", "here", "--yes"), 3, "https://"),
 }
@@ -169,7 +169,7 @@ def test_calls_of_a_message_are_marked_and_read_back(
     assert done(project, service, "callbacks", "calls", callback, "--message", "ABC")["calls"] == []
     assert (told["calls"], told["written"]) == ([call], True)
     assert call["status"] == "SUCCESS"
-    assert again.stdout == "all of these calls are SUCCESS already; nothing was written\n"
+    assert again.stdout == "these calls are already SUCCESS; nothing was written\n"
     assert puts(service) == [f"/callbacks/{callback}/calls"]
 
 
@@ -251,7 +251,7 @@ def test_what_nobody_knows_is_written_as_it_is_right_before_the_write() -> None:
 
 def test_an_update_that_the_service_does_not_take_is_no_success() -> None:
     """It says 204 and shows what was there before, also after the settle window."""
-    with pytest.raises(Rejected, match="shows otherwise: url") as refused:
+    with pytest.raises(Rejected, match="shows other values: url") as refused:
         written(Held(takes=False), CallbackEdit(url=ELSEWHERE))
 
     assert "reconciler callbacks get A1" in refused.value.next

@@ -95,7 +95,7 @@ def test_a_store_that_cannot_be_read_costs_the_addresses_alone(project: Project,
 def test_nobody_found_is_said_and_is_no_failure(project: Project, service: Service) -> None:
     ended = project.run(service, "contacts", "search", "lastName=Nobody")
 
-    assert (ended.returncode, ended.stdout) == (0, "no contact of workspace default fits\n")
+    assert (ended.returncode, ended.stdout) == (0, "no contact of workspace default matches\n")
     assert found(project, service, "custom.nowhere=x") == []
 
 
@@ -117,7 +117,7 @@ def test_all_pages_are_read_up_to_the_limit(project: Project) -> None:
 WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
     "no text": (("lastName",), 64, "filter 1 is not FIELD=TEXT"),
     "an empty text": (("lastName=Doe", "firstName="), 64, "filter 2 is not FIELD=TEXT"),
-    "a field twice": (("lastName=a", "lastName=canary"), 64, "given before"),
+    "a field twice": (("lastName=a", "lastName=canary"), 64, "repeats a field"),
     "an unknown field": (("lastNam=canary",), 3, "did you mean lastName?"),
     "a secret": (("password=canary",), 3, "password is never shown"),
     "a secret to show": (("--field", "secretAnswer"), 3, "secretAnswer is never shown"),

@@ -84,7 +84,7 @@ def test_help_imports_no_command() -> None:
     declared = {name.removeprefix(folder) for name in with_sandbox if name.startswith(folder)}
 
     assert not {name for name in loaded("--help") if name.startswith(folder)}
-    assert declared == {"", ".service", ".service.sandbox", ".service.sandbox_switches"}
+    assert declared == {"", ".sandbox"}
     assert "starlette" not in with_sandbox
 
 

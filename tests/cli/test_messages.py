@@ -83,7 +83,7 @@ def test_a_callback_may_be_named_by_its_address_in_the_manifests(project: Projec
     unmade = project.run(service, *ONE, *BODY, "--callback", "callback/default/on-call")
 
     assert (ended.returncode, unmade.returncode) == (3, 3)
-    assert "callback/default/on_call is no callback of the manifests; nothing was sent." in ended.stderr
+    assert "callback/default/on_call is not a callback of the manifests; nothing was sent." in ended.stderr
     assert "did you mean callback/default/on-call?" in ended.stderr
     assert "there is no callback 'Night shift'; nothing was sent." in unmade.stderr
     assert service.writes() == []
@@ -177,7 +177,7 @@ def test_waiting_ends_when_everybody_answered(project: Project, service: Service
     assert process.returncode == 0
     assert f"  {JANE}: Yes\n" in err
     assert f"  {SAM}: No\\x1b[2J\n" in err
-    assert out.endswith("everybody answered.\n")
+    assert out.endswith("everybody replied.\n")
     assert service.writes().count(SENT) == 1
 
 
@@ -198,7 +198,7 @@ def test_nobody_is_waited_for_whom_nothing_reached(project: Project, service: Se
         out, _ = process.communicate(timeout=patience_s)
 
     assert process.returncode == 6
-    assert out.endswith("not delivered to 1 recipient; everybody else answered.\n")
+    assert out.endswith("not delivered to 1 recipient; everybody else replied.\n")
 
 
 def test_a_signal_ends_the_waiting_and_takes_nothing_back(project: Project, service: Service) -> None:
@@ -209,7 +209,7 @@ def test_a_signal_ends_the_waiting_and_takes_nothing_back(project: Project, serv
         out, err = process.communicate(timeout=patience_s)
 
     assert process.returncode == 130
-    assert out.endswith("interrupted: no answer of 1 recipient yet.\n")
+    assert out.endswith("interrupted: no reply from 1 recipient yet.\n")
     assert "again" not in out + err
     assert service.writes().count(SENT) == 1
 
@@ -281,7 +281,7 @@ def test_on_a_terminal_the_status_is_shown_in_place(project: Project, service: S
     assert "status     Received 1" in seen
     assert f"{JANE}: Yes\\x1b]0;x\\x07" in seen
     assert "\x1b]0;" not in seen
-    assert "everybody answered." in seen
+    assert "everybody replied." in seen
 
 
 def test_dates_are_sent_as_all_four_criteria_or_none(project: Project, service: Service) -> None:

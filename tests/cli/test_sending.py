@@ -138,12 +138,12 @@ def test_a_dry_run_shows_who_would_get_it(project: Project, service: Service) ->
 UNKNOWN: dict[str, tuple[str, str]] = {
     "a slip in the name": ("contact/default/Jane_Doe", "did you mean contact/default/jane-doe?"),
     "a slip in the kind": ("contcat/default/jane-doe", "did you mean contact/default/jane-doe?"),
-    "a device": ("device/default/jane-doe/phone", "a device cannot be written to"),
+    "a device": ("device/default/jane-doe/phone", "a message cannot be sent to a device"),
     "a slip in the tag": ("tag:rota=Night", "did you mean tag:rota=night?"),
     "a tag without a value": ("tag:rota", "name one of tag:rota=night"),
-    "a tag that nobody has": ("tag:colour=blue", "no contact carries this tag."),
-    "a name alone": ("jane-doe", "is no recipient."),
-    "a number that is none": ("+61", "is no recipient."),
+    "a tag that nobody has": ("tag:colour=blue", "no contact has this tag."),
+    "a name alone": ("jane-doe", "is not a recipient."),
+    "a number that is none": ("+61", "is not a recipient."),
 }
 
 

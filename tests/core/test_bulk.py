@@ -54,9 +54,9 @@ def test_what_addresses_nobody_is_refused_without_a_cell(
 @pytest.mark.parametrize(
     ("channel", "column", "words"),
     [
-        ("email", "week", "column 'week' holds no e-mail address"),
-        ("sms", "mail", "column 'mail' holds no mobile number"),
-        ("voice", "name", "column 'name' holds no phone number"),
+        ("email", "week", "column 'week' has no e-mail address in it"),
+        ("sms", "mail", "column 'mail' has no mobile number in it"),
+        ("voice", "name", "column 'name' has no phone number in it"),
     ],
 )
 def test_a_column_of_other_things_is_refused(channel: str, column: str, words: str) -> None:

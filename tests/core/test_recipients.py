@@ -37,7 +37,7 @@ def test_a_tag_stands_for_the_contacts_that_carry_it() -> None:
     """All of them, or those of the workspace that is named."""
     assert asked("tag:rota=night")[0] == ["contact/ops/jane", "contact/ops/sam", "contact/lab/max"]
     assert asked("tag:rota=night", workspace="lab")[0] == ["contact/lab/max"]
-    assert asked("tag:rota=day", workspace="lab")[2] == ["tag:rota=day: no contact in lab carries this tag."]
+    assert asked("tag:rota=day", workspace="lab")[2] == ["tag:rota=day: no contact in lab has this tag."]
 
 
 def test_each_recipient_is_meant_once() -> None:

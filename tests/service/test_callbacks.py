@@ -279,7 +279,7 @@ def test_a_refused_callback_is_told_in_the_service_s_words(status: int) -> None:
 
     assert type(error) is Rejected
     assert "url must answer 200" in str(error)
-    assert "mend the callback" in error.next
+    assert "fix the callback" in error.next
 
 
 UNSURE: dict[str, tuple[int, object]] = {

@@ -41,8 +41,8 @@ def test_the_date_is_the_moment_in_the_zone_of_the_service(at: datetime, zone: s
 
 
 REFUSED: dict[str, tuple[Schedule, str]] = {
-    "past": (Schedule(NOW - timedelta(minutes=1), "UTC"), "is over"),
-    "now": (Schedule(NOW, "UTC"), "is over"),
+    "past": (Schedule(NOW - timedelta(minutes=1), "UTC"), "is in the past"),
+    "now": (Schedule(NOW, "UTC"), "is in the past"),
     "a year ahead": (Schedule(NOW + ahead_max + timedelta(minutes=1), "UTC"), "more than 366 days ahead"),
     "without a zone": (Schedule(datetime(2026, 3, 3, 9), "UTC"), "needs a zone"),  # noqa: DTZ001 - that is the case
     "with seconds": (Schedule(NOW + timedelta(seconds=90), "UTC"), "whole minutes"),
@@ -50,7 +50,7 @@ REFUSED: dict[str, tuple[Schedule, str]] = {
         Schedule(datetime(2026, 4, 4, 15, 30, tzinfo=UTC), MELBOURNE),
         "occurs twice",
     ),
-    "in no zone of the service": (Schedule(TONIGHT, ""), "not said in which time zone"),
+    "in no zone of the service": (Schedule(TONIGHT, ""), "no setting says in which time zone"),
     "in a zone that is none": (Schedule(TONIGHT, "Australia/Melburne"), "not a time zone"),
     "repeated never": (Schedule(TONIGHT, "UTC", Repeat(0, hours=1)), "1 to 1,000 times"),
     "repeated without a pause": (Schedule(TONIGHT, "UTC", Repeat(3)), "with a pause"),
@@ -102,7 +102,7 @@ def test_more_recipients_than_the_service_takes_are_refused_unsent() -> None:
     most = tuple("1" * 9 for _ in range(1000))  # with their separators 9,999 characters
 
     with_client(wire, lambda client: client.messages.send(Message(most, "s")))
-    with pytest.raises(InputError, match="the service takes 10,000"):
+    with pytest.raises(InputError, match="the service accepts 10,000"):
         with_client(wire, lambda client: client.messages.send(Message((*most, "1"), "s")))
 
     assert len(json.loads(wire.sent[0].content)["to"]) == 9_999

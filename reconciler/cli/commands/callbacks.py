@@ -67,7 +67,7 @@ _KEY_OPTIONS = (
     ),
     click.option("--key-env", metavar="NAME", help="The same as --key env:NAME."),
     click.option("--key-file", metavar="FILE", help="The same as --key file:FILE."),
-    click.option("--no-key", is_flag=True, help="No key: everybody who can reach the address is believed."),
+    click.option("--no-key", is_flag=True, help="No key: any caller that can reach the address is accepted."),
     click.option(
         "--key-in",
         type=click.Choice(("header", "query")),
@@ -101,7 +101,7 @@ def _read_key(key: str | None, key_env: str | None, key_file: str | None, *, no_
     if given > 1:
         raise click.UsageError("give one of --key, --key-env, --key-file and --no-key, not several.")
     if given == 0:
-        raise click.UsageError("name where the key is with --key-env or --key-file, or say --no-key.")
+        raise click.UsageError("name where the key is with --key-env or --key-file, or pass --no-key.")
     return _read_key_source(sources[0]) if sources else None
 
 
@@ -246,8 +246,8 @@ def listen(
     A reply is on disk before it is acknowledged, and marked as delivered after it is printed. Replies
     that could not be printed are printed by the next listener, or by `reconciler callbacks inbox`. A
     repeated reply is acknowledged and not printed again. Only after a crash can the last ones be printed
-    again, with the same ids; --events FILE holds them once. The listener ends when nobody reads its
-    output. It has no TLS: put a proxy in front, and give the service the address of the proxy.
+    again, with the same ids; --events FILE holds them once. The listener ends when its output has no
+    reader. It has no TLS: put a proxy in front, and give the service the address of the proxy.
 
     Needs no settings. Writes the inbox and --events FILE (both 0600). Existing ones must be regular
     files of yours, with that mode and without links.
@@ -463,9 +463,7 @@ def list_callbacks(*, config: str | None, environment: str | None) -> CallbacksR
 @click.option(
     "--no-retries", is_flag=True, help="The service tries once; otherwise it tries again for a day."
 )
-@click.option(
-    "--email", default="", metavar="ADDRESS", help="Who gets an e-mail when the address cannot be reached."
-)
+@click.option("--email", default="", metavar="ADDRESS", help="Who gets an e-mail when URL cannot be reached.")
 @click.option("--no-replies", is_flag=True, help="Do not call for replies.")
 @click.option("--no-undeliverable", is_flag=True, help="Do not call for failed deliveries.")
 @options.settings_options
@@ -518,7 +516,7 @@ def create_callback(
 
     async def create(client: "ServiceClient", _settings: "Settings", signals: "Signals") -> Callback:
         call = client.callbacks.create(callback)
-        return await send_write_once(signals, call, f"the callback {name} was created;", _LOOK)
+        return await send_write_once(signals, call, f"the callback {name} was created", _LOOK)
 
     return CreatedResult(callback=_show(run_with_client(config, environment, create)))
 
@@ -543,7 +541,7 @@ def delete_callback(*, callback_id: str, config: str | None, environment: str | 
 
     async def delete(client: "ServiceClient", _settings: "Settings", signals: "Signals") -> None:
         call = client.callbacks.delete(callback_id)
-        await send_write_once(signals, call, f"the callback {callback_id} was deleted;", _LOOK)
+        await send_write_once(signals, call, f"the callback {callback_id} was deleted", _LOOK)
 
     run_with_client(config, environment, delete)
     return DeletedResult(deleted=callback_id)
@@ -660,7 +658,7 @@ class MarkResult(CommandResult, frozen=True):
 )
 @click.option("--retries/--no-retries", default=None, help="Try again for a day, or try once.")
 @click.option(
-    "--email", metavar="ADDRESS", help="Who gets an e-mail when the address cannot be reached; '' for nobody."
+    "--email", metavar="ADDRESS", help="Who gets an e-mail when URL cannot be reached; '' for no one."
 )
 @click.option("--replies/--no-replies", "on_reply", default=None, help="Call for replies.")
 @click.option(
@@ -732,7 +730,7 @@ def update_callback(
         key_in=key_in,
     )
     if edit == CallbackEdit():
-        raise click.UsageError("name what is to change, for example --url URL.")
+        raise click.UsageError("name what to change, for example --url URL.")
 
     async def preview(reader: "ServiceReader", _settings: "Settings") -> UpdateResult:
         live, edits = await preview_update(reader, callback_id, edit)
@@ -745,7 +743,7 @@ def update_callback(
             _show_and_ask(shown, ask=ask, show=not as_json, what=f"update {callback_id}")
             written = write_edit(client, live, edit, settings.service.limits.settle_s)
             look = f"reconciler callbacks get {callback_id}"
-            live = await send_write_once(signals, written, f"the callback {callback_id} was updated;", look)
+            live = await send_write_once(signals, written, f"the callback {callback_id} was updated", look)
         return UpdateResult(callback=_show(live), changes=edits, written=bool(edits))
 
     if dry_run:
@@ -803,7 +801,7 @@ def mark_calls(
     from reconciler.messaging.reports import mark_lines
 
     if bool(call_ids) == (message_id is not None):
-        raise click.UsageError("name the calls, or the message that they are about with --message.")
+        raise click.UsageError("name the calls, or all calls about one message with --message.")
     ask = _must_ask(dry_run=dry_run, yes=yes, as_json=as_json)
     wanted: CallStatus = "SUCCESS" if status == "success" else "FAILED"
 
@@ -821,7 +819,7 @@ def mark_calls(
         _show_and_ask(shown, ask=ask, show=not as_json, what=f"mark {callback_id}")
         written = write_marks(client, callback_id, calls, wanted, settings.service.limits.settle_s)
         look = f"reconciler callbacks calls {callback_id}"
-        return await send_write_once(signals, written, f"calls of {callback_id} were marked;", look)
+        return await send_write_once(signals, written, f"calls of {callback_id} were marked", look)
 
     calls = (
         run_with_reader(config, environment, select)

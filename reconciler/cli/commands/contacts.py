@@ -52,7 +52,7 @@ def _parse_filters(
         if not equals or not field or not text.strip():
             raise click.BadParameter(f"filter {number} is not FIELD=TEXT, as in lastName=Doe.")
         if field in found:
-            raise click.BadParameter(f"filter {number} names a field that was given before.")
+            raise click.BadParameter(f"filter {number} repeats a field.")
         found[field] = text
     return found
 
@@ -85,13 +85,13 @@ class ContactsResult(CommandResult, frozen=True):
             )
             for one in self.contacts
         ]
-        summary = count(len(rows), "contact") if rows else f"no contact of workspace {self.workspace} fits"
+        summary = count(len(rows), "contact") if rows else f"no contact of workspace {self.workspace} matches"
         if self.more:
             summary += "; there may be more: raise --limit"
         lines = table(("contact", "address", *self.columns), rows, summary, last=0)
         if not self.trouble:
             return lines
-        return (*lines, line(("! ", "warn"), f"somebody may be missing: {self.trouble}."))
+        return (*lines, line(("! ", "warn"), f"contacts may be missing: {self.trouble}."))
 
 
 def _cell(value: Scalar) -> str:

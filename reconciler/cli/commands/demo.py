@@ -75,7 +75,7 @@ class DemoStory:
         self._run("apply --yes")
 
         self._heading(
-            "Ada leaves manifests/team.yaml, so she leaves the service. Only what is ours is pruned."
+            "Ada is removed from manifests/team.yaml, so apply deletes her. Only owned entities are deleted."
         )
         whole = manifest.read_text(encoding="utf-8")
         manifest.write_text(remove_entry(whole, "ada-king"), encoding="utf-8")
@@ -87,11 +87,11 @@ class DemoStory:
         manifest.write_text(emptied.replace("\ncontacts:\n", "\ncontacts: {}\n"), encoding="utf-8")
         self._run("apply --yes", ends_with=7)
         manifest.write_text(smaller, encoding="utf-8")
-        self._heading("With the manifest back there is nothing to do: nothing had been deleted.")
+        self._heading("With the manifest restored there is nothing to do: nothing was deleted.")
         self._run("plan --detailed-exitcode")
         output.data(
-            "\nThat was all of it: planned, applied, nothing left, drift seen and repaired, pruned, and a\n"
-            "dangerous plan refused. The sandbox has been stopped, the folder is gone.\n"
+            "\nDone: planned, applied, nothing left to do, drift found and repaired, a contact\n"
+            "deleted, and a dangerous plan refused. The sandbox is stopped, and the folder is removed.\n"
             "  next: README.md, a first project of your own; `reconciler --help`; `reconciler sandbox`"
         )
 

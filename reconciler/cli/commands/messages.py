@@ -57,7 +57,7 @@ FollowEnd = Literal["answered", "undelivered", "time is over", "interrupted", "n
 def command() -> None:
     """Send a message, and see its status and the replies.
 
-    Exit codes: 0 done, 1 failed, 3 input invalid, 6 sent, but not everybody replied in time,
+    Exit codes: 0 done, 1 failed, 3 input invalid, 6 sent, but replies are missing,
     7 too many recipients, 8 in doubt, 64 usage, 130 interrupted.
 
     \b
@@ -254,8 +254,8 @@ def send_message(
     """Send one message, at most once: if the answer is lost, that is reported, and nothing is sent again.
 
     contact/WORKSPACE/NAME is a contact of the manifests, tag:KEY=VALUE is every contact with the tag. Each
-    is looked up in the service first; if one is missing, ambiguous or has no number, nothing is sent to
-    anybody. --wait shows the status and the replies as they arrive, until everybody who can reply has
+    is looked up in the service first; if one is missing, ambiguous or has no number, nothing is sent.
+    --wait shows the status and the replies as they arrive, until everybody who can reply has
     replied, S seconds have passed, or Ctrl-C; the message itself is not recalled. --file takes what
     `reconciler schema message` describes.
 
@@ -263,7 +263,7 @@ def send_message(
     the service, nothing with --dry-run.
 
     Exit codes: 0 accepted (with --wait: everybody replied), 1 not sent,
-    or not followed, 3 input invalid, 6 sent, but not everybody replied in time, 7 too many recipients,
+    or not followed, 3 input invalid, 6 sent, but replies are missing, 7 too many recipients,
     8 in doubt whether it was sent, 64 usage, 130 interrupted.
 
     \b
@@ -395,7 +395,7 @@ async def _send_once(client: "ServiceClient", signals: "Signals", message: "Mess
     from reconciler.cli.client_session import send_write_once
 
     call = client.messages.send(message, workspace=workspace)
-    return await send_write_once(signals, call, "the message was sent;", "reconciler messages list")
+    return await send_write_once(signals, call, "the message was sent", "reconciler messages list")
 
 
 class DeclaredProject:
@@ -867,7 +867,7 @@ def _ask(
 # --- reconciler messages bulk -----------------------------------------------------------------------------
 
 
-@command.command(name="bulk", short_help="Send one message to everybody in a resource.")
+@command.command(name="bulk", short_help="Send one message to all recipients in a resource.")
 @click.argument("address", metavar="RESOURCE")
 @click.option("--sms", metavar="COLUMN", help="The column with mobile numbers.")
 @click.option("--email", metavar="COLUMN", help="The column with e-mail addresses.")
@@ -900,7 +900,7 @@ def send_bulk(
     config: str | None,
     environment: str | None,
 ) -> BulkDraft | BulkResult:
-    """Send one message to everybody in the rows of RESOURCE, at most once.
+    """Send one message to all recipients in the rows of RESOURCE, at most once.
 
     RESOURCE is resource/WORKSPACE/NAME of the manifests: CSV with a header, or a JSON list of objects. Of
     each row, the first filled column is used: SMS, e-mail, voice. The service reads the rows itself, and

@@ -221,7 +221,7 @@ def command(*, port: int, profile: str | None, **given: Any) -> int:
     served = None
     if profile is not None:
         if not profile.endswith(".yaml"):
-            raise click.BadParameter(f"{profile!r} is no file that ends in .yaml.", param_hint="'--profile'")
+            raise click.BadParameter(f"{profile!r} is not a .yaml file.", param_hint="'--profile'")
         served = load_profile(profile)
         given["vendor"] = given["vendor"] or served.vendor
     config = make_sandbox_config(given)
