@@ -190,10 +190,8 @@ def _make_manifest_error(
     """Return the error with all mistakes in file order, and their number; or that only directories failed."""
     ordered = sorted(problems, key=lambda one: (one.file, one.line, one.column, one.what))
     if failed.issuperset(problems):
-        what = "nothing can be planned: a directory gave an invalid answer, or none."
-        return DirectoryError(
-            what, next="fix what is named above, then run it again", problems=tuple(ordered)
-        )
+        what = "nothing can be planned: a directory did not answer, or gave an invalid answer."
+        return DirectoryError(what, next="fix the errors above and retry", problems=tuple(ordered))
     count = "1 mistake" if len(problems) == 1 else f"{len(problems):,} mistakes"
     return ManifestError(f"the manifests cannot be used: {count}.", problems=tuple(ordered))
 

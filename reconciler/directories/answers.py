@@ -64,7 +64,7 @@ def load_directory_trust(ca: str) -> "ssl.SSLContext":
     """
     from reconciler import tls  # noqa: PLC0415 - ssl takes long to load, and most runs ask no directory
 
-    hint = "put the certificates that prove the directory into the file that `ca` names, in the form PEM"
+    hint = "put the CA certificates of the directory into the file that `ca` names, as PEM"
     try:
         if not ca:
             return tls.make_tls_context(Trust())
@@ -102,7 +102,7 @@ def read_until_unchanged(read: Callable[[], AnswerRows]) -> AnswerRows:
         except ChangedError as error:
             how = str(error)
             step_log.info("a directory changed while it was read: %s", how)
-    hint = "run it again; if it stays so, the directory does not answer as its protocol says"
+    hint = "run it again; if this persists, the directory violates its protocol"
     raise DirectoryFailed(f"{how} It was read {READ_TRIES} times.", hint)
 
 
@@ -122,9 +122,9 @@ _PLACE_PREFIXES: Mapping[type[Directory], str] = {
 }
 # What to do about a cell of which no one text is meant.
 _CELL_HINTS: Mapping[type[Directory], str] = {
-    SqlDirectory: "let the statement make a text of it, as CAST(... AS text) does, or take another column",
-    LdapDirectory: "take an attribute that has one value, and text in it",
-    ScimDirectory: "name one value of it by its type, as emails.work.value does, or take another column",
+    SqlDirectory: "convert it in the statement, as CAST(... AS text) does, or use another column",
+    LdapDirectory: "use an attribute with one text value",
+    ScimDirectory: "name one of its values by type, as emails.work.value does, or use another column",
 }
 
 

@@ -60,7 +60,7 @@ DN = "dn"
 NAME_MAX = 200  # characters of a DN in a place
 
 _ATTRIBUTE = re.compile(r"[A-Za-z][A-Za-z0-9-]*(;[A-Za-z0-9-]+)*", re.ASCII)
-_HINT = "write names such as mail, or cn;lang-de; nobody gets more of a directory than what is named"
+_HINT = "write names such as mail, or cn;lang-de; only named attributes are requested"
 _OTHER = -1  # the column of one that is asked for with other options
 _RANGE = "range="  # an option of Active Directory: a part of the values, for there are too many
 
@@ -252,7 +252,7 @@ def _iterate_entries(wire: LdapWire, requests: "LdapRequests") -> Iterator[bytes
                 cookie = _find_cookie(message)
         more = cookie != b""
         if more and empty > EMPTY_PAGES_MAX:
-            raise DirectoryFailed("it sends empty pages without an end.", "ask who runs the directory")
+            raise DirectoryFailed("it sends empty pages without an end.", "ask the operator of the directory")
 
 
 def _find_cookie(done: LdapMessage) -> bytes:
@@ -264,4 +264,4 @@ def _find_cookie(done: LdapMessage) -> bytes:
             return match_elements(page, INTEGER, OCTETS)[1]
     # Without it nobody can tell the last page from one that others follow.
     what = "a page does not say whether another one follows (RFC 2696)."
-    raise DirectoryFailed(what, "ask who runs the directory")
+    raise DirectoryFailed(what, "ask the operator of the directory")

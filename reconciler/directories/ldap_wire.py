@@ -107,7 +107,7 @@ _URL = "check `url` in the settings, and the network"
 STRANGE = ("the server does not answer as LDAP requires.", "check `url`: its port, and ldap:// or ldaps://")
 _CLOSED = (
     "the server closed the connection before its answer was complete.",
-    "run it again later; where it never answers, check the port in `url`, and ldap:// or ldaps://",
+    "run it again later; if it never answers, check the port in `url`, and ldap:// or ldaps://",
 )
 # What the system says -> what happened, what to do next. The first that fits.
 _BROKEN: tuple[tuple[type[OSError], str, str], ...] = (
@@ -260,7 +260,7 @@ def _parse_address(directory: LdapDirectory) -> tuple[str, str, int]:
     except (ValueError, KeyError):
         raise DirectoryFailed("its `url` is not the address of an LDAP server.", hint) from None
     if not parts.hostname or "@" in parts.netloc or parts.path.strip("/") or parts.query or parts.fragment:
-        raise DirectoryFailed("its `url` holds more, or less, than scheme, host and port.", hint)
+        raise DirectoryFailed("its `url` has to be scheme, host and port, and nothing else.", hint)
     if parts.scheme == "ldaps" and directory.start_tls:
         raise DirectoryFailed("ldaps:// is encrypted from the start, so `start_tls` asks for nothing.", hint)
     if parts.scheme == "ldap" and not directory.start_tls and not is_loopback(parts.hostname):
@@ -291,9 +291,9 @@ def _translate_errors() -> Iterator[None]:
 
 SUCCESS = 0
 
-_ASK = "ask who runs the directory"
+_ASK = "ask the operator of the directory"
 _LOGIN = "check `dn` and `password` in the settings"
-_NARROW = "narrow `filter` or `base`, or ask who runs the directory for a higher limit for this user"
+_NARROW = "narrow `filter` or `base`, or ask the operator of the directory for a higher limit for this user"
 _RIGHTS = "check what the user of `dn` may read there"
 _LATER = "run it again later"
 _BASE = "check `base` in the settings: it is a DN, such as ou=people,dc=example,dc=com"
@@ -305,16 +305,16 @@ ELSEWHERE = (
 
 # Code -> what happened, what to do next.
 LDAP_RESULTS: dict[int, tuple[str, str]] = {
-    1: ("the server could not do it in this order.", f"check whether it wants a user (`dn`); or {_ASK}"),
+    1: ("the server refuses the order of requests.", f"check whether it requires a user (`dn`); or {_ASK}"),
     2: ("the server does not understand the request.", "check `url`: it may speak another protocol"),
-    3: ("the server's limit in time is over; what it found until then is not taken.", _NARROW),
-    4: ("the server's limit of entries is reached; what it found until then is not taken.", _NARROW),
-    7: ("the server takes no user with a password.", _ASK),
+    3: ("the server's time limit was reached; its partial answer is not used.", _NARROW),
+    4: ("the server's limit of entries was reached; its partial answer is not used.", _NARROW),
+    7: ("the server does not accept passwords.", _ASK),
     8: ("the server requires stronger authentication.", "use ldaps:// or `start_tls`; or " + _ASK),
     10: ELSEWHERE,
-    11: ("an administrative limit is reached; what was found until then is not taken.", _NARROW),
+    11: ("an administrative limit was reached; the partial answer is not used.", _NARROW),
     12: (
-        "the server cannot read in pages (RFC 2696).",
+        "the server does not support paged results (RFC 2696).",
         f"{_ASK} to allow the control 1.2.840.113556.1.4.319",
     ),
     13: ("the server requires encryption.", "use ldaps:// or `start_tls`"),
@@ -325,10 +325,10 @@ LDAP_RESULTS: dict[int, tuple[str, str]] = {
     19: ("the server refuses the value: it breaks a rule of the directory.", _ASK),
     21: ("a value of the filter is none that its attribute can have.", "check `filter`"),
     32: ("there is no such `base`, or this user may not see it.", _BASE),
-    33: ("an alias leads nowhere.", _ASK),
+    33: ("an alias points to nothing.", _ASK),
     34: ("a DN of the settings is invalid.", "check `base` and `dn`"),
     36: ("an alias could not be followed.", _ASK),
-    48: ("the server does not let this user in with a password.", _LOGIN),
+    48: ("the server refuses this user with a password.", _LOGIN),
     49: ("the server does not accept the DN and password.", _LOGIN),
     50: ("this user may not read it.", _RIGHTS),
     51: ("the server is busy.", _LATER),
@@ -342,5 +342,5 @@ LDAP_RESULTS: dict[int, tuple[str, str]] = {
 
 def explain_result(step: str, code: int) -> DirectoryFailed:
     """Return why a step, such as "the search", did not succeed."""
-    what, hint = LDAP_RESULTS.get(code, ("the server refuses, for a reason that is not known here.", _ASK))
+    what, hint = LDAP_RESULTS.get(code, ("the server refuses, with an unknown result code.", _ASK))
     return DirectoryFailed(f"{step}: {what} (LDAP result {code})", hint)

@@ -42,7 +42,7 @@ _WAIT_S = 0.5  # before the second try; doubled for each one after it
 _OK = 200
 
 _URL = "check `url` in the settings, and the network"
-_ASK = "ask who runs the directory"
+_ASK = "ask the operator of the directory"
 _LATER = "run it again later"
 _SLOW = "raise `timeout_s` if it is known to be slow"
 
@@ -64,10 +64,10 @@ _FILTER = 'check `filter`, which is written as in userType eq "Employee"'
 SCIM_REFUSALS = (
     ScimRefusal(300, 399, "", "it redirects, which is never followed.", "write the final address into `url`"),
     ScimRefusal(400, 400, "invalidFilter", "it does not accept the filter.", _FILTER),
-    ScimRefusal(400, 400, "tooMany", "it finds more users than it will answer.", "narrow `filter`"),
+    ScimRefusal(400, 400, "tooMany", "it finds more users than it returns.", "narrow `filter`"),
     ScimRefusal(400, 400, "expiredCursor", "its cursor was too old.", "", "changed"),
-    ScimRefusal(400, 400, "invalidCursor", "it does not know its own cursor.", "", "changed"),
-    ScimRefusal(400, 400, "invalidCount", "it has no pages of this size.", "lower `page`"),
+    ScimRefusal(400, 400, "invalidCursor", "it rejects a cursor that it sent itself.", "", "changed"),
+    ScimRefusal(400, 400, "invalidCount", "it refuses this page size.", "lower `page`"),
     ScimRefusal(400, 400, "", "it refuses the request.", "check `filter`, `attributes`, `paging` and `page`"),
     ScimRefusal(401, 401, "", "it does not accept the token.", "check `token`: it may have expired"),
     ScimRefusal(403, 403, "", "this token may not read users.", f"check `token`, or {_ASK}"),
@@ -75,10 +75,10 @@ SCIM_REFUSALS = (
     ScimRefusal(408, 408, "", "it waited too long for the request.", _LATER, "again"),
     ScimRefusal(413, 414, "", "the request is too long.", "shorten `filter` or `attributes`"),
     ScimRefusal(425, 425, "", "it is not ready.", _LATER, "again"),
-    ScimRefusal(429, 429, "", "it is asked too often.", _LATER, "again"),
-    ScimRefusal(501, 501, "", "it cannot list users.", _ASK),
+    ScimRefusal(429, 429, "", "it throttles requests.", _LATER, "again"),
+    ScimRefusal(501, 501, "", "it does not support listing users.", _ASK),
     ScimRefusal(500, 599, "", "it failed.", _LATER, "again"),
-    ScimRefusal(100, 999, "", "it answers with a status that no list has.", "check `url`"),
+    ScimRefusal(100, 999, "", "it answers with an unexpected status.", "check `url`"),
 )
 
 
@@ -175,7 +175,7 @@ class ScimCalls:
         body = await _read_body(response, most)
         self._left -= len(body)
         if len(body) > most:
-            what = "it answers more than is read of a directory."
+            what = "its answer is larger than the limit."
             raise DirectoryFailed(what, "lower `page`, or narrow `filter`")
         return body
 

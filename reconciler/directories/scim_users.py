@@ -35,7 +35,7 @@ _TYPE = re.compile(r"[a-z0-9_-]{1,64}", re.ASCII)
 # What the protocol says of a resource, and nothing of the person: its version changes by itself.
 _ABOUT = frozenset({"schemas", "meta"})
 _LIST, _SEVERAL = "a list", "several values"
-_USERS_HINT = "ask who runs the directory: it does not answer as RFC 7643 says"
+_USERS_HINT = "ask the operator of the directory: it does not answer as RFC 7643 says"
 _FEWER = "name the few that are needed in `attributes`"
 
 
@@ -91,7 +91,7 @@ class ResourceColumns:
         for path, text, held in _iterate_cells(resource, self._left_out):
             index = columns.setdefault(path, len(columns))
             if index in seen:
-                raise ValueError("an attribute says the same as those within another one.")
+                raise ValueError("an attribute is given twice: by its path, and within another one.")
             seen.add(index)
             if index == len(cells):  # each new column is the next one
                 cells.append(text)
@@ -166,7 +166,7 @@ _LIST_SCHEMA = "urn:ietf:params:scim:api:messages:2.0:listresponse"
 _DIGITS_MAX = 12  # of a number that counts something
 _CURSOR_MAX = 4096  # characters; it travels in an address
 _STRANGE = "check `url`: it is the base of a SCIM 2.0 service, and /Users is below it"
-_PAGES_HINT = "ask who runs the directory: it does not answer as RFC 7644 and RFC 9865 say"
+_PAGES_HINT = "ask the operator of the directory: it does not answer as RFC 7644 and RFC 9865 say"
 
 
 @dataclass(frozen=True, slots=True)

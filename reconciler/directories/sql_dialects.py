@@ -41,7 +41,9 @@ _ELSEWHERE = frozenset(
 )
 # Variables by which libpq does the same, whatever host it is given.
 _LIBPQ_ELSEWHERE = frozenset({"PGHOSTADDR", "PGSERVICE"})
-_LEAVE = "or write `tls: driver` beside the url: then the driver and its options decide, and nobody checks it"
+_LEAVE = (
+    "or write `tls: driver` beside the url: then the driver and its options decide, and it is not checked"
+)
 
 
 def _by_pymysql(given: Arguments, version: tuple[Any, ...]) -> Arguments:
@@ -169,7 +171,7 @@ def query_dialect(url: str, statement: str, timeout_s: float, *, leave_tls: bool
                 connection.rollback()
     except (NoSuchModuleError, ModuleNotFoundError) as error:
         what = f"what speaks {parse_dialect(url)} is not installed here."
-        raise DirectoryFailed(what, "install the driver of that database beside reconciler") from error
+        raise DirectoryFailed(what, "install a driver for that database beside reconciler") from error
     except (ArgumentError, ValueError) as error:  # the second: a port that is no number
         raise DirectoryFailed(
             "its url is not that of a database.", "write it as SQLAlchemy documents it"
@@ -177,7 +179,7 @@ def query_dialect(url: str, statement: str, timeout_s: float, *, leave_tls: bool
     except DBAPIError as error:  # its words may hold data
         kind = type(error.orig).__name__
         what = f"it cannot be read: its driver says {kind}."
-        raise DirectoryFailed(what, "try the statement in a client of that database") from error
+        raise DirectoryFailed(what, "try the statement in a database client") from error
     except SQLAlchemyError as error:
         raise DirectoryFailed(f"it cannot be read: {type(error).__name__}.", READ_ONLY) from error
 
@@ -198,5 +200,5 @@ def _batches(found: Any, ends_at: float) -> Iterator[Sequence[Sequence[Any]]]:
         yield batch
         if time.monotonic() > ends_at:
             raise DirectoryFailed(
-                "its statement took longer than timeout_s allows.", "make it quicker, or allow more"
+                "its statement took longer than timeout_s allows.", "make it faster, or raise timeout_s"
             )

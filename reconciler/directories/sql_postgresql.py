@@ -28,16 +28,16 @@ _at_once = 1_000  # rows
 _MEANINGS = (
     ("25006", "its statement does more than read.", READ_ONLY),
     ("0A000", "its statement does more than read, or what no query can do.", READ_ONLY),
-    ("57014", "its statement took longer than timeout_s allows.", "make it quicker, or allow more"),
+    ("57014", "its statement took longer than timeout_s allows.", "make it faster, or raise timeout_s"),
     ("55P03", "a table is locked for too long.", "run it again later"),
     ("42501", "this role may not read what the statement names.", "GRANT SELECT on it"),
     ("28", "the login is refused.", "check its role and password"),
     ("3D", "there is no such database.", "check the name in its url"),
-    ("53", "the server has no room left for it.", "run it again later"),
+    ("53", "the server has run out of a resource.", "run it again later"),
     ("57P", "the server is starting or stopping.", "run it again later"),
     ("08P01", "its statement asks for a parameter.", "write the value into the statement"),
     ("08", "the connection was lost.", "run it again later"),
-    ("22", "its statement fails on a value that it holds.", "try it in a client of that database"),
+    ("22", "its statement fails on a value in the data.", "try it in a database client"),
 )
 _ABOUT_STATEMENT = "42"  # the class whose messages name what the statement names, and no data
 # Before a login nothing but a sentence arrives.
@@ -45,12 +45,12 @@ _SENTENCES = (
     ("password authentication failed", "the login is refused.", "check its role and password"),
     (
         "no password supplied",
-        "it asks for a password, and none is given.",
+        "it requires a password, and none is set.",
         "put one into its url, from {env: NAME}",
     ),
     ("pg_hba.conf", "the login is refused.", "let pg_hba.conf accept this role from here"),
     ("certificate", "the server's certificate is not accepted.", "name who signed it: ?sslrootcert=PATH"),
-    ("ssl", "no safe connection can be made.", "let the server offer TLS with a certificate"),
+    ("ssl", "no TLS connection can be made.", "let the server offer TLS with a certificate"),
     ('database "', "there is no such database.", "check the name in its url"),
     ('role "', "the login is refused.", "check its role and password"),
     ("resolve host", "the host is unknown.", "check the host in its url"),
@@ -131,18 +131,16 @@ def _explain_postgresql_error(error: psycopg.Error) -> DirectoryFailed:
             return DirectoryFailed(what, hint)
     if state.startswith(_ABOUT_STATEMENT):
         what = f"its statement cannot be carried out: {show_value(said)}."
-        return DirectoryFailed(what, "try it in a client of that database")
+        return DirectoryFailed(what, "try it in a database client")
     if state:
-        return DirectoryFailed(
-            f"its statement cannot be carried out (SQLSTATE {state}).", "look into its log"
-        )
+        return DirectoryFailed(f"its statement cannot be carried out (SQLSTATE {state}).", "check its log")
     if postgres.is_silent_server(error):
         return DirectoryFailed(
             "it does not answer.", "check that it runs, and that it can be reached from here"
         )
     if isinstance(error, psycopg.DataError):
         return DirectoryFailed(
-            "it answers a value that cannot be read here.", "let CAST(... AS text) write it"
+            "it answers a value that cannot be read here.", "convert it with CAST(... AS text)"
         )
     for words, what, hint in _SENTENCES:
         if words in said.lower():

@@ -76,7 +76,7 @@ _MEANINGS = (
     (
         "SQLITE_INTERRUPT",
         "its statement took longer than timeout_s allows.",
-        "make it quicker, or allow more",
+        "make it faster, or raise timeout_s",
     ),
     (
         "SQLITE_BUSY",
@@ -89,12 +89,12 @@ _MEANINGS = (
         "wait until that process ends, then run it again",
     ),
     ("SQLITE_NOTADB", "the file is not an SQLite database.", "name the file of the database"),
-    ("SQLITE_CORRUPT", "the file is damaged.", "put back a copy that is whole"),
+    ("SQLITE_CORRUPT", "the file is damaged.", "restore it from a copy"),
     ("SQLITE_CANTOPEN", "the file cannot be opened.", "check its path, and that this user may read it"),
-    ("SQLITE_PERM", "the file may not be opened.", "give this user the right to read it"),
+    ("SQLITE_PERM", "permission to open the file is denied.", "give this user permission to read it"),
     ("SQLITE_IOERR", "the disk failed.", "check that disk"),
     ("SQLITE_TOOBIG", "it answers a value that is too long.", "leave that column out of the statement"),
-    ("SQLITE_NOMEM", "there is not enough memory for its answer.", "let its statement answer less"),
+    ("SQLITE_NOMEM", "there is not enough memory for its answer.", "return less data from the statement"),
 )
 # Messages about the statement; those about data could quote it.
 _ABOUT_STATEMENT = (
@@ -172,6 +172,4 @@ def _explain_sqlite_error(error: Exception) -> DirectoryFailed:
         if name.startswith(start):
             return DirectoryFailed(what, hint)
     about = f": {show_value(said)}" if said.startswith(_ABOUT_STATEMENT) else ""
-    return DirectoryFailed(
-        f"its statement cannot be carried out{about}.", "try it in a client of that database"
-    )
+    return DirectoryFailed(f"its statement cannot be carried out{about}.", "try it in a database client")

@@ -35,7 +35,11 @@ def why_not_query(statement: str) -> str:
     at = _ASIDE.match(statement)
     word = _WORD.match(statement, at.end() if at else 0)
     if word is None:
-        return "the statement is empty." if not statement.strip() else "the statement begins with no word."
+        return (
+            "the statement is empty."
+            if not statement.strip()
+            else "the statement does not begin with a word."
+        )
     first = word[0].upper()
     return (
         "" if first in QUERIES else f"the statement begins with {first[:_SHOWN_MAX]}, which is not a query."
@@ -142,7 +146,7 @@ def _list_unusable(row: Sequence[Any], cells: Sequence[str | None]) -> Iterable[
     """Yield the index of each cell that has no text, and what it holds."""
     for index, (value, text) in enumerate(zip(row, cells, strict=True)):
         if text is None:
-            yield index, _HELD.get(type(value), "a value of a type that is no text")
+            yield index, _HELD.get(type(value), "a value that is not text")
 
 
 def _refuse_value(_: object) -> None:
@@ -174,7 +178,7 @@ _TEXTS: Mapping[type, Callable[[Any], str | None]] = {
 }
 _HELD = {
     float: "a number that may lack digits",
-    Decimal: "a number that is none, or has too many digits",
+    Decimal: "a number that is infinite, NaN, or too long",
     bytes: "bytes",
     bytearray: "bytes",
     memoryview: "bytes",

@@ -35,7 +35,7 @@ _NEXT = (
 )
 
 _NEXT_OF_ANOTHER = (
-    "look at the service what it has made of it; write its identity in the manifest as the service does, "
+    "check what the service has made of it; write its identity in the manifest as the service does, "
     "then apply again. Nothing is sent twice."
 )
 

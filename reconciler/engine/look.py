@@ -82,7 +82,7 @@ async def read_unchanged(run: Session, change: Update, parent_id: str) -> Found:
     if change.adopts and not shared_identity(
         run.desired.entities[change.address].fields, flatten_body(kind, found.body), run.rules.keys(kind)
     ):
-        raise make_conflict("it is not the one any more that the plan was to adopt; nothing was sent.")
+        raise make_conflict("it is no longer the entity that the plan would adopt; nothing was sent.")
     return found
 
 

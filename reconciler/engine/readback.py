@@ -31,7 +31,7 @@ from reconciler.service.paging import Found, remote_id
 
 SHOWN_AGAIN = "reconciler plan shows it again; find out why the service does not take it"
 NOT_SHOWN_AGAIN = "E164"
-GIVE_AGAIN = "look at it in the service at once; declare the secret and apply, or let its owner set it again"
+GIVE_AGAIN = "check it in the service at once; declare the secret and apply, or let its owner set it again"
 
 
 class Proof(Struct, frozen=True):

@@ -155,7 +155,7 @@ async def _settle_intent(
     if intent.address.workspace not in run.ids:
         return _keep_in_doubt(intent, name, "its workspace is in no manifest any more.")
     if change is None and intent.action == "create":
-        return _keep_in_doubt(intent, name, "nothing that can be read says how to recognize it.", _DECLARE)
+        return _keep_in_doubt(intent, name, "neither plan nor manifest says how to recognize it.", _DECLARE)
     try:
         landed = await settle.find_landed(run, change, intent.parent_id, sent) if change else None
     except ContactGone:
@@ -181,7 +181,7 @@ async def _settle_intent(
     return Outcome(intent.address, intent.action, "applied", what, remote_id=landed.remote_id)
 
 
-_DECLARE = f"declare it again, then {RESUME}: by its manifest it can be looked for"
+_DECLARE = f"declare it again, then {RESUME}: its manifest says how to recognize it"
 
 
 def _keep_in_doubt(intent: Intent, name: str, why: str, hint: str = "") -> Outcome:

@@ -263,12 +263,12 @@ class TicketLock(ServiceLock):
         else:
             what = "the service answers with lists that are older than its clock."
             raise self._unavailable_error(
-                what, "ask for the way there: a cache must not answer for the service"
+                what, "check for a cache between here and the service: it must not answer"
             )
         if self._timing.monotonic() >= self._sends_until or not rules.is_alive(mine, told, 0.0):
             what = "its lease ended while it was being taken."
             raise self._unavailable_error(
-                what, "run it again; this machine stood still, or the service is very slow"
+                what, "run it again; this machine was suspended, or the service is very slow"
             )
         if found.by_id.get(self._id) != mine:
             what = f"the service does not list what was created {ready - born_by} s before."
@@ -357,7 +357,7 @@ class TicketLock(ServiceLock):
         found = await self._resources.get(self._id)
         now = rules.parse_ticket(str(found.body.get("name")))
         if now is None or self._mine is None or now.nonce != self._mine.nonce:
-            self._lost = f"{self._name} was taken from this run: somebody changed its ticket."
+            self._lost = f"{self._name} was taken from this run: its ticket was changed."
             return
         told = _parse_epoch(found.date)
         later = rules.renew_ticket(now, told, self._terms.lease_s)

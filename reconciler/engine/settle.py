@@ -295,7 +295,7 @@ async def _find_rewritten(
     if ids := await find_unclaimed(
         run, entity, parent_id, within_s=sent.passed_s, reach=sent.reach, listings=sent.listings
     ):
-        what = f"what may be it is there with another identity (id {', '.join(ids)})."
+        what = f"an entity that may be it exists with another identity (id {', '.join(ids)})."
         raise NotDone("in doubt", what, suggest_create_again(address))
     return None
 
@@ -303,7 +303,7 @@ async def _find_rewritten(
 def suggest_create_again(address: Address) -> str:
     """Return the hint for a create of which only a person can tell whether it was carried out."""
     return (
-        f"if it is the one, write its identity in the manifest as the service does and apply; if it is not, "
+        f"if it is, write its identity in the manifest as the service shows it, and apply; if not, "
         f"apply with --create-again {address}"
     )
 

@@ -30,12 +30,12 @@ _descriptors = "/proc/self/fd"  # of Linux: what gives a file without a name its
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS}  # what file systems without hard links say
 
 _NEXT = {
-    "ENOSPC": "make room on the disk; the file that was there before is untouched",
-    "EDQUOT": "make room in your quota; the file that was there before is untouched",
-    "EFBIG": "write it where files may be larger; the file that was there before is untouched",
-    "ENOENT": "make the folder first",
+    "ENOSPC": "free space on the disk; the former file is untouched",
+    "EDQUOT": "free space in your quota; the former file is untouched",
+    "EFBIG": "write it where larger files are allowed; the former file is untouched",
+    "ENOENT": "create the folder first",
     "ENOTDIR": "name a place inside a folder",
-    "ENOTEMPTY": "somebody has written there meanwhile; try again",
+    "ENOTEMPTY": "another process has written there meanwhile; try again",
     "EACCES": "get permission to write there, or name another place",
     "EPERM": "get permission to write there, or name another place",
     "EROFS": "name a place that can be written",

@@ -211,7 +211,7 @@ def resolve_reference(root: Path, folder: Path, written: str) -> tuple[str, ...]
         raise Unreadable(f"{show_value(written)!r} names no file.", "write the path of a file", code="E111")
     hidden = next((part for part in parts if part.startswith(".")), "")
     if hidden:
-        hint = "copy what may be read by others into a file and a folder without a dot"
+        hint = "copy it to a path without a name that begins with a dot"
         name = show_value("/".join(parts))
         what = f"{name} may not be named: {show_value(hidden)} begins with a dot, as private files do."
         raise Unreadable(what, hint, code="E111")
@@ -256,7 +256,7 @@ def _find_bad_form(written: str) -> str:
     if written.startswith("/") or written[1:2] == ":":
         return "is an absolute path"
     if written.startswith("~"):
-        return "begins with a tilde, which is not resolved"
+        return "begins with a tilde, which is not expanded"
     if written.endswith("/"):
         return "names a folder"
     if len(written) > _PATH_MAX or any(len(part.encode()) > _PART_MAX for part in written.split("/")):
@@ -501,6 +501,6 @@ def os_error_hint(error: OSError) -> str:
         case errno.ENOENT | errno.ENOTDIR:
             return "check the spelling of the path; letter case counts"
         case errno.EACCES | errno.EPERM:
-            return "give this user the right to read it"
+            return "give this user permission to read it"
         case _:
             return "put a regular file there"

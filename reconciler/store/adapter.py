@@ -289,8 +289,8 @@ class Pool:
 
 # Starting anew is harmless where nothing is under way: every create searches the service by identity first.
 RESTORE = (
-    "restore the store from a copy, or move it away (a file with those beside it that begin with its name): "
-    "what is live is then recognized by its identity fields"
+    "restore the store from a copy, or move it away (with every file beside it that begins with its name): "
+    "live entities are then recognized by their identity fields"
 )
 
 

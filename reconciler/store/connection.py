@@ -216,7 +216,7 @@ class Database:
             raise replaced_store_error(self.name)
         if meta.get("version") != str(schema.VERSION):
             raise StoreError(
-                f"the store {self.name} was brought to another version by another program while this run was "
+                f"the store {self.name} was migrated by another version of reconciler while this run was "
                 "using it; nothing more is sent.",
                 next="upgrade reconciler here too; then: reconciler resume, or plan again",
             )
@@ -278,7 +278,7 @@ class Database:
                 ) from error
             # The driver's words for a value that it cannot store, which follows from one that was read.
             raise StoreError(
-                f"the store {self.name}: it is damaged: a value in it is too large, or is no text.",
+                f"the store {self.name}: it is damaged: it holds a value that is too large, or is not text.",
                 next=RESTORE,
             ) from error
 
@@ -383,9 +383,9 @@ def _prepare_tables(
         writer = migrations.find_old_writer(connection, database.now(connection))
         if writer:
             raise _Busy(
-                f"the store {database.name} was written by an older version of this program, which uses it "
-                f"right now: {writer}.",
-                next="wait until that run ends, then run it again: the store is brought to this version then",
+                f"the store {database.name} was written by an older version of this program, which is "
+                f"using it now: {writer}.",
+                next="wait until that run ends, then run it again: the store is migrated then",
             )
         if not scrubbed:
             raise _Unscrubbed
@@ -404,8 +404,8 @@ def _migrate_for_reader(engine: StoreEngine, version: int, now: Callable[[], dat
     except StoreError as error:
         raise StoreError(
             f"{error} It was written by an older version of this program (schema {version}, this one knows "
-            f"{schema.VERSION}) and has to be changed once; nothing in it gets lost.",
-            next="run it once as somebody who may write the store",
+            f"{schema.VERSION}) and has to be migrated once; no data is lost.",
+            next="run it once as a user who can write to the store",
         ) from error
 
 
@@ -415,7 +415,7 @@ def _read_version(database: Database, connection: Connection) -> tuple[int, str]
     if schema.META.name not in tables:
         if tables:
             raise StoreError(
-                f"the store {database.name} is a database of another program.",
+                f"the store {database.name} is the database of another program.",
                 next="set `store` to another place",
             )
         return 0, ""

@@ -596,7 +596,7 @@ async def await_store(
     except TimeoutError:
         silent = StoreError(
             f"the store did not answer within {seconds:g} s.",
-            next="look at its disk or its server, then: reconciler resume",
+            next="check its disk or its server, then: reconciler resume",
         )
         give_up(silent)
         raise silent from None

@@ -223,7 +223,7 @@ def _decode_journal_entry(row: Row) -> JournalEntry:
     try:
         ending: Ending = msgspec.convert(ending_, Ending)
     except msgspec.ValidationError:
-        raise_corrupt_record(address, "the ending of its intent is not one")
+        raise_corrupt_record(address, "the outcome of its intent is unknown")
     run, action, at, until, remote_id, parent_id, workspace_id = texts
     intent = Intent(address, action, at, until, remote_id, parent_id)
     return JournalEntry(run, intent, ending, workspace_id)
@@ -553,8 +553,10 @@ def _check_audit_head(connection: Connection, owner: Owner, seal: Seal) -> Head 
     found = Seal() if row is None else Seal(*row)
     if found != seal:
         raise CorruptRecord(
-            f"the store's history is damaged for stack {owner.stack}: it does not end where it did.",
-            next="reconciler history --verify says how far it holds; then restore the store from a copy",
+            f"the store's history is damaged for stack {owner.stack}: its last entry is not the last one "
+            "that was written.",
+            next="find the first damaged entry with reconciler history --verify, then restore the store from "
+            "a copy",
         )
     return Head(found.number, found.digest) if row is not None else None
 
@@ -570,7 +572,7 @@ def verify_audit(connection: Connection, owner: Owner, anchor: Head | None, *, s
     if found.broken_at or (end.number, end.hash) == (seal.number, seal.digest):
         return found
     number = found.entries + 1
-    what = f"entry {number} is missing, or too many: {seal.number} were written."
+    what = f"entry {number} is missing or extra: {seal.number} were written."
     return structs.replace(found, broken_at=number, what=what)
 
 
@@ -600,7 +602,7 @@ def load_history(connection: Connection, owner: Owner, *, limit: int, run: str) 
 def _damaged_entry(number: int, what: str) -> CorruptRecord:
     return CorruptRecord(
         f"entry {number} of the store's history is damaged: {what}.",
-        next="reconciler history --verify says from where on it does not hold",
+        next="reconciler history --verify shows the first damaged entry",
     )
 
 

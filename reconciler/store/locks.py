@@ -206,12 +206,12 @@ def force_unlock(connection: Connection, owner: Owner, lock_id: str, *, now: dat
     """
     found = read_lock_holder(connection, owner)
     if found is None:
-        raise InputError(f"the lock of stack {owner.stack} is free.", next="nothing has to be unlocked")
+        raise InputError(f"the lock of stack {owner.stack} is free.", next="there is nothing to unlock")
     if found.id != lock_id:
         raise LockHeld(
             f"the lock of stack {owner.stack} has another id, {found.id}: it is held by "
             f"{_describe_holder(found, now)}. Nothing was changed.",
-            next="look at `reconciler lock` again before you take it from that run",
+            next="check `reconciler lock` again before you unlock it",
         )
     _free_lock(connection, owner, found.nonce)
     return found

@@ -73,44 +73,44 @@ _BUSY = "wait until that ends, then run it again"
 _REACH = "check host and port in `store`, that the server runs, and that you can reach it from here"
 _LOGIN = (
     "check the user in `store` and its password (PGPASSWORD, a passfile, or a URL in RECONCILER_STORE), "
-    "and that the server lets you in from here"
+    "and that the server accepts this user from here"
 )
-_RIGHTS = f"let the owner of the database give you schema {SCHEMA} and its tables"
-_LATER = "run it again when the server is there; nothing that was committed is lost"
+_RIGHTS = f"ask the owner of the database for permissions on schema {SCHEMA} and its tables"
+_LATER = "run it again when the server is available; everything committed is kept"
 
 # What the server says (by the start of its SQLSTATE), what that means, and what helps; the first fits.
 _STATES = (
-    ("25006", "it may not be written", "use the primary server, and a user who may write"),
+    ("25006", "it is read-only", "use the primary server, and a user with write permission"),
     ("28", "the login is refused", _LOGIN),
     ("3D000", "there is no such database", "create it, or set `store` to one that is there"),
-    ("42P01", "its tables are not there any more", RESTORE),
-    ("3F000", "its schema is not there any more", RESTORE),
-    ("40", "others wrote at the same moment", "run it again"),
-    ("42501", "this user may not do that", _RIGHTS),
-    ("53100", "the disk is full", "make room on the server's disk, then run it again"),
-    ("53300", "the server has no connection left", "raise its max_connections, or end what is idle there"),
-    ("53", "the server is short of something", "look into the server's log, then run it again"),
-    ("55P03", "another process holds on to it", _BUSY),
-    ("57014", "the server takes too long", "look at what else it is doing, then run it again"),
-    ("57P03", "the server is just starting or stopping", _LATER),
-    ("57P", "the connection was ended by the server", _LATER),
-    ("25P03", "the connection was ended, because this machine did nothing for too long", "run it again"),
+    ("42P01", "its tables are missing", RESTORE),
+    ("3F000", "its schema is missing", RESTORE),
+    ("40", "another transaction changed the same rows", "run it again"),
+    ("42501", "this user lacks a permission", _RIGHTS),
+    ("53100", "the disk is full", "free space on the server's disk, then run it again"),
+    ("53300", "the server has no free connection", "raise its max_connections, or end idle connections"),
+    ("53", "the server has run out of a resource", "check the server's log, then run it again"),
+    ("55P03", "another process has locked it", _BUSY),
+    ("57014", "the server did not finish in time", "check the server's load, then run it again"),
+    ("57P03", "the server is starting or stopping", _LATER),
+    ("57P", "the server closed the connection", _LATER),
+    ("25P03", "the server closed the connection, because this machine was idle for too long", "run it again"),
     ("08", "the connection to it was lost", _LATER),
-    ("58", "the disk of the server does not do what it should", "look into the server's log"),
-    ("XX", "it is damaged", "look into the server's log; restore it from a copy"),
+    ("58", "the disk of the server reports an error", "check the server's log"),
+    ("XX", "it is damaged", "check the server's log; restore it from a copy"),
     (
         "22",
-        "a value holds a sign that it cannot keep",
-        "look for control characters in the names of the service",
+        "a value holds a character that it cannot store",
+        "check the names at the service for control characters",
     ),
 )
 # Before a login nothing but a sentence arrives; of a server that speaks another language, only its start.
 _SENTENCES = (
     ("does not support ssl", "the server offers no encryption", "TLS"),
     ("certificate", "the server's certificate is not accepted", "TLS"),
-    ("ssl", "no safe connection can be made", "TLS"),
+    ("ssl", "no TLS connection can be made", "TLS"),
     ("password authentication failed", "the login is refused", _LOGIN),
-    ("no password supplied", "it asks for a password, and none is given", _LOGIN),
+    ("no password supplied", "it requires a password, and none is set", _LOGIN),
     ("pg_hba.conf", "the login is refused", _LOGIN),
     ("not permitted to log in", "the login is refused", _LOGIN),
     ('role "', "the login is refused", _LOGIN),
@@ -118,12 +118,12 @@ _SENTENCES = (
     ('database "', "there is no such database", "create it, or set `store` to one that is there"),
     (
         "too many c",
-        "the server has no connection left",
-        "raise its max_connections, or end what is idle there",
+        "the server has no free connection",
+        "raise its max_connections, or end idle connections",
     ),
-    ("remaining connection slots", "the server has no connection left", "raise its max_connections"),
-    ("starting up", "the server is just starting", _LATER),
-    ("shutting down", "the server is just stopping", _LATER),
+    ("remaining connection slots", "the server has no free connection", "raise its max_connections"),
+    ("starting up", "the server is starting", _LATER),
+    ("shutting down", "the server is stopping", _LATER),
     ("resolve host", "the host is unknown", _REACH),
     ("translate host", "the host is unknown", _REACH),
     ("refused", "it cannot be reached", _REACH),
@@ -133,18 +133,18 @@ _SENTENCES = (
     ("connection is bad", "it cannot be reached", _REACH),
     (
         "unsupported startup parameter",
-        "the pooler in front of it accepts no startup settings",
-        "let the pooler pass `options` on",
+        "the connection pooler refuses startup settings",
+        "configure the pooler to pass `options` on",
     ),
     (
         "nul",
-        "a value holds a sign that it cannot keep",
-        "look for control characters in the names of the service",
+        "a value holds a character that it cannot store",
+        "check the names at the service for control characters",
     ),
 )
 _TLS = (
-    "let the server prove itself: sslrootcert=PATH names who signed its certificate; in a network that you "
-    "trust, name the host in `store`, and behind the database ?sslmode=require (encrypted, to anybody) or "
+    "let the server's certificate be verified: sslrootcert=PATH names the CA that signed it; in a network "
+    "that you trust, name the host in `store`, and add ?sslmode=require (encrypted, not verified) or "
     "?sslmode=disable"
 )
 
@@ -242,7 +242,7 @@ class PostgresServer:
             if state.startswith(start):
                 return what, hint
         if state:
-            return f"it cannot be used (SQLSTATE {state})", "look into the server's log"
+            return f"it cannot be used (SQLSTATE {state})", "check the server's log"
         said = str(error).lower()
         for words, what, hint in _SENTENCES:
             if words in said:

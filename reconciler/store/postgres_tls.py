@@ -97,14 +97,14 @@ def tls_arguments(
 def _weak_tls_refused(mode: str, *, by_url: bool) -> UnusableDatabaseUrl:
     if by_url:
         return UnusableDatabaseUrl(
-            f"sslmode={mode} stands in a URL whose server is named elsewhere (PGHOST, PGHOSTADDR or a "
-            "service file), and that server is not on this machine: what is sent could be read on the way.",
-            "name the host in the URL too, or take sslmode out of it, so that the server proves itself",
+            f"the URL sets sslmode={mode}, but its server is named elsewhere (PGHOST, PGHOSTADDR or a "
+            "service file) and is not on this machine: what is sent could be read on the way.",
+            "name the host in the URL too, or remove sslmode from it, so that the certificate is verified",
         )
     return UnusableDatabaseUrl(
-        f"the server is not on this machine, and PGSSLMODE or a service file asks for sslmode={mode}: "
+        f"the server is not on this machine, and PGSSLMODE or a service file sets sslmode={mode}: "
         "the password and people's data could be read on the way, or reach another server.",
-        "unset it, so that the server has to prove itself (verify-full); in a network that you trust, "
+        "unset it, so that the server's certificate is verified (verify-full); in a network that you trust, "
         f"write the host and ?sslmode={mode} into the URL",
     )
 

@@ -300,7 +300,7 @@ def decode_address(text: object, *, what: str = "it is not an address") -> Addre
         if slash and KIND_NAME.fullmatch(kind) and kind not in KINDS:
             raise KindUnknown(
                 f"the store has a record of {text!s:.200}, and no kind {kind} is known here.",
-                next=f"name the profile that brings {kind} (service.profile); before a kind is taken out of "
+                next=f"set service.profile to the profile that defines {kind}; before you remove a kind from "
                 "it, apply manifests in which its section is empty",
             )
         raise_corrupt_record(text, what)
@@ -331,7 +331,7 @@ def _decode_flaps(address: Address, text: object) -> Mapping[str, Flap]:
     try:
         return _FLAPS.decode(_require_text(address, text)) if text != "{}" else {}
     except msgspec.DecodeError:
-        raise_corrupt_record(address, "its counts of what others write cannot be read")
+        raise_corrupt_record(address, "its counts of outside changes cannot be read")
 
 
 def raise_corrupt_record(address: object, what: str) -> NoReturn:

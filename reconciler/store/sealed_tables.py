@@ -221,7 +221,7 @@ def _compare_with_seal(table: Table, owner: Owner, sealed: Seal, found: Iterable
     if sealed.number != len(digests):
         raise_damaged_table(table, owner, f"it holds {len(digests)} rows, and {sealed.number} were written")
     if sealed.number and sealed.digest != _format_digest(sum(digests)):
-        raise_damaged_table(table, owner, "a row is not as it was written")
+        raise_damaged_table(table, owner, "a row differs from what was written")
 
 
 def _require_seal(table: Table, owner: Owner, seals: Mapping[str, Seal]) -> Seal:

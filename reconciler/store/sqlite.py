@@ -49,21 +49,21 @@ _between_tries_s = 0.01  # where SQLite does not wait by itself; changing the mo
 
 # What SQLite says (by the start of its error's name), what that means, and what helps.
 _MEANINGS = (
-    ("SQLITE_FULL", "the disk is full", "make room on that disk, then run it again"),
-    ("SQLITE_IOERR", "the disk does not do what it should", "check that disk, and that it has room"),
-    ("SQLITE_READONLY", "it may not be written", "give yourself the right to write it and its folder"),
+    ("SQLITE_FULL", "the disk is full", "free space on that disk, then run it again"),
+    ("SQLITE_IOERR", "the disk reports an error", "check that disk, and that it has room"),
+    ("SQLITE_READONLY", "it is read-only", "get permission to write the file and its folder"),
     ("SQLITE_CANTOPEN", "it cannot be opened", "check that the folder exists and that you may write in it"),
-    ("SQLITE_PERM", "it may not be opened", "give yourself the right to read and write it"),
-    ("SQLITE_AUTH", "it may not be opened", "give yourself the right to read and write it"),
+    ("SQLITE_PERM", "permission to open it is denied", "get permission to read and write the file"),
+    ("SQLITE_AUTH", "permission to open it is denied", "get permission to read and write the file"),
     ("SQLITE_NOTADB", "it is not a database", "move that file away, or {elsewhere}"),
     (
         "SQLITE_CORRUPT",
         "it is damaged",
         RESTORE,
     ),
-    ("SQLITE_ERROR", "its tables are not those of this program's version", RESTORE),
-    ("SQLITE_BUSY", "another process holds on to it", "wait until that process ends, then run it again"),
-    ("SQLITE_LOCKED", "another process holds on to it", "wait until that process ends, then run it again"),
+    ("SQLITE_ERROR", "its tables do not match this version of reconciler", RESTORE),
+    ("SQLITE_BUSY", "another process has locked it", "wait until that process ends, then run it again"),
+    ("SQLITE_LOCKED", "another process has locked it", "wait until that process ends, then run it again"),
 )
 
 
@@ -89,7 +89,7 @@ class SqliteFile:
             self._path.stat()
         except (FileNotFoundError, NotADirectoryError):
             if marked:
-                raise missing_store_error(self._path, marker_of(self._path), "not there") from None
+                raise missing_store_error(self._path, marker_of(self._path), "missing") from None
             return False
         except OSError as error:
             raise StoreError(
@@ -182,9 +182,7 @@ class SqliteFile:
         self._whole = True
 
     def _torn(self) -> StoreError:
-        return StoreError(
-            f"the store {self.name}: it is damaged: its pages do not hold together.", next=RESTORE
-        )
+        return StoreError(f"the store {self.name}: it is damaged: its integrity check fails.", next=RESTORE)
 
     def tables(self, connection: Connection) -> list[str]:
         """Return the names of the tables that are there."""
@@ -229,8 +227,8 @@ def _require_trusted(path: Path) -> None:
         about, above = path.lstat(), path.parent.stat()
         if about.st_uid != os.geteuid() and above.st_mode & stat.S_IWOTH:
             raise StoreError(
-                f"the store {path} belongs to another user, in a folder that everybody may write.",
-                next="set `store` to a place of your own",
+                f"the store {path} belongs to another user, in a folder that everyone can write to.",
+                next="set `store` to a folder of your own",
             )
 
 
@@ -268,7 +266,10 @@ def explain_sqlite_error(
         if name.startswith(start):
             return what, hint.replace("{elsewhere}", elsewhere)
     if isinstance(error, sqlite3.OperationalError) and "decode" in str(error):
-        return "it is damaged: a text in it is none", RESTORE  # the driver's own error has no name
+        return (
+            "it is damaged: it holds text that cannot be decoded",
+            RESTORE,
+        )  # the driver's own error has no name
     return f"it cannot be used ({name or type(error).__name__})", "check the file and its folder"
 
 
@@ -580,8 +581,9 @@ def _unusable_marker(path: Path, error: OSError) -> StoreError:
 def missing_store_error(path: Path, marker: Path, what: str) -> StoreError:
     """Return the error for a store that a marker speaks of, and that is `what`: not there, empty, another."""
     return StoreError(
-        f"the store {path} is {what}, and {marker.name} beside it says that there was one; "
-        "it is not taken for an empty one.",
+        f"the store {path} is {what}, but {marker.name} beside it says that there was one; "
+        "it is not taken for a new store.",
         next=f"restore {path.name} from a copy. If it is lost for good, wait until no run is under way and "
-        f"remove {marker}: the next run begins a new store; what is live is known by its identity fields",
+        f"remove {marker}: the next run begins a new store, and recognizes live entities by their identity "
+        "fields",
     )

@@ -150,7 +150,7 @@ def test_a_plan_file_that_cannot_be_written_is_an_error(project: Project, servic
     assert done.returncode == 1
     assert done.stderr == (
         "gone/plan.json: cannot be written: no such file or directory. [E042]\n"
-        "  next: make the folder first\n"
+        "  next: create the folder first\n"
     )
 
 

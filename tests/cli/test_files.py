@@ -184,7 +184,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
     assert refusal(tmp_path / "gone" / "plan.json") == (
         f"{tmp_path}/gone/plan.json: cannot be written: no such file or directory."
-        "\n  next: make the folder first"
+        "\n  next: create the folder first"
     )
     assert "it is a folder.\n  next: name a file" in refusal(tmp_path / "folder")
     assert "not a directory.\n  next: name a place inside a folder" in refusal(

@@ -137,11 +137,11 @@ ANSWERS: dict[str, tuple[Sequence[Said], str]] = {
         [entry("cn=a", attribute("", "canary")), done()],
         "answers the attribute",
     ),
-    "entries, and the limit in time": ([JANE, SAM, done(3)], "the server's limit in time is over"),
-    "entries, and the limit in number": ([JANE, SAM, done(4)], "the server's limit of entries is reached"),
-    "entries, and a limit of somebody": ([JANE, SAM, done(11)], "an administrative limit is reached"),
-    "an unknown result": ([JANE, done(4096)], "for a reason that is not known here"),
-    "a negative result": ([JANE, done(-1)], "for a reason that is not known here"),
+    "entries, and the limit in time": ([JANE, SAM, done(3)], "the server's time limit was reached"),
+    "entries, and the limit in number": ([JANE, SAM, done(4)], "the server's limit of entries was reached"),
+    "entries, and a limit of somebody": ([JANE, SAM, done(11)], "an administrative limit was reached"),
+    "an unknown result": ([JANE, done(4096)], "with an unknown result code"),
+    "a negative result": ([JANE, done(-1)], "with an unknown result code"),
 }
 
 
@@ -231,7 +231,7 @@ def test_a_directory_that_changes_while_it_is_read_is_read_once_more() -> None:
 
 def test_a_limit_on_a_later_page_is_no_end() -> None:
     with Liar([[JANE, done(controls=page(b"on"))], [SAM, done(4)]]) as liar:
-        assert "the server's limit of entries is reached" in refused(liar)
+        assert "the server's limit of entries was reached" in refused(liar)
 
 
 def test_more_entries_than_the_limit_are_refused() -> None:

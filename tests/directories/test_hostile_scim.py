@@ -109,7 +109,7 @@ LIES: dict[str, tuple[Bend, str]] = {
     "UTF-16": (body("{}".encode("utf-16")), "its answer is not UTF-8"),
     "a hundred thousand lists": (body(DEEP), "its answer is nested too deeply"),
     "a million lists": (body("[" + "[]," * 1_000_000 + "[]]"), "has more than 1,000,000 values"),
-    "an answer without a limit": (body(b" " * (BODY_MAX + 1)), "more than is read of a directory"),
+    "an answer without a limit": (body(b" " * (BODY_MAX + 1)), "is larger than the limit"),
     "a packed answer": (body(gzip.compress(b"{}"), Content_Encoding="gzip"), "it sent a compressed answer"),
     "a packed bomb": (
         body(gzip.compress(bytes(BODY_MAX * 2)), Content_Encoding="gzip"),
@@ -162,7 +162,7 @@ LIES: dict[str, tuple[Bend, str]] = {
     "a user in a list who is too deep": (one(x=[json.loads('{"a":' * 30 + "1" + "}" * 30)]), "20 deep"),
     "a user who has an attribute twice": (
         one(**{"name.givenName": "canary"}),
-        "says the same as those within",
+        "is given twice: by its path",
     ),
     "a user with too many attributes": (one(**{f"x{at}": "" for at in range(16_500)}), "which is the limit"),
     "a cursor that is a number": (with_(nextCursor=7), "its `nextCursor` is not a cursor"),
@@ -171,9 +171,9 @@ LIES: dict[str, tuple[Bend, str]] = {
     "a cursor for ever": (with_(nextCursor="3"), f"it repeats a cursor. {TWICE}"),
     "a redirect": (instead(Reply(302, b"", (("Location", "http://127.0.0.1:1/canary"),))), "it redirects"),
     "a redirect to itself": (instead(Reply(307, b"", (("Location", "/scim/v2/Users"),))), "it redirects"),
-    "nothing to say": (instead(Reply(204)), "a status that no list has. (HTTP 204)"),
-    "a part": (instead(Reply(206, b"{}")), "a status that no list has. (HTTP 206)"),
-    "a status that nobody knows": (instead(Reply(299, b"{}")), "a status that no list has. (HTTP 299)"),
+    "nothing to say": (instead(Reply(204)), "an unexpected status. (HTTP 204)"),
+    "a part": (instead(Reply(206, b"{}")), "an unexpected status. (HTTP 206)"),
+    "a status that nobody knows": (instead(Reply(299, b"{}")), "an unexpected status. (HTTP 299)"),
 }
 
 

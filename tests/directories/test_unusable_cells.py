@@ -24,7 +24,7 @@ rosters:
 """
 DIRECTORIES: dict[str, tuple[Directory, str]] = {
     "sql": (SqlDirectory(Secret("sqlite:///none"), "SELECT 1"), "CAST(... AS text)"),
-    "ldap": (LdapDirectory("ldaps://ldap.example.com", "dc=example"), "an attribute that has one value"),
+    "ldap": (LdapDirectory("ldaps://ldap.example.com", "dc=example"), "an attribute with one text value"),
     "scim": (ScimDirectory("https://scim.example.com"), "emails.work.value"),
 }
 

@@ -109,7 +109,7 @@ def test_no_intent_is_durable_in_a_schema_that_is_not_the_one_that_was_opened(
     with store_at(postgres_url) as store, store.lock("run-1") as lock:
         store.record([Batch()], WORKSPACES, lock=lock)
         vanish(postgres_url)
-        with pytest.raises(StoreError, match=r"removed or replaced|not there any more") as caught:
+        with pytest.raises(StoreError, match=r"removed or replaced|are missing") as caught:
             store.record([INTENT], WORKSPACES, lock=lock)
         assert caught.value.next
 
@@ -153,7 +153,7 @@ def another_store(path: Path) -> None:
 @pytest.mark.parametrize(
     ("lose", "word"),
     [
-        (Path.unlink, "not there"),
+        (Path.unlink, "missing"),
         (emptied, "empty"),
         (cut_to_nothing_with_its_log, "empty"),
         (another_store, "another one"),
@@ -165,7 +165,7 @@ def test_a_lost_store_is_not_taken_for_one_that_nobody_has_made(
     """Taken for empty, everybody would be created again; reading it would show a plan that says so."""
     lose(used)
     before = sorted(used.parent.iterdir())
-    with pytest.raises(StoreError, match=f"is {word}, and store.db.id beside it says") as caught:
+    with pytest.raises(StoreError, match=f"is {word}, but store.db.id beside it says") as caught:
         store_at(used, create=create)
     assert f"remove {marker(used)}" in caught.value.next
     assert [one for one in sorted(used.parent.iterdir()) if one not in before] == []
@@ -382,7 +382,9 @@ def test_a_store_that_another_user_laid_in_a_public_folder_is_refused(tmp_path: 
     store_at(path).close()
     if os.geteuid() == 0:  # only root can make a file that is somebody else's
         os.chown(path, 65534, 65534)
-        with pytest.raises(StoreError, match="belongs to another user, in a folder that everybody may write"):
+        with pytest.raises(
+            StoreError, match="belongs to another user, in a folder that everyone can write to"
+        ):
             store_at(path)
 
     public.chmod(0o755)

@@ -279,7 +279,7 @@ def test_who_may_not_write_keeps_a_pace_of_his_own(url: str, caplog: pytest.LogC
     with opened(reader, create=False) as database:
         said = goes_on(database, caplog)
 
-    assert "this user may not do that. From here on this run keeps a pace of its own." in said
+    assert "this user lacks a permission. From here on this run keeps a pace of its own." in said
     assert rows(url) == []
 
 
@@ -291,7 +291,7 @@ def test_who_holds_the_row_for_good_stops_nobody(url: str, caplog: pytest.LogCap
             sleeper.execute("SELECT * FROM reconciler.paces FOR UPDATE")
             said = goes_on(database, caplog)
 
-    assert "takes too long" in said
+    assert "did not finish in time" in said
 
 
 def test_a_store_that_goes_away_stops_nobody(url: str, caplog: pytest.LogCaptureFixture) -> None:

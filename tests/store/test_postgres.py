@@ -84,7 +84,7 @@ def test_a_look_sees_one_moment_and_may_not_write(postgres_url: str) -> None:
             store.remember([record()], WORKSPACES)
             assert connection.execute("SELECT count(*) FROM entities").scalar() == before
         with (
-            pytest.raises(StoreError, match="may not be written"),
+            pytest.raises(StoreError, match="is read-only"),
             store._database.reading() as connection,
         ):
             connection.execute("DELETE FROM entities")
@@ -130,7 +130,7 @@ def test_who_may_only_read_can_plan_and_is_told_why_he_cannot_apply(postgres_url
             assert store.holder() is None
         with (
             store_at(url) as store,
-            pytest.raises(StoreError, match="this user may not do that") as caught,
+            pytest.raises(StoreError, match="this user lacks a permission") as caught,
             store.lock("run-1"),
         ):
             pass
@@ -141,7 +141,7 @@ def test_who_may_only_read_can_plan_and_is_told_why_he_cannot_apply(postgres_url
 
 def test_who_may_not_make_a_schema_is_told_and_one_that_was_made_for_him_is_enough(postgres_url: str) -> None:
     with postgres.role(postgres_url) as url:
-        with pytest.raises(StoreError, match="this user may not do that") as caught:
+        with pytest.raises(StoreError, match="this user lacks a permission") as caught:
             store_at(url)
         assert SCHEMA in caught.value.next
     with postgres.role(postgres_url, OWNING) as url, store_at(url) as store:
@@ -159,7 +159,7 @@ def test_a_server_that_only_serves_readers_is_named_as_such(postgres_url: str) -
                 connection.execute("SET TRANSACTION READ ONLY")
                 connection.execute("DELETE FROM entities")
 
-        with pytest.raises(StoreError, match="may not be written") as caught:
+        with pytest.raises(StoreError, match="is read-only") as caught:
             write()
     assert "primary" in caught.value.next
 
@@ -239,7 +239,7 @@ def test_a_password_that_the_url_leaves_out_is_found_where_the_server_looks(
     with store_at(f"{bare}?passfile={passfile}") as store:
         assert store.salt
     passfile.write_text("")
-    with pytest.raises(StoreError, match="it asks for a password, and none is given"):
+    with pytest.raises(StoreError, match="it requires a password, and none is set"):
         store_at(f"{bare}?passfile={passfile}")
 
 
@@ -331,17 +331,17 @@ def raising(url: str, state: str, table: str = "entities") -> None:
 
 STATES = {
     "53100": "the disk is full",
-    "53200": "the server is short of something",
-    "53300": "no connection left",
-    "25006": "may not be written",
-    "42501": "this user may not do that",
-    "40001": "others wrote at the same moment",
-    "40P01": "others wrote at the same moment",
-    "55P03": "another process holds on to it",
-    "57014": "the server takes too long",
-    "57P01": "was ended by the server",
-    "57P03": "just starting or stopping",
-    "58030": "the disk of the server does not do what it should",
+    "53200": "the server has run out of a resource",
+    "53300": "no free connection",
+    "25006": "it is read-only",
+    "42501": "this user lacks a permission",
+    "40001": "another transaction changed the same rows",
+    "40P01": "another transaction changed the same rows",
+    "55P03": "another process has locked it",
+    "57014": "the server did not finish in time",
+    "57P01": "server closed the connection",
+    "57P03": "is starting or stopping",
+    "58030": "the disk of the server reports an error",
     "XX001": "it is damaged",
     "08006": "the connection to it was lost",
     "P0001": "it cannot be used (SQLSTATE P0001)",
@@ -389,7 +389,7 @@ def test_a_transaction_is_not_done_again_for_ever(postgres_url: str) -> None:
         tries += 1
         connection.execute("DO $$ BEGIN RAISE EXCEPTION 'again' USING ERRCODE = '40P01'; END $$")
 
-    with store_at(postgres_url) as store, pytest.raises(StoreError, match="others wrote"):
+    with store_at(postgres_url) as store, pytest.raises(StoreError, match="another transaction changed"):
         store._database.write(work)
     assert tries == 5
 
@@ -411,7 +411,7 @@ def test_what_was_not_undone_for_another_one_is_tried_once(postgres_url: str) ->
 
 def test_a_sign_that_the_server_cannot_keep_is_an_error_and_not_another_value(postgres_url: str) -> None:
     with store_at(postgres_url) as store:
-        with pytest.raises(StoreError, match="a value holds a sign that it cannot keep") as caught:
+        with pytest.raises(StoreError, match="a value holds a character that it cannot store") as caught:
             store._database.write(
                 lambda connection: connection.execute(
                     "INSERT INTO plans_used VALUES (:salt, '', '')", {"salt": "canary\0"}

@@ -237,7 +237,7 @@ def test_an_end_of_the_history_that_is_gone_is_noticed(store: Store) -> None:
     change(store, "DELETE FROM audit WHERE number = (SELECT max(number) FROM audit)")
     assert store.verify(None).broken_at == head.number
     for look in (store.head, store.history):
-        with pytest.raises(CorruptRecord, match="does not end where it did"):
+        with pytest.raises(CorruptRecord, match="its last entry is not the last one"):
             look()
 
 

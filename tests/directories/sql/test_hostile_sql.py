@@ -54,9 +54,9 @@ STATEMENTS = {
     "behind a long comment": Case("/* SELECT */ DELETE FROM staff", NO_QUERY),
     "behind parentheses": Case("((DELETE FROM staff))", NO_QUERY),
     "empty": Case("   ", "the statement is empty"),
-    "a comment alone": Case("-- nothing", "begins with no word"),
-    "a semicolon alone": Case(";", "begins with no word"),
-    "a number": Case("1", "begins with no word"),
+    "a comment alone": Case("-- nothing", "does not begin with a word"),
+    "a semicolon alone": Case(";", "does not begin with a word"),
+    "a number": Case("1", "does not begin with a word"),
     # what begins as a query and writes
     "cte with insert": Case("WITH x AS (SELECT 1) INSERT INTO staff SELECT 9, 'x', 'y' FROM x", WRITES),
     "cte with delete": Case("WITH x AS (SELECT 1) DELETE FROM staff WHERE id IN (SELECT * FROM x)", WRITES),

@@ -102,10 +102,8 @@ STATEMENTS = {
     "no such function": Case("SELECT nobody() AS id", "does not exist"),
     "a syntax error": Case("SELECT FROM WHERE", "syntax error"),
     "a parameter": Case("SELECT $1 AS id", "asks for a parameter"),
-    "a number that is none": Case(
-        "SELECT secret::integer AS id FROM staff", "fails on a value that it holds"
-    ),
-    "a division by zero": Case("SELECT 1 / 0 AS id", "fails on a value that it holds"),
+    "a number that is none": Case("SELECT secret::integer AS id FROM staff", "fails on a value in the data"),
+    "a division by zero": Case("SELECT 1 / 0 AS id", "fails on a value in the data"),
     "an exception": Case("SELECT hush() AS id", "SQLSTATE P0001"),
     "a file of the server": Case("SELECT pg_read_file('/no/such/file') AS id", "cannot be carried out"),
     "a value beyond time": Case("SELECT 'infinity'::timestamp AS id", "a value that cannot be read here"),
