@@ -226,7 +226,7 @@ def reserve_turns(pace: Pace, now: float, turns: int, ceiling: float) -> tuple[P
     """Return the pace after `turns` turns were taken from it, when the first begins, and their distance.
 
     They begin after everything that was reserved before, and never sooner than now: what was not used
-    is gone, and nobody gets a burst for having waited. `ceiling` (above 0) is the caller's own limit.
+    is gone, and no caller gets a burst for having waited. `ceiling` (above 0) is the caller's own limit.
     """
     pace = _adjust_to_clock(pace, now)
     spacing_s = 1.0 / pace_rate(pace, now, ceiling)

@@ -68,7 +68,7 @@ def forget_stretched() -> None:
 
 
 def prove_pairs(pairs: Iterable[tuple[str, str]], salt: str) -> str:
-    """Return 32 hexadecimal digits that prove, to whoever has the texts, that these pairs belong together.
+    """Return 32 hexadecimal digits that prove to a reader who has the texts that these pairs belong together.
 
     A pair is a text and its `stretch_secret`. A pair that matched once stays right. Somebody who has the
     digits and the proof can try all its texts at once, and each try takes a call of scrypt: no less than

@@ -20,7 +20,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_:./+=@-]+")
 
 
 def format_env(values: Mapping[str, Scalar | None]) -> str:
-    """Return a line for each variable, by name. One whose value nobody can read is a comment to fill in."""
+    """Return a line for each variable, by name. One whose value cannot be read is a comment to fill in."""
     return _HEAD + "".join(_format_variable(name, value) for name, value in sorted(values.items()))
 
 

@@ -1,15 +1,15 @@
 """FEED: do the newest rows of a list, and what it showed before, make the whole list as it is now?
 
-Belongs here: that decision, page by page, and what is worth remembering of a list. Not here: fetching pages
-and caching rows (engine/lists.py).
+That is decided page by page, and also what to remember of a list. engine/lists.py fetches the pages and
+caches the rows.
 
     page in order of change ──▶ more    every row so far may be newer than what is remembered
                             ──▶ done    rows from before the last read, just as they are remembered
                             ──▶ why     anything else: then the list is read whole
 
-What changed after a list was read has a later time than that read, less a margin. So what is older must be
-as it was, and whatever is not shows that the times or the order cannot be relied upon. A list that hides a
-changed row behind all that it shows is not noticed here: a complete read is, in the end, the only proof.
+What changed after a list was read has a later time than that read, less a margin. So older rows must be as
+they were; a row that is not shows that the times or the order are not reliable. A list that hides a changed
+row behind all that it shows is not noticed here: in the end, a complete read is the only proof.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -121,7 +121,7 @@ class FeedWalk:
         for row in rows:
             if why := self._row(row):
                 return PageVerdict(why=why)
-        # Whoever is new is among the newest, so a total that is too small now stays too small.
+        # A new entity is among the newest, so a total that is too small now stays too small.
         if len(self._known) + self._creates > total:
             return PageVerdict(why="somebody was deleted")
         ended = last or len(self._shown) >= total
@@ -133,7 +133,7 @@ class FeedWalk:
         return PageVerdict(why=why) if why else DONE
 
     def whole(self) -> tuple[FeedRow, ...]:
-        """Return the whole list after `done`: in its order of before, and whoever is new behind it."""
+        """Return the whole list after `done`: in its earlier order, with new entities at the end."""
         shown = self._shown
         kept = tuple(shown.get(one, row) for one, row in self._known.items())
         return kept + tuple(row for one, row in reversed(shown.items()) if one not in self._known)
@@ -199,21 +199,21 @@ def is_first_page_unchanged(
     True only where `FeedWalk` says `done` of this page and finds nothing that may be newer. False says
     nothing.
     """
-    told = [row for row in rows if row is not None]
-    if last or total != newest.number or len(told) < max(len(rows), proof_rows):
+    dated = [row for row in rows if row is not None]
+    if last or total != newest.number or len(dated) < max(len(rows), proof_rows):
         return False
-    times = [row.at for row in told]
+    times = [row.at for row in dated]
     if times != sorted(times, reverse=True) or times[0] >= newest.settled:
         return False
     known = {row.remote_id: (place, row) for place, row in zip(newest.places, newest.rows, strict=True)}
-    shown = {row.remote_id for row in told}
-    if len(shown) < len(told) or not shown <= known.keys():
+    shown = {row.remote_id for row in dated}
+    if len(shown) < len(dated) or not shown <= known.keys():
         return False
     left = (row.at for one, (_, row) in known.items() if one not in shown)
     if max((newest.others_at, *left)) > times[-1]:
         return False
-    walked = [known[row.remote_id][0] for row in told]
-    as_was = all(known[row.remote_id][1].body == row.body for row in told)
+    walked = [known[row.remote_id][0] for row in dated]
+    as_was = all(known[row.remote_id][1].body == row.body for row in dated)
     return as_was and walked != sorted(walked)
 
 
@@ -232,13 +232,13 @@ def remember_list(
     `date` is the service's clock (ISO 8601) when its first page was read, `before` what was remembered of it.
     """
     began = parse_seconds(date)
-    told = tuple(row for row in rows if row is not None)
-    if began is None or len(told) != len(rows) or total != len(rows) or len(rows) <= pages_min * step:
+    dated = tuple(row for row in rows if row is not None)
+    if began is None or len(dated) != len(rows) or total != len(rows) or len(rows) <= pages_min * step:
         return None
     caught = before.caught if before else ""
-    if before and has_silent_change(before, told):
+    if before and has_silent_change(before, dated):
         caught = completed
-    return RememberedList(told, began - margin_s, step, completed, caught)
+    return RememberedList(dated, began - margin_s, step, completed, caught)
 
 
 def has_silent_change(before: RememberedList, rows: Sequence[FeedRow]) -> bool:
@@ -251,14 +251,14 @@ def has_silent_change(before: RememberedList, rows: Sequence[FeedRow]) -> bool:
 
 
 def why_not_feed(changed: Sequence[object], total: int | None) -> str:
-    """Return why the first page of a list is no beginning of a feed, or "". `changed`: what its rows tell."""
+    """Return why the first page of a list cannot begin a feed, or "". `changed`: the time of each row."""
     times = [parse_seconds(one) for one in changed]
-    told = [one for one in times if one is not None]
+    known = [one for one in times if one is not None]
     if total is None and times:
         return "the list does not tell how many rows it has"
-    if len(told) < len(times):
+    if len(known) < len(times):
         return "a row does not tell when it was changed"
-    return "" if told == sorted(told, reverse=True) else "its rows are not in the order of their times"
+    return "" if known == sorted(known, reverse=True) else "its rows are not in the order of their times"
 
 
 def why_full_read_due(known: RememberedList | NewestRows, *, now: str, every_s: float) -> str:

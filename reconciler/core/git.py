@@ -2,7 +2,7 @@
 
 Pure functions over bytes; environment/repository.py reads the files, core/runs/commit_check.py says what the
 attributes mean. A pattern is matched by a walk over the sets of places that it can be at: time is at most the
-length of the pattern times that of the path, whoever wrote it.
+length of the pattern times that of the path, for any pattern.
 
 Source: git, Documentation/gitattributes.txt, attr.c, dir.c, wildmatch.c.
 """
@@ -517,7 +517,7 @@ def is_config_true(value: str) -> bool:
 
 
 COMMIT, TREE, BLOB, TAG = "commit", "tree", "blob", "tag"
-# Types of the entries of a pack, by number; the last two are told as changes of another object.
+# Types of the entries of a pack, by number; the last two are stored as changes of another object.
 PACKED = {1: COMMIT, 2: TREE, 3: BLOB, 4: TAG}
 OFFSET_DELTA, NAMED_DELTA = 6, 7
 FOLDER_MODE = "040000"  # the mode of a tree in a tree

@@ -1,7 +1,6 @@
-"""What a project begins with: its settings, a manifest, what git leaves alone, and what checks it.
+"""The files of a new project and their text: settings, a manifest, what git ignores, and its check.
 
-Belongs here: which files, and their text. Not here: looking at the folder, and writing
-(cli/commands/init.py).
+cli/commands/init.py looks at the folder and writes them.
 """
 
 import json

@@ -1,8 +1,8 @@
-"""Which way to read a scope takes the fewest calls, and what a row of its list tells of what is ours.
+"""Which way to read a scope takes the fewest calls, and what a row of its list says about our entities.
 
 A scope is read by what has changed in its list, by the whole list, or by a lookup of each entity of ours. A
-list may show brief rows: then a row may need a look at its id. Both are decided here, without a call.
-Not here: the calls (engine/live.py), what the pages of a list by change prove (feed.py).
+list may show brief rows: then a row may need a look at its id. Both are decided here, without a call:
+engine/live.py makes the calls, feed.py decides what the pages of a list by change prove.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -35,7 +35,7 @@ class ReadRequest(Struct, frozen=True):
     records: Mapping[Address, RecordedEntity]
     rules: Rules
     everyone: bool = False
-    deleted: tuple[DeletedEntity, ...] = ()  # what we deleted: whether its list shows it is told
+    deleted: tuple[DeletedEntity, ...] = ()  # what we deleted: a plan reports if its list shows it
     salt: str = ""  # of the store: keys the digests of what was deleted
 
     @property
@@ -215,7 +215,7 @@ class RowJudge:
             return "look"
         if str(row.fields.get(self._mark, "")).startswith(f"{self._request.rules.stack}/"):
             return "look"
-        # Also somebody recorded may be meant: whoever was removed and made again by hand has a new id.
+        # It may also be a recorded entity: one that was removed and created again by hand has a new id.
         same = self._declared.sharing(row.fields)
         return row if all(_is_shown(entity, shown) for entity in same) else "look"
 

@@ -17,7 +17,7 @@ from reconciler.core.text import fold_case, normalize_unicode
 
 _ALIKE = 0.6  # difflib's own idea of close
 _length_max = 100  # characters; comparing takes the product of two lengths, and no name is longer
-_known_max = 1000  # names that are compared; nobody mistypes one of more
+_known_max = 1000  # names that are compared; a longer list is not one that people type from
 _compared_max = 5  # of the nearest, by the steps from one to the other
 _named_max = 3  # in one sentence
 
@@ -78,7 +78,7 @@ def find_nearest(topic: str, wrong: str, known: Iterable[str]) -> str:
 
 
 def find_suggestions(topic: str, wrong: str, known: Iterable[str]) -> tuple[str, ...]:
-    """Return the known names that `wrong` may mean, as far as the topic lets anybody guess."""
+    """Return the known names that `wrong` may mean, as far as the topic allows a guess."""
     row = TOPICS[topic]
     if len(wrong) > _length_max or row.guess == "never":
         return ()

@@ -70,7 +70,7 @@ _small_letters = _SmallLetters()
 def fold_case(text: str) -> str:
     """Return the text in small letters; what is equal then differed in letter case alone.
 
-    The text keeps its composition: whoever compares texts of people normalizes them first and afterwards.
+    The text keeps its composition: a caller who compares texts of people normalizes them before and after.
     """
     # Nearly every text is ASCII, for which the two are the same.
     return text.lower() if text.isascii() else text.translate(cast("dict[int, str]", _small_letters))

@@ -199,7 +199,12 @@ class TicketLock(ServiceLock):
     def _draw_ticket(self, told: int, *, token: str) -> Ticket:
         terms = self._terms
         return rules.draw_ticket(
-            terms.stack, run=terms.run, holder=terms.holder, token=token, told=told, lease_s=terms.lease_s
+            terms.stack,
+            run=terms.run,
+            holder=terms.holder,
+            token=token,
+            service_now=told,
+            lease_s=terms.lease_s,
         )
 
     def _find_ahead(self, mine: Ticket, born_by: int, found: Tickets) -> Ticket | None:

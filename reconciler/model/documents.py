@@ -19,7 +19,7 @@ ROWS_MAX = 1_000_000  # rows of one roster
 COLUMNS_MAX = 16_384  # columns of one roster, as many as a spreadsheet has
 CELLS_MAX = 32 * 1024 * 1024  # where a file need not hold each of them; a million rows of sixteen have half
 CHARACTERS_MAX = 512 * 1024 * 1024  # of all cells that a directory answers; a file has as many bytes
-UNSAID = "?"  # stands in for a cell that may not be used, so that its row is not empty; nobody takes it
+UNSAID = "?"  # stands in for a cell that may not be used, so that its row is not empty; no field takes it
 
 
 class DirectoryAnswer(Struct, frozen=True, order=True):
@@ -99,7 +99,7 @@ class Controls(Struct, frozen=True):
 
     `ignore` holds paths that are used on create and not compared afterwards; `renamed_from` is a
     name in the same workspace (and under the same contact). `carry_over`: who moves here from another
-    workspace keeps the live fields that nobody declares.
+    workspace keeps the live fields that are not declared.
     """
 
     protect: bool = False

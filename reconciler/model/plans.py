@@ -45,7 +45,7 @@ class FieldChange(Struct, frozen=True):
 class Create(Struct, frozen=True, tag="create", tag_field="action"):
     """Make what is declared and not there. `fields` are what will be sent, secrets masked.
 
-    `carried` are the paths of them that nobody declared: live values of who moves here, with
+    `carried` are the paths of them that are not declared: live values of an entity that moves here, with
     `meta.carryOver`.
     """
 
@@ -75,7 +75,7 @@ class Delete(Struct, frozen=True, tag="delete", tag_field="action"):
 
     `before` is the whole normalized live entity: the delete happens only if it still looks so.
     `cascades` are the devices that go with a contact, by address where recorded, else by device name.
-    `adopted` is when it was adopted, where it existed before us; UNKNOWN where nobody wrote that down.
+    `adopted` is when it was adopted, where it existed before us; UNKNOWN where that is not recorded.
     `keeps` is, for a duplicate, the remote id of the entity that stays; it has to be there.
     """
 
@@ -139,7 +139,7 @@ class Options(Struct, frozen=True):
     adopt: bool = False
     undo_of: str = ""
     undo_proof: str = ""
-    # No key of JSON where nobody asked for it, as in older plans.
+    # No key of JSON where it was not asked for, as in older plans.
     same_service: bool | UnsetType = UNSET
     same: tuple[str, ...] | UnsetType = UNSET
     again: tuple[str, ...] | UnsetType = UNSET
@@ -236,11 +236,11 @@ class Skip(Struct, frozen=True):
 
 
 class Move(Struct, frozen=True):
-    """A delete and a create of one identity: who was `before` is made again as `after`, and then deleted.
+    """A delete and a create of one identity: `before` is created again as `after`, and then deleted.
 
-    `lost` are the paths of live fields that nobody declared and the create does not send, `devices` the live
-    devices that are not made below it; `carried` are the paths that the create sends though nobody declared
-    them.
+    `lost` are the paths of live fields that are not declared and that the create does not send, `devices` the
+    live devices that are not created below it. `carried` are the paths that the create sends although they
+    are not declared.
     """
 
     before: Address

@@ -178,7 +178,7 @@ class JournalEntry(Struct, frozen=True):
     """An intent of a run, and how it ended.
 
     The address has the alias that the run knew. `workspace_id` is the service's id of its workspace,
-    UNKNOWN_ID where nobody wrote it down.
+    UNKNOWN_ID where it is not recorded.
     """
 
     run: str

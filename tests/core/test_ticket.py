@@ -173,7 +173,7 @@ def test_a_lease_that_no_run_takes_holds_nobody_up(made: int, ahead_s: int) -> N
 def test_a_lease_that_a_run_takes_is_believed_whatever_our_window_is(window_s: float, mine_s: float) -> None:
     """While the settings of a stack change, its runs have different windows, and one must not go on."""
     other = draw_ticket(
-        "ops", run=RUN.format(1), holder="x", token="a", told=EPOCH, lease_s=300 + 2 * window_s
+        "ops", run=RUN.format(1), holder="x", token="a", service_now=EPOCH, lease_s=300 + 2 * window_s
     )
     mine = structs.replace(ticket(2), made=EPOCH + 1)
 
@@ -212,7 +212,9 @@ def test_only_living_tickets_of_the_same_stack_count() -> None:
 @example("a.b--c..json.json", "Zoë on build_7.example.com", EPOCH)
 def test_a_ticket_is_read_from_its_name_as_it_was_written(stack: str, holder: str, told: int) -> None:
     """The name is all that others can read; also where the service changes its case or adds spaces."""
-    one = draw_ticket(stack, run=RUN.format(1), holder=holder, token="some chance", told=told, lease_s=300.0)
+    one = draw_ticket(
+        stack, run=RUN.format(1), holder=holder, token="some chance", service_now=told, lease_s=300.0
+    )
 
     assert is_ticket_name(one.name)
     assert parse_ticket(one.name) == one

@@ -121,7 +121,7 @@ TAKEN_OVER = Skip(
     contact_address("ops", "kim-roe"),
     "taken over",
     "department is no longer declared, and somebody else has changed it since; left alone.",
-    "declare it to manage it again, or leave it to whoever changed it",
+    "declare it to manage it again, or leave it as it was changed",
 )
 
 TYPO = Notice(

@@ -1,6 +1,6 @@
 """The bodies that are sent: a declared entity to POST, or the fresh body with our changes to PUT.
 
-A PUT replaces everything, so what nobody declared, fields that this version has never heard of
+A PUT replaces everything, so what is not declared, fields that this version does not know
 included, is carried over from the body that was read a moment before (planning rule A4).
 """
 
@@ -23,7 +23,7 @@ from reconciler.model.kinds import KINDS
 from reconciler.model.plans import FieldChange, Update
 from reconciler.model.snapshots import Entity, LiveEntity, RecordedEntity
 
-# --- Secrets that nobody declares and a PUT has to carry ------------------------------------------
+# --- Secrets that are not declared and that a PUT has to carry ------------------------------------
 #
 # What a look shows of one, and what follows:
 #
@@ -165,7 +165,7 @@ class UnusableSecret(Struct, frozen=True):
 
 
 def list_undeclared_secrets(entity: Entity, change: Update) -> tuple[str, ...]:
-    """Return the readable secrets that an update leaves to whoever set them: not declared, or ignored."""
+    """Return the readable secrets that an update leaves as they are: not declared, or ignored."""
     written = {field.path for field in change.fields}
     return tuple(
         sorted(
@@ -271,7 +271,7 @@ def _overlay_values(kind: str, base: Body, values: Fields, entity: Entity) -> Bo
             value = _encode_content(entity)
         elif below:
             value = _SETTERS[shape](body.get(key), below, value)
-        # Absent is how the service is told to remove a field (S2).
+        # A field is removed at the service by leaving it out (S2).
         if value in ("", {}):
             body.pop(key, None)
         else:

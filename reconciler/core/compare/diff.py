@@ -140,7 +140,7 @@ class _Comparison:
         """
         if self.same_as_shown(path) or self._same_zone_as_shown(path):
             return False
-        # Older records hold what was shown without them (tests/core/test_diff.py): nobody has touched those.
+        # Older records hold what was shown without them (tests/core/test_diff.py): those are unchanged.
         now = digest_value_for_store(
             self.kind.name, path, _trim_value(self.live.get(path, "")), self.salts.store
         )
@@ -193,7 +193,7 @@ class _Comparison:
                 return self._change(path, value, "both")
 
     def clear(self, path: str) -> FieldChange:
-        """Clear a field that we set and that nobody declares any more."""
+        """Clear a field that we set and that is no longer declared."""
         return self._change(path, None, "no longer declared")
 
     def _as_sent(self, path: str, value: Scalar) -> bool:
@@ -243,8 +243,8 @@ def _withdrawn_paths(desired: Entity, kind: Kind, recorded: RecordedEntity | Non
     """Yield what we once sent, that the manifest does not speak of any more and that can be cleared."""
     for path in sorted(recorded.sent if recorded else ()):
         # None of them can be cleared: a sticky field stays when a PUT leaves it out, and of one that is never
-        # shown nobody knows whether it still is what we sent. A secret that is declared no longer is not ours
-        # any more: without it a device is reached by nobody.
+        # shown it is not known whether it still is what we sent. A secret that is no longer declared is no
+        # longer ours: without it a device cannot be reached.
         if (
             path not in desired.fields
             and path not in kind.sticky | kind.write_only | kind.readable_secrets
@@ -264,7 +264,7 @@ def _decide_withdrawn(desired: Entity, state: _Comparison, path: str) -> Judgeme
         desired.address,
         "taken over",
         f"{path} is no longer declared, and somebody else has changed it since; left alone.",
-        "declare it to manage it again, or leave it to whoever changed it",
+        "declare it to manage it again, or leave it as it was changed",
     )
 
 

@@ -17,7 +17,7 @@ from reconciler.model.snapshots import RecordedEntity
 # --- Is an entity gone? What a look at its id and the list that holds it say together -------------
 #
 # A 404 is one witness, and may be a fault of the service: an entity that is taken for gone is forgotten, and
-# then it is reachable and managed by nobody. So the list is asked too, and evidence that it is there wins.
+# then it is reachable and not managed. So the list is read too, and evidence that it is there wins.
 
 # What a GET of the id says: 404 is `absent`. `elsewhere`: it shows another entity, redirects, or says 410.
 MissedLook = Literal["absent", "elsewhere"]
@@ -70,19 +70,19 @@ def is_wrong_service(*, right: int, wrong: int) -> bool:
 # gets the alarms of the old one; deleted when the entry leaves, the new one is not reached at all.
 
 
-# Ordinary drift: a new address, a new name after a marriage, both of them.
+# Ordinary drift: a new address, a new name after a marriage, or both.
 _ordinary_max = 2  # values, the identity among them, that may change at once and leave somebody herself
 
 
 class Reuse(Struct, frozen=True):
-    """How much of what was recorded has changed: `changed` of `told` values that tell one from another."""
+    """How much of what was recorded has changed: `changed` of `compared` distinctive values."""
 
     changed: tuple[str, ...]
-    told: int
+    compared: int
 
     def __str__(self) -> str:
         """`4 of 5 values`."""
-        return f"{len(self.changed)} of {self.told} values"
+        return f"{len(self.changed)} of {self.compared} values"
 
 
 def find_reuse(
@@ -95,10 +95,10 @@ def find_reuse(
     salt: str,
     known: Collection[str] | None = None,
 ) -> Reuse | None:
-    """Return how much has changed where the recorded id of an address seems to be somebody else, else None.
+    """Return how much has changed where the recorded id seems to be another entity now, else None.
 
-    Not where it is whom the manifest declares by now (`declared`). `shown` has its secrets in clear, and the
-    record as digests under `salt`. Asked by the plan, and again by the look right before each write.
+    None also where it is the entity that the manifest declares now (`declared`). `shown` has its secrets in
+    clear, the record has digests under `salt`. Asked by the plan, and again by the look before each write.
     """
     if declared is not None and shared_identity(declared, shown, keys):
         return None
@@ -142,7 +142,7 @@ def judge_reuse(
     if not _has_another_identity(recorded, shown, keys):
         return None
     row = KINDS[kind]
-    told = [
+    compared = [
         path
         for path, value in recorded.items()
         if value != ""
@@ -152,10 +152,10 @@ def judge_reuse(
         and (known is None or path in known)
     ]
     changed = tuple(
-        path for path in told if not reads_back_as(kind, path, recorded[path], shown.get(path, ""))
+        path for path in compared if not reads_back_as(kind, path, recorded[path], shown.get(path, ""))
     )
-    most = len(changed) > _ordinary_max and 2 * len(changed) > len(told)
-    return Reuse(changed, len(told)) if most else None
+    most = len(changed) > _ordinary_max and 2 * len(changed) > len(compared)
+    return Reuse(changed, len(compared)) if most else None
 
 
 def _has_another_identity(recorded: Fields, shown: Fields, keys: tuple[Key, ...]) -> bool:

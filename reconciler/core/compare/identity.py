@@ -60,7 +60,7 @@ def number_key(text: str, *, area: str = "", region: str = "") -> str:
     """Return the one text of a phone number; "" where this is no number.
 
     `area` is the area code that stands in a field of its own, `region` the code of the country in which a
-    national number is read, "" where nobody says.
+    national number is read, "" where that is not known.
     """
     if len(text) > _length_max:
         return ""
@@ -216,7 +216,7 @@ def identity_key(path: str, value: Scalar) -> str:
 def _key_of(path: str) -> IdentityKey:
     if isinstance(path, IdentityPath):
         return path.key
-    return "email" if "EmailAddress" in path else "text"  # of which nobody said whose it is: by its name
+    return "email" if "EmailAddress" in path else "text"  # the kind of the field is not known: by its name
 
 
 def _text_key(_path: str, value: str, _fields: Fields) -> str:

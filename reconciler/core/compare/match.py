@@ -60,7 +60,7 @@ def match_entities(
     by_id = {row.remote_id: row for row in live}
     found = dict(_match_by_record(entities, by_id, records, former))
     unfound = [one for one in entities if one.address not in found]
-    # Mostly everybody is found by a record, and nobody's identity has to be looked at.
+    # Usually every entity is found by its record, and no identity has to be compared.
     index = IdentityIndex(by_id.values() if unfound else (), keys)
     open_ = {one.address: index.candidates(one.fields) for one in unfound}
     # Rule M3: reported, never resolved by taking the first.

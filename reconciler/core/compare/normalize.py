@@ -39,7 +39,7 @@ def flatten_body(kind: str, body: Mapping[str, Any]) -> dict[str, Scalar]:
     """Return what a body of the service says: flat, normalized, without server-owned and empty fields.
 
     A text keeps the blanks at its edges, which a declared one never has: they are a difference to be seen.
-    Fields that nobody has heard of are kept when they are scalars; nested ones that we do not
+    Unknown fields are kept when they are scalars; nested ones that we do not
     manage are left out here and survive a write through `core/compare/bodies.py`.
     """
     row = KINDS[kind]
@@ -165,7 +165,7 @@ _NORMAL: Mapping[NormalForm, _NormalRule] = require_rows(
 
 
 def _normalize_word(words: Mapping[str, str], value: Scalar) -> str:
-    # A table of known spellings and no guess: a status that nobody has heard of stays as it is.
+    # A table of known spellings and no guess: an unknown status stays as it is.
     text = _normalize_text(value)
     return text if isinstance(value, bool) else words.get(fold_case(text), text)
 
@@ -419,7 +419,7 @@ def zone_to_write(shown: Scalar, entity: Entity, before: RecordedEntity | None) 
 
 def zone_has_offset(declared: Scalar, shown: Scalar) -> bool:
     """Whether the service may show `shown` for the declared name: an offset that it has in a year."""
-    # Any offset of the year: nobody says whether the one of today or that of winter is shown.
+    # Any offset of the year: it is not documented whether the one of today or that of winter is shown.
     return str(shown) in zone_offsets(str(declared))
 
 

@@ -5,8 +5,8 @@
     recorded --> digests --+                       it does not           --> each one by itself
 
 The digest of each value decides, as without this module. A proof only says that digests are known to belong
-to these values, so one that is missing, old or damaged costs time and nothing else. Not here: scrypt itself
-(core/digests.py), where proofs are kept (store/records.py).
+to these values, so one that is missing, old or damaged costs time and nothing else. scrypt is called in
+core/digests.py; store/records.py keeps the proofs.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -43,7 +43,7 @@ def partition_digests(
 ) -> dict[tuple[str, int], DigestPart]:
     """Return by workspace and number everything declared that is recorded as a slow digest.
 
-    A digest decides about its number, so a value stays in its part for as long as nobody changes it.
+    A digest decides about its number, so a value stays in its part until it changes.
     `asked` are the addresses that a plan is about; parts that it does not touch are there as well.
     """
     pairs: dict[tuple[str, int], set[tuple[str, str]]] = {}

@@ -94,7 +94,7 @@ def reads_back_as(kind: str, path: str, sent: Scalar, shown: Scalar) -> bool:
     """
     if sent == shown or is_flag_cleared(kind, path, sent, shown):
         return True
-    # No value is another spelling of none: once learnt, it would stand there for ever, in silence.
+    # No value is another spelling of none: once learnt, it would stay there for ever, unnoticed.
     if sent == "" or shown == "" or isinstance(sent, bool) or isinstance(shown, bool):
         return False
     if has_edges(shown) or has_edges(sent):
@@ -143,8 +143,8 @@ def _judge_field(
     """Return None where the value is taken as it is."""
     if reads_back_as(kind, path, sent, shown):
         return None
-    # An absent value is never a way of writing one: the number that nobody can see is the lost call. Nor is a
-    # value a way of writing none: somebody else wrote it, or the service fills in what nobody asked for.
+    # An absent value is never a way of writing one: a number that is not there is a lost call. Nor is a
+    # value a way of writing none: somebody else wrote it, or the service fills in a default.
     learnt = (
         before is not None
         and sent != ""
@@ -251,8 +251,8 @@ def may_have_created(
 ) -> bool:
     """Whether a create whose answer was lost may have made an entity that shows another identity.
 
-    Asked only of those that nobody has: neither recorded nor whom another entry declares. Values are compared
-    that were sent and are shown, but for the identities and what tells nobody apart (countries, time zones,
+    Asked only of entities that are neither recorded nor declared by another entry. Values are compared
+    that were sent and are shown, except the identities and values that many share (countries, time zones,
     flags, messaging options). `fresh`: its time of change says that it is no older than the create. Secrets
     of `sent` are in clear or masked with `salt`, those of `shown` in clear. A text in another letter case
     agrees: a service that writes addresses in its own way may do so with names.

@@ -125,7 +125,7 @@ class _ValueCheck:
     def _content(self, one: Declared) -> None:
         fields, payload = one.entity.fields, one.entity.content
         media, level = str(fields.get("mimeType", "")), self._checks.content
-        # The cross check has told it: bytes that may not be there at all need no second sentence.
+        # The cross check has reported it: content that may not be there at all needs no second message.
         refused = fields.get("scope") == "private" and media not in PRIVATE_TYPES  # said already
         if payload is None or not media or refused:
             return
@@ -149,7 +149,7 @@ class _ValueCheck:
 
     def _say(self, one: Declared, path: str, what: str, finding: Finding, level: CheckLevel) -> None:
         place, shared = one.source(path)
-        # A thousand contacts with one wrong default are one mistake, told where it stands.
+        # A thousand contacts with one wrong default are one error, reported at the default.
         if shared:
             key = (place, path)
             if key in self._judged:

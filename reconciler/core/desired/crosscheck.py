@@ -112,7 +112,7 @@ def check_required(group: DeclaredEntities, _rules: Rules) -> Iterator[Problem]:
 
 
 def check_identified(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
-    """Every entity has a field by which it can be found again, whoever edits it meanwhile."""
+    """Every entity has a field by which it can be found again, even if somebody edits it meanwhile."""
     keys = {kind: rules.identity.of(kind) for kind in KINDS}
     for one in group.values():
         kind, fields = one.document.kind, one.entity.fields
@@ -139,7 +139,7 @@ def check_identified(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]
 
 
 def unique_keys(rules: Rules) -> Mapping[str, tuple[Key, ...]]:
-    """Return the fields by which entities are told apart, by kind: each key alone must be one's own."""
+    """Return the fields that identify an entity, by kind: the values of each key must be unique."""
     return {
         # The service takes two resources of one name; we do not, whatever the settings call the identity
         # (docs/service.md, resources).

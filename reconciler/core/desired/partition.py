@@ -76,7 +76,7 @@ def split_into_parts(
 
 
 def join_parts(parts: Iterable[ManifestPart], *, rows_max: int) -> Desired | None:
-    """Return what parts declare together; they stand in the order of their files. None: nobody knows yet."""
+    """Return what parts declare together; they stand in the order of their files. None: not known yet."""
     entities: dict[Address, Entity] = {}
     leaving: dict[Address, Place] = {}
     former: set[Address] = set()

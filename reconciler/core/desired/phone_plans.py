@@ -116,11 +116,13 @@ def check_phone(text: str, *, area: str, region: str, region_from: str) -> Findi
     """Return why a number cannot be dialled, or probably not; None where nothing speaks against it.
 
     `area` is the area code that stands in a field of its own; `region` the two-letter code of the country in
-    which a national form is read, "" where nobody says; `region_from` names who says it. A country that is
-    named and not understood leaves a national number unjudged.
+    which a national form is read, "" if not known; `region_from` names the field or setting that says it.
+    Where that names a country which is not understood, a national number is not judged.
     """
     found = find_spreadsheet_damage(text) or _check_signs(text, area=area, region=region)
-    if found or (area and _check_signs(area, area="", region="")):  # the area code is told where it stands
+    if found or (
+        area and _check_signs(area, area="", region="")
+    ):  # the area code is reported at its own field
         return found
     # The second is the full-width plus of East Asian keyboards, which the library takes as well.
     national = not text.startswith(("+", "\uff0b"))
@@ -174,7 +176,7 @@ def _check_number(
     # A warning and no mistake: plans grow, and a range that the library does not know yet may ring.
     if not phonenumbers.is_valid_number(number) and not _FICTION.fullmatch(plain):
         return Finding(f"is not in a number range of {country}", "check its digits", guess=guess, code="E401")
-    # Vanity numbers: the library turns letters into digits, and nobody knows whether the service does.
+    # Vanity numbers: the library turns letters into digits; it is not known whether the service does.
     if form := _describe_extra(whole, region if national else ""):
         return Finding(f"{form}, {_REFUSED_LATER}", _FORM, guess=guess, code="E401")
     if national and _has_lost_zero(number, whole):
@@ -187,7 +189,7 @@ def _check_signs(text: str, *, area: str, region: str) -> Finding | None:
     """Return which sign of a text no telephone number has, and the number as it should be written."""
     if _SIGNS.issuperset(text):
         return _misplaced_plus(text, region) if "+" in text[1:] else None
-    # What has no digit is no number, and letters and extensions are told as what they are.
+    # A text without a digit is not a number; letters and extensions are reported as such.
     if not any(char.isdigit() for char in text) or _describe_extra(text, region):
         return None
     strange = next((char for char in text if char not in _SIGNS and not char.isspace()), "")
@@ -232,10 +234,10 @@ def _fold_digit(char: str) -> str:
 
 
 def _describe_extra(whole: str, region: str) -> str:
-    """Return what a text holds besides one number, where such texts were accepted in silence; else ""."""
+    """Return what a text holds besides one number, where earlier versions accepted such texts; else ""."""
     if _URI.match(whole):
         return "is a URI, not a number"
-    # Vanity numbers: the library turns letters into digits, and nobody knows whether the service does.
+    # Vanity numbers: the library turns letters into digits; it is not known whether the service does.
     if _LETTERS.search(_EXTENSION.sub("", whole)):
         return "holds letters"
     if _EXTENSION.search(whole) and not _LETTERS.search(_EXTENSION.sub("", whole)):
@@ -292,7 +294,7 @@ def _check_length(number: PhoneNumber, country: str, guess: str) -> Finding | No
     """Return why a number cannot be one of its country, by its digits alone."""
     reasons = phonenumbers.ValidationResult
     reason = phonenumbers.is_possible_number_with_reason(number)
-    # Dialled from elsewhere it reaches nobody, or somebody else.
+    # Dialled from elsewhere it does not connect, or reaches somebody else.
     if reason == reasons.IS_POSSIBLE_LOCAL_ONLY:
         return Finding("has no area code, so it can only be dialled locally", _FORM, guess=guess, code="E401")
     if reason == reasons.INVALID_COUNTRY_CODE:

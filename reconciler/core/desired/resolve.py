@@ -152,7 +152,7 @@ def _declared_fields(manifest: Manifest, document: Document, rules: Rules) -> Fi
 def _trim_fields(kind: str, fields: Fields) -> tuple[Fields, Mapping[str, str]]:
     """Return fields as they are compared and sent, and those that were written with blanks at their edges.
 
-    What people choose as a secret may have blanks: it loses line breaks alone, which nobody can type.
+    A secret that people choose may have blanks: only line breaks are removed, which cannot be typed.
     """
     edges = {path: text for path, text in fields.items() if isinstance(text, str) and has_edges(text)}
     if not edges:

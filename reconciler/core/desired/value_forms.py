@@ -231,7 +231,7 @@ _ENDINGS: Mapping[str, tuple[str, ...]] = {
     "zip": ("application/zip",),
     "gz": ("application/gzip",),
 }
-# No content of anybody's begins so; it is looked for in what would be sent.
+# No real content begins like this; it is looked for in what would be sent.
 _PLACEHOLDER = "reconciler export could not read this content. Put the real file here."
 _LINE_ENDS = re.compile(r"(?<=\n)|(?<=\r)(?!\n)")
 _ENDING = re.compile(r"\.([A-Za-z0-9]{1,5})$")
@@ -251,7 +251,7 @@ def check_file_name(name: str, media: str) -> Finding | None:
 
 
 def check_content(media: str, data: bytes) -> Finding | None:
-    """Return why bytes are not of a type, or probably not; None for types that nobody here knows."""
+    """Return why bytes are not of a type, or probably not; None for types that have no check here."""
     # Whatever is stored without a look fails where it is read, later (tests/core/test_values.py).
     mark = next((of for start, of in _MARKS if data.startswith(start)), "")
     if media in _MARKED:
@@ -373,7 +373,7 @@ def _check_csv(media: str, text: str) -> Finding | None:
         return _check_widths(text)
     except csv.Error as error:
         if "field limit" in str(error):
-            return None  # of this reader, which takes no longer cells; nobody said that there is one
+            return None  # a limit of this reader on the length of cells, not of CSV
         return Finding(f"is not {media}: {error}", "close the quotation marks", impossible=True, code="E406")
 
 

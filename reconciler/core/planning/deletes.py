@@ -142,7 +142,7 @@ def _plan_delete(
     assert row.known is None, f"{address}: to be deleted, but not read completely"  # noqa: S101 - our own mistake
     seen = without_undeclared_secrets(address.kind, row.fields, record if of_record else None)
     before = redact_for_plan(address.kind, seen, across.salts.plan)
-    # Only a mark tells that it is ours: nobody wrote down whether it existed before us (X6).
+    # Only a mark says that it is ours: it is not recorded whether it existed before us (X6).
     adopted = records[address].adopted if address in records else UNKNOWN
     cascades = _cascaded_devices(at, row, records)
     return ScopePlan((Delete(address, row.remote_id, before, row.parent_id, cascades, adopted=adopted),))
@@ -162,7 +162,7 @@ def _cascaded_devices(
 # --- Recorded as ours, and outside of what any manifest decides: left as it is (rule S1) ----------
 #
 # A kind that left the manifests of a workspace is counted. A device whose contact is still declared, but
-# without `devices:`, is named: nobody sees from the manifest that it still gets pushes.
+# without `devices:`, is named: the manifest does not show that it still gets pushes.
 
 
 def count_outside(across: PlanContext, desired: Desired, recorded: Recorded) -> dict[str, int]:
@@ -221,9 +221,9 @@ def _left_behind_notice(
 #
 # The other one is deleted where it is provably ours; else it is only reported.
 #
-#     recorded or matched --shares an identity--> a live row that nobody holds
+#     recorded or matched --shares an identity--> a live row that no entry holds
 #         our mark names this very address, or we made that id under it    -> delete, `duplicate`
-#         anybody could have made it                                       -> notice, `duplicate`
+#         somebody else may have made it                                   -> notice, `duplicate`
 #
 # A request that lands after we stopped waiting for it leaves such a duplicate. Rules T1 to T3 of
 # docs/planning.md. What is not certain is never deleted.
@@ -308,9 +308,9 @@ def count_uncertain(plan: Plan, desired: Desired) -> dict[str, int]:
 
 
 def _pair_by_identity(across: PlanContext, at: MatchedGroup) -> Iterator[list[tuple[_OwnedRow, LiveEntity]]]:
-    """Yield, for each live row that nobody holds, everybody of ours with an identity of it, if any."""
+    """Yield, for each live row that no entry holds, all of ours that share an identity with it, if any."""
     held = at.held.union(*at.matches.ambiguous.values())
-    # Our mark with a name that nobody declares is an orphan's (X5), and no duplicate of anybody.
+    # Our mark with a name that is not declared is an orphan's (X5), and not a duplicate.
     held = held.union(row.remote_id for rows in at.marked.values() for row in rows)
     unheld = {row.remote_id: row for row in at.group.rows if row.remote_id not in held}
     if not unheld:
@@ -445,7 +445,7 @@ def plan_leaving(
         return _still_marked(address, f"leaves, and it is not clear which one it is ({_join_ids(ours)}).")
     row = ours[0]
     if hidden := sorted(path for one in records.values() for path in _unreadable_paths(one, address)):
-        # A PUT without a password removes it, and nobody can read it (rule A4).
+        # A PUT without a password removes it, and it cannot be read (rule A4).
         what = f"leaves and has our mark, but a write would remove its {', '.join(hidden)}."
         return _still_marked(address, what)
     place = str(across.removed[address])
@@ -486,7 +486,7 @@ def plan_unread_leaving(across: PlanContext, desired: Desired, recorded: Recorde
 def unknown_name_notices(
     across: PlanContext, at: MatchedGroup, undeclared: Iterable[ScopePlan]
 ) -> Iterator[ScopePlan]:
-    """Yield a notice for each name that leaves and that nobody knows, where something of its kind is deleted.
+    """Yield a notice for each unknown name that leaves, where something of its kind is deleted.
 
     One of them may be a slip of what is deleted. Alone they say nothing: other stores may know them.
     """

@@ -16,7 +16,7 @@ def manifest_digest(desired: Desired, salt: str) -> str:
     Keyed by the plan's salt, so that one plan's digest says nothing of another's.
     """
     # Normal form: a space or another spelling is no other wish. Masked: the digest stands in plan files, and
-    # nobody may try words on it.
+    # it must not be possible to try words on it.
     entities = {
         address: (
             redact_for_plan(address.kind, normalize_fields(address.kind, entity.fields), salt),
@@ -73,7 +73,7 @@ def _digest_value(value: object) -> str:
 
 
 # What every plan tells: of what, from what, when, how it was read, and the counts. All else says something, a
-# field that plans get later too; a directory that answered is such, for nobody knows that it would again.
+# field that plans get later too; a directory that answered is one, for its next answer may differ.
 _FIELDS_OF_EVERY_PLAN = frozenset(
     (
         *(

@@ -1,6 +1,6 @@
-"""A create and a delete of one person: a move to another workspace, which loses what others wrote of her.
+"""A create and a delete of one person: a move to another workspace, which loses fields that others wrote.
 
-    Create + Delete with the same identity --find_moves--> Move: which live fields nobody declared
+    Create + Delete with the same identity --find_moves--> Move: which live fields are not declared
     meta.carryOver: true of the new entry  --carry_over_fields--> the create sends these fields too
 
 The delete waits for the create, and is left out where that did not succeed (engine/session.py). Decisions

@@ -4,7 +4,7 @@
                           longer declared and for duplicates (deletes.py); devices go with their contact
                       --> merge_parts (scopes.py) --> finish_plan
 
-Each part is a value, planned without knowing another. Not here: whether the plan is safe (guard.py).
+Each part is a value, planned without knowing another. Whether the plan is safe is decided in review/guard.py.
 """
 
 from collections import Counter
@@ -90,7 +90,7 @@ def make_plan(
 ) -> Plan:
     """Return everything that must change so that live equals desired, and nothing else.
 
-    Shapes: `desired` and `recorded` keyed by address, `live` by scope. `live` may hold entities nobody
+    Shapes: `desired` and `recorded` keyed by address, `live` by scope. `live` may hold entities that are not
     declared; only what is recorded, or carries our mark, is ours to delete.
     Order: changes by wave, then by address. Same inputs, same bytes, whatever order the maps were built in.
     Errors: ManifestError where two declared entities are one live entity (M4).

@@ -46,7 +46,7 @@ def make_record(
     when the entity is `created`; later it keeps what `before` says of it. Unowned paths are not remembered.
     """
     kind = entity.address.kind
-    # Used on create and left to whoever changes it: a later record must not claim that we sent it, or what
+    # Used on create only and then left to others: a later record must not claim that we sent it, or what
     # stands there would be drift (D2).
     spared = entity.controls.ignore and not created
     left = [path for path in entity.fields if is_ignored_path(entity, path)] if spared else []
@@ -186,7 +186,7 @@ def record_changes(
 
 def _addresses_not_kept(plan: Plan) -> set[Address]:
     # What is ambiguous or not ours is not acted on, in the store neither (M3). These two reasons are no such
-    # thing: a disabled device goes on being told (D4), what was taken over is shown once and forgotten (D2).
+    # thing: a disabled device is still reported (D4), what was taken over is shown once and forgotten (D2).
     left_alone = {skip.address for skip in plan.skips if skip.reason not in {"disabled", "taken over"}}
     # A change is recorded by its own step: a crash between record and call must not leave a record of what
     # never was.
@@ -225,7 +225,7 @@ def count_postponed(total: ScopePlan) -> dict[str, int]:
 #
 #     nothing recorded and nothing applied  --> nothing to compare with: drift says so (unapplied)
 #     another alias than before             --> the records go with the workspace's id; said (alias_notices)
-#     recorded at another address           --> nobody's until a person says that it is the same service
+#     recorded at another address           --> not ours until a person says that it is the same service
 #
 # Decisions over values. Reading the store is store/database.py; taking records over is engine/planning.py.
 

@@ -83,7 +83,7 @@ class DeviceGroups(Struct, frozen=True):
 class Group(Struct, frozen=True, gc=False):
     """Entities that are matched with one another: one scope, or the devices of one contact.
 
-    Maps are in the order of addresses. `total` is how many are live, as far as anybody knows. `moved` maps
+    Maps are in the order of addresses. `total` is how many are live, as far as is known. `moved` maps
     addresses of `records` to those they are recorded under, where the contact was renamed (rule M6).
     `contradicted` are the ids of which the service says two things (M8).
     """
@@ -163,14 +163,14 @@ def device_group(group: Group, address: Address, row: LiveEntity | None, old: Ad
 
 
 def find_marked_rows(rules: Rules, group: Group, held: Collection[str]) -> dict[Address, list[LiveEntity]]:
-    """Return what only our mark tells to be ours and nobody declares, by the address in the mark (X5)."""
+    """Return what is ours by its mark alone and is not declared, by the address in the mark (X5)."""
     marked: dict[Address, list[LiveEntity]] = {}
     path = rules.mark_of(group.scope.kind)
     rows = {row.remote_id: row for row in group.rows if row.remote_id not in held} if path else {}
     for _, row in sorted(rows.items()):
         owner, _, name = trim_edges(str(row.fields.get(path, ""))).partition("/")
         address = make_address(row.kind, row.workspace, name)
-        # A mark whose name no manifest could write is nobody's.
+        # A mark whose name no manifest could write belongs to no entry.
         if owner == rules.stack and ENTITY_NAME.fullmatch(name) and address not in group.entities:
             marked.setdefault(address, []).append(row)
     return marked
@@ -238,8 +238,7 @@ def split_into_waves(changes: Iterable[Change]) -> tuple[tuple[Change, ...], ...
 #
 #     (a + b) + c = a + (b + c),  nothing + a = a,  and `finish_plan` sorts, so that no order of parts shows
 #
-# So a part may be planned anywhere, knowing no other. Not here: what goes into a part
-# (core/planning/plan.py).
+# So a part may be planned anywhere, without knowing another. core/planning/plan.py decides what is in a part.
 
 
 Counts = Mapping[str, int]  # by scope as text; a 0 says that it was counted

@@ -38,7 +38,7 @@ class Selection(Struct, frozen=True):
 def check_selection(selection: Selection, addresses: Mapping[Address, Tags]) -> None:
     """Raise UnknownAddress for the first selector that names nothing in `addresses`.
 
-    A selector with a typing mistake would otherwise select nothing, or exclude nothing, without a word.
+    A selector with a typing mistake would otherwise silently select nothing, or exclude nothing.
     """
     for text in (*selection.only, *selection.excluded):
         if _selector_form(text) is None:

@@ -43,7 +43,7 @@ def skip_contradicted(
         if hit is not None and across.options.adopt and str(address) in across.options.only:
             return None
         return make_contradicted_skip(address, found)
-    # Not recorded, and a list shows somebody with its identity whom a look does not: never made once more.
+    # Not recorded, and a list shows an entity with its identity that a look does not find: no second create.
     keys = across.rules.keys(address.kind)
     alike = [one for _, one in sorted(doubtful.items()) if shared_identity(entity.fields, one.fields, keys)]
     return make_contradicted_skip(address, alike[0]) if alike and hit is None else None
@@ -67,7 +67,7 @@ def skip_reused(
 ) -> Skip | None:
     """Return why an entity is not acted on whose recorded id may be somebody else now (M9), or None.
 
-    Not where a person has confirmed it, nor where it is whom the manifest declares by now.
+    Not where a person has confirmed it, nor where it is the entity that the manifest declares by now.
     """
     if str(address) in across.options.confirmed:
         return None
@@ -106,7 +106,7 @@ def why_not_created(entity: Entity, *, recorded: bool) -> Skip | None:
 
 
 def why_not_written(entity: Entity) -> Skip | None:
-    """Return why an entity cannot be updated: a PUT would remove a secret that nobody can read."""
+    """Return why an entity cannot be updated: a PUT would remove a secret that cannot be read."""
     kind = KINDS[entity.address.kind]
     return _why_unset(entity, "written", sorted(entity.unset_paths & kind.write_only))
 
@@ -122,7 +122,7 @@ def _why_unset(entity: Entity, done: str, paths: list[str]) -> Skip | None:
 
 
 def without_undeclared_secrets(kind: str, fields: Fields, record: RecordedEntity | None) -> Fields:
-    """Return what a plan may hold of a live entity: no digest of a secret that nobody ever declared."""
+    """Return what a plan may hold of a live entity: no digest of a secret that was never declared."""
     unknown = KINDS[kind].readable_secrets - (record.sent.keys() if record else frozenset())
     if unknown.isdisjoint(fields):
         return fields

@@ -1,1 +1,1 @@
-"""A plan is judged: is it safe, is it stale, what is drift, whom does it mean."""
+"""A plan is judged: is it safe, is it stale, what is drift, and which names are shown."""

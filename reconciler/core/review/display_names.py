@@ -1,8 +1,8 @@
-"""Display names: who the entities of a plan are; and which delete and create may be one entity renamed.
+"""Display names of the entities of a plan; and which delete and create may be one entity renamed.
 
-A create and a delete hold their fields. Of what is updated, adopted, recorded anew or left alone a plan has
-the address, and an address tells a reviewer little. Shown beside a plan and kept nowhere: no fingerprint, no
-plan file. Not here: how it looks (report/text.py), and which outputs may hold it (docs/reports.md).
+A create and a delete hold their fields. For other changes, adoptions and skips a plan has only the address,
+which says little to a reviewer. Names are shown beside a plan and never stored: not in the fingerprint, not
+in the plan file. docs/reports.md says which outputs may hold them.
 """
 
 from collections import defaultdict
@@ -107,7 +107,7 @@ def find_lookalikes(plan: Plan) -> dict[Address, Address]:
         if isinstance(change, Delete) and change.cause != "duplicate":
             for trait in _placed_traits(change.address, change.before):
                 gone[trait].append(change.address)
-    # A first plan creates everybody and deletes nobody: of a create only what may be a pair is kept.
+    # A first plan only creates: of a create only what may be half of a pair is kept.
     for change in plan.changes if gone else ():
         if isinstance(change, Create):
             for trait in _placed_traits(change.address, change.fields) & gone.keys():
@@ -161,7 +161,7 @@ def _no_traits(_path: str, _value: str, _name: tuple[str, ...]) -> Iterator[_Tra
     yield from ()
 
 
-# What one value may tell, with the name of whoever has it, by the type of its field. A name alone tells
+# What one value may tell, with the name of the entity, by the type of its field. A name alone tells
 # nothing: two people of one name are nothing unusual.
 _TRAITS_OF: Mapping[LookalikeRule, Callable[[str, str, tuple[str, ...]], Iterator[_Trait]]] = require_rows(
     LookalikeRule, {"nothing": _no_traits, "name": _no_traits, "email": _email_traits, "phone": _phone_traits}

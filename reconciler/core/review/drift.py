@@ -32,7 +32,7 @@ class Drift(Struct, frozen=True):
 
 def find_drift(plan: Plan) -> tuple[Drift, ...]:
     """Return everything in the plan that somebody else caused, by address. Empty: no drift."""
-    # A duplicate may be both a change of the plan and a notice: it is one thing, and told once.
+    # A duplicate may be both a change of the plan and a notice: it is reported once.
     found: dict[tuple[Address, DriftCause], Drift] = {}
     for drift in _each_drift(plan):
         found.setdefault((drift.address, drift.cause), drift)
@@ -86,7 +86,7 @@ def summarize_drift(plan: Plan) -> str:
 def add_missing_baseline(plan: Plan) -> Plan:
     """Return the plan with a notice for each workspace that has nothing to compare with; for `drift` alone.
 
-    Whoever plans or applies for the first time has to hear nothing of it.
+    A first plan or apply says nothing of it.
     """
     found = tuple(_unapplied_notice(alias) for alias in plan.unapplied or ())
     return structs.replace(plan, notices=(*found, *plan.notices)) if found else plan

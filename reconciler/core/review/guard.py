@@ -1,7 +1,7 @@
 """Is the plan safe? Thresholds, incomplete reads, and the consent that lifts them.
 
-Consent is a number for one run, never a switch: whoever allows 41 deletes has seen that there are 41. Which
-entities a plan deletes is decided in core/planning/deletes.py.
+Consent is a number for one run, never a switch: a person who allows 41 deletes has seen that there are 41.
+Which entities a plan deletes is decided in core/planning/deletes.py.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ def check_plan(
     """Return why the plan may not be carried out; no reasons: it may. Source: planning rules C1 to G8, X8.
 
     `missing` are the kinds and actions that this deployment does not offer; `placeholders` the addresses
-    whose declared content stands for one that nobody has provided yet.
+    whose declared content is a placeholder for one that is not provided yet.
     """
     reasons = [
         *_check_capabilities(plan, missing),
@@ -155,7 +155,7 @@ def _count_deletes(plan: Plan, scope: Scope) -> int:
 
 
 def _check_adopted_deletes(plan: Plan, limits: GuardLimits, step: str) -> Iterator[GuardReason]:
-    """Refuse to delete many that existed before us, or of which nobody knows whether they did (rule G5)."""
+    """Refuse to delete many that existed before us, or may have (rule G5)."""
     older = [one for one in plan.changes if isinstance(one, Delete) and one.adopted]
     if len(older) > limits.adopted_deletes_max:
         what = (
@@ -167,7 +167,7 @@ def _check_adopted_deletes(plan: Plan, limits: GuardLimits, step: str) -> Iterat
 
 
 def _check_deletes_in_use(plan: Plan, step: str) -> Iterator[GuardReason]:
-    """Refuse any delete of a kind that others may be using, which nobody can see from here (rule G6)."""
+    """Refuse any delete of a kind that others may be using, which cannot be seen from here (rule G6)."""
     for scope in _changed_scopes(plan):
         doomed = [str(one.address) for one in plan.scoped(scope) if isinstance(one, Delete)]
         if doomed and (lost := KINDS[scope.kind].in_use):

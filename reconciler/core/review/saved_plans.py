@@ -20,11 +20,11 @@ from reconciler.model.snapshots import Read
 
 # --- The file: canonical, sealed, and holding nothing that changes by itself ----------------------
 #
-# What a plan says of strangers (how many there are, in how many calls they were read) is told on the
+# What a plan says of unmanaged entities (how many, in how many calls they were read) is shown on the
 # screen and not kept: nothing would hold it to the truth later. Everything that is kept is compared
 # with the fresh plan when the file is applied, so that what a reviewer reads is what will be done.
 #
-# A seal is no signature. It finds what was changed by accident or without care; whoever can change a
+# A seal is not a signature. It finds what was changed by accident or without care; a person who can change a
 # file can seal it again. Against that stand the fresh plan (`why_stale`) and encryption.
 
 

@@ -2,7 +2,7 @@
 
     beginning <- 1 <- 2 <- ... <- n = head        hash n = SHA-256(entry n with hash n-1 in it)
 
-Whoever can write the store can write a whole new chain; a head kept elsewhere finds that, and a cut
+A person who can write the store can write a whole new chain; a head kept elsewhere finds that, and a cut
 end. Keyed hashes stand for people. Nothing is read or written here: store/history.py does that.
 """
 
@@ -71,7 +71,7 @@ def read_entry(number: int, text: bytes, digest: bytes) -> AuditEntry | DamagedE
         return DamagedEntry(number, "it cannot be read")
     if entry.number != number:
         return DamagedEntry(number, f"it was written as entry {entry.number}")
-    # What reads the same need not be the same: a space more, a word that nobody knows.
+    # What reads the same need not be the same: one more space, an unknown word.
     return entry if written == text else DamagedEntry(number, "it is not as it was written")
 
 
@@ -127,7 +127,7 @@ def hash_entity(salt: str, address: Address) -> str:
 def _find_fault(entry: AuditEntry | DamagedEntry, held: Head) -> str:
     """Return what is wrong with the entry after `held`, as a clause; "" for nothing."""
     number = held.number + 1
-    # The number first: that an entry is missing is what has to be told, not what the one in its place looks
+    # The number first: the report has to say that an entry is missing, not what the one in its place looks
     # like.
     if entry.number != number:
         return f"entry {entry.number} stands in its place"

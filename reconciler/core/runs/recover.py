@@ -87,7 +87,7 @@ def settle_wait_s(
     `locked_for_s` is how long we have held the lock, on this process's monotonic clock. Whoever held it
     before sends nothing after that, so what was sent has landed one settle window later. The times in the
     intents do not shorten the wait: another machine's clock wrote them, or this one's before it was set.
-    `missing`: there may be intents that nobody knows of any more.
+    `missing`: there may be intents that are no longer known.
     """
     # Monotonic time alone: no clock that was set, here or elsewhere, may shorten it
     # (tests/core/test_recover.py). From the lock on, for until then the run before could go on sending.
@@ -112,7 +112,7 @@ def find_remaining(old: Plan, fresh: Plan) -> Remaining:
     only recorded (adoptions, renames, what is gone) stays: nothing is sent for it. A device whose contact
     would have to be made beyond the old plan is beyond it too.
     """
-    # The whole change, values before it included: somebody agreed to that, and nobody to another one (A9).
+    # The whole change, values before it included: only that was agreed to (A9).
     held = {change.address: without_place(change) for change in old.changes}
     outside = {
         change.address for change in fresh.changes if held.get(change.address) != without_place(change)

@@ -2,9 +2,9 @@
 
 Decisions on the service's clock; calls and waiting are in engine/.
 
-The service offers neither versions nor a compare-and-swap, so a lock in it can only be a bakery lock: whoever
-wants to write creates a resource (its *ticket*), waits, and reads the list of all tickets. Only the name of a
-resource can be read back, so the ticket is the name.
+The service offers neither versions nor a compare-and-swap, so a lock in it can only be a bakery lock: a run
+that wants to write creates a resource (its *ticket*), waits, and reads the list of all tickets. Only the name
+of a resource can be read back, so the ticket is the name.
 
     made      the service's clock before the ticket was sent; it never is later than the creation
     born_by   a moment of that clock at which the ticket was there already, from the answer to its creation
@@ -28,11 +28,11 @@ two tickets the one created later sees the other one.
   sees B, and t(A) > L(B) - window >= m(B) + spread; so m(A) >= t(A) - spread > m(B), B is lower, A waits.
 - Neither punctual: the one created later sees the other one, is not alone, and waits.
 
-Whoever goes on must also see everything that the run before it has written. Say that A wrote and removed its
-ticket, and B decides by a list without it. If A removed it before B first looked, B plans a window later, and
-sees it all. Else A's ticket, which no list of B's shows, was not listed yet when B first looked, and it stood
-for at least `spread_s` after it had to be listed, because A waited that long before it wrote. So B reads the
-list every `look_s` seconds, and would have seen it. Where two of its lists lie further apart
+The run that goes on must also see everything that the run before it has written. Say that A wrote and removed
+its ticket, and B decides by a list without it. If A removed it before B first looked, B plans a window later,
+and sees it all. Else A's ticket, which no list of B's shows, was not listed yet when B first looked, and it
+stood for at least `spread_s` after it had to be listed, because A waited that long before it wrote. So B
+reads the list every `look_s` seconds, and would have seen it. Where two of its lists lie further apart
 (`is_watch_unbroken`), B waits for another window before it plans.
 
 So what is read a window after B first looked shows all of it, also while B still waits for its own turn: with
@@ -123,20 +123,20 @@ def parse_ticket(name: str) -> Ticket | None:
     return Ticket(found["stack"], made, until, found["nonce"], found["run"], found["holder"])
 
 
-def draw_ticket(stack: str, *, run: str, holder: str, token: str, told: int, lease_s: float) -> Ticket:
-    """Return a new ticket; `told` is what the service's clock last said, before the ticket is sent.
+def draw_ticket(stack: str, *, run: str, holder: str, token: str, service_now: int, lease_s: float) -> Ticket:
+    """Return a new ticket; `service_now` is what the service's clock last said, before the ticket is sent.
 
     `token` is random text, `run` a UUID.
     """
     nonce = sha256(token.encode()).hexdigest()[:nonce_length]
     # The name of a machine becomes part of a file's name: nothing stays that a service might rewrite.
     shown = re.sub(r"[^a-z0-9]+", "-", fold_case(holder)).strip("-")[:_holder_length] or "somebody"
-    return Ticket(stack, told, told + ceil(lease_s), nonce, fold_case(run), shown)
+    return Ticket(stack, service_now, service_now + ceil(lease_s), nonce, fold_case(run), shown)
 
 
-def renew_ticket(ticket: Ticket, told: int, lease_s: float) -> Ticket:
-    """Return the same ticket with a whole lease from `told` on. Its place in the order stays."""
-    return structs.replace(ticket, until=told + ceil(lease_s))
+def renew_ticket(ticket: Ticket, service_now: int, lease_s: float) -> Ticket:
+    """Return the same ticket with a whole lease from `service_now` on. Its place in the order stays."""
+    return structs.replace(ticket, until=service_now + ceil(lease_s))
 
 
 def ticket_body(ticket: Ticket, holder: str) -> dict[str, str]:
@@ -163,37 +163,37 @@ def decides_from(mine: Ticket, born_by: int, window_s: float) -> int:
     return max(mine.made + spread_s, born_by) + ceil(window_s)
 
 
-def is_watch_unbroken(before: int, told: int) -> bool:
+def is_watch_unbroken(before: int, service_now: int) -> bool:
     """Whether no other run can have come and gone between two lists: Dates may be a second too low."""
-    return told + 1 - before <= spread_s
+    return service_now + 1 - before <= spread_s
 
 
-def is_alive(ticket: Ticket, told: int, window_s: float) -> bool:
-    """Whether a ticket counts at `told`. One that was renewed may still be listed with its old end."""
-    return told <= ticket.until + window_s
+def is_alive(ticket: Ticket, service_now: int, window_s: float) -> bool:
+    """Whether a ticket counts at `service_now`. One that was renewed may still be listed with its old end."""
+    return service_now <= ticket.until + window_s
 
 
-def is_possible(ticket: Ticket, told: int, window_s: float) -> bool:
-    """Whether a run can have taken this ticket: none has a lease that ends so long after `told`.
+def is_possible(ticket: Ticket, service_now: int, window_s: float) -> bool:
+    """Whether a run can have taken this ticket: none has a lease that ends so long after `service_now`.
 
     Who may create a resource can name it as they like. A lease of years would hold up every run of a stack.
     """
-    return ticket.until <= told + lease_s + 2 * ceil(max(window_s, window_max_s)) + spread_s
+    return ticket.until <= service_now + lease_s + 2 * ceil(max(window_s, window_max_s)) + spread_s
 
 
 def find_ticket_ahead(
     mine: Ticket,
     born_by: int,
     listed: Collection[Ticket],
-    told: int,
+    service_now: int,
     *,
     window_s: float,
     over: frozenset[str] = frozenset(),
 ) -> Ticket | None:
     """Return the ticket that `mine` has to wait for, or None where `mine` goes on.
 
-    `listed` are the tickets of a list that was read at `told`, not before `decides_from`. `over` are runs
-    that are known to write no more, whatever their tickets say. Tickets of other stacks do not count.
+    `listed` are the tickets of a list that was read at `service_now`, not before `decides_from`. `over` are
+    runs that are known to write no more, whatever their tickets say. Tickets of other stacks do not count.
     """
     others = [
         one
@@ -202,8 +202,8 @@ def find_ticket_ahead(
         and one.nonce != mine.nonce
         and one.run not in over
         and one.run != mine.run  # an earlier ticket of this very run, whose answer was lost
-        and is_alive(one, told, window_s)
-        and is_possible(one, told, window_s)
+        and is_alive(one, service_now, window_s)
+        and is_possible(one, service_now, window_s)
     ]
     punctual = born_by - mine.made <= spread_s
     # Rule 2: a later ticket may have decided by a list that did not show this one yet.
@@ -211,13 +211,13 @@ def find_ticket_ahead(
     return min(before, key=lambda one: one.order, default=None)
 
 
-def sends_until(until: int, told: int, sent_at: float, lease_s: float) -> float:
+def sends_until(until: int, service_now: int, sent_at: float, lease_s: float) -> float:
     """Return the moment of the local monotonic clock from which on the holder sends nothing more.
 
-    `told` is the Date of an answer to a call that was sent at `sent_at`, so the service's clock shows at most
-    `told + 1 + (now - sent_at)`. Half of the lease stays for what was sent just before.
+    `service_now` is the Date of an answer to a call that was sent at `sent_at`, so the service's clock shows
+    at most `service_now + 1 + (now - sent_at)`. Half of the lease stays for what was sent just before.
     """
-    return sent_at + (until - told - 1) - lease_s / 2
+    return sent_at + (until - service_now - 1) - lease_s / 2
 
 
 def _parse_compact(text: str) -> int:

@@ -6,7 +6,7 @@
     adopted -> forgotten     ours no longer, so that a later plan cannot delete it
 
 What cannot be set back is a skip with its reason: what cannot be read (passwords, content), what no
-plan holds in clear (push tokens), and what nobody saw after the write. Nothing is sent here.
+plan holds in clear (push tokens), and what was not read after the write. Nothing is sent here.
 
 No manifest says what an undo should be, so nothing can be planned afresh to compare it with. What it
 may do is proved instead: by a digest keyed with the store's salt, which covers all of it, its times

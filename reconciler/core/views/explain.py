@@ -3,8 +3,8 @@
     desired, recorded        --> what should be, and where that comes from; what the last apply sent
     live, plan (or neither)  --> what is, and what becomes of it
 
-Nothing is decided here. Which live entity is meant is asked of the functions that plan it, what is written of
-the plan, and why a field is not of the comparison that the plan was made by. Not here: reading, wording.
+Nothing is decided here. The functions that plan an entity say which live one is meant, the plan says what is
+written, and the comparison behind the plan says why a field is not.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -65,7 +65,7 @@ class PlanView(Struct, frozen=True):
 
 
 class ExplainRequest(Struct, frozen=True):
-    """Everything that explaining takes. Without `seen` nobody was asked.
+    """All inputs of an explanation. Without `seen` the service was not asked.
 
     `sources` are where declared values come from, `writes` who wrote the records last, both by address.
     `selection` is the one that a plan is asked about; these addresses are explained all the same.
@@ -168,7 +168,7 @@ def _find_row(rows: Iterable[LiveEntity], record: RecordedEntity | None) -> Live
 
 
 def _entity_state(known: ExplainRequest, one: _EntityFacts, *, drifted: bool) -> State:
-    """Return whose it is, as a list says it; what nobody decides about is not in a list of its scope."""
+    """Return whose it is, as a list says it; one that no plan decides about is in no list of its scope."""
     address = one.address
     if one.entity is not None:
         marked = one.by != "" and one.by == known.rules.mark_of(address.kind)
@@ -262,7 +262,7 @@ def _explain_fields(
     sent: Fields = record.sent if record else {}
     shown: Fields = record.shown if record else {}
     why = _planned_fates(known, across, one) if across and read else {}
-    # Of a secret that nobody declares nothing is shown, not even a digest that says whether it has changed.
+    # Of an undeclared secret nothing is shown, not even a digest that says whether it has changed.
     theirs = KINDS[kind].readable_secrets - want.keys() - sent.keys()
     for path in sorted(want.keys() | live.keys() | sent.keys()):
         seen = read and path not in KINDS[kind].write_only and _was_read(row, path)
@@ -323,7 +323,7 @@ def _fate_unplanned(one: _EntityFacts, path: str, *, read: bool) -> _FieldFate:
     if is_ignored_path(one.entity, path):
         return _FieldFate("left", "ignored")
     if path in one.entity.fields:
-        # Of something new, "" has nothing to clear; of what is left alone nobody knows.
+        # Of something new, "" has nothing to clear; of what is left alone it is not known.
         nothing = one.row is None and one.entity.fields[path] == ""
         return _FieldFate("none", "as declared") if nothing else _FieldFate("unknown", "not compared")
     if one.record is None or path not in one.record.sent:
@@ -342,7 +342,7 @@ def _plan_value(kind: str, path: str, value: Scalar | None, salt: str) -> Scalar
 
 
 def _recorded_value(kind: str, path: str, value: Scalar | None) -> Scalar | None:
-    """Return a recorded value: the store's own digest of a secret leaves the store for nobody."""
+    """Return a recorded value: the store's own digest of a secret never leaves the store."""
     return WITHHELD if value and path in KINDS[kind].secret else value
 
 

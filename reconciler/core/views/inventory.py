@@ -2,11 +2,10 @@
 
     declared   a manifest has it, and it is not ours yet: to be created, or there already and to be adopted
     owned      ours, and as the last apply left it
-    drifted    what `drift` tells of: somebody else changed it, removed it, or made a second one
+    drifted    what `drift` reports: somebody else changed it, removed it, or made a second one
     unmanaged  live, and neither declared nor ours (rule X4)
 
-Which live entity is which is asked of the same functions that plan it. Not here: reading (live/), how rows
-look (report/listing.py).
+The same functions that plan an entity say which live one it is. report/listing.py formats the rows.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -32,7 +31,7 @@ State = Literal["declared", "owned", "drifted", "unmanaged"]
 
 
 class Listed(Struct, frozen=True):
-    """One entity. `address` is "" where nobody gave it one, `remote_id` where it is not live.
+    """One entity. `address` is "" where it has none, `remote_id` where it is not live.
 
     `headline` are the fields that tell who it is, by path: as they are live where they were read, else as
     they were recorded or declared. `place` is `file:line`, "" where it is not declared; `planned` the word
@@ -124,7 +123,7 @@ def _read_with(kind: str) -> Iterator[Kind]:
 
 
 def _wildcard_address(scope: Scope) -> Address:
-    """Return what stands for whoever has no address: a selector that takes all of a scope takes it, too."""
+    """Return the address for an entity that has none: a selector of its whole scope selects it, too."""
     return Address(f"{scope.kind}/{scope.workspace}/*")
 
 
@@ -213,7 +212,7 @@ def _undeclared_rows(
             continue
         scope = Scope.of(address)
         row = by_id.get((scope, record.remote_id))
-        # Where nobody looked, what was recorded is what is known.
+        # Where the service was not read, what was recorded is what is known.
         seen = row is not None or (scope not in read and address not in plan.gone)
         yield make.row(
             address, record.remote_id if seen else "", _best_headline(address.kind, row, record), owned=True
