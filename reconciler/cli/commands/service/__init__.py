@@ -1,1 +1,0 @@
-"""Commands that ask the service for more than plans, and the service in a box."""
