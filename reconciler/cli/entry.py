@@ -1,7 +1,6 @@
-"""Where the process begins and ends: its three streams, its signals, then the command, then its exit code.
+"""Where the process begins and ends: streams, signals, the command (main.py), the exit code.
 
-Belongs here: what has to be so before anything else is loaded. Not here: commands (main.py), what a
-signal does (signals.py).
+What signals do is in signals.py.
 """
 
 import gc
@@ -76,6 +75,6 @@ def _end_process(code: int) -> "NoReturn":
         try:
             if stream is not None:
                 stream.flush()
-        except (OSError, ValueError):  # told already, or nobody is left who could be told
+        except (OSError, ValueError):  # reported already, or nothing is left to report to
             continue
     os._exit(code)

@@ -1,8 +1,7 @@
-"""What people type who know another tool that plans and applies, and what it is called here.
+"""Words of other tools that plan and apply, and what they are called here: commands and options.
 
-One table of commands, one of options. Belongs here: the words, and finding them on a command line before
-anything is done: `-out=plan.json` would otherwise write a file called `ut=plan.json`. Not here: names of
-ours that are misspelt (core/suggest.py, and click).
+They are found on the command line before anything is done: `-out=plan.json` would otherwise write a file
+called `ut=plan.json`. Misspelt names of our own are for core/suggest.py and click.
 """
 
 from collections.abc import Mapping, Sequence
@@ -129,7 +128,7 @@ def check_options(command: click.Command, ctx: click.Context, arguments: Sequenc
 
 
 def _translate_option(word: str, value: str, known: Mapping[str, click.Option]) -> str | None:
-    """Return what another tool's option is called here; None where nobody knows it."""
+    """Return what another tool's option is called here; None for an unknown one."""
     if word == "out" and "-o" in known:
         return f"-o {value or 'FILE'}"
     if (same := f"--{word}") in known:  # with one dash

@@ -1,9 +1,7 @@
-"""The command `reconciler`: finds the command's module, runs it, turns its end into an exit code.
+"""The command `reconciler`: finds the module of a command, runs it, and turns its end into an exit code.
 
-Belongs here: the table of commands and what happens to everything they raise. Not here: what a
-command does. Start-up is a promise (docs/performance.md), so a command's declaration is imported only when it
-is used or its help is shown, and the module that does its work only when it is used (dispatch.py). Where
-the process begins is entry.py.
+Start-up is a promise (docs/performance.md): the module of a command is imported when the command is used or
+its help is shown, and what it works with when it runs (dispatch.py). The process begins in entry.py.
 """
 
 import os

@@ -1,7 +1,4 @@
-"""The options that several commands share, each with one name, one meaning and one help text.
-
-Only their declaration belongs here. What they select or allow is decided further down.
-"""
+"""The options that several commands share, each with one name, one meaning and one help text."""
 
 from collections.abc import Callable
 from importlib import import_module

@@ -1,7 +1,7 @@
-"""Manifests that this program writes: in which order, and what of a folder may be there already.
+"""Files of a project that commands write: manifests, files with secrets, copies of the shipped examples.
 
-An export holds everybody who is live, so what it writes is its owner's alone, also a file that was there.
-What is only formatted keeps its rights. Not here: how a file is written (whole.py).
+An export contains every live person, so only its owner can read what it writes, also a file that existed.
+A file that is only formatted keeps its permissions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -67,10 +67,7 @@ def list_folder(folder: Path) -> Sequence[str]:
     return sorted(one.name for one in folder.iterdir())
 
 
-# --- Files with secrets that a command writes: for this user's eyes, or encrypted for those of a team
-#
-# Belongs here: where such a file may be written. Not here: what stands in it (core/envfile.py), how
-# it is encrypted (files/encryption.py).
+# --- Files with secrets: readable for this user alone, or encrypted for a team -----------------------------
 
 
 class SecretsFile(Struct, frozen=True):
@@ -142,9 +139,7 @@ def _make_existing_error(path: Path) -> InputError:
     )
 
 
-# --- The examples that are shipped with the program: the same files as in its repository, and no second copy
-#
-# Belongs here: where they are. Not here: what is made of them.
+# --- The examples that are shipped: the same files as in the repository, and no second copy ----------------
 
 
 _PACKAGE = "reconciler"

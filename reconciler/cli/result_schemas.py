@@ -1,4 +1,4 @@
-"""The schemas of what commands print as JSON: made of the types, so that nothing about a value stands twice.
+"""The schemas of what commands print with `--format json`: they follow from the results of the commands.
 
 `script/generate_schemas.py` writes them into `schemas/output/`. Kinds and addresses are referred to in the
 schemas that follow from the table of kinds, so that a project's own kinds are in these as well.
@@ -138,7 +138,9 @@ def _document_schema(results: Sequence[type[CommandResult]]) -> Schema:
         )
         title = {"title": result.title} if number and result.title else {}
         shapes.append({"$ref": f"../{result.schema}.schema.json"} if result.schema else {**title, **shape})
-    return _whole_schema(results[0].title, shapes, definitions)
+    body = shapes[0] if len(shapes) == 1 else {"anyOf": shapes}
+    below = {"$defs": definitions} if definitions else {}
+    return {"$schema": _DRAFT, "title": results[0].title, **body, **below}
 
 
 def _field_types(result: type[CommandResult]) -> Iterator[tuple[str, Any, str]]:
@@ -162,12 +164,6 @@ def _names_of(module: str) -> Mapping[str, Any]:
                 origin = import_module(str(one.module))
                 found |= {alias.asname or alias.name: getattr(origin, alias.name) for alias in one.names}
     return found
-
-
-def _whole_schema(title: str, shapes: list[Schema], definitions: Schema) -> Schema:
-    body = shapes[0] if len(shapes) == 1 else {"anyOf": shapes}
-    below = {"$defs": definitions} if definitions else {}
-    return {"$schema": _DRAFT, "title": title, **body, **below}
 
 
 def _describe_type(kind: Any, about: str) -> Any:
@@ -267,10 +263,8 @@ def _error_schema() -> Schema:
     """Return the schema of an error, with what belongs to each class of errors."""
     whole = _document_schema((ErrorDocument,))
     properties = whole["properties"]
-    properties["code"] = {
-        "description": properties["code"]["description"],
-        "enum": sorted({*_iterate_error_codes()}),
-    }
+    codes = {kind.error_code if kind else usage_code for kind in _list_error_classes().values()}
+    properties["code"] = {"description": properties["code"]["description"], "enum": sorted(codes)}
     properties["error"]["properties"]["kind"] = {"enum": [*_list_error_classes()]}
     return {
         **whole,
@@ -292,10 +286,6 @@ def _iterate_subclasses(kind: type[errors.ReconcilerError]) -> Iterator[type[err
     for one in kind.__subclasses__():
         yield one
         yield from _iterate_subclasses(one)
-
-
-def _iterate_error_codes() -> Iterator[str]:
-    return (kind.error_code if kind else usage_code for kind in _list_error_classes().values())
 
 
 def _error_class_schema(name: str, kind: type[errors.ReconcilerError] | None) -> Schema:

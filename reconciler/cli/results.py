@@ -74,7 +74,7 @@ class CommandResult(Struct, frozen=True, kw_only=True):
 
     @property
     def shown_again_by(self) -> str:
-        """The command that shows the result again, for somebody who could not read all of it; or empty."""
+        """The command that shows the result again, if its output was cut off; or empty."""
         return ""
 
     def lines(self) -> Sequence[Line]:

@@ -1,6 +1,6 @@
-"""The reports that a command was asked for besides its own output, from options to files.
+"""The files of `--report FORMAT=FILE`: checked before the work, written whole and private after it.
 
-Not here: how a report looks (report/report_formats.py), and how a file is written (cli/review_files.py).
+Formats are in report/report_formats.py.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,9 +27,9 @@ from reconciler.report.report_formats import FORMATS, IN_PIECES, SHARED
 from reconciler.report.review_document import Review
 from reconciler.service.http.urls import origin_of
 
-# --- The files of --report FORMAT=FILE: checked before anything is done, written whole, private ------------
+# --- Files, whatever is in them ---------------------------------------------------------------------------
 #
-# They hold names of people, as plans do, but for those of SHARED (report/report_formats.py).
+# Reports contain names of people, as plans do; those of SHARED (report/report_formats.py) do not.
 
 
 Subject = TypeVar("Subject")
@@ -129,7 +129,7 @@ class Reviews:
         next_step: str = "",
         whom: DisplayName = no_name,
     ) -> bool:
-        """Write the reports of a plan; false where one is missing, which is told."""
+        """Write the reports of a plan; false where one is missing, which is noted."""
         return self._write(
             Review(
                 self._command,
@@ -178,6 +178,6 @@ class Reviews:
         )
 
     def write_nothing(self, settings: Settings) -> bool:
-        """Write the reports where there was nothing to do, so that whoever collects them finds them."""
+        """Write the reports where there was nothing to do: a job that collects them expects the files."""
         target = Target(origin_of(settings.service.base_url), settings.stack, ())
         return self.write(Plan(target, Options(), "", "", ()), Verdict(), 0)

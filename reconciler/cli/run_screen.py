@@ -1,6 +1,6 @@
-"""What a person sees, and is asked, while a run writes: the same for every command that does.
+"""What a person sees and is asked while a run writes, then its report: the same for each command that writes.
 
-Loaded when a run is about to begin. Not here: what is done (pipeline.py) and how it reads (report/).
+Loaded when a run is about to begin. pipeline.py does the work, report/ renders.
 """
 
 import shlex

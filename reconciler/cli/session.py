@@ -1,7 +1,4 @@
-"""What every command that talks to the service needs: settings, clock, chance, an event loop, signals.
-
-Only this wiring belongs here. What is done is in pipeline.py, what is shown in the commands.
-"""
+"""What every command that talks to the service needs: settings, clock, randomness, an event loop, signals."""
 
 import asyncio
 import os
@@ -72,7 +69,7 @@ def _hide_secret(secret: str) -> None:
 
 
 def _wants_caches() -> bool:
-    """Whether this command keeps what manifests declare: it reads them, and nobody said --no-cache."""
+    """Whether this command caches manifests: it reads them, and --no-cache was not given."""
     context = click.get_current_context(silent=True)
     return bool(context and context.meta.get(CACHES))
 
@@ -101,7 +98,7 @@ def note_service_links(layers: SettingLayers) -> None:
 
 
 def _note_distrust(settings: Settings) -> None:
-    """Note where the cache of a project is not used, because somebody else can have written it."""
+    """Note that the cache of a project is not used, because another user can have written it."""
     if fault := find_cache_fault(Path(settings.root)):
         where, why = fault
         _note_once(
@@ -152,14 +149,14 @@ def make_dependencies(settings: Settings, context: Context | None = None) -> Dep
 
 
 def with_lock_timeout(settings: Settings, lock_timeout_s: float | None) -> Settings:
-    """Return the settings with the patience of `--lock-timeout`, where it was given."""
+    """Return the settings with `--lock-timeout`, where it was given."""
     if lock_timeout_s is None:
         return settings
     return structs.replace(settings, lock=structs.replace(settings.lock, timeout_s=lock_timeout_s))
 
 
 def with_refresh_mode(settings: Settings, mode: str | None) -> Settings:
-    """Return the settings with what `--refresh` says, where it was given."""
+    """Return the settings with `--refresh`, where it was given."""
     if mode is None:
         return settings
     return structs.replace(settings, refresh=structs.replace(settings.refresh, mode=mode))
@@ -215,7 +212,7 @@ class Signals:
 
 
 def run_to_end(work: Callable[[Signals], Coroutine[Any, Any, T]]) -> T:
-    """Return what `work` returns, run in an event loop of its own. Raises what a user can meet, plainly."""
+    """Return the result of `work`, run in an event loop of its own. Raises single errors, never a group."""
     heard = Signals()
 
     async def listening() -> T:
@@ -243,10 +240,9 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return factory
 
 
-# --- What the commands around the store share: the store of the settings, opened for one look or one word
+# --- The store of the settings, for commands that only look at it -----------------------------------------
 #
-# Belongs here: which store it is. Not here: what is asked of it (commands/), what is shown (report/). No
-# secret of the service is read, and nobody is called but the store.
+# No secret of the service is read, and nothing is called but the store.
 
 
 def read_utc_clock() -> datetime:

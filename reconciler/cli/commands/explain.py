@@ -98,7 +98,8 @@ def explain_command(*, arguments: Sequence[str], **given: Any) -> ExplainResult 
         reconciler explain contact/ops/jane-doe resource/ops/sites --format json
         reconciler explain E201
     """
-    topics = {topic.plural: topic for topic in map(_find_topic, arguments)}
+    found = (next(topic for topic in TOPICS if topic.fits(argument)) for argument in arguments)
+    topics = {topic.plural: topic for topic in found}
     if len(topics) > 1:
         raise click.UsageError(f"give {' or '.join(topics)}, not both.")
     (topic,) = topics.values()
@@ -147,13 +148,8 @@ class Topic(NamedTuple):
     explain: Callable[[Sequence[str], Mapping[str, Any]], ExplainResult | CodesResult]
 
 
-def _find_topic(argument: str) -> Topic:
-    """Return the first topic that an argument fits; the last one fits everything."""
-    return next(topic for topic in TOPICS if topic.fits(argument))
-
-
 def _explain_addresses(texts: Sequence[str], given: Mapping[str, Any]) -> ExplainResult:
-    """Explain addresses; what is no address is told by who knows the addresses that there are."""
+    """Explain addresses. Raises UnknownAddress with similar ones where there is no such address."""
     from reconciler import pipeline
     from reconciler.cli.session import load_settings, make_dependencies, run_to_end
     from reconciler.core.planning.select import Selection

@@ -266,6 +266,7 @@ def export_command(
     from reconciler.core.envfile import format_env
     from reconciler.core.export import variable_values
     from reconciler.engine.exporting import ExportRequest
+    from reconciler.environment.checkout import is_ignored_by_git
 
     if timezone and value_forms.check_zone(timezone):
         raise click.UsageError(f"--timezone: {timezone[:60]!a} is not the name of a time zone.")
@@ -294,7 +295,7 @@ def export_command(
         summarize_export(settings, folder, found, new, grown),
         values_in=tuple(str(one.path) for one in written),
         secrets=_unnamed_secrets_files(settings, encrypted[-1]) if encrypted else (),
-        ignored=_name_if_ignored(encrypted[-1]) if encrypted else "",
+        ignored=encrypted[-1].name if encrypted and is_ignored_by_git(encrypted[-1]) else "",
         full=full,
     )
 
@@ -327,12 +328,6 @@ def _unnamed_secrets_files(settings: Settings, path: Path) -> tuple[str, ...]:
     if any((root / one).resolve() == path.resolve() for one in named):
         return ()
     return (*named, Path(os.path.relpath(path.resolve(), root.resolve())).as_posix())
-
-
-def _name_if_ignored(path: Path) -> str:
-    from reconciler.environment.checkout import is_ignored_by_git
-
-    return path.name if is_ignored_by_git(path) else ""
 
 
 def summarize_export(

@@ -122,7 +122,7 @@ def fmt_command(
 def _read_settings(
     config: str | None, environment: str | None, cwd: Path, *, needed: bool
 ) -> Settings | None:
-    """Return the settings, for the kinds that their profile brings; None where nobody needs any."""
+    """Return the settings, for the kinds that their profile brings; None where none are needed."""
     from reconciler.settings.layers import find_settings_file
     from reconciler.settings.reader import read_settings
 

@@ -89,10 +89,10 @@ def show_command(*, file: str, identity: str | None, full: bool, **given: Any) -
 
 
 def _make_display_name(plan: Plan, settings: Settings) -> "DisplayName":
-    """Return who somebody is by the manifests: of whom is updated the file has the address.
+    """Return the names of people from the manifests: for updates the plan file has only addresses.
 
     Manifests are read when a name is first asked for, and without any variable of the environment. Where they
-    cannot be used everybody is an address.
+    cannot be used, people are shown by address.
     """
     from reconciler import pipeline
     from reconciler.core.review.display_names import make_display_name, no_name

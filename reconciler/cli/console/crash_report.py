@@ -1,7 +1,6 @@
 """Unexpected exceptions: bugs of this program, reported like every other error.
 
-Belongs here: the text of such an error, and the hooks by which Python and the libraries would print a
-traceback of their own. Not here: printing (output.py), and errors that a user can meet (errors.py).
+Hooks keep Python and the libraries from printing tracebacks of their own.
 
 The error shows the kind of the exception and the places in the code: modules, lines, functions. It shows
 no text of the exception, no value and no path: they may hold live data, a secret, or an order to the runner
@@ -47,15 +46,15 @@ def encode_last_words(error: BaseException) -> bytes:
 
 
 def install_hooks() -> None:
-    """Let exceptions of threads, and those that cannot be raised, be told as ours. For entry.py."""
+    """Report exceptions of threads, and those that cannot be raised, like our own. For entry.py."""
     sys.unraisablehook = lambda found: _report_crash(found.exc_value)
     threading.excepthook = lambda found: _report_crash(found.exc_value)
 
 
 def capture_logs() -> None:
-    """Let what libraries log as a warning or worse pass our output, with their tracebacks told as ours.
+    """Pass warnings and errors that libraries log through our output, tracebacks reported like our own.
 
-    The event loop logs exceptions of tasks that nobody waits for, the web server those of its handlers.
+    The event loop logs exceptions of tasks that are not awaited, the web server those of its handlers.
     Without a handler of their own they end in `lastResort`, which would print them raw.
     """
     import logging  # noqa: PLC0415 - `--version` does without

@@ -1,7 +1,6 @@
 """How an error is shown: as lines for people, as JSON for programs.
 
-Belongs here: the form. Not here: printing (output.py), and which errors there are (errors.py). Imported where
-an error is shown: it loads what a command that succeeds may not need.
+Imported where an error is shown: it loads what a command that succeeds may not need.
 """
 
 import re

@@ -1,8 +1,7 @@
-"""What -v, -vv and --log-file show: the steps of a command, and each call to the service.
+"""What -v, -vv, --log-file and --events write: steps, calls to the service, and events of a run.
 
-Belongs here: who listens to the loggers of logbook.py, and how it is written. Not here: what is told, which
-is decided where it happens: no secret, and of a person the address at most. Imported where one of the options
-is given. A log never ends a command: when it cannot be written, that is said once.
+What is logged is decided where it happens: no secret, and of a person the address at most. Imported where one
+of the options is given. A log never ends a command: if it cannot be written, that is said once.
 """
 
 import json
@@ -43,8 +42,6 @@ from reconciler.ownership import find_fault
 from reconciler.service.http.exchange import TriedCall
 
 # --- Files that grow line by line while a command runs: logs and events. Only this user can read them
-#
-# Not here: files that appear whole (files/atomic_files.py).
 
 
 _mode = 0o600
@@ -122,7 +119,7 @@ LogLine = StepLine | CallLine
 
 
 class Listener(logging.Handler):
-    """Writes what is told, until that fails: then says so once, and nothing more."""
+    """Writes records until that fails: then says so once, and writes nothing more."""
 
     def __init__(
         self,
@@ -208,8 +205,8 @@ def _format_json_line(record: logging.LogRecord) -> str:
 
 # --- `--events FILE`: what a run does, a JSON line each, while it does it. `-` is standard output -
 #
-# Belongs here: where the lines go, and when. Not here: what is in them (model/runs.py). Events never end
-# a command: when they cannot be written, that is said once, and the exit code of a good run is 1.
+# model/runs.py says what is in them. Events never end a command: if they cannot be written, that is said
+# once, and the exit code of a good run is 1.
 
 
 STDOUT = "-"
@@ -284,7 +281,7 @@ class Events:
                 self._handle = None
 
     def _tell(self, kind: type[RunEvent], name: str, **about: Any) -> None:
-        """Write one line at once: whoever watches sees it, and a kill leaves whole lines."""
+        """Write one line at once: a reader sees it immediately, and a kill leaves whole lines."""
         if not self._told:
             return
         at = datetime.now(UTC).isoformat(timespec="milliseconds")

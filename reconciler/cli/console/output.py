@@ -93,7 +93,7 @@ def command_began_at() -> float:
 
 
 def set_verbose(*, wanted: bool) -> None:
-    """Remember whether what is done is told on stderr, line by line."""
+    """Remember whether steps are shown on stderr, line by line."""
     _told[:] = [wanted]
 
 

@@ -1,7 +1,7 @@
-"""Progress, counted by listening: calls and rows are told where they happen, nobody passes them along.
+"""Progress, counted from log records of calls and rows, so that no layer passes it along.
 
-On a terminal bars show it. Elsewhere a line comes on stderr every 30 seconds, so that whoever waits for a CI
-job sees that it lives; a command that takes less says nothing. Not here: the words (report/progress.py).
+On a terminal bars show it. Elsewhere stderr gets a line every 30 seconds, so that a CI job is seen to be
+alive; a command that takes less prints none. The words are in report/progress.py.
 """
 
 import logging
@@ -23,7 +23,7 @@ _TOLD = (instrumentation.call_log, instrumentation.reading_log)
 
 
 class Watch(logging.Handler, Bars):
-    """Counts what is told, and hands it on to the bars of a terminal, if there are any."""
+    """Counts log records, and passes the numbers to the bars of a terminal, if there are any."""
 
     def __init__(self, bars: Bars, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()

@@ -1,7 +1,6 @@
 """What only a terminal gets: colour, progress bars, and lines that are shown in place.
 
-Belongs here: how they are drawn. Not here: whether a stream is a terminal, and all that is printed as text
-(output.py). Imported where colour or a bar is shown: `rich` takes 60 ms.
+Imported where colour or a bar is shown: `rich` takes 60 ms.
 """
 
 import os

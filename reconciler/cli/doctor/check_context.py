@@ -1,8 +1,4 @@
-"""What every look of `reconciler doctor` starts from, and how a look that fails becomes a line.
-
-Belongs here: the settings as far as they can be read, lines for what is wrong. Not here: the looks
-themselves (checks.py, outside.py), deadlines (deadlines.py).
-"""
+"""What every check of `reconciler doctor` starts from, and how a check that fails becomes a line."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -58,7 +54,7 @@ def find_surroundings(
 
 
 def make_unchecked(name: str, needed: str) -> CheckResult:
-    """Return the line of a look that has to wait for something else to be mended."""
+    """Return the line of a check that cannot run until something else is fixed."""
     return CheckResult(name, "unchecked", f"needs {needed} first")
 
 
@@ -74,7 +70,7 @@ def describe_mistakes(name: str, error: ReconcilerError) -> tuple[CheckResult, .
 
 
 def run_guarded(name: str, look: Callable[[], tuple[CheckResult, ...]]) -> tuple[CheckResult, ...]:
-    """Return what a look finds; whatever breaks it becomes a line, so that it hides no other look."""
+    """Return the findings of a check; an exception becomes a line, so that it hides no other check."""
     try:
         return look()
     except Exception as error:  # noqa: BLE001 - the one command that has to work when everything else does not
@@ -82,7 +78,7 @@ def run_guarded(name: str, look: Callable[[], tuple[CheckResult, ...]]) -> tuple
 
 
 def describe_broken_check(name: str, error: Exception) -> tuple[CheckResult, ...]:
-    """Return the lines for what a look has raised. A stranger's error may hold anything: its name alone."""
+    """Return lines for an exception. Of an unknown one only the name is shown: its text may hold anything."""
     told = _find_known_error(error)
     if told is not None:
         return describe_mistakes(name, told)
@@ -98,20 +94,17 @@ def _find_known_error(error: BaseException) -> ReconcilerError | None:
     return next((found for one in below if (found := _find_known_error(one))), None)
 
 
-# --- Work with a deadline, in a thread of its own, so that a call that hangs delays nothing else --
+# --- Work with a deadline, in threads, so that a call that hangs delays nothing else -----------------------
 #
-# Only that belongs here. A thread cannot be ended from outside: one that is late is left behind, and ends
-# with the process, so this is for work that changes nothing.
+# A thread cannot be ended from outside: a late one is left behind and ends with the process. So this is only
+# for work that changes nothing.
 
 
 T = TypeVar("T")
 
 
 def run_within(work: Mapping[str, Callable[[], T]], timeout_s: float) -> dict[str, T]:
-    """Return what each piece of work returned, all of them begun at once; what was late is missing.
-
-    The work must not raise: what it raised would be missing too.
-    """
+    """Return the result of each function, run at the same time. One that is late or raises is missing."""
     done: SimpleQueue[tuple[str, T]] = SimpleQueue()
     for name, each in work.items():
         # Bound as defaults: the loop's names change before a thread has looked at them.

@@ -1,7 +1,6 @@
-"""What `reconciler doctor` looks at on this machine: settings, manifests, limits, files, the way, versions.
+"""The checks of `reconciler doctor` on this machine: settings, manifests, limits, files, network, versions.
 
-Belongs here: looking, and saying what was found; each look alone, and none of them writes. Not here: the
-store and the service (outside.py), deadlines (looks.py), how it is shown (report/).
+Each check stands alone, and none writes.
 """
 
 import importlib.metadata

@@ -1,7 +1,4 @@
-"""What `reconciler doctor` looks at outside of this process: the store, and the service.
-
-Belongs here: asking them, each question guarded, with nothing but reads. Not here: this machine (checks.py).
-"""
+"""The checks of `reconciler doctor` outside of this process: the store and the service. They only read."""
 
 import asyncio
 import sys
@@ -186,7 +183,7 @@ def check_service(around: Surroundings) -> tuple[CheckResult, ...]:
 
 
 def _check_connection(read: ReadSettings, around: Surroundings) -> CheckResult:
-    """Return whether somebody takes connections at the first stop of the way; nothing is sent."""
+    """Return whether the first hop accepts connections; nothing is sent."""
     network, wrong = read_network(read.layers, around.environ)
     if wrong:
         return make_unchecked("service", "proxies and certificates")

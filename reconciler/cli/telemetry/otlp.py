@@ -1,11 +1,10 @@
 """Spans and metrics by the library of OpenTelemetry, sent as OTLP over HTTP.
 
-Belongs here: everything that imports the library. Which spans and attributes there are stands in spans.py,
-which metrics in report/metrics.py. Where it is sent, with which headers, how much of it, and with which
-sampler: the library reads that from OTEL_*.
+The only module that imports the library. instrumentation.py says which spans and attributes there are,
+report/metrics.py which metrics. Address, headers, limits and sampler the library reads from OTEL_*.
 
-No exception is recorded, and no text of one: it may name people. Of the library nothing is printed, and what
-it raises while something is recorded goes no further.
+No exception is recorded, and no text of one: it may name people. The library prints nothing, and what it
+raises while recording goes no further.
 """
 
 import logging

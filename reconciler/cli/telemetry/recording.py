@@ -1,8 +1,7 @@
-"""The telemetry of one command line: begun when its work begins, delivered when all of it is printed.
+"""The telemetry of one command: started when its work starts, delivered after everything is printed.
 
-Belongs here: when, and what a person is told. Not here: the library (otlp.py), which is imported only where
-OTEL_* asks. Nothing of it decides about the command: what cannot be recorded or delivered is said once on
-stderr, and the exit code stays.
+The library (otlp.py) is imported only where OTEL_* asks for it. Telemetry never decides about a command: a
+failure to record or deliver is said once on stderr, and the exit code stays.
 """
 
 import os
@@ -23,10 +22,10 @@ if TYPE_CHECKING:
     from reconciler.report.metrics import Metric
 from typing import NamedTuple
 
-# --- What the variables of OpenTelemetry ask for: traces, metrics, or nothing ---------------------
+# --- What the variables of OpenTelemetry ask for: traces, metrics, or nothing ------------------------------
 #
-# Belongs here: whether anything is recorded, which has to be known without the library. Not here: where it
-# goes, with which headers, how long it may take: the library reads these variables itself (otlp.py).
+# Whether anything is recorded has to be known without the library. Where it goes, with which headers and
+# limits, the library reads from the variables itself (otlp.py).
 #
 # Source: OpenTelemetry specification, environment variables; OTLP exporter configuration.
 
