@@ -297,7 +297,7 @@ class ManifestCache:
         if desired is None:
             return None
         step_log.info(
-            "manifests taken from the cache; files: %d, read anew: %d, %.1f s",
+            "manifests read from the cache; files: %d, read again: %d, %.1f s",
             len(found),
             len(missing),
             took(),
@@ -357,7 +357,7 @@ class ManifestCache:
             written += self._folder.write(self._entry_name(one.file), entry)
         used = frozenset(self._entry_name(one.file) for one in loaded.read)
         self._folder.clear(_FORM, besides=used, now_s=time.time())
-        step_log.info("manifests kept in the cache; files: %d of %d", written, len(loaded.read))
+        step_log.info("manifests cached; files: %d of %d", written, len(loaded.read))
 
     def _read_entry(
         self, source: ManifestFile, private: frozenset[FileId], key: bytes, log: ReadLog

@@ -182,8 +182,8 @@ def split_rows(rows: Sequence[Exported], most: int) -> Iterator[list[Exported]]:
 
 _FILE_MAX = 4 * 1024 * 1024  # characters of a file: a manifest may have 10 MiB, and people add to it
 _HEADER = (
-    "# Written by `reconciler export`. It is yours now: a later export adds what is new,\n"
-    "# and changes nothing that stands here.\n"
+    "# Written by `reconciler export`. Edit it freely: a later export adds new entries\n"
+    "# and changes nothing that is here.\n"
 )
 
 

@@ -250,7 +250,7 @@ def read_controls(meta: dict[str, Any]) -> Controls:
 
 KnownFields = Mapping[str, frozenset[str]]
 _Meta = tuple[Kind, list[str | int], dict[str, Any]]
-_IGNORE_HINT = "name a field as messages do, for example jobTitle or custom.employeeId"
+_IGNORE_HINT = "write a field as messages show it, for example jobTitle or custom.employeeId"
 
 
 def list_known_fields(extras: ExtraFields) -> KnownFields:

@@ -534,7 +534,7 @@ def _write_text_block(entry: WrittenEntry, depth: int) -> Iterator[str]:
 
 # --- Formatting: the meaning is compared every time -----------------------------------------------
 
-_LEFT = "the file was left as it is"
+_LEFT = "the file is unchanged"
 
 
 class FormattedManifest(Struct, frozen=True):
@@ -555,7 +555,7 @@ def format_manifest(data: bytes, file: str) -> FormattedManifest:
         return FormattedManifest(data, tree.problems)
     if "workspace" not in tree.value:
         what = f"this is not a manifest: it has no `workspace`; {_LEFT}."
-        hint = "name manifests, or the folder that holds them"
+        hint = "pass manifests, or the folder that contains them"
         return FormattedManifest(data, (Problem(file, 1, 1, what, hint, code="E116"),))
     text = data.decode("utf-8-sig")
     first, found, _ = text.partition("\n")
@@ -578,7 +578,7 @@ def _find_difference(before: Tree, after: Tree) -> Problem | None:
         return None
     place = before.place(path)
     what = f"formatting would change the meaning of this; {_LEFT}."
-    hint = "rewrite this in another form, or exclude the file; and report a bug"
+    hint = "rewrite this differently or exclude the file, and report a bug"
     return place.problem(what, hint, code="E100")
 
 
@@ -605,7 +605,7 @@ def _find_lost_comment(file: str, comments: list[str], made: str) -> Problem | N
     if Counter(comments) == Counter(parse_layout(made).comments):
         return None
     what = f"formatting would lose a comment; {_LEFT}."
-    hint = "put comments on lines of their own; and report a bug"
+    hint = "put comments on lines of their own, and report a bug"
     return Problem(file, 1, 1, what, hint, code="E100")
 
 
@@ -618,7 +618,7 @@ _SECRET = "(secret)"  # noqa: S105 - the word that stands for one
 def diff_formatted(file: str, before: bytes, after: bytes) -> Iterator[str]:
     """Yield the lines of a unified diff of two forms of one manifest, without line ends."""
     yield from unified_diff(
-        _redact_lines(before), _redact_lines(after), f"{file} (as it is)", f"{file} (formatted)", lineterm=""
+        _redact_lines(before), _redact_lines(after), f"{file} (current)", f"{file} (formatted)", lineterm=""
     )
 
 

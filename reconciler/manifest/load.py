@@ -396,7 +396,7 @@ def build_payload(
     else:
         data = render_rows(section["rows"]).encode()
     if not data:
-        hint = "put something into it; the service stores no empty file"
+        hint = "add content; the service does not store empty files"
         raise Unreadable("the payload is empty.", hint, code="E100")
     if len(data) > PAYLOAD_BYTES_MAX:
         what = f"the payload has {len(data):,} bytes; the limit is {PAYLOAD_BYTES_MAX:,}."
@@ -414,7 +414,7 @@ def render_rows(rows: list[Any]) -> str:
     table = _tabulate_mappings(rows) if all(isinstance(row, dict) for row in rows) else rows
     if not all(isinstance(row, list) for row in table):
         what = "some rows are lists and some are mappings."
-        raise Unreadable(what, "write all of them in one form", code="E100")
+        raise Unreadable(what, "write all rows as lists, or all as mappings", code="E100")
     _require_one_width(table)
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerows(table)

@@ -28,8 +28,8 @@ from reconciler.parsing.tree import TREE_BYTES_MAX
 
 MANIFEST_SUFFIXES = (".yaml", ".yml", ".json")
 _SPLIT = (
-    "split it: several files may describe one workspace; or keep the people as rows of a CSV file, a roster, "
-    "which may have 512 MiB (docs/manifest.md)"
+    "split it: several files may describe one workspace; or use a roster, a CSV file of up to 512 MiB "
+    "(docs/manifest.md)"
 )
 _DEPTH_MAX = 30  # nested folders
 
@@ -63,12 +63,12 @@ def find_manifests(
             known = strip_volume_version(path)
             found[path] = ManifestFile(path, display_path(known, root), known.parent, at)
         if not paths and len(problems) == before:
-            hint = "name the folder or the files that hold the manifests"
-            what = "no manifest is in this folder."
+            hint = "name the folder or the files that contain the manifests"
+            what = "this folder contains no manifest."
             problems.append(Problem(display_path(source, root), 0, 0, what, hint, code="E116"))
     if not sources:
         hint = "name a folder or a file"
-        problems.append(Problem("manifests", 0, 0, "no manifest is named.", hint, code="E116"))
+        problems.append(Problem("manifests", 0, 0, "no manifest is given.", hint, code="E116"))
     ordered = sorted(found.values(), key=lambda source: source.path.parts)
     return tuple(ordered), tuple(problems)
 

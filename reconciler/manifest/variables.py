@@ -75,7 +75,7 @@ class ManifestVariables:
             if found[0] == "$${":
                 return "${"
             if found[1] is None:
-                what = "${ opens something that is not a variable."
+                what = "${ is not followed by a variable."
                 wrong.append(BadReference(what, _LITERAL_HINT, code="E208"))
                 return ""
             value = self._value_of(found[1])
@@ -91,7 +91,7 @@ class ManifestVariables:
         if not any(fnmatchcase(name, glob) for glob in self._allowed):
             allowed = ", ".join(self._allowed) or "nothing yet"
             hint = f"add it to `variables` of the settings; they allow {allowed}"
-            what = f"the variable {show_value(name)} is not one that manifests may read."
+            what = f"manifests may not read the variable {show_value(name)}."
             return BadReference(what, hint, code="E114")
         value = self._environ[name] if name in self._environ else self._files.find(name)
         if value is None:
@@ -108,7 +108,7 @@ class ManifestVariables:
         if found:
             hint = "a value is one line of text; check how the variable is set"
             return BadReference(
-                f"the variable {show_value(name)} holds {describe_character(found[0])}.", hint, code="E115"
+                f"the variable {show_value(name)} contains {describe_character(found[0])}.", hint, code="E115"
             )
         return value
 

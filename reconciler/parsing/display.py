@@ -105,7 +105,7 @@ def describe_character(character: str) -> str:
     return f"the control character {code}"
 
 
-CHARACTER_HINT = "remove it; no character that is invisible or unfit for XML is sent"
+CHARACTER_HINT = "remove it; invisible characters, and characters that XML cannot contain, are not sent"
 
 
 def show_value(text: str, *, most: int = 60) -> str:

@@ -123,9 +123,10 @@ class _Scanner:
 
     def _fail(self, wanted: int) -> NoReturn:
         end = self.at == len(self.text)
-        seen = "the file ends" if end else "something else stands"  # it may be a secret without its quotes
-        what = f"this is not JSON: {seen} where {_WANTED[wanted]} is due."
-        hint = "JSON knows no comments, no trailing commas and no NaN"
+        # Other text is not quoted: it may be a secret without its quotes.
+        found = ", and the file ends" if end else ""
+        what = f"this is not JSON: expected {_WANTED[wanted]}{found}."
+        hint = "JSON has no comments, no trailing commas and no NaN"
         self.builder.stop(self._position(), what, hint, code="E101")
 
 

@@ -72,7 +72,7 @@ _BEGINNINGS: tuple[tuple[re.Pattern[bytes], Callable[[bytes], bool], StandIn], .
         ),
         _is_short,
         StandIn(
-            "is a pointer of git-lfs, and not the file that it stands for",
+            "is a git-lfs pointer, not the file itself",
             "fetch the file: git lfs pull   (in CI, let the checkout do it, as with `lfs: true`)",
         ),
     ),
@@ -80,7 +80,7 @@ _BEGINNINGS: tuple[tuple[re.Pattern[bytes], Callable[[bytes], bool], StandIn], .
         re.compile(rb"(?:\.\./)*(?:\.git)?/annex/objects/"),
         _is_short,
         StandIn(
-            "is a pointer of git-annex, and not the file that it stands for",
+            "is a git-annex pointer, not the file itself",
             "fetch the file: git annex get FILE",
         ),
     ),
@@ -125,8 +125,8 @@ def _find_conflict(data: bytes) -> StandIn | None:
             if wanted == b">":
                 first, last = (data.count(b"\n", 0, place) + 1 for place in (begin, found.start()))
                 return StandIn(
-                    f"holds an unresolved merge conflict, from line {first} to line {last}",
-                    "resolve it: keep what is meant, and delete the lines with <<<<<<<, ======= and >>>>>>>",
+                    f"contains an unresolved merge conflict, from line {first} to line {last}",
+                    "resolve it, and delete the lines with <<<<<<<, ======= and >>>>>>>",
                     first,
                     CONFLICT,
                 )
@@ -146,7 +146,7 @@ def extract_lone_path(data: bytes) -> str:
 def describe_link(target: str) -> StandIn:
     """Return what a file with the path of another one in it is."""
     return StandIn(
-        f"holds nothing but the path of another file ({target}): a symbolic link that git wrote as text",
+        f"contains only the path of another file ({target}): a symbolic link that git wrote as text",
         "put the file itself there; git makes no links where core.symlinks is false",
         code=LINK,
     )

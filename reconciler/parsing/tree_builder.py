@@ -289,7 +289,7 @@ class Builder:
         self._bad_root(1, 1, empty=True)
 
     def _bad_root(self, line: int, column: int, *, empty: bool) -> None:
-        what = "the file is empty." if empty else "the file does not hold a mapping of keys to values."
+        what = "the file is empty." if empty else "the file is not a mapping of keys to values."
         self.stop((line, column), what, "start it with `version: 1`", code="E107")
 
     def _count_node(self, line: int, column: int) -> None:
@@ -298,7 +298,7 @@ class Builder:
             self._too_many(line, column)
 
     def _too_many(self, line: int, column: int) -> NoReturn:
-        what = f"the file holds more than {NODES_MAX:,} values, which is the limit."
+        what = f"the file contains more than {NODES_MAX:,} values, which is the limit."
         self.stop((line, column), what, "split it: several files may describe one workspace", code="E108")
 
     def _accept_key(self, top: _Frame, key: str, line: int, column: int) -> None:
@@ -313,7 +313,7 @@ class Builder:
         wrong = hint = code = ""
         if null or not text:
             wrong, code = "a key must not be empty.", "E205"
-            hint = f"{text} without quotes is no text: put quotes around it" if text else _KEY_HINT
+            hint = f"{text} without quotes is not text: quote it" if text else _KEY_HINT
         elif not text.isascii() and normalize_unicode("NFC", text) != text:
             wrong = "the key is not in the composed Unicode form (NFC), so it may look like another one."
             hint, code = "write the accented letters as single characters", "E110"

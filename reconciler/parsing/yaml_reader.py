@@ -60,7 +60,7 @@ def find_refused_directive(text: str) -> Breach | None:
     if found is None:
         return None
     if found[0] == "%TAG":  # the parser compares each of these with all others
-        hint = "remove the line; every scalar is text here"
+        hint = "remove the line; every value is text here"
         return Breach(found.start(), "the directive %TAG is refused.", hint, "E102")
     what = "this is not YAML: the directive %YAML does not name a version that is read."
     return Breach(found.start(), what, "remove the line, or write %YAML 1.2", "E101")
@@ -253,7 +253,7 @@ LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _TABS = "replace the tab by spaces; YAML allows no tabs in the indentation"
 _HINTS = (
-    ("mapping values are not allowed", "quote a value that holds `: `, or check the indentation"),
+    ("mapping values are not allowed", "quote a value that contains `: `, or check the indentation"),
     ("cannot start any token", "quote a value that begins with one of @ ` % & * ! | >"),
     ("expected ':'", "every line of a mapping needs `key: value`"),
     ("block end", "check the indentation of this line and of the ones above"),
@@ -262,9 +262,9 @@ _HINTS = (
     ("flow", "close the bracket or brace, or add the missing comma"),
 )
 _BLOCK = (-1, -1)
-_ALIAS = "write the value out; put a text that begins with * in quotes"
-_ANCHOR = "use `defaults`, or write it out; put a text that begins with & in quotes"
-_TAG = "remove it, for every scalar is text here; put a text that begins with ! in quotes"
+_ALIAS = "write the value out; quote a text that begins with *"
+_ANCHOR = "use `defaults`, or write it out; quote a text that begins with &"
+_TAG = "remove it: every value is text here; quote a text that begins with !"
 
 
 def build_yaml(text: str, builder: Builder, loader: Any = LOADER) -> None:
@@ -333,8 +333,8 @@ def _feed_events(fit: FitText, builder: Builder, loader: Any) -> None:
         elif kind is yaml.DocumentStartEvent:
             documents += 1
             if documents > 1:
-                what = "the file holds several documents."
-                builder.stop(_event_position(event), what, "one file for each", code="E102")
+                what = "the file contains several documents."
+                builder.stop(_event_position(event), what, "use one file for each", code="E102")
     if not documents:
         builder.add_nothing()
 
@@ -367,7 +367,7 @@ def _feed_scalar(event: Any, builder: Builder) -> None:
         builder.add_scalar(text, line, column, checked=style != '"', quoted=True)
         return
     if text == "-":  # only in brackets: elsewhere it begins an item
-        what = "this is not YAML: a dash in brackets is no text."
+        what = "this is not YAML: a dash in brackets is not text."
         builder.stop((line, column), what, "put it in quotes", code="E122")
     if text == "<<":
         hint = "use `defaults`, or write it out"

@@ -51,7 +51,7 @@ def test_a_check_names_each_file_and_writes_none(manifests: Path, run: Run) -> N
 
     assert (told.returncode, told.stdout) == (2, "would format manifests/ops.yaml\n")
     assert shown.returncode == 2
-    assert shown.stdout.startswith("--- manifests/ops.yaml (as it is)\n+++ manifests/ops.yaml (formatted)\n")
+    assert shown.stdout.startswith("--- manifests/ops.yaml (current)\n+++ manifests/ops.yaml (formatted)\n")
     assert "+version: 1\n workspace: ops\n-version: 1\n" in shown.stdout
     assert (manifests / "ops.yaml").read_text() == UGLY
 
@@ -103,7 +103,7 @@ def test_the_settings_are_no_manifest(repository: Path, run: Run) -> None:
     before = (repository / "reconciler.yaml").read_bytes()
     told = run("fmt", "reconciler.yaml", env={})
     assert told.returncode == 3
-    assert "this is not a manifest: it has no `workspace`; the file was left as it is." in told.stderr
+    assert "this is not a manifest: it has no `workspace`; the file is unchanged." in told.stderr
     assert (repository / "reconciler.yaml").read_bytes() == before
 
 

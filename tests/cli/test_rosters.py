@@ -205,5 +205,5 @@ def test_nothing_is_written_where_a_manifest_cannot_be_read(run: Run, folder: Pa
     ended = run("rosters", "snapshot", "staff")
 
     assert ended.returncode == 3
-    assert "a manifest that may take secrets cannot be read" in ended.stderr
+    assert "a manifest that may use secrets cannot be read" in ended.stderr
     assert not (folder / "rosters").exists()

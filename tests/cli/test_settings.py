@@ -343,7 +343,7 @@ workspaces: {Ops: {id: A}}
 
 REFUSED = {
     "no version": ("stack: ops", "version is missing"),
-    "a list": ("- a", "the file does not hold a mapping of keys to values."),
+    "a list": ("- a", "the file is not a mapping of keys to values."),
     "nothing": ("", "the file is empty."),
     "not yaml": ("version: [1", "reconciler.yaml:"),
     "a duplicate key": ("version: 1\nstack: a\nstack: b", "reconciler.yaml:3:1: "),

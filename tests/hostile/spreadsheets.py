@@ -239,7 +239,7 @@ FAMILIES: dict[str, tuple[Callable[[Random, int], bytes], tuple[int, ...]]] = {
         ),
         (100, 1_000, 10_000, 50_000),
     ),
-    "formulas of many cells beside each other": (
+    "array formulas side by side": (
         lambda _, n: made(
             f'<row r="3">{"".join(_array(f"{letters(at)}3", "XFD1048576") for at in range(n))}</row>'
         ),
@@ -257,7 +257,7 @@ FAMILIES: dict[str, tuple[Callable[[Random, int], bytes], tuple[int, ...]]] = {
         ),
         (100, 1_000, 10_000, 60_000),
     ),
-    "formulas of many cells below each other": (
+    "array formulas below each other": (
         lambda _, n: made("".join(f'<row r="{at}">{_array(f"A{at}", f"B{at}")}</row>' for at in range(2, n))),
         (100, 1_000, 10_000, 60_000),
     ),

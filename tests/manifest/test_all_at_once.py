@@ -164,7 +164,7 @@ def _in_row(index: int) -> list[Mistake]:
         row("bidirectional control", f"{name}\u202e", "P", mail, phone, "yes"),
         row("bidirectional control", name, "P", f"\u202e{mail}", phone, "yes"),
         row("would be empty", "", "P", mail, phone, "yes"),
-        row("is that of row 2 already", "donor row", "P", mail, phone, "yes"),
+        row("is already that of row 2", "donor row", "P", mail, phone, "yes"),
         row("the same as in contact/ops/donor-row", name, "P", "dr@example.com", phone, "yes"),
         row("needed to identify", name, "P", "", phone, "yes"),
         row("is not a phone number", name, "P", mail, "maybe", "yes"),
@@ -177,7 +177,7 @@ CATALOGUE: tuple[Mistake, ...] = (
     *(one for index in range(PEOPLE) for one in _in_person(index)),
     *(one for index in range(ROWS) for one in _in_row(index)),
     Mistake(_R, 7, '      firstName: "{Nmae}"', "no column 'Nmae'"),
-    Mistake(_R, 8, '      lastName: "{Name"', "a brace is left alone"),
+    Mistake(_R, 8, '      lastName: "{Name"', "unmatched brace"),
     Mistake(_R, 8, '      lastNam: "{Name}"', "lastNam is not a field"),
     Mistake(_D, 4, "  list2:", "occurs twice", 16),
     Mistake(_D, 5, "    name: list1.csv", "the same as in", 11),
@@ -288,7 +288,7 @@ def test_a_row_with_a_bad_cell_is_checked_in_the_others(tmp_path: Path) -> None:
 
     _says(
         told,
-        "staff.csv:2:2 the cell holds",
+        "staff.csv:2:2 the cell contains",
         "staff.csv:2:4 contact/ops/1: workMobilePhone1 (col",
         "staff.csv:3:4 the",
     )

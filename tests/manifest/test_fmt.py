@@ -197,7 +197,7 @@ def test_a_form_that_would_not_be_read_again_keeps_the_file_as_it_is() -> None:
     result = format_manifest(text.encode(), "ops.yaml")
     assert result.data == text.encode()
     (problem,) = result.problems
-    assert "would change the meaning of this; the file was left as it is" in problem.what
+    assert "would change the meaning of this; the file is unchanged" in problem.what
     assert problem.next
 
 

@@ -178,7 +178,7 @@ def test_what_cannot_be_read_is_a_problem(project: Project, how: str, where: str
 @pytest.mark.parametrize(
     ("source", "what"),
     [
-        ("manifests", "no manifest is in this folder."),
+        ("manifests", "this folder contains no manifest."),
         ("missing", "this does not exist."),
         ("missing.yaml", "this does not exist."),
         ("notes.txt", "this is not a manifest: its name does not end in .yaml, .yml or .json."),
@@ -198,7 +198,7 @@ def test_a_source_without_manifests_is_a_problem(project: Project, source: str, 
 
 def test_no_source_at_all_is_a_problem(project: Project) -> None:
     """The settings may name none by mistake."""
-    assert [problem.what for problem in project.load([]).problems] == ["no manifest is named."]
+    assert [problem.what for problem in project.load([]).problems] == ["no manifest is given."]
 
 
 def test_problems_of_all_files_come_at_once_in_order(project: Project) -> None:

@@ -108,7 +108,7 @@ def test_a_number_counts_as_its_format_shows_it_or_cannot_be_taken(
     if text is None:
         (problem,) = loaded.problems
         assert (problem.file, problem.line, problem.column) == ("manifests/staff.xlsx!Staff", 2, 4)
-        assert "the cell holds a number that its format shows in another way" in problem.what
+        assert "the cell contains a number that its format shows differently" in problem.what
         assert str(value) not in problem.what.replace(str(code), "")
     else:
         assert loaded.problems == ()

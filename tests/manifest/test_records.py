@@ -84,7 +84,7 @@ def test_objects_within_are_columns_with_dots_and_a_row_is_a_line(project: Proje
 def test_what_a_list_holds_is_told_where_it_is_taken(project: Project) -> None:
     """Nobody knows which of the telephones is meant; a list that nobody takes from is no mistake."""
     two = {**JANE, "id": "2", "phone": ["+61491570156", "+61491570157"]}
-    what = "the cell holds a list; expected one text."
+    what = "the cell contains a list; expected one text."
 
     assert _told(project, f"[{json.dumps(JANE)},\n{json.dumps(two)}]") == [("people/staff.json:2", what)]
 
@@ -118,17 +118,17 @@ HOSTILE: dict[str, tuple[str | bytes, int, str]] = {
     "a key of its own in every object": (
         "[" + ",\n".join(f'{{"k{at}": 1}}' for at in range(9_000)) + "]",
         5_793,
-        "the 5,793 objects up to here have 5,793 different keys: a table beyond ",
+        "the 5,793 objects up to here have 5,793 different keys; the limit is ",
     ),
     "too many keys": (
         "[{" + ",".join(f'"k{at}": 1' for at in range(COLUMNS_MAX + 1)) + "}]",
         1,
-        "the 1 objects up to here have 16,385 different keys: a table beyond ",
+        "the 1 objects up to here have 16,385 different keys; the limit is ",
     ),
     "no UTF-8": (b'[{"id":\n "\xff"}]', 2, "the roster is not UTF-8."),
-    "an invisible character": ('[{"id": "a\\u202eb"}]', 1, "the cell holds the bidirectional"),
-    "half a character": ('[{"id": "\\ud800"}]', 1, "the cell holds half of"),
-    "a brace in a key": ('[{"i{d": 1}]', 1, "the name of this column holds a brace"),
+    "an invisible character": ('[{"id": "a\\u202eb"}]', 1, "the cell contains the bidirectional"),
+    "half a character": ('[{"id": "\\ud800"}]', 1, "the cell contains half of"),
+    "a brace in a key": ('[{"i{d": 1}]', 1, "the name of this column contains a brace"),
 }
 
 

@@ -183,28 +183,33 @@ def test_a_roster_alone_puts_contacts_in_scope(project: Project) -> None:
         ),
         ("ID,First,,Mail\n", "1:3", "a column has no name.", "name it, or remove the column"),
         ("ID,First,Mail,\n1,A,b,c\n", "1:4", "a column has no name.", "name it, or remove the column"),
-        ("ID,First,Mail\n1,A,b,,c\n", "2:4", "the row has 5 cells; the header has 3.", "put quotes around"),
-        ("sep=:\nID:First:Mail\n", "1:1", "the first line, sep=, names a separator", "commas, semicolons"),
-        ("ID,First,Mail,{x}\n", "1:4", "holds a brace or an invisible character", "rename it"),
-        ("ID,First,Mail\n1,A\n", "2:3", "the row has 2 cells; the header has 3.", "put quotes around a cell"),
-        ("ID,First,Mail\n1,A,b,c\n", "2:4", "the row has 4 cells; the header has 3.", "put quotes around"),
-        ("ID,First,Mail\n1,a\x0b,c\n", "2:2", "the cell holds the control character U+000B.", "remove it"),
+        ("ID,First,Mail\n1,A,b,,c\n", "2:4", "the row has 5 cells; the header has 3.", "quote cells"),
+        (
+            "sep=:\nID:First:Mail\n",
+            "1:1",
+            "the first line, sep=, names an unsupported separator",
+            "commas, semicolons",
+        ),
+        ("ID,First,Mail,{x}\n", "1:4", "contains a brace or an invisible character", "rename it"),
+        ("ID,First,Mail\n1,A\n", "2:3", "the row has 2 cells; the header has 3.", "quote cells"),
+        ("ID,First,Mail\n1,A,b,c\n", "2:4", "the row has 4 cells; the header has 3.", "quote cells"),
+        ("ID,First,Mail\n1,a\x0b,c\n", "2:2", "the cell contains the control character U+000B.", "remove it"),
         (
             "ID,First,Mail\n1,a\u202e,c\n",
             "2:2",
-            "the cell holds the bidirectional control character",
+            "the cell contains the bidirectional control character",
             "remove it",
         ),
-        ("ID,First,Mail\n1,a\x00,c\n", "2:2", "the cell holds the character NUL", "remove it"),
+        ("ID,First,Mail\n1,a\x00,c\n", "2:2", "the cell contains the character NUL", "remove it"),
         ('ID,First,Mail\n1,"a,c\n', "2", "this is not CSV", "close the quotation marks"),
         ('ID,First,Mail\n1,"a"b,c\n', "2", "this is not CSV", "close the quotation marks"),
         (
             "ID,First,Mail\n1,A,x\n1,B,y\n",
             "3:1",
-            "the name 1 is that of row 2 already.",
+            "the name 1 is already that of row 2.",
             "correct one of the rows",
         ),
-        ("ID,First,Mail\na b,A,x\nA-B,B,y\n", "3:1", "the name a-b is that of row 2 already.", "correct one"),
+        ("ID,First,Mail\na b,A,x\nA-B,B,y\n", "3:1", "the name a-b is already that of row 2.", "correct one"),
         (
             "ID,First,Mail\n,A,x\n",
             "2:1",
@@ -255,8 +260,8 @@ def test_a_mistake_in_a_roster_is_told_at_its_row_and_cell(
     [
         (('"{First}"', '"{Frist}"'), "the roster has no column 'Frist'.", "did you mean First?"),
         (('"{First}"', '"{}"'), "the roster has no column ''.", "the columns are: ID, First, Mail"),
-        (('"{First}"', '"{First"'), "a brace is left alone", "write {Column}, or {{ for a brace"),
-        (('"{First}"', '"First}"'), "a brace is left alone", "write {Column}, or {{ for a brace"),
+        (('"{First}"', '"{First"'), "unmatched brace", "write {Column}, or {{ for a brace"),
+        (('"{First}"', '"First}"'), "unmatched brace", "write {Column}, or {{ for a brace"),
         (('name: "{ID}"', 'name: "staff"'), "the name is the same for every row.", "differs in every row"),
     ],
 )
@@ -325,7 +330,7 @@ def test_many_collisions_are_folded(project: Project) -> None:
     told = _told(project)
 
     assert len(told) == 21
-    assert "479 more rows have a name that is taken." in told[0][1]
+    assert "479 more rows have the name of another row." in told[0][1]
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ def test_a_cell_is_the_text_that_it_shows(value: Cell, text: str) -> None:
 def test_what_may_not_be_used_is_told_where_it_is_taken(project: Project, cell: Cell, held: str) -> None:
     """The library tells an error as an empty cell: a telephone number would silently be nobody's any more."""
     _written(project, spreadsheet([HEADER, JANE, ("2", "Sam", cell, "Ops", "x")]))
-    what = f"the cell holds {held}; expected one text."
+    what = f"the cell contains {held}; expected one text."
 
     assert _told(project) == [("manifests/staff.xlsx!Staff:3:3", what)]
     assert list(project.load().manifests[0].documents[1].unread) == ["workMobilePhone1"]
@@ -133,7 +133,7 @@ def test_a_name_or_a_tag_is_not_made_of_what_may_not_be_used(project: Project, c
     row[column] = formula("A1", "x")
     _written(project, spreadsheet([HEADER, row]))
 
-    what = "the cell holds a formula; expected one text."
+    what = "the cell contains a formula; expected one text."
     assert _told(project) == [(f"manifests/staff.xlsx!Staff:2:{column + 1}", what)]
 
 
@@ -176,13 +176,13 @@ def test_empty_cells_behind_the_table_are_no_columns(project: Project) -> None:
         ('<c x="1"\tr="{at}"\n><v>1</v><f/></c>', "a formula"),
         ('<c r="{at}" x=">" t="e"><v>#N/A</v></c>', "an error"),
         ("<c t='&#101;' r='{at}'><v>#N/A</v></c>", "an error"),
-        ('<c r="{at}" t="e"><is><t>x</t></is></c>', "a text, and something else beside it"),
-        ('<c r="{at}" t="d"><is><t>x</t></is></c>', "a text, and something else beside it"),
-        ('<c r="{at}"><is><t>x</t></is></c>', "a text, and something else beside it"),
-        ('<c r="{at}" t="inlineStr"><v>y</v><is><t>x</t></is></c>', "a text, and something else beside it"),
-        ('<c r="{at}"><v>nan</v></c>', "no number, though it says so"),
-        ('<c r="{at}"><v>1_0</v></c>', "no number, though it says so"),
-        (f'<c r="{{at}}"><v>{"1" * 5000}</v></c>', "no number, though it says so"),
+        ('<c r="{at}" t="e"><is><t>x</t></is></c>', "text and something else"),
+        ('<c r="{at}" t="d"><is><t>x</t></is></c>', "text and something else"),
+        ('<c r="{at}"><is><t>x</t></is></c>', "text and something else"),
+        ('<c r="{at}" t="inlineStr"><v>y</v><is><t>x</t></is></c>', "text and something else"),
+        ('<c r="{at}"><v>nan</v></c>', "an invalid number"),
+        ('<c r="{at}"><v>1_0</v></c>', "an invalid number"),
+        (f'<c r="{{at}}"><v>{"1" * 5000}</v></c>', "an invalid number"),
         ('<c r="{at}" t="str"><v>' + "x" * 40_000 + "</v></c>", "a text of more than 32,767 characters"),
         (
             '<c r="{at}" t="inlineStr"><is><r><t>' + "x" * 40_000 + "</t></r></is></c>",
@@ -194,7 +194,7 @@ def test_no_spelling_of_xml_hides_what_a_cell_holds(project: Project, xml: str, 
     """A comment, an attribute of a program's own or a reference to a letter changes no cell."""
     _written(project, spreadsheet([HEADER, JANE, ("2", "Sam", Raw(xml), "Ops", "x")]))
 
-    what = f"the cell holds {held}; expected one text."
+    what = f"the cell contains {held}; expected one text."
     assert _told(project) == [("manifests/staff.xlsx!Staff:3:3", what)]
 
 
@@ -243,7 +243,7 @@ def test_a_cell_that_is_there_twice_is_nobodys(rows: str) -> None:
     """One program shows the first of them, another one the last: people would be read whom nobody sees."""
     head = '<row r="1"><c r="A1" t="str"><v>ID</v></c></row>'
 
-    with pytest.raises(Unreadable, match="there twice, or not in their order"):
+    with pytest.raises(Unreadable, match="out of order"):
         _read(package({"S": f"<worksheet><sheetData>{head}{rows}</sheetData></worksheet>"}))
 
 
@@ -371,7 +371,7 @@ def test_formulas_of_several_cells_are_limited_beside_each_other_and_not_below()
         return f'<row r="{at}">{cells}</row>'
 
     assert len(_read(_of_rows("".join(array(at, at + 1) for at in range(2, 3000)))).unusable) == 2998
-    with pytest.raises(Unreadable, match="formulas of many cells"):
+    with pytest.raises(Unreadable, match="array formulas"):
         _read(_of_rows(array(2, 9, 60)))
 
 
@@ -397,7 +397,7 @@ def test_a_sheet_counts_in_whatever_folder_it_is(place: str) -> None:
     data = _moved("xl/worksheets/sheet2.xml", place, {"S": sheet([HEADER]), "T": sheet([HEADER, JANE])})
     data = _related_to(data, "worksheets/sheet2.xml", f"/{place or 'xl/worksheets/sheet2.xml'}")
 
-    with pytest.raises(Unreadable, match="shows 2 sheets"):
+    with pytest.raises(Unreadable, match="has 2 visible sheets"):
         _read(data)
     if place:
         assert len(_read(data, "T").rows) == 1
@@ -472,7 +472,7 @@ def test_merged_cells_are_told_one_by_one(project: Project) -> None:
     assert [where for where, _ in _told(project)] == [f"manifests/staff.xlsx!Staff:2:{n}" for n in (2, 4)]
 
 
-UNSAID = "and the manifest names none of them. | add `sheet:` with one of"
+UNSAID = "visible sheets; the manifest must name one. | add `sheet:` with one of"
 SHEETS = {"Staff": sheet([HEADER, JANE]), "Old": sheet([("x",)]), "Night & day": sheet([("y",)])}
 
 
@@ -485,16 +485,16 @@ SHEETS = {"Staff": sheet([HEADER, JANE]), "Old": sheet([("x",)]), "Night & day":
         (
             (),
             "",
-            f"shows 3 sheets, {UNSAID}: Staff, Old, Night & day",
+            f"has 3 {UNSAID}: Staff, Old, Night & day",
         ),
         (("Old",), "Old", "the sheet 'Old' of staff.xlsx is hidden. | unhide it, so that reviews see it"),
         (
             ("Old",),
             "",
-            f"shows 2 sheets, {UNSAID}: Staff, Night & day",
+            f"has 2 {UNSAID}: Staff, Night & day",
         ),
         ((), "staff", "has no sheet 'staff'. | its sheets are: Staff, Old, Night & day"),
-        (tuple(SHEETS), "", f"shows 0 sheets, {UNSAID}: "),
+        (tuple(SHEETS), "", f"has 0 {UNSAID}: "),
     ],
 )
 def test_the_sheet_is_the_one_that_is_meant(hidden: tuple[str, ...], wanted: str, found: str) -> None:
@@ -559,7 +559,7 @@ def test_a_sheet_of_a_csv_is_a_mistake(project: Project) -> None:
 
 @pytest.mark.parametrize("name", ["staff.xls", "staff.ods", "STAFF.XLSM"])
 def test_other_spreadsheets_are_named_as_such(name: str) -> None:
-    with pytest.raises(Unreadable, match="a kind that is not read"):
+    with pytest.raises(Unreadable, match="unsupported spreadsheet format"):
         read_roster(b"\xd0\xcf\x11\xe0", name, "")
 
 
@@ -629,7 +629,7 @@ def test_a_file_that_unpacks_beyond_the_limit_is_not_unpacked() -> None:
 
 def test_empty_cells_between_are_limited_by_those_that_hold_something() -> None:
     """A column far off makes every row as wide as it: of 1,000 cells would come 16 million."""
-    with pytest.raises(Unreadable, match="a used area of which hardly a cell holds something"):
+    with pytest.raises(Unreadable, match="a used area that is almost empty"):
         _read(HOSTILE["far apart"])
 
 
@@ -643,13 +643,13 @@ SHARED = "<sst><si><t>" + "y" * 30_000 + "</t></si></sst>"
         (package({"S": sheet([HEADER]) + " " * LARGE}), "unpacks to more than 100 times its size"),
         (
             package({"S": sheet([HEADER]).replace("</w", "<x/>" * 3_000_000 + "</w")}),
-            "holds more cells and marks than its size",
+            "contains more cells and markup than its size",
         ),
         (
             package({"S": f"<worksheet><!--{'x' * 2_000_000}--></worksheet>"}),
             "a tag or a comment of more than",
         ),
-        (package({"S": f"<worksheet>{'<x>' * 200}"}), "has more than 100 elements within each other"),
+        (package({"S": f"<worksheet>{'<x>' * 200}"}), "has more than 100 elements inside each other"),
         (
             package({"S": sheet([HEADER])}) + b"PK\x01\x02" * 10_001,
             "has more than 10,000 parts",

@@ -170,7 +170,7 @@ def test_a_key_that_is_null_gets_advice_about_null(key: str) -> None:
     (problem,) = read_tree(f"version: 1\n{key}: x\n".encode(), "a.yaml").problems
 
     assert problem.what == "a key must not be empty."
-    assert problem.next == f"{key} without quotes is no text: put quotes around it"
+    assert problem.next == f"{key} without quotes is not text: quote it"
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ LEFT_BRACKETS = LEFT_QUOTED.replace("a quoted text", "what is in brackets")
 TAB = "this is not YAML: a quoted text has several lines, and its indentation contains a tab."
 HASH = "this is not YAML: a comment needs a space before its #."
 QUESTION = "a text in brackets that begins with ? is refused: some readers leave the ? out."
-DASH = "this is not YAML: a dash in brackets is no text."
+DASH = "this is not YAML: a dash in brackets is not text."
 BLANKS = "this is not YAML: a block text begins less indented than the blank lines above it."
 
 # What stands below `jane:` -> line and column of the mistake, and what it is.

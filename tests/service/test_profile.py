@@ -55,7 +55,7 @@ def test_a_profile_of_the_project_says_only_what_differs(tmp_path: Path) -> None
     ("text", "words"),
     [
         ("", "ours.yaml:1:1 cannot be used: the file is empty."),
-        ("- vendor", "the file does not hold a mapping"),
+        ("- vendor", "the file is not a mapping"),
         ("vendor: ours", "missing required field"),
         ("base: nobody", "ours.yaml:1:1 cannot be used: its base 'nobody' is none of service, whispir"),
         ("base: service\nvendr: x", "ours.yaml:2:1 cannot be used: Object contains unknown field `vendr`"),

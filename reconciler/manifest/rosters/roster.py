@@ -81,7 +81,7 @@ def compile_template(
             pieces.append(found[0][0])
         elif column is None:
             where = "this template" if secret else repr(show_value(text))
-            what = f"a brace is left alone in {where}."
+            what = f"unmatched brace in {where}."
             return TemplateMistake(what, "write {Column}, or {{ for a brace", unknown_column=False)
         elif (name := normalize_column(column)) in header:
             pieces.append(header.index(name))
@@ -100,7 +100,7 @@ def _explain_unknown_column(
     column: str, header: Sequence[str], *, secret: bool, titled: bool
 ) -> TemplateMistake:
     if not titled:
-        listed = "check that the first row of the roster holds the names of its columns"
+        listed = "check that the first row of the roster contains the names of its columns"
     else:
         listed = f"the columns are: {show_value(', '.join(header), most=200)}"
     if secret:
@@ -167,7 +167,7 @@ class Roster:
         compiled_tags = {key: self._compile_template([*where, key], text) for key, text in tags.items()}
         self._tags = {key: template for key, template in compiled_tags.items() if template is not None}
         if self._name is not None and not self._name.columns:
-            hint = "put a column into it that differs in every row, such as {Employee ID}"
+            hint = "use a column that differs in every row, such as {Employee ID}"
             what = "the name is the same for every row."
             self.problems.append(tree.problem([*path, "name"], what, hint, code="E504"))
             self._name = None
@@ -206,7 +206,7 @@ class Roster:
                 named[name] = row[0]
             found.append(self._build_document(name or f"(row {row[0]})", row))
         if collisions > _COLLISIONS_SHOWN_MAX:
-            rest = f"{collisions - _COLLISIONS_SHOWN_MAX} more rows have a name that is taken."
+            rest = f"{collisions - _COLLISIONS_SHOWN_MAX} more rows have the name of another row."
             hint = "build `name` from a column that differs in every row"
             self.problems.append(Problem(self._table.file, 0, 0, rest, hint, code="E504"))
         return tuple(found)
@@ -256,7 +256,7 @@ class Roster:
     def _report_collision(self, row: TableRow, name: str, first: int) -> None:
         cell = self._first_cell(self._name)
         before = self._table.place(first).file if self._table.names else f"row {first}"
-        what = f"the name {name} is that of {before} already."
+        what = f"the name {name} is already that of {before}."
         hint = "correct one of the rows, or build `name` from a column that differs in every row"
         self.problems.append(self._table.place(row[0], cell).problem(what, hint, code="E504"))
 
@@ -306,7 +306,7 @@ class Roster:
                 cell = (
                     "the cell" if not self._table.names else f"its {show_value(self._table.header[column])!r}"
                 )
-                what = f"{cell} holds {unusable[column]}; expected one text."
+                what = f"{cell} contains {unusable[column]}; expected one text."
                 place = self._table.place(number, self._cell_number(column))
                 self.problems.append(place.problem(what, self._table.mend, code="E510"))
         return bool(wrong) or any(column in unread for column in columns)

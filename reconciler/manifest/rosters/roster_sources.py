@@ -105,7 +105,7 @@ def read_roster(data: bytes, file: str, sheet: str) -> RosterTable:
 
         return read_sheet(data, file, sheet)
     if end in _OTHERS:
-        what = f"{file} is a spreadsheet of a kind that is not read."
+        what = f"{file} is an unsupported spreadsheet format."
         raise Unreadable(what, "save it as .xlsx or `CSV UTF-8`", code="E511")
     return read_json_objects(data, file) if end == ".json" else read_csv(data, file)
 
@@ -249,4 +249,4 @@ class RosterTables:
         return data
 
 
-_EMPTY_HINT = "check its content; to declare no one by it, remove it from the manifest"
+_EMPTY_HINT = "check its content; if it is meant to be empty, remove it from the manifest"

@@ -100,7 +100,7 @@ def find_secret_columns(
         tree = data if isinstance(data, Problem) else read_tree(data, source.name)
         broken = (tree,) if isinstance(tree, Problem) else tree.problems
         if broken or isinstance(tree, Problem):
-            what = f"nothing was written for {directory}: a manifest that may take secrets cannot be read."
+            what = f"no snapshot for {directory} was written: a manifest that may use secrets cannot be read."
             raise ManifestError(what, problems=broken)
         for field, column in _list_secret_columns(tree.value, directory, header, source.path.parent, into):
             found.setdefault(column, field)

@@ -24,7 +24,7 @@ from reconciler.parsing.json_reader import EXACT_DECODER, JSON_TEXTS, TOO_DEEP, 
 
 _PROBLEMS_MAX = 1000  # of one file, as many as one run shows; a wrong delimiter makes one for each row
 
-_AS_TEXT = "format the cell as text, and write into it what it means"
+_AS_TEXT = "format the cell as text and type the value"
 
 TableRow = tuple[int, list[str]]  # its number and its cells, as many as the header has
 
@@ -113,12 +113,12 @@ class TableBuilder:
             self._add_row(number, cells)
             if len(self.rows) > self.rows_max:
                 what = f"the roster has more than {self.rows_max:,} rows, which is the limit."
-                hint = "keep the people of each workspace in a project of its own"
+                hint = "use one project for each workspace"
                 self.add_problem(number, what, hint, code="E108")
                 return
             if len(self.problems) >= _PROBLEMS_MAX:
                 what = "the rest of the roster was not read."
-                self.add_problem(number, what, "mend it first", code="E108")
+                self.add_problem(number, what, "fix the mistakes above first", code="E108")
                 return
 
     def add_problem(self, number: int, what: str, hint: str, code: str) -> None:
@@ -213,7 +213,7 @@ def _check_header(header: tuple[str, ...], file: str, number: int) -> Iterator[P
             what = f"this column has the same name as the one in cell {first}."
             yield Problem(file, number, cell, what, "rename one of them", code="E502")
         elif _is_unfit_title(name):
-            what = "the name of this column holds a brace or an invisible character."
+            what = "the name of this column contains a brace or an invisible character."
             yield Problem(file, number, cell, what, "rename it", code="E502")
 
 
@@ -226,11 +226,11 @@ def _check_row(cells: list[str], header: tuple[str, ...]) -> Iterator[tuple[int,
     if len(cells) != len(header):
         at = min(len(cells), len(header)) + 1
         what = f"the row has {len(cells)} cells; the header has {len(header)}."
-        yield at, what, "put quotes around a cell that holds the delimiter", "E501"
+        yield at, what, "quote cells that contain the delimiter", "E501"
     for cell, text in enumerate(cells, start=1):
         found = None if text.isascii() and text.isprintable() else UNFIT_CHARACTERS.search(text)
         if found:
-            yield cell, f"the cell holds {describe_character(found[0])}.", CHARACTER_HINT, "E509"
+            yield cell, f"the cell contains {describe_character(found[0])}.", CHARACTER_HINT, "E509"
 
 
 # --- CSV ------------------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ def read_csv(data: bytes, file: str, *, rows_max: int = ROWS_MAX) -> RosterTable
     builder = TableBuilder(file, rows_max=rows_max, of_cells=True)
     named = _read_separator(_decode_lines(data))
     if named and named not in _READ:
-        what = "the first line, sep=, names a separator that is not read."
+        what = "the first line, sep=, names an unsupported separator."
         hint = "export it with commas, semicolons or tabs"
         return empty_table(file, Problem(file, 1, 1, what, hint, code=UNREAD_SEPARATOR))
     try:
@@ -340,7 +340,7 @@ def _parse_csv(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
 # place of a row is where its object begins.
 
 _FORM = "a roster in JSON is a list of objects: [{...}, {...}]"
-_EMPTY_HINT = "export it again; to declare no one by it, remove it from the manifest"
+_EMPTY_HINT = "export it again; if it is meant to be empty, remove it from the manifest"
 _FEWER = "give all objects the same few keys, or split the roster"
 _SPACE = re.compile(r"[ \t\n\r]*")
 
@@ -392,7 +392,7 @@ def _build_rows(
         if len(columns) > COLUMNS_MAX or number * len(columns) > CELLS_MAX:
             found = f"the {number:,} objects up to here have {len(columns):,} different keys"
             limits = f"{COLUMNS_MAX:,} columns or {CELLS_MAX:,} cells"
-            what = f"{found}: a table beyond {limits}, which is the limit."
+            what = f"{found}; the limit is {limits}."
             raise _BadObjectsError(line, what, _FEWER, code="E108")
 
 

@@ -31,7 +31,7 @@ _ENTRY = b"PK\x01\x02"  # begins each entry of the list of parts
 _KINDS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})  # the only ones of which an .xlsx file may be
 
 SAVE_HINT = "open it in a spreadsheet program and save it as .xlsx, or export it as `CSV UTF-8`"
-REMOVE_HINT = "remove what no contact needs, or export it as `CSV UTF-8`"
+REMOVE_HINT = "remove data that no contact needs, or export it as `CSV UTF-8`"
 # What the libraries for zip and XML raise over other bytes: found by damaging a file thousands of times.
 _DAMAGED = (
     zipfile.BadZipFile,
@@ -95,11 +95,11 @@ class XlsxPackage:
 
     def damage(self) -> Unreadable:
         """Return the mistake of a file that breaks the rules of its form."""
-        return self.refusal("is damaged, or no .xlsx file.")
+        return self.refusal("is damaged or not an .xlsx file.")
 
     def _locked(self) -> Unreadable:
         return self.refusal(
-            "is encrypted, or packed in a way that is not read.", "save it as .xlsx, without a password"
+            "is encrypted, or compressed in an unsupported way.", "save it as .xlsx, without a password"
         )
 
     def parse(self, part: str, reader: PartReader, bytes_max: int = UNPACKED_MAX) -> Iterator[None]:
@@ -155,13 +155,13 @@ class XlsxPackage:
             self._elements_left -= reader.elements - elements
             elements = reader.elements
             if self._elements_left < 0:
-                raise self.refusal("holds more cells and marks than its size explains.", REMOVE_HINT)
+                raise self.refusal("contains more cells and markup than its size explains.", REMOVE_HINT)
             yield
         parser.Parse(b"", True)
         yield
 
     def _refuse_doctype(self, *_: object) -> None:
-        raise self.refusal("declares a document type, which no .xlsx file does.")
+        raise self.refusal("has a DOCTYPE, which is not allowed.")
 
     def _require_utf8(self, _version: str, encoding: str | None, _standalone: int) -> None:
         if encoding is not None and encoding.lower() not in ("utf-8", "us-ascii"):
@@ -173,7 +173,7 @@ class XlsxPackage:
     def require_depth(self, depth: int) -> None:
         """Refuse elements within elements within elements, without an end."""
         if depth > _DEPTH_MAX:
-            raise self.refusal(f"has more than {_DEPTH_MAX} elements within each other.")
+            raise self.refusal(f"has more than {_DEPTH_MAX} elements inside each other.")
 
 
 class OutlineReader:

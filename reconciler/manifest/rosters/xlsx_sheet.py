@@ -107,8 +107,8 @@ def _list_merged_cells(ranges: Sequence[str], place: str) -> Iterator[Problem]:
     for one in ranges:
         found = _AT.match(one)
         row, column = (int(found[2]), _column_index(found[1]) + 1) if found else (0, 0)
-        what = "cells are merged here; only the first of them holds something."
-        hint = "unmerge them, and fill each of them"
+        what = "these cells are merged; only the first one has a value."
+        hint = "unmerge them and fill each one"
         yield Problem(place, row, column, what, hint, code="E511")
 
 
@@ -182,7 +182,7 @@ class _CellReader:
             if index < 0:
                 index = self._place(at)
             if index <= self._last:
-                raise self._package.refusal("has cells that are there twice, or not in their order.")
+                raise self._package.refusal("has duplicate cells, or cells out of order.")
             self._last = index
         elif level == _IN_CELL and name == self.name_v and self._value is None:
             self._level = _IN_VALUE
@@ -288,7 +288,7 @@ class _CellReader:
         if colon and last != first:
             self._arrays.append((int(end[2]), _column_index(begin[1]), _column_index(end[1])))
         if len(self._arrays) > _ARRAYS_MAX:
-            what = f"has more than {_ARRAYS_MAX} formulas of many cells beside each other."
+            what = f"has more than {_ARRAYS_MAX} array formulas side by side."
             raise self._package.refusal(what, "write their results as values, then save it")
 
     def _is_computed(self) -> bool:
@@ -310,7 +310,7 @@ class _CellReader:
         if found > _LAST:
             raise self._package.refusal(f"has a row beyond {_LAST:,}, the last one of a spreadsheet.", _AREA)
         if found <= self._row:
-            raise self._package.refusal("has rows that are there twice, or not in their order.")
+            raise self._package.refusal("has duplicate rows, or rows out of order.")
         self._row, self._end = found, number
         if self._arrays:
             self._arrays = [one for one in self._arrays if one[0] >= found]
@@ -335,7 +335,7 @@ class _CellReader:
         self._gaps += gap
         self._held -= gap  # `_end_row` counts all cells of the row
         if self._gaps > _FREE_GAPS + _GAPS_A_CELL * self._held or self._gaps > CELLS_MAX:
-            what = "has a used area of which hardly a cell holds something."
+            what = "has a used area that is almost empty."
             raise self._package.refusal(what, _AREA)
         self._cells.extend([""] * gap)
 
@@ -355,7 +355,7 @@ class _CellReader:
         return index
 
     def _misplaced(self) -> Exception:
-        return self._package.refusal("has cells that do not say where they are.")
+        return self._package.refusal("has cells without a reference.")
 
     def _end_cell(self) -> None:
         cell, value = self._cell, self._value
@@ -366,7 +366,7 @@ class _CellReader:
             self._formula = False
             text, untold = "", "a formula"
         elif self._rich.pieces and (value or kind != "inlineStr"):
-            text, untold = "", "a text, and something else beside it"
+            text, untold = "", "text and something else"
         elif kind == "s":
             found = self._shared_text((value or "").strip(_BLANKS))
             text, untold = (found, "") if found is not None else ("", _LONG)
@@ -416,7 +416,7 @@ class _CellReader:
         elif kind != "b":
             found = text if shows_texts(code) else None
         if found is None:
-            return "", f"{held} that its format shows in another way ({show_value(code or 'a built-in one')})"
+            return "", f"{held} that its format shows differently ({show_value(code or 'a built-in one')})"
         return found, ""
 
 
@@ -428,7 +428,7 @@ def _format_number_cell(written: str) -> tuple[str, str]:
     if not written:
         return "", ""
     if len(written) > _NUMBER_MAX or not _NUMBER.fullmatch(written):
-        return "", "no number, though it says so"
+        return "", "an invalid number"
     value = float(written)
     if abs(value) >= _WHOLE_MAX:
         return "", "a number of more than 15 digits"

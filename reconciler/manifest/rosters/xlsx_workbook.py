@@ -200,7 +200,7 @@ def find_sheet(package: XlsxPackage, wanted: str) -> Workbook:
         raise package.refusal(f"has no sheet {show_value(wanted)!r}.", f"its sheets are: {listed}")
     fitting = [one for one in sheets if one[0] == wanted or (not wanted and not one[2])]
     if len(fitting) != 1:
-        what = f"shows {len(fitting)} sheets, and the manifest names none of them."
+        what = f"has {len(fitting)} visible sheets; the manifest must name one."
         raise package.refusal(what, f"add `sheet:` with one of: {listed}")
     chosen, part, hidden = fitting[0]
     if hidden:
@@ -209,7 +209,7 @@ def find_sheet(package: XlsxPackage, wanted: str) -> Workbook:
     if part not in package:
         raise package.damage()
     if UNFIT_CHARACTERS.search(chosen):
-        raise package.refusal("has a sheet whose name holds an invisible character.", "rename the sheet")
+        raise package.refusal("has a sheet whose name contains an invisible character.", "rename the sheet")
     texts, styles = kinds.get("sharedStrings", _TEXTS), kinds.get("styles", _STYLES)
     return Workbook(chosen, part, texts if texts in package else "", styles if styles in package else "")
 
@@ -217,7 +217,7 @@ def find_sheet(package: XlsxPackage, wanted: str) -> Workbook:
 def _read_relations(package: XlsxPackage) -> dict[str, tuple[str, str]]:
     """Return what the workbook names, by its id: the last word of what it is, and its part."""
     if _BOOK not in package or _RELATIONS not in package:
-        raise package.refusal("is no .xlsx file: it has no list of sheets.")
+        raise package.refusal("is not an .xlsx file: it has no list of sheets.")
     targets: dict[str, tuple[str, str]] = {}
 
     def take(_: tuple[str, ...], one: dict[str, str]) -> None:

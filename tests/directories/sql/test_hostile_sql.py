@@ -108,13 +108,13 @@ STATEMENTS = {
     "an invisible character in a name": Case("SELECT id, name, mail, 1 AS 'x\u200e' FROM staff", "invisible"),
     "a column that is not there": Case("SELECT id, name FROM staff", "the roster has no column 'mail'"),
     "a name that is taken": Case(
-        "SELECT 7 AS id, name, mail FROM staff", "the name 7 is that of row 1 already"
+        "SELECT 7 AS id, name, mail FROM staff", "the name 7 is already that of row 1"
     ),
     "a name that is empty": Case(
         "SELECT NULL AS id, name, mail FROM staff", "the name of this row would be empty"
     ),
     # cells that are no text
-    "bytes": Case("SELECT id, x'00ff' AS name, mail FROM staff", "the cell holds bytes; expected"),
+    "bytes": Case("SELECT id, x'00ff' AS name, mail FROM staff", "the cell contains bytes; expected"),
     "a text that is not UTF-8": Case(
         "SELECT id, CAST(x'4affff' AS TEXT) AS name, mail FROM staff", "bytes that are not"
     ),
@@ -130,7 +130,9 @@ STATEMENTS = {
         "SELECT id, CAST(x'eda080' AS TEXT) AS name, mail FROM staff", "bytes that are not UTF-8"
     ),
     "a direction": Case("SELECT id, char(8238) || 'x' AS name, mail FROM staff", "bidirectional control"),
-    "bytes in the name": Case("SELECT CAST(id AS BLOB) AS id, name, mail FROM staff", "the cell holds bytes"),
+    "bytes in the name": Case(
+        "SELECT CAST(id AS BLOB) AS id, name, mail FROM staff", "the cell contains bytes"
+    ),
 }
 
 

@@ -158,7 +158,7 @@ def test_a_manifest_can_only_name_a_directory(project: Project, tmp_path: Path) 
         "directory: staff\n    sheet: Staff": "`sheet` is for .xlsx files",
         "directory: staff\n    statement: SELECT 1": "statement is not a field of a roster",
         "name: x": "file or directory is missing",
-        "directory: ${env:HOME}": "the variable HOME is not one that manifests may read",
+        "directory: ${env:HOME}": "manifests may not read the variable HOME",
     }
     for line, said in rows.items():
         project.manifest(ROSTER.replace("directory: staff", line))

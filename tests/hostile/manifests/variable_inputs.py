@@ -29,7 +29,11 @@ ENVIRON = {
 }
 ALLOWED = ["JANE_*"]
 
-NOT_ALLOWED, UNSET, NO_VARIABLE = "is not one that manifests may read", "is not set", "is not a variable"
+NOT_ALLOWED, UNSET, NO_VARIABLE = (
+    "manifests may not read the variable",
+    "is not set",
+    "is not followed by a variable",
+)
 
 CASES: list[tuple[str, str]] = [
     ("${env:JANE_TOKEN}", "=s3cr3t"),
@@ -68,13 +72,13 @@ CASES: list[tuple[str, str]] = [
     ("${env:JANE_}", UNSET),
     ("${env:JANE_TOKEN}${env:JANE_UNSET}", UNSET),
     ("${env:JANE_EMPTY}", "is empty, which would clear the field"),
-    ("${env:JANE_NEWLINE}", "holds the control character U+000A"),
-    ("${env:JANE_TRAILING}", "holds the control character U+000A"),
-    ("${env:JANE_TAB}", "holds the control character U+0009"),
-    ("${env:JANE_ESCAPE}", "holds the control character U+001B"),
-    ("${env:JANE_BIDI}", "holds the bidirectional control character U+202E"),
-    ("${env:JANE_BYTES}", "holds half of a surrogate pair"),
-    ("${env:JANE_BOM}", "holds a byte order mark"),
+    ("${env:JANE_NEWLINE}", "contains the control character U+000A"),
+    ("${env:JANE_TRAILING}", "contains the control character U+000A"),
+    ("${env:JANE_TAB}", "contains the control character U+0009"),
+    ("${env:JANE_ESCAPE}", "contains the control character U+001B"),
+    ("${env:JANE_BIDI}", "contains the bidirectional control character U+202E"),
+    ("${env:JANE_BYTES}", "contains half of a surrogate pair"),
+    ("${env:JANE_BOM}", "contains a byte order mark"),
     ("${JANE_TOKEN}", NO_VARIABLE),
     ("${env:}", NO_VARIABLE),
     ("${env:JANE TOKEN}", NO_VARIABLE),
