@@ -57,7 +57,7 @@ def find_mistakes(
         return found
     first = next(validator.iter_errors(checked), None)
     path = list(first.instance_path) if first else []
-    what, hint = f"this does not fit the schema {name}.", f"see `reconciler schema {name}`"
+    what, hint = f"this does not match the schema {name}.", f"see `reconciler schema {name}`"
     return (Mistake(tree.problem(path, what, hint, code="E208"), tuple(path)),)
 
 

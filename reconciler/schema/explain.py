@@ -172,8 +172,11 @@ def _explain_missing(error: ValidationError, path: Steps) -> Iterator[_Sentence]
 def _explain_count(error: ValidationError, path: Steps) -> Iterator[_Sentence]:
     known = ", ".join(_schema_of(error).get("properties", {}))
     wanted = error.validator_value
-    count = "at least one" if error.validator == "minProperties" else f"only {_format_count(wanted)}"
-    yield path, f"{{}} needs {count} of {known or 'its keys'}.", "keep the one you mean", "E207"
+    lacking = error.validator == "minProperties"
+    count, hint = (
+        ("at least one", "add one") if lacking else (f"only {_format_count(wanted)}", "keep the one you mean")
+    )
+    yield path, f"{{}} must have {count} of {known or 'its keys'}.", hint, "E207"
 
 
 def _explain_alternatives(error: ValidationError, path: Steps) -> Iterator[_Sentence]:
@@ -224,7 +227,7 @@ def _describe_error(error: ValidationError) -> tuple[str, str]:
             limit = "at least" if error.validator == "minItems" else "at most"
             found = f"must have {limit} {_format_count(wanted)}, not {len(value)}.", "E207"
         case "uniqueItems":
-            found = "names something twice.", "E207"
+            found = "lists an item twice.", "E207"
         case "anyOf" | "oneOf" if any(isinstance(form, Mapping) for form in wanted):
             forms = [str(form.get("title", "")).lower() for form in wanted if isinstance(form, Mapping)]
             found = f"must be {_join_with_or([_add_article(form) for form in forms if form])}.", "E204"

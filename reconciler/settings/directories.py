@@ -83,7 +83,7 @@ def _sql_problems(described: Mapping[str, Any]) -> _Objections:
     if not isinstance(url, str):
         return
     if described.get("tls") == "driver" and url.startswith(("sqlite:", database_urls.POSTGRESQL)):
-        yield "it has tls, and how this database is reached is not for its driver.", "remove tls"
+        yield "it has tls, which is only for databases other than SQLite and PostgreSQL.", "remove tls"
     if sql_values.holds_password(url):
         yield (
             "its url holds a password: this file is kept in git, and what was once committed stays readable.",
@@ -112,7 +112,7 @@ def _ldap_problems(described: Mapping[str, Any]) -> _Objections:
         )
     elif not safe:
         yield (
-            "its url would send the password and people's data readable by everyone on the way.",
+            "its url would send the password and people's data unencrypted.",
             "write ldaps, or start_tls: true; plain ldap is for this machine only (127.0.0.1, localhost)",
         )
     if scheme == "ldaps" and described.get("start_tls") == "true":
@@ -129,7 +129,7 @@ def _scim_problems(described: Mapping[str, Any]) -> _Objections:
         return
     if plain:
         yield (
-            "its url would send the token and people's data readable by everyone on the way.",
+            "its url would send the token and people's data unencrypted.",
             "write https; plain http is for this machine only (127.0.0.1, localhost)",
         )
 

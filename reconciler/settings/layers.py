@@ -225,7 +225,9 @@ def flag_variable(name: str, environ: Mapping[str, str]) -> str | None:
     """Return a variable that stands for a flag. An empty one is refused: its value was lost."""
     if environ.get(name) == "":
         hint = f"unset {name}, or give it a value"
-        raise settings_error(Problem(f"environment {name}", 0, 0, "it is set, and empty.", hint, code="E100"))
+        raise settings_error(
+            Problem(f"environment {name}", 0, 0, "it is set to an empty value.", hint, code="E100")
+        )
     return environ.get(name)
 
 
@@ -283,7 +285,7 @@ def _variable_problems(value: SettingValue) -> Iterator[Problem]:
     """Yield what is wrong with a variable's value, by the schema of the file."""
     if value.raw == "":
         hint = "unset it, or give it a value"
-        yield Problem(value.place.file, 0, 0, "it is set, and empty.", hint, code="E100")
+        yield Problem(value.place.file, 0, 0, "it is set to an empty value.", hint, code="E100")
         return
     nested = value.raw
     for step in reversed(value.path):
@@ -389,7 +391,7 @@ def _nothing_found(reach: tuple[Path, ...], above: tuple[Path, ...]) -> Settings
     where = (
         f"{folder}, nor in a folder above it up to the root of the repository, {reach[-1]}"
         if len(reach) > 1
-        else f"{folder}, and a folder above it is looked at only within a git repository"
+        else f"{folder}, and folders above it are searched only within a git repository"
     )
     other = next((name for name in ("reconciler.yml", "reconciler.json") if _path_exists(folder / name)), "")
     beyond = next(
@@ -398,7 +400,7 @@ def _nothing_found(reach: tuple[Path, ...], above: tuple[Path, ...]) -> Settings
     if other:
         hint = f"rename {other} to {SETTINGS_FILE}"
     elif beyond is not None:
-        hint = f"if {beyond} is meant, name it: --config {os.path.relpath(beyond, folder)}"
+        hint = f"to use {beyond}: --config {os.path.relpath(beyond, folder)}"
     else:
         hint = "reconciler init   (writes one; or name it with --config FILE)"
     return SettingsError(f"no {SETTINGS_FILE} in {where}.", next=hint)

@@ -140,7 +140,7 @@ def choose_certificates(layers: SettingLayers, environ: Mapping[str, str]) -> Tr
         return TrustChoice(f"{found.description} ({_place(value)})", found.trust)
     base_url = layers.value_of("service.base_url").raw
     if base_url is not None and urls.parse_base_url(base_url).scheme != "https":
-        return TrustChoice("not asked for: service.base_url is plain http, on this machine")
+        return TrustChoice("not needed: service.base_url is plain http, on this machine")
     return _certificates_of_variables(environ, who)
 
 

@@ -142,7 +142,7 @@ def find_address_problems(value: SettingValue) -> Iterator[Problem]:
         return
     if found.is_plain:
         yield value.problem(
-            f"{value.raw!r} would send the credentials readable by everyone on the way.",
+            f"{value.raw!r} would send the credentials unencrypted.",
             "write https; plain http is for this machine only (127.0.0.1, localhost)",
             code="E100",
         )

@@ -179,17 +179,17 @@ def _read_command(source: SecretSource, root: Path, environ: Mapping[str, str], 
         printed = _wait_for_output(process, timeout_s)
     if printed is None:
         raise SecretRefused(
-            f"the command {program} gave no answer within {timeout_s:g} s", _RUN_BY_HAND, code="E100"
+            f"the command {program} did not end within {timeout_s:g} s", _RUN_BY_HAND, code="E100"
         )
     if process.returncode != 0:
         raise SecretRefused(
-            f"the command {program} ended with {process.returncode}", _RUN_BY_HAND, code="E100"
+            f"the command {program} ended with exit code {process.returncode}", _RUN_BY_HAND, code="E100"
         )
     return printed
 
 
 _RUN_BY_HAND = (
-    "run the command by hand to see what it prints; from here it gets PATH, HOME, LANG, LC_* and the "
+    "run the command by hand to see its output; here it gets only PATH, HOME, LANG, LC_* and the "
     "`variables` that the settings name for it"
 )
 
@@ -236,14 +236,12 @@ def _check_program(name: str, root: Path) -> None:
 def _decode_secret(data: bytes, source: SecretSource) -> str:
     if len(data) > secret_bytes_max:
         raise SecretRefused(
-            f"{source} gives over {secret_bytes_max:,} bytes", "give the secret and nothing else", code="E100"
+            f"{source} has over {secret_bytes_max:,} bytes", "give the secret and nothing else", code="E100"
         )
     try:
         return data.decode()
     except UnicodeDecodeError:  # not kept as the cause, because it holds the bytes
-        raise SecretRefused(
-            f"{source} gives bytes that are not UTF-8 text", "store it as text", code="E106"
-        ) from None
+        raise SecretRefused(f"{source} is not UTF-8 text", "store it as text", code="E106") from None
 
 
 def _check_text(text: str, source: SecretSource) -> None:
@@ -270,7 +268,7 @@ def _check_text(text: str, source: SecretSource) -> None:
         )
     if len(text.encode()) > secret_bytes_max:
         raise SecretRefused(
-            f"{source} gives over {secret_bytes_max:,} bytes", "give the secret and nothing else", code="E100"
+            f"{source} has over {secret_bytes_max:,} bytes", "give the secret and nothing else", code="E100"
         )
 
 
@@ -366,7 +364,7 @@ class _LazyVariableFiles(VariableFiles):
         if one.name in places:
             return (
                 f"this line sets the variable that {places[one.name]} sets.",
-                "keep the line that is right, and take the other one out",
+                "remove one of the two lines",
             )
         return "", ""
 

@@ -85,7 +85,7 @@ def test_config_without_settings_says_where_it_looked(run: Run, tmp_path: Path) 
 
     assert done.returncode == 3
     assert done.stderr.startswith(
-        f"no reconciler.yaml in {tmp_path}, and a folder above it is looked at only within a git repository."
+        f"no reconciler.yaml in {tmp_path}, and folders above it are searched only within a git repository."
         " [E003]"
         "\n  next: reconciler init "
     )

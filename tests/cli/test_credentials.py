@@ -116,11 +116,11 @@ def test_what_a_source_cannot_give_is_said_without_the_value(tmp_path: Path) -> 
         "gone cannot be read: no such file or directory",
         "folder cannot be read: is a directory",
         "pipe is not a regular file",
-        "file bytes gives bytes that are not UTF-8 text",
-        "file large gives over 16,384 bytes",
+        "file bytes is not UTF-8 text",
+        "file large has over 16,384 bytes",
         "a\0b cannot be read: the path is unusable",
         "the command ./gone cannot be started: no such file or directory",
-        f"the command {program} ended with 1",
+        f"the command {program} ended with exit code 1",
         f"command {program} is empty",
         f"command {program} holds the control character U+001B inside the value",
     ]
@@ -136,7 +136,7 @@ def test_a_command_that_hangs_is_ended(tmp_path: Path) -> None:
 
     said = refusal(python(child), tmp_path, timeout_s=0.3)
 
-    assert said.endswith("gave no answer within 0.3 s")
+    assert said.endswith("did not end within 0.3 s")
     assert time.monotonic() - before < patience_s, "it waited for the child of the command"
 
 

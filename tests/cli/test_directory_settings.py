@@ -52,8 +52,8 @@ directories:
 
 
 REFUSED = {
-    "nothing": ("{}", "needs at least one of sql, ldap, scim"),
-    "two kinds": (f"{SQL}\n    {SCIM}}}", "needs only one of sql, ldap, scim"),
+    "nothing": ("{}", "must have at least one of sql, ldap, scim"),
+    "two kinds": (f"{SQL}\n    {SCIM}}}", "must have only one of sql, ldap, scim"),
     "another kind": ("csv: {}", "csv is not a field of a directory"),
     "no statement": ("sql: {url: 'sqlite:///hr.db'}", "statement is missing"),
     "a statement that writes": (
@@ -98,14 +98,14 @@ REFUSED = {
     ),
     "a plain token": (f"{SCIM}, token: canary}}", "a plain value is refused"),
     "a DN without a password": (f"{LDAP}, dn: {{env: SVC_USER}}}}", "only one of dn and password"),
-    "plain LDAP": ("ldap: {url: 'ldap://ldap.example.com', base: x}", "readable by everyone on the way"),
+    "plain LDAP": ("ldap: {url: 'ldap://ldap.example.com', base: x}", "unencrypted"),
     "StartTLS within TLS": (f"{LDAP}, start_tls: true}}", "each encrypts by itself"),
     "no LDAP": ("ldap: {url: 'https://ldap.example.com', base: x}", "is not ldaps://host"),
     "an LDAP URL with a search": (
         "ldap: {url: 'ldaps://ldap.example.com/dc=x', base: x}",
         "is not ldaps://host",
     ),
-    "plain SCIM": ("scim: {url: 'http://idp.example.com'}", "readable by everyone on the way"),
+    "plain SCIM": ("scim: {url: 'http://idp.example.com'}", "unencrypted"),
     "SCIM with a password": ("scim: {url: 'https://hr:canary@idp.example.com'}", "a user name or a password"),
     "a page of nobody": (f"{SCIM}, page: 0}}", "page is not a whole number from 1 to 10000"),
     "no time": (f"{SCIM}, timeout_s: 0}}", "timeout_s"),

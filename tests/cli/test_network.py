@@ -99,7 +99,7 @@ REFUSED = {
     ),
     "no URL": (text("{proxy: canary}"), {}, "service.network.proxy: the address of the proxy is no URL"),
     "a list": (text("{proxy: [canary]}"), {}, "service.network.proxy must be text or a mapping"),
-    "two places": (text("{proxy: {env: A, file: b}}"), {}, "service.network.proxy needs only one of"),
+    "two places": (text("{proxy: {env: A, file: b}}"), {}, "service.network.proxy must have only one of"),
     "plain http": (
         text(f"{{proxy: '{P}'}}", "http://127.0.0.1:8480"),
         {},

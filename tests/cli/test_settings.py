@@ -276,7 +276,7 @@ def test_settings_are_found_upwards_to_the_repository_root(repository: Path) -> 
     assert refusal(other).startswith(f"no reconciler.yaml in {other}, ")
     (other / "deep").mkdir()
     assert f"up to the root of the repository, {other}." in refusal(other / "deep")
-    assert "next: if" in refusal(other)
+    assert "next: to use" in refusal(other)
     assert "--config ../../reconciler.yaml" in refusal(other)
 
 
@@ -449,18 +449,18 @@ REFUSED = {
         "version: 1\nworkspaces: {ops: {id: ../x}}",
         "is not a workspace id. It is '../x'.",
     ),
-    "no workspace": ("version: 1\nworkspaces: {}", "workspaces needs at least one"),
+    "no workspace": ("version: 1\nworkspaces: {}", "workspaces must have at least one"),
     "one workspace under two aliases": (
         "version: 1\nworkspaces: {a: {id: X}, b: {id: X}}",
         "workspaces.b: it has the same id as workspaces.a (reconciler.yaml:2)",
     ),
     "two ways to a secret": (
         "version: 1\nservice: {auth: {password: {env: A, file: b}}}",
-        "service.auth.password needs only one of env, file, command.",
+        "service.auth.password must have only one of env, file, command.",
     ),
     "no way to a secret": (
         "version: 1\nservice: {auth: {password: {}}}",
-        "service.auth.password needs at least one",
+        "service.auth.password must have at least one",
     ),
     "a variable with a dash": (
         "version: 1\nservice: {auth: {password: {env: my-pw}}}",
@@ -521,7 +521,7 @@ UNUSABLE = {
     "https://api.example.com#x": "it holds a query or a fragment",
     "https://exämple.com": "it holds a character that no address holds",
 }
-PLAIN = "would send the credentials readable by everyone on the way"
+PLAIN = "would send the credentials unencrypted"
 ADDRESSES = UNUSABLE | {
     "http://api.example.com": PLAIN,
     "http://localhost.example.com": PLAIN,
@@ -589,15 +589,15 @@ def test_what_calls_need_is_asked_for_only_where_calls_are_made(repository: Path
     [
         ("RECONCILER_SERVICE_BASEURL", "https://x.example.com", "did you mean RECONCILER_SERVICE_BASE_URL?"),
         ("RECONCILER_FLAVOUR", "x", "no setting has this name."),
-        ("RECONCILER_STORE", "", "it is set, and empty."),
-        ("RECONCILER_ENVIRONMENT", "", "it is set, and empty."),
-        ("RECONCILER_CONFIG", "", "it is set, and empty."),
-        ("RECONCILER_MANIFESTS", "", "it is set, and empty."),
+        ("RECONCILER_STORE", "", "it is set to an empty value."),
+        ("RECONCILER_ENVIRONMENT", "", "it is set to an empty value."),
+        ("RECONCILER_CONFIG", "", "it is set to an empty value."),
+        ("RECONCILER_MANIFESTS", "", "it is set to an empty value."),
         ("RECONCILER_MANIFESTS", "a,,b", "manifests[2] must not be empty."),
         ("RECONCILER_SERVICE_LIMITS_CONCURRENCY", "x", "is not a whole number from 1 to 256"),
         ("RECONCILER_STACK", "ops\n", "stack is not a stack name."),
         ("RECONCILER_STACK", "o\x1bps", "control character U+001B"),
-        ("RECONCILER_SERVICE_BASE_URL", "http://evil.example.com", "would send the credentials readable"),
+        ("RECONCILER_SERVICE_BASE_URL", "http://evil.example.com", "would send the credentials unencrypted"),
     ],
 )
 def test_a_variable_with_a_mistake_is_named(name: str, value: str, expected: str, repository: Path) -> None:

@@ -216,7 +216,7 @@ CASES: list[tuple[str, bytes, str]] = [
     (
         "ignore twice",
         C + b"    meta: {ignore: [jobTitle, jobTitle]}\n",
-        "5:12 meta.ignore names something twice",
+        "5:12 meta.ignore lists an item twice",
     ),
     ("ignore misspelt", C + b"    meta: {ignore: [jobTitel]}\n", "5:21 jobTitel is not a field of a contact"),
     ("ignore as text", C + b"    meta: {ignore: jobTitle}\n", "5:12 meta.ignore must be a list, not text"),
@@ -240,9 +240,9 @@ CASES: list[tuple[str, bytes, str]] = [
     (
         "two contents",
         R + b"    content: {file: a, text: b}\n",
-        "5:5 content needs only one of file, text, rows",
+        "5:5 content must have only one of file, text, rows",
     ),
-    ("no content", R + b"    content: {}\n", "5:5 content needs at least one of file, text, rows"),
+    ("no content", R + b"    content: {}\n", "5:5 content must have at least one of file, text, rows"),
     ("no rows", R + b"    content: {rows: []}\n", "5:15 content.rows must have at least one"),
     (
         "text for rows",
