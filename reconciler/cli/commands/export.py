@@ -71,7 +71,7 @@ class ExportReport(CommandResult, frozen=True):
 
     title: ClassVar[str] = "What was exported"
     folder: Annotated[str, Doc("Where the manifests were written.")]
-    added: Annotated[tuple[str, ...], Doc("New make_export_files, below the folder.")]
+    added: Annotated[tuple[str, ...], Doc("New files, below the folder.")]
     grown: Annotated[tuple[str, ...], Doc("Files that were added to.")]
     entries: Annotated[tuple[ExportedEntry, ...], Doc("What was written.")]
     declared: Annotated[int, Doc("How many entities were in manifests already.")]
