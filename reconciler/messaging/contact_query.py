@@ -63,7 +63,7 @@ def check_contact_query(
         # Shown only: with an option as its filter, the service would compare the texts of all of them.
         allowed = known | shown if where == "--field" else known
         if field not in allowed and not (field.startswith(_CUSTOM) and len(field) > len(_CUSTOM)):
-            problems.append(_problem(given, where, allowed, shown))
+            problems.append(_make_field_problem(given, where, allowed, shown))
         return field
 
     filters: dict[str, str] = {}
@@ -81,7 +81,7 @@ def check_contact_query(
     return ContactQuery(filters, columns, sort, query.descending, query.limit)
 
 
-def _problem(given: str, where: str, known: frozenset[str], shown: frozenset[str]) -> Problem:
+def _make_field_problem(given: str, where: str, known: frozenset[str], shown: frozenset[str]) -> Problem:
     if given in CONTACT.write_only:
         what = f"{given} is never shown by the service, and cannot be searched."
         return Problem(where, 0, 0, what, "name another field", code="E100")
@@ -108,16 +108,16 @@ def queried_fields(query: ContactQuery) -> frozenset[str]:
 def list_fields(query: ContactQuery) -> tuple[str, ...]:
     """Return what a list is asked for with `fields=`: what is read, and the witness; custom fields apart."""
     plain = {path for path in queried_fields(query) if not path.startswith((_CUSTOM, _OPTIONS))}
-    options = {CONTACT.wire["messagingOptions"]} if _wants(query, _OPTIONS) else set[str]()
+    options = {CONTACT.wire["messagingOptions"]} if _names_prefix(query, _OPTIONS) else set[str]()
     return tuple(sorted(plain | options | {WITNESS}))
 
 
 def asks_custom_fields(query: ContactQuery) -> bool:
     """Whether custom fields have to be read."""
-    return _wants(query, _CUSTOM)
+    return _names_prefix(query, _CUSTOM)
 
 
-def _wants(query: ContactQuery, prefix: str) -> bool:
+def _names_prefix(query: ContactQuery, prefix: str) -> bool:
     return any(path.startswith(prefix) for path in queried_fields(query))
 
 
@@ -138,7 +138,7 @@ def provides_fields(bodies: Sequence[Mapping[str, Any]], query: ContactQuery) ->
     # A service that heeds one wish need not heed another; who is shown too briefly is read alone.
     heeded = any(WITNESS in body for body in bodies)
     custom = not asks_custom_fields(query) or any(CONTACT.wire["custom"] in body for body in bodies)
-    options = not _wants(query, _OPTIONS) or any(body.get("messagingoptions") for body in bodies)
+    options = not _names_prefix(query, _OPTIONS) or any(body.get("messagingoptions") for body in bodies)
     return heeded and custom and options
 
 
@@ -156,8 +156,8 @@ def matches_query(
 def _contains(field: str, value: Scalar, text: str) -> bool:
     if field in CONTACT.folds:  # one letter, so "contains" would find `A` in `Disabled`
         return value == text
-    return _caseless(text) in _caseless(str(value))
+    return _fold_text(text) in _fold_text(str(value))
 
 
-def _caseless(text: str) -> str:
+def _fold_text(text: str) -> str:
     return normalize_unicode("NFC", fold_case(normalize_unicode("NFC", text)))

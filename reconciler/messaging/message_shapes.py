@@ -69,7 +69,7 @@ def decode_accepted_id(answer: Answer) -> str:
 
 
 def _find_location(document: Mapping[str, Any]) -> str:
-    """The location that the specification puts into the answer (4.5), whatever stands in the header."""
+    """Return the location that the specification puts into the answer (4.5), whatever the header says."""
     given = document.get("location")
     return given if isinstance(given, str) else ""
 
@@ -213,12 +213,16 @@ def parse_response(found: Found) -> Response:
         key: "" if (part := get_text(told, key)) == unsaid else part
         for key in ("content", "channel", "acknowledged")
     }
-    return Response(parse_respondent(get_object(found.body, "from")), category, **said)
-
-
-def parse_respondent(body: Mapping[str, Any]) -> Respondent:
-    """Who answered."""
-    return Respondent(**{key: get_text(body, key) for key in ("name", "mri", "mobile", "email", "voice")})
+    return Response(
+        Respondent(
+            **{
+                key: get_text(get_object(found.body, "from"), key)
+                for key in ("name", "mri", "mobile", "email", "voice")
+            }
+        ),
+        category,
+        **said,
+    )
 
 
 def decode_row_page(answer: Answer, key: str, offset: int, profile: Profile) -> Page:

@@ -160,9 +160,9 @@ class _Receiver:
         if method in ("GET", "HEAD"):
             return HTTPStatus.OK if here else self._refuse(_UNKNOWN)
         welcome = here and authentic and method == "POST"
-        if welcome and not scope.get("extensions", {}).get(admit_extension, _always_admit)():
+        if welcome and not scope.get("extensions", {}).get(admit_extension, lambda: True)():
             return self._refuse(_MANY)
-        body = await self._body(receive, keep=welcome)
+        body = await self._read_body(receive, keep=welcome)
         if body is None:
             return 0
         if not welcome:
@@ -171,9 +171,9 @@ class _Receiver:
             return self._refuse(body)
         if _find_header(scope, b"content-encoding").lower() not in (b"", b"identity"):
             return self._refuse(_COMPRESSED)
-        return await self._take(body, _find_header(scope, b"content-type").decode("latin-1"))
+        return await self._keep_reply(body, _find_header(scope, b"content-type").decode("latin-1"))
 
-    async def _take(self, body: bytes, content_type: str) -> int:
+    async def _keep_reply(self, body: bytes, content_type: str) -> int:
         try:
             if len(body) > thread_threshold_bytes:  # only a larger body_max lets one in
                 reply = await run_in_thread(lambda: parse_reply(body, content_type))
@@ -188,7 +188,7 @@ class _Receiver:
             return self._refuse(RefusedRequest(HTTPStatus.INTERNAL_SERVER_ERROR, "not kept", str(error)))
         return HTTPStatus.OK
 
-    async def _body(self, receive: "Receive", *, keep: bool) -> "bytes | RefusedRequest | None":
+    async def _read_body(self, receive: "Receive", *, keep: bool) -> "bytes | RefusedRequest | None":
         """Return the body (empty without `keep`), or why it was not read; None where the caller left."""
         chunks: list[bytes] = []
         size = 0
@@ -218,10 +218,10 @@ class _Receiver:
         return compare_digest(_digest_value(path.encode("utf-8", "surrogatepass")), self._path)
 
     def _is_authentic(self, scope: "Scope") -> bool:
-        given = _digest_value(self._given(scope))
+        given = _digest_value(self._find_given_key(scope))
         return self._key is None or compare_digest(given, self._key)
 
-    def _given(self, scope: "Scope") -> bytes:
+    def _find_given_key(self, scope: "Scope") -> bytes:
         """Return the key that the caller shows; b"" where there is none, or more than one."""
         if self._config.how == "header":
             return _find_header(scope, self._header)
@@ -238,10 +238,6 @@ _LARGE = RefusedRequest(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too large", "the b
 _COMPRESSED = RefusedRequest(
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "compressed", "the body has a Content-Encoding"
 )
-
-
-def _always_admit() -> bool:
-    return True
 
 
 def _check_key(key: Secret) -> bytes:

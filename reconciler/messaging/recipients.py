@@ -76,7 +76,7 @@ def resolve_recipients(
                 problems.append(place.problem(*wrong, code="E100"))
             plain.setdefault(recipient_key(text), text)
             continue
-        found = known.tagged(text) if text.startswith("tag:") else known.named(text)
+        found = known.find_tagged(text) if text.startswith("tag:") else known.find_named(text)
         if isinstance(found, RecipientRefusal):
             problems.append(place.problem(found.what, found.next, code="E100"))
         else:
@@ -109,7 +109,7 @@ class _KnownContacts:
                 for key, value in one.controls.tags.items():
                     self._tags.setdefault(f"tag:{key}={value}", []).append(one.address)
 
-    def named(self, text: str) -> list[Address] | RecipientRefusal:
+    def find_named(self, text: str) -> list[Address] | RecipientRefusal:
         found = address.parse_address(text)
         if found in self._addresses:
             return [found]
@@ -118,19 +118,19 @@ class _KnownContacts:
             return RecipientRefusal(
                 f"{text}: a message cannot be sent to a {kind}.", "name its contact, or a number"
             )
-        near = self._near(text, map(str, self._addresses), "check the manifests")
+        near = self.suggest_name(text, map(str, self._addresses), "check the manifests")
         return RecipientRefusal(f"{text}: the manifests declare no such contact.", near)
 
-    def tagged(self, text: str) -> list[Address] | RecipientRefusal:
+    def find_tagged(self, text: str) -> list[Address] | RecipientRefusal:
         if text in self._tags:
             return self._tags[text]
         where = f" in {self._workspace}" if self._workspace else ""
         forms = sorted(one for one in self._tags if one.startswith(f"{text}="))[:_SHOWN]
         otherwise = f"name one of {', '.join(forms)}" if forms else "write tag:KEY=VALUE, as in the manifests"
-        near = otherwise if forms else self._near(text, self._tags, otherwise)
+        near = otherwise if forms else self.suggest_name(text, self._tags, otherwise)
         return RecipientRefusal(f"{text}: no contact{where} has this tag.", near)
 
-    def _near(self, text: str, known: Iterable[str], otherwise: str) -> str:
+    def suggest_name(self, text: str, known: Iterable[str], otherwise: str) -> str:
         # Each wrong name is compared with all others: a file of wrong ones would take minutes
         # (tests/core/test_recipients.py).
         self._hints -= 1

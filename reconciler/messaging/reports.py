@@ -85,7 +85,7 @@ def sent_lines(sent: Sent, workspace: str, verb: str, scheduled: str = "") -> tu
 def message_table(rows: Sequence[MessageRow]) -> tuple[Line, ...]:
     """List messages, the newest first as the service gives them."""
     cells = [
-        (row.message_id, row.created, row.direction.lower(), _number(row.responses), row.subject)
+        (row.message_id, row.created, row.direction.lower(), _format_number(row.responses), row.subject)
         for row in rows
     ]
     return table(
@@ -106,7 +106,7 @@ def detail_lines(detail: MessageDetail) -> tuple[Line, ...]:
 
 def status_lines(states: Sequence[StatusCount]) -> tuple[Line, ...]:
     """Show how many recipients are in which state."""
-    rows = [(one.name, f"{one.recipients:,}", _percent(one.percent)) for one in states]
+    rows = [(one.name, f"{one.recipients:,}", _format_percent(one.percent)) for one in states]
     return table(("status", "recipients", "of all"), rows, "")
 
 
@@ -126,10 +126,12 @@ def delivery_lines(deliveries: Sequence[Delivery]) -> tuple[Line, ...]:
 
 def response_lines(counts: Sequence[ResponseCount]) -> tuple[Line, ...]:
     """Show how many recipients answered in which way, and how many of all that accounts for."""
-    rows = [(one.type, f"{one.recipients:,}", _percent(one.percent)) for one in counts]
+    rows = [(one.type, f"{one.recipients:,}", _format_percent(one.percent)) for one in counts]
     whole = sum(one.percent for one in counts)
     total = sum(one.recipients for one in counts)
-    summary = f"{count(total, 'recipient')}, {_percent(whole)} accounted for" if counts else "no recipients"
+    summary = (
+        f"{count(total, 'recipient')}, {_format_percent(whole)} accounted for" if counts else "no recipients"
+    )
     return table(("response", "recipients", "of all"), rows, summary)
 
 
@@ -144,7 +146,14 @@ def answer_lines(responses: Sequence[Response]) -> tuple[Line, ...]:
 def call_lines(calls: Sequence[CallbackCall]) -> tuple[Line, ...]:
     """List the service's attempts to reach a callback; what failed in the colour of trouble."""
     rows = [
-        (one.call_id, one.message_id, one.status, _number(one.http_status or -1), one.attempted, one.reason)
+        (
+            one.call_id,
+            one.message_id,
+            one.status,
+            _format_number(one.http_status or -1),
+            one.attempted,
+            one.reason,
+        )
         for one in calls
     ]
     failed = sum(1 for one in calls if one.status.upper() == "FAILED")
@@ -193,11 +202,11 @@ def best_name(sender: Respondent) -> str:
     return next((one for one in known if one), "somebody")
 
 
-def _number(number: int) -> str:
+def _format_number(number: int) -> str:
     return "-" if number < 0 else f"{number:,}"
 
 
-def _percent(percent: float) -> str:
+def _format_percent(percent: float) -> str:
     return f"{percent:.1f}".removesuffix(".0") + " %"
 
 

@@ -176,19 +176,19 @@ def _compile_spellings(secrets: Iterable[str], *, shown: bool = False) -> re.Pat
     if not forms:
         return re.compile("(?!)")  # fits nowhere: where there is no secret nothing is replaced
     # Few characters begin a form: to look at one first is quicker than to try a hundred forms wherever it is.
-    heads = "".join(map(re.escape, sorted({head for value in ordered for head in _beginnings(value)})))
+    heads = "".join(map(re.escape, sorted({head for value in ordered for head in _first_characters(value)})))
     return re.compile(f"(?=[{heads}])(?:{forms})")
 
 
 def _forms_of(value: str, *, shown: bool) -> Iterator[str]:
-    yield from _spellings(value)
+    yield from _spelling_patterns(value)
     if shown:
-        for told in dict.fromkeys((value, _in_a_message(value))):
-            yield _as_printed(told)
+        for told in dict.fromkeys((value, _sarif_spelling(value))):
+            yield _printed_pattern(told)
             yield _cut_forms(told)
 
 
-def _beginnings(value: str) -> Iterator[str]:
+def _first_characters(value: str) -> Iterator[str]:
     """Yield every character that a form of a secret may begin with."""
     yield from (value[0], "%", "\\")  # as it is, percent-encoded, and behind a backslash of any escape
     if value[0] in _ENTITIES:
@@ -200,7 +200,7 @@ def _beginnings(value: str) -> Iterator[str]:
         yield form[0]
 
 
-def _spellings(value: str) -> Iterator[str]:
+def _spelling_patterns(value: str) -> Iterator[str]:
     """Yield patterns of a secret as it is, in JSON, in markup, percent-encoded, hexadecimal and in base64.
 
     Percent-encoded in either letter case, also where only some characters are, and with a plus for a space;
@@ -213,8 +213,8 @@ def _spellings(value: str) -> Iterator[str]:
         written = json.dumps(value, ensure_ascii=ascii_only)[1:-1]
         yield re.escape(written)
         yield re.escape(written.replace("/", "\\/"))
-    yield "".join(_either((*_ENTITIES.get(character, ()), character)) for character in value)
-    yield "".join(_percent(character) for character in value)
+    yield "".join(_match_either((*_ENTITIES.get(character, ()), character)) for character in value)
+    yield "".join(_percent_pattern(character) for character in value)
     yield f"(?i:{data.hex()})"
     yield from map(re.escape, _in_base64(data))
 
@@ -230,12 +230,12 @@ def _in_base64(data: bytes) -> Iterator[str]:
                 yield form
 
 
-def _in_a_message(value: str) -> str:
+def _sarif_spelling(value: str) -> str:
     """Return a secret as messages of SARIF have it, without placeholders and links (report/sarif.py)."""
     return value.replace("](", "] (").replace("{", "{{").replace("}", "}}")
 
 
-def _as_printed(value: str) -> str:
+def _printed_pattern(value: str) -> str:
     """Return the pattern of a secret in printed text: made inert, without orders to a runner, and wrapped.
 
     One without such characters is printed as it is, and has no pattern of its own.
@@ -269,15 +269,15 @@ def _printed_character(character: str) -> str:
     backslashed = f"\\{character}" if character in '"\\/' else ""
     escape_in_json = escape.replace("\\", "\\\\")
     others = _ENTITIES.get(character, ()) or ((f"%{ord(character):02X}",) if character in "%:," else ())
-    return _either((*others, backslashed, character, in_json, escape, escape_in_json, hexadecimal))
+    return _match_either((*others, backslashed, character, in_json, escape, escape_in_json, hexadecimal))
 
 
-def _either(forms: Iterable[str]) -> str:
+def _match_either(forms: Iterable[str]) -> str:
     return f"(?:{'|'.join(re.escape(form) for form in forms if form)})"
 
 
 @lru_cache(1_000)
-def _percent(character: str) -> str:
+def _percent_pattern(character: str) -> str:
     encoded = "".join(f"%{byte:02X}" for byte in character.encode())
     plus = "|\\+" if character == " " else ""
     return f"(?:{re.escape(character)}|(?i:{encoded}){plus})"

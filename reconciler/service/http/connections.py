@@ -301,7 +301,7 @@ def is_exempt(listed: str, host: str, port: int) -> bool:
 def _entry_matches(entry: str, host: str, port: int) -> bool:
     if entry == "*":
         return True
-    entry, limited = _without_port(entry)
+    entry, limited = _split_port(entry)
     if not entry or limited not in (0, port):
         return False
     try:
@@ -311,7 +311,7 @@ def _entry_matches(entry: str, host: str, port: int) -> bool:
         return bool(entry) and (host == entry or host.endswith(f".{entry}"))
 
 
-def _without_port(entry: str) -> tuple[str, int]:
+def _split_port(entry: str) -> tuple[str, int]:
     """Return an entry without its port, and the port; 0 where it has none. IPv6 has one behind `]` alone."""
     found = re.fullmatch(r"(\[[^]]*\]|[^:]*):([0-9]{1,5})", entry, re.ASCII)
     return (found[1], int(found[2])) if found else (entry, 0)

@@ -78,7 +78,7 @@ def _decode_json(body: bytes) -> dict[str, Any]:
     # A gateway's page under a status of success. Named, or people would look for a fault in the JSON.
     if _HTML.match(body):
         raise BadBody("it is a page in HTML or XML, and not JSON", OTHER_SERVICE)
-    if not _few_values(body):
+    if not _has_few_values(body):
         raise BadBody(f"it has more than {values_max} values", OVERSIZED)
     plain = _decode_plain_json(body)
     if plain is not None:
@@ -87,7 +87,7 @@ def _decode_json(body: bytes) -> dict[str, Any]:
     # An object closes itself, so a body that was cut anywhere is never accepted.
     if not isinstance(found, dict):
         raise BadBody("it is JSON, but no object", OTHER_SERVICE)
-    if not _depth_ok(body):
+    if not _is_shallow(_remove_texts(body)):
         raise BadBody(f"it is nested deeper than {depth_max} levels", OVERSIZED)
     # Half a character can be read, and never be written again: neither to the service nor to the store.
     if _SURROGATE.search(body):
@@ -124,7 +124,7 @@ def _decode_plain_json(body: bytes) -> dict[str, Any] | None:
     """
     if b"\\" in body:
         return None
-    bare = _without_texts(body)
+    bare = _remove_texts(body)
     # Numbers are read by one reader alone, and so is what is no JSON.
     if bare.translate(None, _NO_NUMBERS) or not _is_shallow(bare):
         return None
@@ -133,7 +133,7 @@ def _decode_plain_json(body: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     # As many names as there are colons, or one of them stood twice in its object and one value is lost.
-    names = _without_texts(msgspec.json.encode(found)).count(b":") if isinstance(found, dict) else -1
+    names = _remove_texts(msgspec.json.encode(found)).count(b":") if isinstance(found, dict) else -1
     return found if names == bare.count(b":") else None
 
 
@@ -214,11 +214,6 @@ def _parse_float(text: str) -> float:
     return number
 
 
-def _depth_ok(body: bytes) -> bool:
-    """Whether a well-formed body nests no deeper than the limit."""
-    return _is_shallow(_without_texts(body))
-
-
 def _is_shallow(bare: bytes) -> bool:
     # Without its texts a body is brackets only; each pass peels off the innermost level of them. A few fast
     # passes instead of a walk over every value of every page.
@@ -230,16 +225,16 @@ def _is_shallow(bare: bytes) -> bool:
     return not bare
 
 
-def _few_values(body: bytes) -> bool:
+def _has_few_values(body: bytes) -> bool:
     """Whether a body has no more values than the limit: each opens, or follows a comma or an opening."""
-    return _openings(body) <= values_max or _openings(_without_texts(body)) <= values_max
+    return _count_openings(body) <= values_max or _count_openings(_remove_texts(body)) <= values_max
 
 
-def _openings(body: bytes) -> int:
+def _count_openings(body: bytes) -> int:
     return sum(map(body.count, (b",", b"[", b"{")))
 
 
-def _without_texts(body: bytes) -> bytes:
+def _remove_texts(body: bytes) -> bytes:
     """The body without its texts."""
     # Without a backslash every second piece between quotes is a text: three times as fast as the pattern.
     return _TEXTS.sub(b"", body) if b"\\" in body else b"".join(body.split(b'"')[::2])
@@ -249,10 +244,10 @@ def _refuse_surrogates(document: dict[str, Any]) -> None:
     """Walk all texts for halves of characters, which the parser lets through."""
     level: list[Any] = [document]
     while level:
-        level = [inner for value in level for inner in _values_inside(value)]
+        level = [inner for value in level for inner in _iterate_values(value)]
 
 
-def _values_inside(value: Any) -> Iterator[Any]:
+def _iterate_values(value: Any) -> Iterator[Any]:
     match value:
         case dict():
             yield from value

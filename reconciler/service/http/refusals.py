@@ -191,7 +191,7 @@ def judge_refusal(
     sense = _find_sense(answer, code, is_document=told.is_document)
     words = escape_service_words(conceal(told.words))
     said = f': "{words}"' if words else ""
-    hint = (_where_ids_are_listed(call) if sense is _ABSENT else "") or sense.next
+    hint = (_id_list_advice(call) if sense is _ABSENT else "") or sense.next
     error = error_about_call(
         call, sense.error, f"{sense.what} ({answer.status}){said}.", hint, status=answer.status, code=code
     )
@@ -212,7 +212,7 @@ def _find_sense(answer: Answer, code: str, *, is_document: bool) -> Sense:
     return _FOREIGN_404 if foreign else sense
 
 
-def _where_ids_are_listed(call: Call) -> str:
+def _id_list_advice(call: Call) -> str:
     """Return where the ids are listed of which this call names one, or ""."""
     return next((advice for name, advice in _LISTED.items() if f"/{name}/" in call.path), "")
 
@@ -302,7 +302,7 @@ def to_not_sent(error: ServiceError) -> NotSent:
     return told
 
 
-def say_why_given_up(error: ServiceError, why: str) -> ServiceError:
+def add_reason(error: ServiceError, why: str) -> ServiceError:
     """The same error, saying why it was not tried (again)."""
     if why:
         error.args = (f"{str(error).removesuffix('.')}; {why}.",)

@@ -150,12 +150,12 @@ class Transport:
             try:
                 async with self._turn(call):
                     began = self.timing.monotonic()
-                    left_s = self._within_run(call, left_s)
-                    self._accepted(call)
-                    self._young(call, began - asked_at)
-                    seen = await self._try(call, read, attempt, self._try_time(call, attempt, left_s))
+                    left_s = self._limit_to_run(call, left_s)
+                    self._refuse_after_401(call)
+                    self._refuse_old_write(call, began - asked_at)
+                    seen = await self._try(call, read, attempt, self._share_time(call, attempt, left_s))
             except TooLate:
-                raise self._after_run(call) from None
+                raise self._make_deadline_error(call) from None
             if isinstance(seen, _Done):
                 return seen.value
             left_s -= self.timing.monotonic() - began
@@ -183,7 +183,7 @@ class Transport:
             try:
                 await self._limiter.pair(looks)
             except TooLate:
-                raise self._after_run() from None
+                raise self._make_deadline_error() from None
             token = self._pair.set(pair)
             try:
                 yield
@@ -225,14 +225,14 @@ class Transport:
                 raise
             raise refusals.to_in_doubt(error) from None
 
-    def _accepted(self, call: Call) -> None:
+    def _refuse_after_401(self, call: Call) -> None:
         """Refuse a write after a 401, though it began before it."""
         if self._refused and call.method != "GET":
             what = "not sent, because the service does not accept the user name and password."
             raise refusals.error_about_call(call, Unauthorized, what, self._refused)
 
     @staticmethod
-    def _young(call: Call, age_s: float) -> None:
+    def _refuse_old_write(call: Call, age_s: float) -> None:
         """Refuse a write that has waited for its turn, or its next try, for too long."""
         if call.method != "GET" and age_s > write_age_max_s:
             what = f"not sent, because it waited for its turn for {age_s:.0f} s."
@@ -265,7 +265,7 @@ class Transport:
         if isinstance(decision, calls.LookFirst):
             raise refusals.to_in_doubt(seen.error)
         if isinstance(decision, calls.GiveUp):
-            raise refusals.say_why_given_up(seen.error, decision.why)
+            raise refusals.add_reason(seen.error, decision.why)
         self._repeats += 1
         step_log.info(
             "%s %s: %s; again in %.2f s", call.method, call.template, seen.failure.value, decision.wait_s
@@ -280,7 +280,7 @@ class Transport:
         leaving = None
         if pair is not None and call.method != "GET":
             pair.check(asked_at)
-            leaving = self._checked(pair)
+            leaving = self._make_age_check(pair)
         clock = asyncio.get_running_loop().time
         ends_at = clock() + timeout_s
         with record_span("call", **request_notes(call, self._requests.server, attempt)) as notes:
@@ -290,13 +290,13 @@ class Transport:
             notes.update(answer_notes(answer))
         log_try(call, answer, attempt=attempt, seconds=self.timing.monotonic() - asked_at)
         if pair is not None:
-            self._between(pair, call, answer)
+            self._note_gap(pair, call, answer)
         if isinstance(answer, Broken):
             if answer.left_us:
                 self.calls[call.method] += 1
             return refusals.judge_broken(call, answer)
         self.calls[call.method] += 1
-        remembered = self._remembered(call, answer, asked_at)
+        remembered = self._find_cache_evidence(call, answer, asked_at)
         if remembered:
             return refusals.judge_cached(call, answer, remembered)
         return await self._read(call, answer, read, ends_at)
@@ -307,16 +307,16 @@ class Transport:
         """What an answer means, by `ends_at` on the clock of the event loop."""
         # Larger ones are decoded in a thread: the loop has leases to renew and signals to hear meanwhile.
         if len(answer.body) <= thread_threshold_bytes:
-            return self._meaning(call, answer, read)
+            return self._judge_answer(call, answer, read)
         try:
             async with time_limit(ends_at - asyncio.get_running_loop().time()):
-                return await run_in_thread(lambda: self._meaning(call, answer, read))
+                return await run_in_thread(lambda: self._judge_answer(call, answer, read))
         except TimeoutError:
             if decided_by_body(answer.status):
-                return refusals.judge_broken(call, _broken_as_unread(answer))
-            return self._meaning(call, replace(answer, body=b""), read)
+                return refusals.judge_broken(call, _make_unread_failure(answer))
+            return self._judge_answer(call, replace(answer, body=b""), read)
 
-    def _meaning(
+    def _judge_answer(
         self, call: Call, answer: Answer, read: Callable[[Answer], T]
     ) -> "_Done[T] | refusals.FailedTry":
         """What a complete answer means. Touches nothing but the answer: another thread may run it."""
@@ -332,19 +332,19 @@ class Transport:
             malformed.elsewhere = isinstance(error, AnotherEntity)
             return refusals.FailedTry(calls.Failure.LOST, malformed)
 
-    def _checked(self, pair: LookWritePair) -> Callable[[], None]:
+    def _make_age_check(self, pair: LookWritePair) -> Callable[[], None]:
         """Return what looks at the clock again where the first byte leaves."""
         # A connection may have to be made before, which takes longer than `gap_s`.
         return lambda: pair.check(self.timing.monotonic())
 
-    def _between(self, pair: LookWritePair, call: Call, answer: Answer | Broken) -> None:
+    def _note_gap(self, pair: LookWritePair, call: Call, answer: Answer | Broken) -> None:
         """Note when a look was answered, and how long after it a write was sent."""
         if call.method == "GET":
             pair.answered_at = self.timing.monotonic()
         elif not isinstance(answer, Broken) or answer.left_us:
             self.gaps.seconds.append(pair.late_s(pair.sent_at))
 
-    def _remembered(self, call: Call, answer: Answer, asked_at: float) -> str:
+    def _find_cache_evidence(self, call: Call, answer: Answer, asked_at: float) -> str:
         """Why what a GET brought is a cache's answer and not the service's of now, or ""."""
         date = answer.headers.get("date", "")
         behind_s = self._clock.behind_s(date, asked_at)
@@ -355,14 +355,14 @@ class Transport:
         late = f"its Date is {behind_s:.0f} s behind the service's clock" if behind_s else ""
         return exchange.cache_evidence(answer.headers) or late
 
-    def _within_run(self, call: Call, left_s: float) -> float:
+    def _limit_to_run(self, call: Call, left_s: float) -> float:
         """What is left for this call, cut to what is left of the run; raises when that is nothing."""
         left_s = min(left_s, self._ends_at - self.timing.monotonic())
         if left_s > 0:
             return left_s
-        raise self._after_run(call)
+        raise self._make_deadline_error(call)
 
-    def _after_run(self, call: Call | None = None) -> Unavailable:
+    def _make_deadline_error(self, call: Call | None = None) -> Unavailable:
         """What a call, or a look and its write, end with whose turn would come when the run is over."""
         why = f"because the run's deadline of {self._limits.deadline_s:g} s comes first."
         hint = "raise service.limits.deadline_s, or split the work with --only."
@@ -371,12 +371,12 @@ class Transport:
         return refusals.error_about_call(call, Unavailable, f"not sent, {why}", hint)
 
     @staticmethod
-    def _try_time(call: Call, attempt: int, left_s: float) -> float:
+    def _share_time(call: Call, attempt: int, left_s: float) -> float:
         shared = call.method == "GET" and attempt < calls.tries_max
         return left_s * read_share if shared else left_s
 
 
-def _broken_as_unread(answer: Answer) -> Broken:
+def _make_unread_failure(answer: Answer) -> Broken:
     what = f"its answer of {len(answer.body) // 1024} KiB could not be read in time"
     hint = "raise service.limits.timeout_s; the service's own answers are smaller, so something adds to them."
     return Broken(calls.Failure.LOST, what, hint, answer.status)
