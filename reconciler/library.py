@@ -1,7 +1,7 @@
-"""What a program gets: plan a project and apply it, in an event loop of its own or in that of the caller.
+"""The library: plan a project and apply it from a program, in a new event loop or in the caller's.
 
-Belongs here: what of a command is its program's and not its terminal's. Nothing is printed, nobody is asked;
-progress can be followed with `logging` (reconciler/instrumentation.py). The steps stand in pipeline.py.
+Nothing is printed and nothing is asked; progress can be followed with `logging` (instrumentation.py). The
+steps are in pipeline.py.
 """
 
 import asyncio
@@ -62,14 +62,14 @@ class Project(Struct, frozen=True):
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """The variables that are meant."""
+        """The variables that settings and manifests may use."""
         return os.environ if self.environ is None else self.environ
 
 
 class Proposal(Struct, frozen=True):
-    """A plan, the guard's verdict on it, and what of earlier runs should be known with it.
+    """A plan, the guard's verdict on it, and the state of earlier runs.
 
-    `uncertain_notices`: what is declared fits several of those who are live, or the other way round.
+    `ambiguous`: a declared entity matches several live ones, or the other way round.
     """
 
     plan: Plan
@@ -136,7 +136,7 @@ async def apply_async(
     fail_fast: bool = False,
     ended: Callable[[Outcome], object] | None = None,
 ) -> Run:
-    """Carry out a plan that was approved, if it is still what there is to do; or a new one, once it is.
+    """Carry out an approved plan, if it is still what there is to do; or a new plan, once it is approved.
 
     `approved` is that plan, or what decides about a new one with these `options`: it is called in the event
     loop, with a plan that is safe, while the run holds its lock. `ended` is called with each outcome. How
@@ -145,16 +145,16 @@ async def apply_async(
     A saved plan is carried out with the consent it was planned with; one that is given here may repeat it,
     and counts only for a plan without any. Raises ConsentDiffers for another.
 
-    Cancelled while changes are written, it stops as the command stops at a signal: what is under way is
-    finished and written down, then CancelledError is raised. Cancelled once more it ends at once, and
-    requests under way are in doubt. Raises Refused where a plan was not approved; UnsafePlan, StalePlan,
+    Cancelled while changes are written, it stops as the command stops at a signal: changes under way are
+    finished and recorded, then CancelledError is raised. Cancelled once more it ends at once, and requests
+    under way are in doubt. Raises Refused where a plan was not approved; UnsafePlan, StalePlan,
     LockHeld, and what `plan_async` raises: all before anything is written.
     """
     saved = approved if isinstance(approved, Plan) else None
     if saved is not None and options != _EVERYTHING:
         raise InputError("the options belong to the plan, and it has its own.", next="leave them out")
     settings, declared, dependencies = await asyncio.to_thread(_read_project, project)
-    hearing = _CallbackObserver(_approve_saved if isinstance(approved, Plan) else approved, ended)
+    observer = _CallbackObserver((lambda _: True) if isinstance(approved, Plan) else approved, ended)
     applying = pipeline.apply(
         settings,
         declared.desired,
@@ -163,10 +163,10 @@ async def apply_async(
         consent=consent,
         saved=saved,
         fail_fast=fail_fast,
-        stop=hearing.stop,
-        observer=hearing,
+        stop=observer.stop,
+        observer=observer,
     )
-    run = await _run_until_stopped(_unwrap_errors(applying), hearing)
+    run = await _run_until_stopped(_unwrap_errors(applying), observer)
     if run is None:
         raise Refused("the plan was not approved; nothing was written.", next="plan again, and approve it")
     return run
@@ -198,7 +198,7 @@ def apply(
 
 
 class _CallbackObserver:
-    """The observer of a run that nobody watches: passes on what the caller asked for."""
+    """The observer of a run without a terminal: calls what the caller gave."""
 
     def __init__(
         self, approve: Callable[[Proposal], bool], ended: Callable[[Outcome], object] | None
@@ -237,10 +237,6 @@ class _CallbackObserver:
             self._ended(outcome)
 
 
-def _approve_saved(_: Proposal) -> bool:
-    return True
-
-
 def _make_proposal(planned: PlanResult) -> Proposal:
     standing = RunStatus(planned.running, planned.unfinished)
     return Proposal(
@@ -249,7 +245,7 @@ def _make_proposal(planned: PlanResult) -> Proposal:
 
 
 def _read_project(project: Project) -> tuple[Settings, Declaration, Dependencies]:
-    """Return the settings, what is declared, and the real clock, chance and network. Nobody can be asked."""
+    """Return the settings, the declaration, and the real clock, chance and network, without a terminal."""
     settings = project.settings()
     declared = pipeline.load_declaration(settings, project.variables)
     root = Path(settings.root)
@@ -259,26 +255,28 @@ def _read_project(project: Project) -> tuple[Settings, Declaration, Dependencies
     return settings, declared, dependencies
 
 
-async def _run_until_stopped(work: Coroutine[Any, Any, T], hearing: _CallbackObserver) -> T:
-    """Return what `work` does; where this task is cancelled meanwhile, only once it has ended."""
+async def _run_until_stopped(work: Coroutine[Any, Any, T], observer: _CallbackObserver) -> T:
+    """Return what `work` returns; where this task is cancelled meanwhile, only once it has ended."""
     working, cancelled = asyncio.ensure_future(work), False
     while not working.done():
         try:
             await asyncio.wait({working})
         except asyncio.CancelledError:
             cancelled = True
-            if hearing.writes:
-                hearing.stop.signal()
+            if observer.writes:
+                observer.stop.signal()
             else:
                 working.cancel()
     if cancelled:
-        await asyncio.gather(working, return_exceptions=True)  # or its error would be told as never heard
+        await asyncio.gather(
+            working, return_exceptions=True
+        )  # or asyncio would warn that its error was never retrieved
         raise asyncio.CancelledError
     return working.result()
 
 
 async def _unwrap_errors(work: Coroutine[Any, Any, T]) -> T:
-    """Return what `work` does. Raises what a user can meet alone, also where several reads raise it."""
+    """Return what `work` returns. Raises one error alone, also where several reads raise it."""
     try:
         return await work
     except BaseExceptionGroup as group:
@@ -286,7 +284,7 @@ async def _unwrap_errors(work: Coroutine[Any, Any, T]) -> T:
 
 
 def _run_in_new_loop(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Return what `work` does, in an event loop of its own."""
+    """Return what `work` returns, in an event loop of its own."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -98,7 +98,7 @@ def validate(
 ) -> Desired:
     """Return everything declared. Raises ManifestError with every mistake of every file, DirectoryError.
 
-    Calls nobody but the directories that rosters come from.
+    No calls but to the directories that rosters come from.
     """
     return load_declaration(settings, environ, all_values=all_values, asks=asks).desired
 
@@ -106,12 +106,12 @@ def validate(
 def load_declaration(
     settings: Settings, environ: Mapping[str, str], *, all_values: bool = True, asks: bool = True
 ) -> Declaration:
-    """Return the same, and what it was made of where that is known.
+    """Return everything declared, and the digest of all that it was made from, where that is known.
 
-    Without `all_values` a variable that is not set is a notice, and what it would fill in is missing from the
-    result; no file of secrets is opened. That is good for checking the rest, as where secrets must not be,
-    and for nothing else. Without `asks` the same is true of directories. With `caches` of the settings, large
-    manifests that are as they were are not read again; what is returned is the same.
+    Without `all_values` a variable that is not set is a notice, and its value is missing from the result; no
+    file of secrets is opened. That is for checks where secrets must not be, and for nothing else. Without
+    `asks` the same is true of directories. With `caches` of the settings, large manifests that are unchanged
+    are not read again; the result is the same.
     """
     settings = _leave_out_secret_files(settings, all_values=all_values)
     bring_kinds(settings.service.profile)
@@ -130,18 +130,17 @@ def load_declaration(
 
 
 def load_partial_declaration(settings: Settings, environ: Mapping[str, str]) -> Desired:
-    """Return what is declared already: there may be no manifest yet, and no variable has to be set."""
+    """Return what is declared so far: there may be no manifest yet, and no variable has to be set."""
     bring_kinds(settings.service.profile)
     root = Path(settings.root).resolve()
-    there = [one for one in settings.manifests if _holds_manifests(root / one, root)]
-    if not there:
+    found = []
+    for source in settings.manifests:
+        path = root / source
+        if path.exists() and not is_without_manifests(path, root):
+            found.append(source)
+    if not found:
         return Desired({}, frozenset())
-    return validate(structs.replace(settings, manifests=tuple(there)), environ, all_values=False)
-
-
-def _holds_manifests(path: Path, root: Path) -> bool:
-    """Whether a source is to be read: a folder that is not there yet, or has no manifest, holds nothing."""
-    return path.exists() and not is_without_manifests(path, root)
+    return validate(structs.replace(settings, manifests=tuple(found)), environ, all_values=False)
 
 
 def resolve_manifests(
@@ -152,10 +151,10 @@ def resolve_manifests(
     cache: ManifestCache | None = None,
     directories: ReadOnce | None = None,
 ) -> Resolved:
-    """Return the same with where everything comes from. Whoever keeps it keeps every document.
+    """Read all manifests, and return everything declared with its places; it refers to every document.
 
-    Everything is read; where there is no mistake, it goes into the cache. Raises DirectoryError where the
-    only mistake is that a directory did not answer.
+    Where there is no mistake, `cache` gets it. Raises ManifestError with every mistake, or DirectoryError
+    where the only mistakes are directories that did not answer.
     """
     settings = _leave_out_secret_files(settings, all_values=all_values)
     bring_kinds(settings.service.profile)
@@ -180,14 +179,14 @@ def resolve_manifests(
 
 
 def _leave_out_secret_files(settings: Settings, *, all_values: bool) -> Settings:
-    """Return the settings, without files of secrets where not all values are wanted: that needs no key."""
+    """Return the settings, without their files of secrets where not all values are needed."""
     return settings if all_values else structs.replace(settings, variable_files=NO_FILES)
 
 
 def _make_manifest_error(
     problems: Collection[Problem], failed: frozenset[Problem]
 ) -> ManifestError | DirectoryError:
-    """Return the error with all mistakes in file order, and their number; or that only directories failed."""
+    """Return the error with all mistakes in file order; a DirectoryError where only directories failed."""
     ordered = sorted(problems, key=lambda one: (one.file, one.line, one.column, one.what))
     if failed.issuperset(problems):
         what = "nothing can be planned: a directory did not answer, or gave an invalid answer."
@@ -210,7 +209,7 @@ async def plan(
 ) -> PlanResult:
     """Return what apply would do. Sends nothing but GET, and writes nothing anywhere.
 
-    With `made_of` of a Declaration, `desired` is just what it declares.
+    `made_of` is that of the Declaration whose `desired` this is: with it, the plan cache may be used.
     """
     async with open_for_reading(settings, desired, dependencies) as context:
         plan_cache = await open_plan_cache(context, options, made_of)
@@ -222,12 +221,12 @@ async def plan(
 
 
 def _add_consent(planned: PlanResult, consent: Consent) -> PlanResult:
-    """Return a plan that carries what was agreed to with it."""
+    """Return a plan that carries the consent that was given to it."""
     return replace(planned, plan=add_consent(planned.plan, consent))
 
 
 async def _add_commit(planned: PlanResult, dependencies: Dependencies) -> PlanResult:
-    """Return a plan that names the commit of its manifests, where that is known; git may be slow."""
+    """Return a plan that names the commit of its manifests, where that is known; reading it may be slow."""
     commit = (await dependencies.offload(dependencies.context)).commit
     return replace(planned, plan=structs.replace(planned.plan, commit=commit)) if commit else planned
 
@@ -235,9 +234,9 @@ async def _add_commit(planned: PlanResult, dependencies: Dependencies) -> PlanRe
 async def list_entities(
     settings: Settings, desired: Desired, dependencies: Dependencies, *, selection: Selection, everyone: bool
 ) -> Inventory:
-    """Return every selected entity of the scopes, and whose it is. Sends nothing but GET, and writes nothing.
+    """Return every selected entity of the scopes with its owner. Sends nothing but GET, and writes nothing.
 
-    With `everyone` also whom nobody declared. Raises UnknownAddress.
+    With `everyone` unmanaged entities too. Raises UnknownAddress.
     """
     async with open_for_reading(settings, narrow_desired(desired, selection), dependencies) as context:
         planned = await make_fresh_plan(context, Options(), Consent(), everyone=everyone)
@@ -287,7 +286,7 @@ async def export(
     scopes: Collection[Scope],
     wishes: ExportRequest,
 ) -> ExportResult:
-    """Return what is live in these scopes as entries of manifests, without what is declared. Only GETs.
+    """Return the undeclared live entities of these scopes as entries of manifests. Sends nothing but GET.
 
     Raises ServiceError where anything could not be read completely: then nothing is exported.
     """
@@ -311,12 +310,12 @@ async def apply(
     observer: RunObserver,
     keep_undo: KeepUndo | None = None,
 ) -> Run | None:
-    """Plan afresh, and carry out exactly that plan if it is safe, still what `saved` says, and agreed to.
+    """Plan afresh, and carry out exactly that plan if it is safe, still the same as `saved`, and agreed to.
 
     Holds the lock from before the plan to after the last write; the one in the service too, where it is used
     and there is something to write. What an earlier run left in doubt is settled first. None where `observer`
-    disagreed. `keep_undo` hears how to undo what was applied. Raises LockHeld, StalePlan, UnsafePlan and
-    Interrupted before any write.
+    disagreed. `keep_undo` gets the plan that undoes what was applied. Raises LockHeld, StalePlan, UnsafePlan
+    and Interrupted before any write.
     """
     if options.undo_of or options.undo_proof:
         raise StalePlan("this plan undoes a run, and is not what the manifests say.", next=_PLAN_AND_APPLY)
@@ -326,32 +325,32 @@ async def apply(
         acquire_service_lock(context, observer.waits) as lock,
     ):
         unfinished = await context.ask(Store.unfinished)
-        # There is something to write, or most likely so: the lock waits while earlier runs are settled.
-        sure = saved is not None and bool(saved.changes)
-        if sure or unfinished:
+        # Where there is, or may be, something to write, the lock is taken while earlier runs are settled.
+        has_changes = saved is not None and bool(saved.changes)
+        if has_changes or unfinished:
             lock.start()
         settled = await settle_earlier_runs(context, unfinished, observer, released=options.released)
         planning = partial(make_fresh_plan, context, options, consent)
-        if sure:
+        if has_changes:
             planned = await lock.read(partial(planning, salt=saved.salt if saved else ""))
         else:
             planned = await planning(salt=saved.salt if saved else "")
-        if not sure and planned.plan.changes and planned.verdict.safe:
+        if not has_changes and planned.plan.changes and planned.verdict.safe:
             lock.start()
             # Planned once more under the lock: another run may have written before.
             if lock.used:
                 planned = await lock.read(partial(planning, salt=planned.plan.salt))
         planned = await _add_commit(planned, dependencies)
-        # Those of `adopt` and `forget` follow from the command itself, and nobody said a number.
-        said = (saved.consent or NO_CONSENT) if saved else consent if options.verb == "apply" else NO_CONSENT
-        planned = _add_consent(planned, said)
+        # The consent of `adopt` and `forget` follows from the command itself: no person gave a number.
+        given = (saved.consent or NO_CONSENT) if saved else consent if options.verb == "apply" else NO_CONSENT
+        planned = _add_consent(planned, given)
         if saved and (why := why_stale(saved, planned.plan, context.now(), hours=settings.plan_expires_h)):
             observer.stale(saved, planned)
             raise StalePlan(why, next="plan again, and review it")
-        # What was found is recorded by now; what is in doubt still is no success of this run either.
-        open_still = tuple(one for one in settled if one.result == "in doubt")
+        # What was found is recorded by now; what is still in doubt counts against this run too.
+        in_doubt = tuple(one for one in settled if one.result == "in doubt")
         task = Execution(
-            options.verb, planned, consent, unfinished, saved=saved, settled=open_still, keep_undo=keep_undo
+            options.verb, planned, consent, unfinished, saved=saved, settled=in_doubt, keep_undo=keep_undo
         )
         return await execute_plan(context, task, observer)
 
@@ -365,12 +364,12 @@ async def resume(
     observer: RunObserver,
     fail_fast: bool,
 ) -> Run | None:
-    """Settle what earlier runs left in doubt, then carry out what is left of the last one's plan, just so.
+    """Settle what earlier runs left in doubt, then carry out exactly what is left of the last one's plan.
 
-    What planning now would do besides is given to `observer`, and not done. None where nothing is to be
-    resumed. The guard has the consent that was given then. `observer` is not asked: it was, then. The run's
-    outcomes begin with what was settled. Raises LockHeld, StalePlan, UnsafePlan, Interrupted before any
-    write.
+    Further changes of a plan made now are given to `observer`, and not carried out. None where there is
+    nothing to resume. The consent is the one that was given to that run, and `observer` is not asked again.
+    The run's outcomes begin with what was settled. Raises LockHeld, StalePlan, UnsafePlan, Interrupted before
+    any write.
     """
     async with open_run_store(settings, dependencies, create=False) as store:
         known = await await_store(dependencies.offload, store.unfinished, give_up=store.give_up)
@@ -407,13 +406,13 @@ async def resume(
 
 
 def _list_finished(last: InterruptedRun, settled: tuple[Outcome, ...]) -> set[Address]:
-    """Return what of an earlier run's plan is done."""
+    """Return the addresses whose changes an earlier run has carried out."""
     ended = {entry.intent.address for entry in last.entries if entry.ending in {"applied", "skipped"}}
     return ended | {outcome.address for outcome in settled if outcome.result == "applied"}
 
 
 def _select_remaining(old: Plan, fresh: Plan, observer: RunObserver) -> Plan:
-    """Return what is left of an earlier run's plan; `observer` hears of the rest. Raises StalePlan."""
+    """Return what is left of an earlier run's plan; `observer` gets all other changes. Raises StalePlan."""
     if why := workspace_mismatch(old, fresh):
         raise StalePlan(why, next=_PLAN_AND_APPLY)
     remaining = find_remaining(old, fresh)
@@ -432,7 +431,7 @@ def expiry_reason(last: InterruptedRun, now: datetime) -> str:
 
 
 def workspace_mismatch(old: Plan, fresh: Plan) -> str:
-    """Return why two plans do not speak of the same workspaces, or ""."""
+    """Return why two plans are about different workspaces, or ""."""
     ids = {one.alias: one.id for one in old.target.workspaces}
     others = [one.alias for one in fresh.target.workspaces if ids.get(one.alias, one.id) != one.id]
     return f"workspace {others[0]} now has another id." if others else ""
@@ -448,11 +447,11 @@ async def undo(
     stop: StopFlag,
     observer: RunObserver,
 ) -> Run | None:
-    """Carry out an undo that a run with this store left: whole, in its time, once, and change by change.
+    """Carry out a saved undo, once and before it expires, if a run with this store made it.
 
-    Nothing is planned afresh, because no manifest says what it should be; each change passes the same look
-    as any other, and what is not as the run left it is a conflict. None where `observer` disagreed. Raises
-    LockHeld, StalePlan, UnsafePlan, Interrupted before any write.
+    Nothing is planned afresh, because no manifest declares the former state; each change passes the same look
+    as any other, and an entity that has changed since that run is a conflict. None where `observer`
+    disagreed. Raises LockHeld, StalePlan, UnsafePlan, Interrupted before any write.
     """
     nothing = undo_as_desired(saved, Recorded({}))
     async with (

@@ -62,7 +62,7 @@ class ResourceColumns:
             return False
         self._ids[identity] = None
         schemas = resource.get("schemas")
-        if schemas is not None and not _is_user(schemas):
+        if schemas is not None and not _names_schema(schemas, _USER):
             raise DirectoryFailed("it sends resources that are not users.", _USERS_HINT)
         try:
             self.rows.append(self._cells(resource))
@@ -100,10 +100,6 @@ class ResourceColumns:
             if held:
                 self._unusable.setdefault(len(self.rows), {})[index] = held
         return cells
-
-
-def _is_user(schemas: Any) -> bool:
-    return isinstance(schemas, list) and any(isinstance(one, str) and one.lower() == _USER for one in schemas)
 
 
 def _iterate_cells(resource: dict[str, Any], left_out: Collection[str]) -> Iterator[tuple[str, str, str]]:
@@ -224,7 +220,7 @@ def _read_count(found: dict[str, Any], name: str) -> int | None:
 
 
 def _read_cursor(value: Any) -> str | None:
-    # Left out on the last page, and only there (RFC 9865, 2): what else it may mean, nobody knows.
+    # Left out on the last page, and only there (RFC 9865, 2); no other meaning is defined.
     if value is not None and (type(value) is not str or not 0 < len(value) <= _CURSOR_MAX):
         raise DirectoryFailed("its `nextCursor` is not a cursor.", _PAGES_HINT)
     return value

@@ -1,9 +1,9 @@
-"""Reading files that manifests and settings name: regular files below the project root, and nothing else.
+"""Reads the files that manifests and settings name: regular files below the project root, and nothing else.
 
-The path is walked one component at a time from a descriptor of the root, and no link is followed but
-those of a Kubernetes volume, so what was checked is what is read. Where the system cannot do that, the
-resolved path must be the written one. What a manifest names may become public content of the service, so
-what is private by its name, by the settings or by its content is refused here, for every reference alike.
+The path is walked one component at a time from a descriptor of the root, and only links of Kubernetes volumes
+are followed, so the file that was checked is the file that is read. Where the system cannot do that, the
+resolved path must be the written one. A file that a manifest names may become public content of the service,
+so files that are private by their name, by the settings or by their content are refused for every reference.
 """
 
 import errno
@@ -21,159 +21,19 @@ from reconciler.model.runs import EXIT_CODE_WORDS
 from reconciler.parsing.display import UNFIT_IN_LINE, describe_character, show_value
 from reconciler.parsing.standins import describe_link, extract_lone_path
 
-# --- Secret detection: private by its content, whatever its name ----------------------------------
-#
-# The whole file is looked through: the keys of a plan are sorted, so those that tell it from other JSON stand
-# behind its changes, as far behind as there are changes. Each pattern begins with fixed text and repeats
-# nothing inside of a repetition, so the time grows with the size of the file and nothing is copied but a
-# file in UTF-16.
-
-
-def _match_json_keys(*patterns: str) -> tuple[re.Pattern[bytes], ...]:
-    r"""Return what finds each of these JSON keys with its value. `\s` and `:` alone stand between them."""
-    return tuple(
-        re.compile(rf'"{key}"\s*:\s*{value}'.encode())
-        for key, _, value in (pattern.partition(" ") for pattern in patterns)
-    )
-
-
-_WORD = f'"(?:{"|".join(re.escape(word) for word in EXIT_CODE_WORDS.values())})"'
-
-# All patterns of a row have to be found, in any order. JSON that is quoted within a JSON text matches none of
-# the keys: its quotation marks have a backslash before them.
-_SIGNS: tuple[tuple[tuple[re.Pattern[bytes], ...], str], ...] = (
-    # The database itself, its write-ahead log and its rollback journal (https://sqlite.org/fileformat.html).
-    (
-        (re.compile(rb"\A(?:SQLite format 3\0|\x37\x7f\x06[\x82\x83]|\xd9\xd5\x05\xf9\x20\xa1\x63\xd7)"),),
-        "a database, as a store is",
-    ),
-    (
-        (re.compile(rb"\A(?:\xef\xbb\xbf)?\s*age-encryption\.org/|-----BEGIN AGE ENCRYPTED FILE-----"),),
-        "encrypted, as a plan is",
-    ),
-    ((re.compile(rb"AGE-SECRET-KEY-1|-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----"),), "a private key"),
-    (_match_json_keys('manifest_digest "', 'fingerprint "'), "a plan"),
-    (_match_json_keys("version 1", "exit_code [0-9]", f"outcome {_WORD}"), "a report of this program"),
-    (_match_json_keys('message_id "', 'received_at "', 'undeliverable "'), "a list of people's replies"),
-)
-
-
-def detect_private_content(data: bytes) -> str:
-    """Return what a file with this content is, if that is private ("a plan"); otherwise ""."""
-    if b"\0" in data[:4] and not data.startswith(b"SQLite"):
-        data = data.replace(b"\0", b"")  # UTF-16, as the PowerShell writes what it redirects: ASCII is left
-    for patterns, kind in _SIGNS:
-        if all(pattern.search(data) for pattern in patterns):
-            return kind
-    return ""
-
-
-# --- Which files were read, to be compared with the commit that a run names -----------------------
-#
-# What counts are the bytes that were read. A second read of the same file could be of other ones.
-
-
-_PART_BYTES = 1024 * 1024  # bytes
-_links_max = 40  # on the way to one file, as Linux has it
-
-
-class ReadLog:
-    """The files of one load, each once for each content. Outside of a git repository nothing is computed."""
-
-    def __init__(self, root: Path) -> None:
-        """`root` is the folder of the settings, resolved."""
-        self._top = next((one for one in (root, *root.parents) if os.path.lexists(one / ".git")), None)
-        self._wanted = self._top is not None
-        self._files: dict[tuple[str, bytes], InputFile] = {}
-
-    @property
-    def files(self) -> tuple[InputFile, ...]:
-        """What was read so far."""
-        return tuple(self._files.values())
-
-    def note(self, path: Path, data: bytes) -> None:
-        """Remember a file with the bytes that were read of it."""
-        if self._wanted:
-            self._keep(make_input_file(str(path), data))
-
-    def note_open(self, path: Path, handle: int, size: int, digest: bytes) -> None:
-        """Remember a file that was read in parts, from its descriptor; size and digest are of what was read.
-
-        It is read once more. Where it is another one by now, nothing is known of what was read, and it is no
-        file of any commit.
-        """
-        if not self._wanted:
-            return
-        found = make_input_file_from_parts(str(path), lambda: _read_parts(handle), size)
-        self._keep(found if found.digest == digest else InputFile(str(path), 0, digest, BlobIds(b"", b"")))
-
-    def note_links(self, path: Path) -> None:
-        """Remember each link of the repository on the way to an absolute path: it decides which file is read.
-
-        A link may lead to another one, and a folder on the way may be one. Links outside are of the machine.
-        """
-        if self._top is None:
-            return
-        at, left, links = Path(path.anchor), [*path.parts[1:]][::-1], 0
-        while left and links < _links_max:
-            part = left.pop()
-            if part == os.pardir:
-                at = at.parent
-                continue
-            here = at / part
-            try:
-                target = here.readlink()
-            except (OSError, ValueError):  # no link, or nothing at all
-                at = here
-                continue
-            links += 1
-            if here.is_relative_to(self._top):
-                self._keep(make_input_file(str(here), os.fsencode(target), link=True))
-            if target.is_absolute():
-                at = Path(target.anchor)
-            left += [one for one in target.parts if one != target.anchor][::-1]
-
-    def _keep(self, file: InputFile) -> None:
-        self._files[file.path, file.digest] = file
-
-
-def _read_parts(handle: int) -> Iterator[bytes]:
-    os.lseek(handle, 0, os.SEEK_SET)
-    while part := os.read(handle, _PART_BYTES):
-        yield part
-
-
-def is_in_repository(folder: Path) -> bool:
-    """Whether git would look for a repository here."""
-    return any(os.path.lexists(one / ".git") for one in (folder, *folder.parents))
+# --- What a reference means: a path below the project root -----------------------------------------
 
 
 REFERENCE_BYTES_MAX = 10 * 1024 * 1024  # bytes; as much as a manifest may have
-_PATH_MAX = 1024  # characters of a whole reference
-_PART_MAX = 255  # bytes of one name; more than any file system holds
+
+
 ROSTER_BYTES_MAX = 512 * 1024 * 1024  # a million rows of 500 bytes; rows need no tree and no positions
-_SMALLER = "make it smaller, or split it"
-_AT_ONCE = 1024 * 1024  # bytes of which a digest is made at once
-_WALKS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
-# How Kubernetes mounts a ConfigMap, a Secret or a projected volume: `name` is a link to `..data/name`,
-# `..data` one to a folder beside it whose name begins with two dots, and a new version is a new folder.
-# Source: kubernetes, pkg/volume/util/atomic_writer.go.
-_VOLUME_DATA = "..data"
 
 
-def _open_flags(*names: str) -> int:
-    flags = os.O_RDONLY
-    for name in names:
-        flags |= getattr(os, name, 0)  # a system without one of them does not need it
-    return flags
+_PATH_MAX = 1024  # characters of a whole reference
 
 
-# Without O_NONBLOCK, opening a pipe would wait for its writer; without O_BINARY, Windows edits line ends.
-_FILE = _open_flags("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
-_FOLDER = _open_flags("O_NOFOLLOW", "O_DIRECTORY", "O_CLOEXEC")
-
-
-FileId = tuple[int, int]
+_PART_MAX = 255  # bytes of one name; more than any file system holds
 
 
 class Unreadable(Exception):
@@ -191,7 +51,7 @@ class Unreadable(Exception):
 
 
 def resolve_reference(root: Path, folder: Path, written: str) -> tuple[str, ...]:
-    """Return the components, from `root`, of what `written` means in `folder`. Touches no disk.
+    """Return the components, from `root`, of the path that `written` means in `folder`. Touches no disk.
 
     Both paths are resolved ones. Raises Unreadable for every form that could leave the root or
     mean different files on different systems.
@@ -218,33 +78,6 @@ def resolve_reference(root: Path, folder: Path, written: str) -> tuple[str, ...]
     return tuple(parts)
 
 
-def _resolve_parts(start: Sequence[str], written: str) -> list[str]:
-    """Return the components that a path leads to from `start`. Raises Unreadable where it leads out."""
-    parts = list(start)
-    for part in written.split("/"):
-        if part == "..":
-            if not parts:
-                hint = "copy the file into the project, so that reviews see it"
-                what = f"{show_value(written)!r} leads out of the project root."
-                raise Unreadable(what, hint, code="E111")
-            parts.pop()
-        elif part not in ("", "."):
-            parts.append(part)
-    return parts
-
-
-def identify_files(paths: Iterable[Path]) -> frozenset[FileId]:
-    """Return the identity of these files on the disk, whatever their names; of those that exist."""
-    found = set()
-    for path in paths:
-        try:
-            status = path.stat()
-        except (OSError, ValueError):  # not there, or no path at all: then nothing can refer to it either
-            continue
-        found.add((status.st_dev, status.st_ino))
-    return frozenset(found)
-
-
 def _find_bad_form(written: str) -> str:
     found = UNFIT_IN_LINE.search(written)
     if found:
@@ -264,17 +97,79 @@ def _find_bad_form(written: str) -> str:
     return ""
 
 
+def _resolve_parts(start: Sequence[str], written: str) -> list[str]:
+    """Return the components that a path leads to from `start`. Raises Unreadable where it leads out."""
+    parts = list(start)
+    for part in written.split("/"):
+        if part == "..":
+            if not parts:
+                hint = "copy the file into the project, so that reviews see it"
+                what = f"{show_value(written)!r} leads out of the project root."
+                raise Unreadable(what, hint, code="E111")
+            parts.pop()
+        elif part not in ("", "."):
+            parts.append(part)
+    return parts
+
+
+# --- Reading a file below the root, and nothing else ----------------------------------------------
+
+
+_SMALLER = "make it smaller, or split it"
+
+
+_AT_ONCE = 1024 * 1024  # bytes of which a digest is made at once
+
+
+_WALKS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+
+
+# How Kubernetes mounts a ConfigMap, a Secret or a projected volume: `name` is a link to `..data/name`,
+# `..data` one to a folder beside it whose name begins with two dots, and a new version is a new folder.
+# Source: kubernetes, pkg/volume/util/atomic_writer.go.
+_VOLUME_DATA = "..data"
+
+
+def _open_flags(*names: str) -> int:
+    flags = os.O_RDONLY
+    for name in names:
+        flags |= getattr(os, name, 0)  # a system without one of them does not need it
+    return flags
+
+
+# Without O_NONBLOCK, opening a pipe would wait for its writer; without O_BINARY, Windows edits line ends.
+_FILE = _open_flags("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
+
+
+_FOLDER = _open_flags("O_NOFOLLOW", "O_DIRECTORY", "O_CLOEXEC")
+
+
+FileId = tuple[int, int]
+
+
+def identify_files(paths: Iterable[Path]) -> frozenset[FileId]:
+    """Return the identity of these files on the disk, whatever their names; of those that exist."""
+    found = set()
+    for path in paths:
+        try:
+            status = path.stat()
+        except (OSError, ValueError):  # not there, or no path at all: then nothing can refer to it either
+            continue
+        found.add((status.st_dev, status.st_ino))
+    return frozenset(found)
+
+
 def read_below_root(
     root: Path,
     parts: tuple[str, ...],
     *,
     bytes_max: int = REFERENCE_BYTES_MAX,
     private: frozenset[FileId] = frozenset(),
-    log: ReadLog | None = None,
+    log: "ReadLog | None" = None,
 ) -> bytes:
     """Return the bytes of the regular file at `parts` below `root`. Raises Unreadable.
 
-    `private` are the files that the settings keep to themselves; they are refused. `log` hears of the file.
+    `private` are files of the settings, which are refused. `log` notes the file.
     """
     name = show_value("/".join(parts))
     try:
@@ -300,26 +195,17 @@ def read_below_root(
     return data
 
 
-def require_no_link_text(file: Path, data: bytes, name: str) -> None:
-    """Refuse a file that holds the path of another one and nothing else. Raises Unreadable."""
-    target = extract_lone_path(data)
-    other = os.path.normpath(file.parent / target)
-    if target and other != str(file) and os.path.isfile(other):  # noqa: PTH113 - of a name too long it says no
-        found = describe_link(show_value(target))
-        raise Unreadable(f"{name} {found.what}.", found.hint, code=found.code)
-
-
 def digest_below_root(
     root: Path,
     parts: tuple[str, ...],
     *,
     bytes_max: int = REFERENCE_BYTES_MAX,
     private: frozenset[FileId] = frozenset(),
-    log: ReadLog | None = None,
+    log: "ReadLog | None" = None,
 ) -> bytes:
     """Return the SHA-256 of what `read_below_root` returns. Raises Unreadable and OSError.
 
-    What it holds is not looked through: whoever knows the digest has done so. `log` hears of the file.
+    The content is not searched for secrets: it was when the digest became known. `log` notes the file.
     """
     name = show_value("/".join(parts))
     digest, left = sha256(), bytes_max
@@ -334,19 +220,6 @@ def digest_below_root(
         if log is not None:
             log.note_open(root.joinpath(*parts), handle, bytes_max - left, digest.digest())
     return digest.digest()
-
-
-def _require_public(handle: int, name: str, private: frozenset[FileId]) -> None:
-    """Refuse files that the settings keep private, and files with a second name (a hard link)."""
-    status = os.fstat(handle)
-    if (status.st_dev, status.st_ino) in private:
-        hint = "name a file that others may read"
-        what = f"{name} may not be named: it is a manifest, or one of the settings' own files"
-        raise Unreadable(f"{what} (a secret, the store, a key).", hint, code="E111")
-    if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
-        what = f"{name} has a second name (a hard link), which may be that of a private file."
-        hint = f"replace it by a copy: cp {name} copy && mv copy {name}"
-        raise Unreadable(what, hint, code="E111")
 
 
 def read_regular_file(path: Path, name: str, *, bytes_max: int, hint: str = _SMALLER) -> bytes:
@@ -364,6 +237,49 @@ def read_regular_file(path: Path, name: str, *, bytes_max: int, hint: str = _SMA
         raise Unreadable(
             f"{name} {describe_os_error(error)}.", os_error_hint(error), code=os_error_code(error)
         ) from error
+
+
+def require_no_link_text(file: Path, data: bytes, name: str) -> None:
+    """Refuse a file that holds the path of another one and nothing else. Raises Unreadable."""
+    target = extract_lone_path(data)
+    other = os.path.normpath(file.parent / target)
+    if target and other != str(file) and os.path.isfile(other):  # noqa: PTH113 - of a name too long it says no
+        found = describe_link(show_value(target))
+        raise Unreadable(f"{name} {found.what}.", found.hint, code=found.code)
+
+
+def _require_public(handle: int, name: str, private: frozenset[FileId]) -> None:
+    """Refuse files that the settings keep private, and files with a second name (a hard link)."""
+    status = os.fstat(handle)
+    if (status.st_dev, status.st_ino) in private:
+        hint = "name a file that others may read"
+        what = f"{name} may not be named: it is a manifest, or one of the settings' own files"
+        raise Unreadable(f"{what} (a secret, the store, a key).", hint, code="E111")
+    if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+        what = f"{name} has a second name (a hard link), which may be that of a private file."
+        hint = f"replace it by a copy: cp {name} copy && mv copy {name}"
+        raise Unreadable(what, hint, code="E111")
+
+
+def _require_regular(handle: int, name: str) -> os.stat_result:
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
+        kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+        raise Unreadable(f"{name} is {kind}.", "name a regular file", code="E112")
+    return status
+
+
+def _read_open_file(handle: int, name: str, bytes_max: int, hint: str) -> bytes:
+    size, data = _require_regular(handle, name).st_size, b""
+    if size <= bytes_max:  # nothing is read of a file of many gigabytes
+        with open(handle, "rb", closefd=False) as file:
+            data = file.read(size + 1)  # as much is set aside at once, so not the limit itself
+            if len(data) > size:  # it has grown, or is one of those that never tell their size
+                data += file.read(bytes_max + 1 - len(data))
+    if max(size, len(data)) > bytes_max:
+        what = f"{name} has {max(size, len(data)):,} bytes; the limit is {bytes_max:,}."
+        raise Unreadable(what, hint, code="E108")
+    return data
 
 
 @contextmanager
@@ -387,6 +303,12 @@ def _walk_to(root: Path, parts: tuple[str, ...]) -> int:
     return handle
 
 
+def _open_resolved(path: Path) -> int:
+    if path.resolve(strict=True) != path:
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return os.open(path, _FILE)
+
+
 def _open_in(folder: int, name: str, flags: int) -> int:
     """Return a descriptor of what is called `name` in a folder; of a link, only as Kubernetes makes one."""
     try:
@@ -400,6 +322,19 @@ def _open_in(folder: int, name: str, flags: int) -> int:
         return os.open(name, flags, dir_fd=inside)
     finally:
         os.close(inside)
+
+
+def _find_link(root: Path, parts: tuple[str, ...]) -> str:
+    for depth in range(1, len(parts) + 1):
+        try:
+            if root.joinpath(*parts[:depth]).is_symlink():
+                return show_value("/".join(parts[:depth]))
+        except OSError:
+            return ""
+    return ""
+
+
+# --- Kubernetes volumes: the only links that are followed ------------------------------------------
 
 
 def resolve_volume_link(link: Path) -> Path | None:
@@ -436,41 +371,7 @@ def _find_volume_version(name: str, read_link: Callable[[str], str]) -> str:
     return version if fits and version != _VOLUME_DATA else ""
 
 
-def _open_resolved(path: Path) -> int:
-    if path.resolve(strict=True) != path:
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-    return os.open(path, _FILE)
-
-
-def _require_regular(handle: int, name: str) -> os.stat_result:
-    status = os.fstat(handle)
-    if not stat.S_ISREG(status.st_mode):
-        kind = "a folder" if stat.S_ISDIR(status.st_mode) else "not a regular file"
-        raise Unreadable(f"{name} is {kind}.", "name a regular file", code="E112")
-    return status
-
-
-def _read_open_file(handle: int, name: str, bytes_max: int, hint: str) -> bytes:
-    size, data = _require_regular(handle, name).st_size, b""
-    if size <= bytes_max:  # nothing is read of a file of many gigabytes
-        with open(handle, "rb", closefd=False) as file:
-            data = file.read(size + 1)  # as much is set aside at once, so not the limit itself
-            if len(data) > size:  # it has grown, or is one of those that never tell their size
-                data += file.read(bytes_max + 1 - len(data))
-    if max(size, len(data)) > bytes_max:
-        what = f"{name} has {max(size, len(data)):,} bytes; the limit is {bytes_max:,}."
-        raise Unreadable(what, hint, code="E108")
-    return data
-
-
-def _find_link(root: Path, parts: tuple[str, ...]) -> str:
-    for depth in range(1, len(parts) + 1):
-        try:
-            if root.joinpath(*parts[:depth]).is_symlink():
-                return show_value("/".join(parts[:depth]))
-        except OSError:
-            return ""
-    return ""
+# --- What the operating system says ---------------------------------------------------------------
 
 
 def describe_os_error(error: OSError) -> str:
@@ -504,3 +405,134 @@ def os_error_hint(error: OSError) -> str:
             return "give this user permission to read it"
         case _:
             return "put a regular file there"
+
+
+# --- Secret detection: private by its content, whatever its name ----------------------------------
+#
+# The whole file is searched: the keys of a plan are sorted, so those that tell it from other JSON stand
+# behind its changes, as far behind as there are changes. Each pattern begins with fixed text and repeats
+# nothing inside of a repetition, so the time grows with the size of the file and nothing is copied but a
+# file in UTF-16.
+
+
+def _match_json_keys(*patterns: str) -> tuple[re.Pattern[bytes], ...]:
+    r"""Return what finds each of these JSON keys with its value. `\s` and `:` alone stand between them."""
+    return tuple(
+        re.compile(rf'"{key}"\s*:\s*{value}'.encode())
+        for key, _, value in (pattern.partition(" ") for pattern in patterns)
+    )
+
+
+_WORD = f'"(?:{"|".join(re.escape(word) for word in EXIT_CODE_WORDS.values())})"'
+
+
+# All patterns of a row have to be found, in any order. JSON that is quoted within a JSON text matches none of
+# the keys: its quotation marks have a backslash before them.
+_SIGNS: tuple[tuple[tuple[re.Pattern[bytes], ...], str], ...] = (
+    # The database itself, its write-ahead log and its rollback journal (https://sqlite.org/fileformat.html).
+    (
+        (re.compile(rb"\A(?:SQLite format 3\0|\x37\x7f\x06[\x82\x83]|\xd9\xd5\x05\xf9\x20\xa1\x63\xd7)"),),
+        "a database, as a store is",
+    ),
+    (
+        (re.compile(rb"\A(?:\xef\xbb\xbf)?\s*age-encryption\.org/|-----BEGIN AGE ENCRYPTED FILE-----"),),
+        "encrypted, as a plan is",
+    ),
+    ((re.compile(rb"AGE-SECRET-KEY-1|-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----"),), "a private key"),
+    (_match_json_keys('manifest_digest "', 'fingerprint "'), "a plan"),
+    (_match_json_keys("version 1", "exit_code [0-9]", f"outcome {_WORD}"), "a report of this program"),
+    (_match_json_keys('message_id "', 'received_at "', 'undeliverable "'), "a list of people's replies"),
+)
+
+
+def detect_private_content(data: bytes) -> str:
+    """Return what a file with this content is, if that is private ("a plan"); otherwise ""."""
+    if b"\0" in data[:4] and not data.startswith(b"SQLite"):
+        data = data.replace(b"\0", b"")  # UTF-16, as the PowerShell writes what it redirects: ASCII is left
+    for patterns, kind in _SIGNS:
+        if all(pattern.search(data) for pattern in patterns):
+            return kind
+    return ""
+
+
+# --- Which files were read, to be compared with the commit that a run names -----------------------
+#
+# The bytes that were read count: a second read of the same file could return others.
+
+
+_PART_BYTES = 1024 * 1024  # bytes
+
+
+_links_max = 40  # on the way to one file, as Linux has it
+
+
+class ReadLog:
+    """The files of one load, each once for each content. Outside of a git repository nothing is computed."""
+
+    def __init__(self, root: Path) -> None:
+        """`root` is the folder of the settings, resolved."""
+        self._top = next((one for one in (root, *root.parents) if os.path.lexists(one / ".git")), None)
+        self._wanted = self._top is not None
+        self._files: dict[tuple[str, bytes], InputFile] = {}
+
+    @property
+    def files(self) -> tuple[InputFile, ...]:
+        """What was read so far."""
+        return tuple(self._files.values())
+
+    def note(self, path: Path, data: bytes) -> None:
+        """Remember a file with the bytes that were read of it."""
+        if self._wanted:
+            self._keep(make_input_file(str(path), data))
+
+    def note_open(self, path: Path, handle: int, size: int, digest: bytes) -> None:
+        """Remember a file that was read in parts, from its descriptor; size and digest are of what was read.
+
+        It is read once more. Where its content has changed, nothing is known of the bytes that were read, and
+        they are no file of any commit.
+        """
+        if not self._wanted:
+            return
+        found = make_input_file_from_parts(str(path), lambda: _read_parts(handle), size)
+        self._keep(found if found.digest == digest else InputFile(str(path), 0, digest, BlobIds(b"", b"")))
+
+    def note_links(self, path: Path) -> None:
+        """Remember each link of the repository on the way to an absolute path: it decides which file is read.
+
+        A link may lead to another one, and a folder on the way may be one. Links outside of the repository
+        belong to the machine.
+        """
+        if self._top is None:
+            return
+        at, left, links = Path(path.anchor), [*path.parts[1:]][::-1], 0
+        while left and links < _links_max:
+            part = left.pop()
+            if part == os.pardir:
+                at = at.parent
+                continue
+            here = at / part
+            try:
+                target = here.readlink()
+            except (OSError, ValueError):  # no link, or nothing at all
+                at = here
+                continue
+            links += 1
+            if here.is_relative_to(self._top):
+                self._keep(make_input_file(str(here), os.fsencode(target), link=True))
+            if target.is_absolute():
+                at = Path(target.anchor)
+            left += [one for one in target.parts if one != target.anchor][::-1]
+
+    def _keep(self, file: InputFile) -> None:
+        self._files[file.path, file.digest] = file
+
+
+def _read_parts(handle: int) -> Iterator[bytes]:
+    os.lseek(handle, 0, os.SEEK_SET)
+    while part := os.read(handle, _PART_BYTES):
+        yield part
+
+
+def is_in_repository(folder: Path) -> bool:
+    """Whether git would look for a repository here."""
+    return any(os.path.lexists(one / ".git") for one in (folder, *folder.parents))

@@ -307,16 +307,16 @@ class Store:
         self._author = structs.replace(
             self._author, run=run, command=command, fingerprint=plan.fingerprint, context=context
         )
-        began = history.RunBegin(run, command, plan, consent, context, self._author.who, self._moment())
+        author, started_at = self._author, self._moment()
         counts = Counter(action_of(change) for change in plan.changes)
-        line = structs.replace(self._author.entry("began", began.started_at), counts=counts)
+        line = structs.replace(author.entry("began", started_at), counts=counts)
         ids = _ids(plan.target.workspaces)
 
         def work(seals: Seals) -> None:
-            history.record_run_begin(seals, began)
+            history.record_run_begin(seals, author, plan, consent, started_at=started_at)
             moved = self._moved_aliases(seals.connection, ids)
             records.note_aliases(seals, ids)
-            moves = (self._author.renamed(began.started_at, one) for _, one in sorted(moved.items()))
+            moves = (self._author.renamed(started_at, one) for _, one in sorted(moved.items()))
             history.append_audit(seals, [line, *moves])
 
         self._write(work)

@@ -277,18 +277,6 @@ _NOTHING_LEFT = {"plan": "", "consent": ""}
 _SEEN = "seen "  # how the words of `Run.seen` begin among the counts of a run
 
 
-class RunBegin(msgspec.Struct, frozen=True):
-    """A run that is about to write: what it will carry out, by whose consent, who and where it is."""
-
-    run: str
-    command: str
-    plan: Plan
-    consent: Consent
-    context: Context
-    who: str
-    started_at: str
-
-
 class LastLook(msgspec.Struct, frozen=True):
     """What a run has seen: how many entities are live `twice`, and how many are `ambiguous`."""
 
@@ -297,27 +285,29 @@ class LastLook(msgspec.Struct, frozen=True):
     seen: Mapping[str, int]
 
 
-def record_run_begin(seals: Seals, began: RunBegin) -> None:
-    """Write down that a run has begun. A run that never ends keeps an empty outcome."""
+def record_run_begin(
+    seals: Seals, author: "Author", plan: Plan, consent: Consent, *, started_at: str
+) -> None:
+    """Record that the run of `author` begins to carry out a plan. A run that never ends has no outcome."""
     last = f"SELECT max(number) FROM runs WHERE {sealed_tables.OWNED}"
     number = seals.connection.execute(last, seals.owner.key()).scalar() or 0
     if not isinstance(number, int):
         sealed_tables.raise_damaged_table(RUNS, seals.owner, "the number of a run cannot be read")
     row = {
         **seals.owner.key(),
-        "run": began.run,
+        "run": author.run,
         "number": number + 1,
-        "command": began.command,
-        "fingerprint": began.plan.fingerprint,
-        "started_at": began.started_at,
+        "command": author.command,
+        "fingerprint": plan.fingerprint,
+        "started_at": started_at,
         "ended_at": "",
         "outcome": "",
         "exit_code": 0,
-        "counts": encode_json({PLANNED: len(began.plan.changes)}).decode(),
-        "who": began.who,
-        "context": encode_json(began.context).decode(),
-        "plan": encode_json(began.plan).decode(),
-        "consent": encode_json(began.consent).decode(),
+        "counts": encode_json({PLANNED: len(plan.changes)}).decode(),
+        "who": author.who,
+        "context": encode_json(author.context).decode(),
+        "plan": encode_json(plan).decode(),
+        "consent": encode_json(consent).decode(),
     }
     seals.replace(RUNS, come=[row])
 

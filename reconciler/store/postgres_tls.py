@@ -1,8 +1,8 @@
-"""How a PostgreSQL server has to prove itself, by where the connection really leads.
+"""How a PostgreSQL server's certificate is verified, by where the connection really leads.
 
 The URL alone does not say: libpq fills what is left out from PG* variables and a service file, and
-PGHOSTADDR leads even `localhost` elsewhere. So libpq is asked what it would take, and the decision is made
-about that. It is handed back by name, so that nothing changes in between. Nothing here connects to anything.
+PGHOSTADDR leads even `localhost` elsewhere. So libpq is asked which options it would use, and the decision is
+about those. They are passed on by name, so that nothing changes in between. Nothing here opens a connection.
 """
 
 import ipaddress
@@ -110,13 +110,10 @@ def _weak_tls_refused(mode: str, *, by_url: bool) -> UnusableDatabaseUrl:
 
 
 def _certificate_arguments(url: ServerUrl, found: Mapping[str, str]) -> dict[str, str]:
-    """Return who signs a server's certificate, where nobody has said so and no usual file is there."""
-    if "sslrootcert" in url.options or "sslrootcert" in found or _usual_certificates().exists():
+    """Return which CAs sign a server's certificate, where no setting and no usual file of libpq says so."""
+    usual = Path("~/.postgresql/root.crt").expanduser()
+    if "sslrootcert" in url.options or "sslrootcert" in found or usual.exists():
         return {}
     # The library in the wheel looks for the system's certificates where its own builder had them.
     cafile = ssl.get_default_verify_paths().cafile
     return {"sslrootcert": cafile} if cafile else {}
-
-
-def _usual_certificates() -> Path:
-    return Path("~/.postgresql/root.crt").expanduser()

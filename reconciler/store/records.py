@@ -392,7 +392,7 @@ def note_deleted(
             row,
         )
         told = {
-            "identities": _encode_identities(known.get(address, {})),
+            "identities": msgspec.json.encode(known.get(address, {}), order="deterministic").decode(),
             "run": run,
             "deleted_at": _format_deleted_time(now),
         }
@@ -419,10 +419,6 @@ def load_deleted(
             address = address.in_workspace(alias)
             found.append(DeletedEntity(address, remote_id, run, deleted_at, _decode_identities(identities)))
     return tuple(found)
-
-
-def _encode_identities(identities: Mapping[str, str]) -> str:
-    return msgspec.json.encode(identities, order="deterministic").decode()
 
 
 def _decode_identities(text: str) -> Mapping[str, str]:
