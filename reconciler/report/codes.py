@@ -61,10 +61,12 @@ def _section(one: Code) -> str:
     parts = [f"## {one.code}", "", f"**{one.title}.** {one.means}", ""]
     for word, text in _examples(one):
         # Not as YAML: the tests of the pages read that, and half of these are meant to be wrong.
-        parts += [f"{word[:1].upper()}{word[1:]}:", "", "```text", *_visible(text), "```", ""]
+        parts += [
+            f"{word[:1].upper()}{word[1:]}:",
+            "",
+            "```text",
+            *["".join(span.text for span in line(each)) for each in text.splitlines()],
+            "```",
+            "",
+        ]
     return "\n".join(parts)
-
-
-def _visible(text: str) -> list[str]:
-    """The lines of an example; an invisible character is shown as its escape."""
-    return ["".join(span.text for span in line(each)) for each in text.splitlines()]

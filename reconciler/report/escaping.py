@@ -61,7 +61,11 @@ def _escape_characters(text: str) -> str:
     marks = 0
     for char in text:
         marks = marks + 1 if category(char) in {"Mn", "Me"} else 0
-        shown.append(escape_as_python(char) if is_hidden(char) or _is_piled(char, marks) else char)
+        shown.append(
+            char.encode("unicode_escape").decode("ascii")
+            if is_hidden(char) or _is_piled(char, marks)
+            else char
+        )
     return "".join(shown)
 
 
@@ -70,15 +74,8 @@ def is_hidden(char: str) -> bool:
     return not char.isprintable() or char in _NO_INK
 
 
-def escape_as_python(char: str) -> str:
-    """Return the escape that Python would write for this character, in ASCII."""
-    return char.encode("unicode_escape").decode("ascii")
-
-
 def _is_piled(char: str, marks: int) -> bool:
     """Whether this mark is one too many. One variation selector chooses a glyph; a row of them hides text."""
-    return marks > _marks_max or (marks > 1 and _is_selector(char))
-
-
-def _is_selector(char: str) -> bool:
-    return "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
+    return marks > _marks_max or (
+        marks > 1 and ("\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef")
+    )

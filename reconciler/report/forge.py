@@ -77,11 +77,6 @@ def gitlab(review: Review) -> str:
     return "{" + ", ".join(f'"{word}": {number}' for word, number in counts.items()) + "}\n"
 
 
-def code_quality(found: Sequence[Remark]) -> str:
-    """Return remarks that have a file as GitLab's Code Quality report; none for an empty list."""
-    return escape_ci_commands_in_json(json_text([_issue(one) for one in found if one.file]))
-
-
 def _issue(found: Remark) -> dict[str, object]:
     return {
         "description": escape_control(found.said),
@@ -97,7 +92,9 @@ def _issue(found: Remark) -> dict[str, object]:
 
 def gitlab_of_checks(result: Validated) -> str:
     """Return the mistakes and warnings as Code Quality."""
-    return code_quality(remarks_of_check(result.problems, result.notices))
+    return escape_ci_commands_in_json(
+        json_text([_issue(one) for one in remarks_of_check(result.problems, result.notices) if one.file])
+    )
 
 
 def github_of_checks(result: Validated) -> str:

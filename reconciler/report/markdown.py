@@ -7,7 +7,6 @@ sentences do not. So nothing has to be escaped by rules that differ between GitH
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 
 from msgspec import Struct
 
@@ -79,15 +78,10 @@ def _word(word: str) -> str:
     return f"{before}{code(bare)}{after}"
 
 
-def some(texts: Iterable[str], number: int) -> str:
-    """Return the first of so many texts with commas between, and how many more there are."""
-    more = number - _fields_max
-    return ", ".join(islice(texts, _fields_max)) + (f" and {more:,} more" if more > 0 else "")
-
-
 def names(texts: Sequence[str]) -> str:
     """Return names as code spans: the first ones, and how many more there are."""
-    return some(map(code, texts), len(texts))
+    more = len(texts) - _fields_max
+    return ", ".join(map(code, texts[:_fields_max])) + (f" and {more:,} more" if more > 0 else "")
 
 
 def fitted(sections: Sequence[_List], budget: int) -> str:

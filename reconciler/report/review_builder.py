@@ -540,10 +540,14 @@ def _name_kinds(tally: Tally) -> Tally:
 def _break_down(review: Review, drifts: Sequence[Drift]) -> Breakdown:
     """Count the changes, or the drifts, by kind, cause and workspace."""
     run = review.run
+    items: Iterable[tuple[str, Address, Iterable[str]]]
     if review.command == "drift":
-        counted = _Counted.of(3, (("drift", _names_of(one.address, (one.cause,))) for one in drifts))
+        items = (("drift", one.address, (one.cause,)) for one in drifts)
     else:
-        counted = _count_changes(review.plan.changes)
+        items = ((action_of(one), one.address, _list_causes(one)) for one in review.plan.changes)
+    counted = _Counted.of(
+        3, ((action, ((at.kind,), causes, (at.workspace,))) for action, at, causes in items)
+    )
     results = tuple(one for one in WORST_FIRST if run.count(one)) if run else ()
     return Breakdown(
         counted.actions,
@@ -555,15 +559,7 @@ def _break_down(review: Review, drifts: Sequence[Drift]) -> Breakdown:
     )
 
 
-def _count_changes(changes: Iterable[Change]) -> _Counted:
-    return _Counted.of(3, ((action_of(one), _names_of(one.address, _causes(one))) for one in changes))
-
-
-def _names_of(address: Address, causes: Iterable[str]) -> tuple[Iterable[str], ...]:
-    return (address.kind,), causes, (address.workspace,)
-
-
-def _causes(change: Change) -> Iterable[str]:
+def _list_causes(change: Change) -> Iterable[str]:
     return sorted({field.cause for field in change.fields}) if isinstance(change, Update) else (change.cause,)
 
 

@@ -252,17 +252,17 @@ def _grave(changes: Sequence[Change], tense: str) -> list[Clause]:
     """Return what goes away, and what costs money from now on."""
     deletes = [change for change in changes if isinstance(change, Delete)]
     revived = [change.address for change in changes if is_revived(change)]
-    clauses = [Clause(_say_deleted(deletes, tense), "delete")] if deletes else []
+    clauses = (
+        [Clause(f"{count_by_kind(deletes)} {_verb(tense, len(deletes))} deleted", "delete")]
+        if deletes
+        else []
+    )
     for name in KINDS:
         number = sum(1 for address in revived if address.kind == name)
         if number:
             what = count(number, f"disabled {name}", f"disabled {KINDS[name].plural}")
             clauses.append(Clause(f"{what} {_verb(tense, number)} enabled again and charged", "warn"))
     return clauses
-
-
-def _say_deleted(deletes: Sequence[Delete], tense: str) -> str:
-    return f"{count_by_kind(deletes)} {_verb(tense, len(deletes))} deleted"
 
 
 def _worsens(deletes: Sequence[Delete], tense: str) -> tuple[str, ...]:
