@@ -30,7 +30,7 @@ from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired
 from reconciler.pipeline import PlanResult
 from reconciler.report.lines import count
-from reconciler.report.text import beyond_lines, plan_lines, run_failure_lines, unfinished_lines
+from reconciler.report.text import plan_lines, run_failure_lines, unfinished_lines, unplanned_change_lines
 
 skips_told_max = 10  # lines of a note; beyond that it hides what it is about
 
@@ -78,7 +78,7 @@ class Screen:
     def beyond(self, changes: tuple[Change, ...]) -> None:
         """Name what would be to do besides what is resumed."""
         self._bars.clear()
-        output.note_lines(beyond_lines(changes, "reconciler plan", full=self._full))
+        output.note_lines(unplanned_change_lines(changes, "reconciler plan", full=self._full))
 
     def planned(self, planned: PlanResult) -> None:
         """Show the plan. If it is refused, the error that follows says why."""

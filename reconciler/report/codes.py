@@ -25,7 +25,7 @@ such as G1, are those of [planning](planning.md).
 def code_lines(one: Code) -> tuple[Line, ...]:
     """Return a code with what it means, and its examples."""
     lines: list[Line] = [line((one.code, "bold"), f"  {one.title}"), BLANK, line(one.means)]
-    for word, text in _examples(one):
+    for word, text in _list_examples(one):
         lines += [BLANK, line((f"{word}:", "bold"))]
         lines += [line(f"    {each}") for each in text.splitlines()]
     return tuple(lines)
@@ -47,19 +47,19 @@ def code_page(codes: Iterable[Code]) -> str:
     """Return the page of all codes, as Markdown."""
     found = tuple(codes)
     rows = [f"| [{one.code}](#{one.code.lower()}) | {one.title} |" for one in found]
-    sections = [_section(one) for one in found]
+    sections = [_write_code_section(one) for one in found]
     return "\n".join([_PAGE, "| code | means |", "|---|---|", *rows, "", *sections])
 
 
-def _examples(one: Code) -> Iterable[tuple[str, str]]:
+def _list_examples(one: Code) -> Iterable[tuple[str, str]]:
     """The examples with their captions, as far as there are any."""
     beside = (("the manifest beside the roster", ROSTER_EXAMPLE),) if one.roster and one.wrong else ()
     return [pair for pair in (*beside, ("wrong", one.wrong), ("right", one.right)) if pair[1]]
 
 
-def _section(one: Code) -> str:
+def _write_code_section(one: Code) -> str:
     parts = [f"## {one.code}", "", f"**{one.title}.** {one.means}", ""]
-    for word, text in _examples(one):
+    for word, text in _list_examples(one):
         # Not as YAML: the tests of the pages read that, and half of these are meant to be wrong.
         parts += [
             f"{word[:1].upper()}{word[1:]}:",

@@ -60,7 +60,7 @@ def yaml_excerpt(text: str, column: int, *, said: str, known: Container[str]) ->
     """
     if column > len(text) + 1 or len(text) > _line_max:
         return None
-    return _placed(_pieces(text, column - 1, said, known), column - 1)
+    return _place_carets(_split_line(text, column - 1, said, known), column - 1)
 
 
 # A part of the name of a field, section or variable whose value may be a secret.
@@ -134,7 +134,7 @@ def roster_excerpt(cells: int, column: int, delimiter: str) -> ShownLine | None:
 def excerpt_lines(number: int, shown: ShownLine, *, columns: int) -> tuple[Line, Line]:
     """Return two lines of at most so many columns: the numbered line, and the carets below it."""
     gutter = f"{number:>5} | "
-    start, end, text = _window(shown, max(columns - len(gutter), _LEAST))
+    start, end, text = _cut_window(shown, max(columns - len(gutter), _LEAST))
     carets = "^" * max(width(text[start:end]), 1)
     before = " " * width(text[:start])
     return (
@@ -143,7 +143,7 @@ def excerpt_lines(number: int, shown: ShownLine, *, columns: int) -> tuple[Line,
     )
 
 
-def _window(shown: ShownLine, most: int) -> tuple[int, int, str]:
+def _cut_window(shown: ShownLine, most: int) -> tuple[int, int, str]:
     """Return where the carets begin and end, and the part around them that has so many columns."""
     text, start, end = shown.text, shown.start, shown.start + shown.length
     if width(text) <= most:
@@ -158,7 +158,7 @@ def _window(shown: ShownLine, most: int) -> tuple[int, int, str]:
     return start + len(front), end + len(front), front + kept + back
 
 
-def _placed(pieces: Sequence[_Piece], at: int) -> ShownLine:
+def _place_carets(pieces: Sequence[_Piece], at: int) -> ShownLine:
     text = "".join(piece.text for piece in pieces)
     before = 0
     for index, piece in enumerate(pieces):
@@ -172,10 +172,10 @@ def _placed(pieces: Sequence[_Piece], at: int) -> ShownLine:
     return ShownLine(text, len(text), 1)
 
 
-def _pieces(text: str, wanted: int, said: str, known: Container[str]) -> list[_Piece]:
+def _split_line(text: str, wanted: int, said: str, known: Container[str]) -> list[_Piece]:
     """Return every part of a line as it is shown, in order."""
     text = text.rstrip()
-    lead = _lead(text)
+    lead = _split_lead(text)
     at = lead[-1].at + 1 if lead else 0
     reading = _Reading(text, wanted, said, known)
     if text[at : at + 1] in _OPENERS:
@@ -186,7 +186,7 @@ def _pieces(text: str, wanted: int, said: str, known: Container[str]) -> list[_P
     return found if wanted < len(text) else [*found, _Piece(len(text), "")]
 
 
-def _lead(text: str) -> list[_Piece]:
+def _split_lead(text: str) -> list[_Piece]:
     """Return the indentation and the dashes of items, a character each."""
     end = len(text) - len(text.lstrip(" \t"))
     while dash := _DASH.match(text, end):
@@ -246,7 +246,7 @@ class _Reading:
     def key(self, at: int, written: str) -> None:
         """Show a key that is a word of the schemas, or the one that the problem is about and names."""
         name = written[1:-1] if written[0] in "\"'" else written
-        named = at <= self.wanted < at + len(written) and _names(self.said, name)
+        named = at <= self.wanted < at + len(written) and _quotes_name(self.said, name)
         shown = written if name in self.known or named else MASK
         self.pieces.append(_Piece(at, shown, solid=True))
 
@@ -256,6 +256,6 @@ class _Reading:
             self.pieces.append(_Piece(at, MASK, solid=True))
 
 
-def _names(said: str, name: str) -> bool:
+def _quotes_name(said: str, name: str) -> bool:
     """Whether a message holds a name as a word of its own."""
     return bool(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", said))

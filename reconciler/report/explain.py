@@ -71,7 +71,7 @@ def explain_lines(found: Sequence[Explanation]) -> tuple[Line, ...]:
     """Return everything about each address: what it is and why, where it is, then its fields."""
     lines: list[Line] = []
     for one in found:
-        lines += [*([BLANK] if lines else []), *_entity(one), BLANK, *_fields(one)]
+        lines += [*([BLANK] if lines else []), *_entity_lines(one), BLANK, *_explained_field_lines(one)]
     return tuple(lines)
 
 
@@ -86,24 +86,24 @@ def explain_values(found: Sequence[Explanation]) -> dict[str, Any]:
     }
 
 
-def _entity(one: Explanation) -> Iterator[Line]:
+def _entity_lines(one: Explanation) -> Iterator[Line]:
     planned = f"; an apply would {one.planned} it" if one.planned else ""
     yield line((one.address, "bold"), "   ", (f"{_STATES[one.state]}{planned}", "dim"))
     for said in one.said:
-        yield from _said(said)
+        yield from _fact_lines(said)
     if one.place:
-        yield _row("declared", one.place)
+        yield _label_line("declared", one.place)
     if one.own_kind:
-        yield _row("kind", f"{one.address.kind}, defined by the profile")
+        yield _label_line("kind", f"{one.address.kind}, defined by the profile")
     if one.remote_id:
-        yield _row("id", f"{one.remote_id}{_found_by(one)}")
+        yield _label_line("id", f"{one.remote_id}{_describe_lookup(one)}")
     if one.recorded:
-        yield _row("recorded", _recorded(one))
+        yield _label_line("recorded", _describe_record_of(one))
     for control in one.controls:
-        yield _control(control)
+        yield _control_line(control)
 
 
-def _said(said: DecidingFact) -> list[Line]:
+def _fact_lines(said: DecidingFact) -> list[Line]:
     place = f" ({said.place})" if said.place else ""
     quiet = said.word in {"unchanged", "update", "create", "adopt", "record", "rename", "removed", "not read"}
     return sentence(
@@ -111,13 +111,13 @@ def _said(said: DecidingFact) -> list[Line]:
     )
 
 
-def _found_by(one: Explanation) -> str:
+def _describe_lookup(one: Explanation) -> str:
     if not one.read:
         return ", as recorded; not looked up"
     return f", found by {one.found_by}" if one.found_by else ""
 
 
-def _recorded(one: Explanation) -> str:
+def _describe_record_of(one: Explanation) -> str:
     parts = []
     if one.last_write:
         parts.append(f"last by run {one.last_write.run} at {one.last_write.at}")
@@ -132,45 +132,45 @@ def _recorded(one: Explanation) -> str:
     return ", ".join(parts) or "yes"
 
 
-def _control(control: Control) -> Line:
+def _control_line(control: Control) -> Line:
     place = f"   {control.place}" if control.place else ""
     return line("  ", (pad(control.name, _label), "dim"), "  ", control.value, (place, "dim"))
 
 
-def _row(label: str, text: str) -> Line:
+def _label_line(label: str, text: str) -> Line:
     return line("  ", (pad(label, _label), "dim"), "  ", text)
 
 
-def _fields(one: Explanation) -> list[Line]:
+def _explained_field_lines(one: Explanation) -> list[Line]:
     columns = min(max((width(escape_control(field.path)) for field in one.fields), default=0), _path_max)
-    return [each for field in one.fields for each in _field(one, field, columns)]
+    return [each for field in one.fields for each in _field_lines(one, field, columns)]
 
 
-def _field(one: Explanation, field: ExplainedField, columns: int) -> Iterator[Line]:
+def _field_lines(one: Explanation, field: ExplainedField, columns: int) -> Iterator[Line]:
     kind, path = one.address.kind, field.path
-    sign, style = _sign(one, field)
+    sign, style = _choose_sign(one, field)
     head = ((f"{sign} ", style), (pad(path, columns), style), "  ")
     if one.planned == "delete":
-        yield line(*head, _text(kind, path, field.live))
+        yield line(*head, _format_value(kind, path, field.live))
         return
-    source = _source(field.source) if field.source else ""
-    if _plain(one, field):
-        yield line(*head, _text(kind, path, field.desired), ("   " + source, "dim"))
+    source = _describe_source(field.source) if field.source else ""
+    if _needs_no_reason(one, field):
+        yield line(*head, _format_value(kind, path, field.desired), ("   " + source, "dim"))
         return
-    yield line(*head, _becomes(kind, field), ("   " + field.reason, "dim"))
+    yield line(*head, _describe_becoming(kind, field), ("   " + field.reason, "dim"))
     if field.reason == "not declared":
         return
     if one.read:
         yield line("    ", (WHY[field.reason], "dim"))
     if field.source is not None:
-        yield _value("declared", _text(kind, path, field.desired), source)
+        yield _value_line("declared", _format_value(kind, path, field.desired), source)
     if one.read:
-        yield _value("live", _live(kind, field))
+        yield _value_line("live", _describe_live(kind, field))
     if one.recorded:
-        yield _value("recorded", _text(kind, path, field.sent), _shown_then(kind, field))
+        yield _value_line("recorded", _format_value(kind, path, field.sent), _describe_shown(kind, field))
 
 
-def _sign(one: Explanation, field: ExplainedField) -> tuple[str, Style]:
+def _choose_sign(one: Explanation, field: ExplainedField) -> tuple[str, Style]:
     if one.planned == "delete":
         return "-", "delete"
     if field.decision == "change":
@@ -180,19 +180,19 @@ def _sign(one: Explanation, field: ExplainedField) -> tuple[str, Style]:
     return (" ", "") if quiet else ("!", "warn")
 
 
-def _becomes(kind: str, field: ExplainedField) -> str:
+def _describe_becoming(kind: str, field: ExplainedField) -> str:
     """Return the value, or what it was and what it becomes, as a plan shows both."""
     if field.decision != "change":
         known = (field.live, field.desired, field.sent)
-        return _text(kind, field.path, next((value for value in known if value is not None), None))
+        return _format_value(kind, field.path, next((value for value in known if value is not None), None))
     if field.live is None and field.read and field.path not in KINDS[kind].write_only:
-        return _text(kind, field.path, field.after)
+        return _format_value(kind, field.path, field.after)
     cause: Any = field.reason
     before, after = display_change(kind, FieldChange(field.path, field.live, field.after, cause), limit=0)
     return f"{before.text}  →  {after.text}"
 
 
-def _plain(one: Explanation, field: ExplainedField) -> bool:
+def _needs_no_reason(one: Explanation, field: ExplainedField) -> bool:
     """Whether live and recorded say nothing that the declared value does not."""
     if field.desired is None:
         return False
@@ -203,28 +203,28 @@ def _plain(one: Explanation, field: ExplainedField) -> bool:
     return field.reason == "as declared" and alike
 
 
-def _live(kind: str, field: ExplainedField) -> str:
+def _describe_live(kind: str, field: ExplainedField) -> str:
     if field.read:
-        return _text(kind, field.path, field.live)
+        return _format_value(kind, field.path, field.live)
     return "(never shown)" if field.path in KINDS[kind].write_only else "(not read)"
 
 
-def _shown_then(kind: str, field: ExplainedField) -> str:
+def _describe_shown(kind: str, field: ExplainedField) -> str:
     if field.sent is None or field.shown in (None, field.sent):
         return ""
-    return f"the service showed {_text(kind, field.path, field.shown)}"
+    return f"the service showed {_format_value(kind, field.path, field.shown)}"
 
 
-def _text(kind: str, path: str, value: Scalar | None) -> str:
+def _format_value(kind: str, path: str, value: Scalar | None) -> str:
     found: DisplayedValue = display_value(kind, path, value, limit=0)
     return found.text
 
 
-def _value(label: str, text: str, about: str = "") -> Line:
+def _value_line(label: str, text: str, about: str = "") -> Line:
     return line("    ", (pad(label, _label), "dim"), text, ("   " + about if about else "", "dim"))
 
 
-def _source(source: FieldSource) -> str:
+def _describe_source(source: FieldSource) -> str:
     """Return where a value comes from, for people: a file and a line first, wherever there is one."""
     match source.form:
         case "mark":

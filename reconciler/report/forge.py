@@ -12,7 +12,7 @@ from reconciler.model.documents import openable_file
 from reconciler.report.escaping import escape_ci_commands, escape_ci_commands_in_json, escape_control
 from reconciler.report.json import json_text
 from reconciler.report.lines import count
-from reconciler.report.remarks import Level, Remark, remarks, remarks_of_check
+from reconciler.report.remarks import Level, Remark, list_check_remarks, list_remarks
 from reconciler.report.review_document import Review, Validated
 
 # GitHub shows ten errors, ten warnings and ten notices of a step, and drops the others in silence.
@@ -27,32 +27,32 @@ _PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ","
 
 def github(review: Review) -> str:
     """Return a workflow command a line for what asks for attention: of each level ten, the last a count."""
-    return annotate_remarks(remarks(review))
+    return annotate_remarks(list_remarks(review))
 
 
 def annotate_remarks(found: Sequence[Remark]) -> str:
     """Return remarks, the worst first, as workflow commands; a line of plain text where there are none."""
     by_level = groupby(found, key=lambda one: one.level)
-    lines = [line for level, these in by_level for line in _of_level(level, [*these])]
+    lines = [line for level, these in by_level for line in _annotate_level(level, [*these])]
     return "".join(f"{line}\n" for line in lines or ["nothing needs attention"])
 
 
-def _of_level(level: Level, found: Sequence[Remark]) -> list[str]:
+def _annotate_level(level: Level, found: Sequence[Remark]) -> list[str]:
     if len(found) <= _annotations_max:
-        return [_command(level, one) for one in found]
+        return [_write_command(level, one) for one in found]
     shown = found[: _annotations_max - 1]
     rest = Remark(found[0].rule, "", f"and {count(len(found) - len(shown), 'more remark')} of this level.")
-    return [_command(level, one) for one in (*shown, rest)]
+    return [_write_command(level, one) for one in (*shown, rest)]
 
 
-def _command(level: Level, found: Remark) -> str:
+def _write_command(level: Level, found: Remark) -> str:
     about = {"file": openable_file(found.file), "line": found.line, "col": found.column, "title": found.rule}
-    named = ",".join(f"{name}={_property(str(value))}" for name, value in about.items() if value)
+    named = ",".join(f"{name}={_escape_property(str(value))}" for name, value in about.items() if value)
     said = escape_ci_commands(escape_control(found.said, limit=_message_max)).translate(_DATA)
     return f"::{_COMMANDS[level]} {named}::{said}"
 
 
-def _property(text: str) -> str:
+def _escape_property(text: str) -> str:
     return escape_ci_commands(escape_control(text)).translate(_PROPERTY)
 
 
@@ -77,7 +77,7 @@ def gitlab(review: Review) -> str:
     return "{" + ", ".join(f'"{word}": {number}' for word, number in counts.items()) + "}\n"
 
 
-def _issue(found: Remark) -> dict[str, object]:
+def _make_issue(found: Remark) -> dict[str, object]:
     return {
         "description": escape_control(found.said),
         "check_name": found.rule,
@@ -93,10 +93,12 @@ def _issue(found: Remark) -> dict[str, object]:
 def gitlab_of_checks(result: Validated) -> str:
     """Return the mistakes and warnings as Code Quality."""
     return escape_ci_commands_in_json(
-        json_text([_issue(one) for one in remarks_of_check(result.problems, result.notices) if one.file])
+        json_text(
+            [_make_issue(one) for one in list_check_remarks(result.problems, result.notices) if one.file]
+        )
     )
 
 
 def github_of_checks(result: Validated) -> str:
     """Return the mistakes and warnings as annotations."""
-    return annotate_remarks(remarks_of_check(result.problems, result.notices))
+    return annotate_remarks(list_check_remarks(result.problems, result.notices))

@@ -77,8 +77,9 @@ def render_html(document: ReviewDocument) -> Iterator[str]:
             style=Markup(style),  # noqa: S704 - a file of ours
             script=Markup(script),  # noqa: S704 - a file of ours
             policy=Markup(  # noqa: S704 - words of ours and digests
-                f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; base-uri 'none'; "
-                "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+                f"default-src 'none'; script-src {_quote_hash(script)}; style-src {_quote_hash(style)}; "
+                "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; "
+                "trusted-types 'none'"
             ),
         )
     )
@@ -101,7 +102,7 @@ def _environment() -> Environment:
     made.globals |= {
         "agreed_title": AGREED_TITLE,
         "columns": _TITLES,
-        "bar_parts": _bar_parts,
+        "bar_parts": _list_bar_parts,
         "value_parts": list_value_parts,
     }
     return made
@@ -128,7 +129,7 @@ def _code_spans(text: str) -> Markup:
     return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(text)))  # noqa: S704 - escaped before
 
 
-def _hash(part: str) -> str:
+def _quote_hash(part: str) -> str:
     return f"'sha256-{b64encode(sha256(part.encode()).digest()).decode()}'"
 
 
@@ -138,7 +139,7 @@ def _read_static(name: str) -> str:
     return (files("reconciler.report") / "templates" / name).read_text("utf-8")
 
 
-def _bar_parts(
+def _list_bar_parts(
     tally: Tally, counts: Mapping[str, int], actions: Sequence[str]
 ) -> Iterator[tuple[str, int, int]]:
     """Yield action, place and width of each part of a bar, in proportion to the longest bar of its table."""
@@ -190,7 +191,7 @@ def list_value_parts(row: EntryField) -> list[ValuePart]:
 
 def compare_words(before: str, after: str) -> list[ValuePart]:
     """Return two texts as one with what goes and what comes in it, or one beside the other."""
-    pieces = _pieces(before, after)
+    pieces = _diff_words(before, after)
     same = sum(len(piece) for tag, piece in pieces if not tag)
     shorter = min(len(before), len(after))
     if max(len(before), len(after)) <= _short or same < shorter * _shared_min or not shorter:
@@ -221,7 +222,7 @@ def _cut_same(piece: str, *, first: bool, last: bool) -> list[ValuePart]:
     return [ValuePart("", piece[:head], left), ValuePart("", piece[len(piece) - tail :])]
 
 
-def _pieces(before: str, after: str) -> list[tuple[Tag, str]]:
+def _diff_words(before: str, after: str) -> list[tuple[Tag, str]]:
     """Return the pieces of both texts in their order: what is equal once, what differs old before new."""
     old, new = _WORDS.findall(before), _WORDS.findall(after)
     most = min(len(old), len(new))
@@ -230,13 +231,13 @@ def _pieces(before: str, after: str) -> list[tuple[Tag, str]]:
     end = next((at for at in range(most) if old[-1 - at] != new[-1 - at]), most)
     whole: list[tuple[Tag, str]] = [
         ("", "".join(old[:start])),
-        *_changed_pieces(old[start : len(old) - end], new[start : len(new) - end]),
+        *_diff_changed_words(old[start : len(old) - end], new[start : len(new) - end]),
         ("", "".join(old[len(old) - end :])),
     ]
     return [piece for piece in whole if piece[1]]
 
 
-def _changed_pieces(old: list[str], new: list[str]) -> Iterator[tuple[Tag, str]]:
+def _diff_changed_words(old: list[str], new: list[str]) -> Iterator[tuple[Tag, str]]:
     if max(len(old), len(new)) > _words_max:
         yield "del", "".join(old)
         yield "ins", "".join(new)

@@ -52,13 +52,13 @@ def json_pieces(value: object, *, indent: int = 2) -> Iterator[str]:
 
 def _escape_piece(piece: bytes) -> str:
     # Looking at each character by itself would take longer than all the rest.
-    return _not_ascii.sub(_escape, piece.decode())
+    return _not_ascii.sub(_escape_hidden, piece.decode())
 
 
 _not_ascii = re.compile("[^\n -~]")
 
 
-def _escape(found: re.Match[str]) -> str:
+def _escape_hidden(found: re.Match[str]) -> str:
     """JSON knows only escapes of 16 bits: a character beyond them takes two."""
     if not is_hidden(found[0]):
         return found[0]

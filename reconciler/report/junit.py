@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from reconciler.model.plans import action_of
 from reconciler.report.escaping import escape_ci_commands, escape_control
-from reconciler.report.remarks import OF_CHANGES, Remark, remarks, remarks_of_check
+from reconciler.report.remarks import OF_CHANGES, Remark, list_check_remarks, list_remarks
 from reconciler.report.review_document import Review, Validated
 
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;"})
@@ -39,7 +39,7 @@ class Test(Struct, frozen=True):
 
 def junit(review: Review) -> str:
     """Return the review as JUnit XML. It has a failure or an error where something asks for a person."""
-    return junit_suites(f"reconciler {review.command}", [*_tests(review)])
+    return junit_suites(f"reconciler {review.command}", [*_list_tests(review)])
 
 
 def junit_suites(title: str, tests: Sequence[Test]) -> str:
@@ -48,66 +48,70 @@ def junit_suites(title: str, tests: Sequence[Test]) -> str:
     for test in tests:
         suites.setdefault(test.suite, []).append(test)
     lines = ['<?xml version="1.0" encoding="UTF-8"?>']
-    lines.append(f"<testsuites name={_quoted(title)} {_counts(tests, skipped=False)}>")
+    lines.append(f"<testsuites name={_quote_attribute(title)} {_write_counts(tests, skipped=False)}>")
     for name, these in suites.items():
-        lines.append(f"  <testsuite name={_quoted(name)} {_counts(these, skipped=True)}>")
-        for test in _named(these):
-            lines += _test(test)
+        lines.append(f"  <testsuite name={_quote_attribute(name)} {_write_counts(these, skipped=True)}>")
+        for test in _number_names(these):
+            lines += _write_test(test)
         lines.append("  </testsuite>")
     return "\n".join([*lines, "</testsuites>"]) + "\n"
 
 
-def tests_of(found: Iterable[Remark], suite: str) -> Iterator[Test]:
+def make_remark_tests(found: Iterable[Remark], suite: str) -> Iterator[Test]:
     """Yield a test for each remark; `suite` is where those stand that are about no entity."""
     for one in found:
-        yield _of(one, suite, f"{one.rule} {one.subject}".strip())
+        yield _make_test(one, suite, f"{one.rule} {one.subject}".strip())
 
 
-def of_place(found: Remark) -> Test:
+def make_place_test(found: Remark) -> Test:
     """Return the test that a remark in a file is; its file is the suite."""
     place = ":".join(str(part) for part in (found.file, found.line, found.column) if part)
     why = ("failure", found.rule, found.said) if found.level == "error" else ("", "", "", found.said)
     return Test(found.file or "settings", f"{found.rule} {place}".strip(), *why)
 
 
-def _of(found: Remark, suite: str, name: str) -> Test:
+def _make_test(found: Remark, suite: str, name: str) -> Test:
     said = f"{found.said}  at {found.file}:{found.line}" if found.file else found.said
     if found.rule in _PASSED:
-        return Test(_suite(found.subject, suite), name, out=said)
+        return Test(_name_suite(found.subject, suite), name, out=said)
     ended = "skipped" if found.rule in _SKIPPED else "error" if found.rule in _ERRORS else "failure"
-    return Test(_suite(found.subject, suite), name, ended, found.rule, said)
+    return Test(_name_suite(found.subject, suite), name, ended, found.rule, said)
 
 
-def _tests(review: Review) -> Iterator[Test]:
+def _list_tests(review: Review) -> Iterator[Test]:
     """Every change is a test with one name in plans and runs, and so is what asks for attention besides."""
     suite = "run" if review.run else review.command
-    found = remarks(review)
+    found = list_remarks(review)
     if review.run is not None:
         changes = [(one.address, one.action) for one in review.run.outcomes]
     else:
         changes = [(one.address, action_of(one)) for one in review.plan.changes]
     own = {one.subject: one for one in found if one.rule in OF_CHANGES}
-    yield from tests_of((one for one in found if one.rule not in OF_CHANGES), suite)
+    yield from make_remark_tests((one for one in found if one.rule not in OF_CHANGES), suite)
     for address, word in changes if review.command != "drift" else ():
         name = f"{word} {address}"
-        yield _of(own[address], suite, name) if address in own else Test(_suite(address, suite), name)
+        yield (
+            _make_test(own[address], suite, name)
+            if address in own
+            else Test(_name_suite(address, suite), name)
+        )
     if review.run is not None:
-        yield _end(suite, review.run.exit_code, review.run.outcome)
+        yield _make_run_test(suite, review.run.exit_code, review.run.outcome)
     else:
         yield Test(suite, "compared")
 
 
-def _end(suite: str, exit_code: int, outcome: str) -> Test:
+def _make_run_test(suite: str, exit_code: int, outcome: str) -> Test:
     """The run itself: it fails wherever the command did, whatever became of each change."""
     return Test(suite, "the run", *(("failure", outcome, f"ended as: {outcome}") if exit_code else ()))
 
 
-def _suite(subject: str, other: str) -> str:
+def _name_suite(subject: str, other: str) -> str:
     parts = subject.split("/")
     return f"{parts[0]} in {parts[1]}" if len(parts) > 1 else other
 
 
-def _named(tests: Sequence[Test]) -> Iterator[Test]:
+def _number_names(tests: Sequence[Test]) -> Iterator[Test]:
     """Yield tests with names of their own: some readers keep one of two that are called alike."""
     seen = Counter[str]()
     for test in tests:
@@ -120,37 +124,39 @@ def _named(tests: Sequence[Test]) -> Iterator[Test]:
         )
 
 
-def _test(test: Test) -> Iterator[str]:
-    head = f'    <testcase classname={_quoted(test.suite)} name={_quoted(test.name)} time="0"'
+def _write_test(test: Test) -> Iterator[str]:
+    head = (
+        f'    <testcase classname={_quote_attribute(test.suite)} name={_quote_attribute(test.name)} time="0"'
+    )
     if not (test.ended or test.out):
         yield f"{head}/>"
         return
     yield f"{head}>"
     if test.ended == "skipped":
-        yield f"      <skipped message={_quoted(test.why)}/>"
+        yield f"      <skipped message={_quote_attribute(test.why)}/>"
     elif test.ended:
-        about = f"message={_quoted(test.why)} type={_quoted(test.type)}"
-        yield f"      <{test.ended} {about}>{_text(test.why)}</{test.ended}>"
+        about = f"message={_quote_attribute(test.why)} type={_quote_attribute(test.type)}"
+        yield f"      <{test.ended} {about}>{_escape_xml_text(test.why)}</{test.ended}>"
     if test.out:
-        yield f"      <system-out>{_text(test.out)}</system-out>"
+        yield f"      <system-out>{_escape_xml_text(test.out)}</system-out>"
     yield "    </testcase>"
 
 
-def _counts(tests: Sequence[Test], *, skipped: bool) -> str:
+def _write_counts(tests: Sequence[Test], *, skipped: bool) -> str:
     ended = Counter(test.ended for test in tests)
     counts = f'tests="{len(tests)}" failures="{ended["failure"]}" errors="{ended["error"]}"'
     return f'{counts} skipped="{ended["skipped"]}" time="0"' if skipped else f'{counts} time="0"'
 
 
-def _text(text: str) -> str:
+def _escape_xml_text(text: str) -> str:
     return escape_ci_commands(escape_control(text)).translate(_ESCAPES)
 
 
-def _quoted(text: str) -> str:
-    return f'"{_text(text)}"'
+def _quote_attribute(text: str) -> str:
+    return f'"{_escape_xml_text(text)}"'
 
 
 def junit_of_checks(result: Validated) -> str:
     """Return a suite a file and a test a mistake; one test that passes where there is none."""
-    tests = [of_place(one) for one in remarks_of_check(result.problems, result.notices)]
+    tests = [make_place_test(one) for one in list_check_remarks(result.problems, result.notices)]
     return junit_suites("reconciler validate", tests or [Test("manifests", "no mistakes")])

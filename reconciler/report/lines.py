@@ -54,18 +54,18 @@ def plain(lines: Sequence[Line]) -> str:
     return "".join("".join(span.text for span in spans).rstrip() + "\n" for spans in lines)
 
 
-def wrapped(lines: Sequence[Line], columns: int) -> list[Line]:
+def wrap_lines(lines: Sequence[Line], columns: int) -> list[Line]:
     """Return the lines broken between words where they have over so many columns; no word is broken.
 
     What follows a break stands two columns further in than its line begins.
     """
     found: list[Line] = []
     for one in lines:
-        found += [one] if width("".join(span.text for span in one)) <= columns else _broken(one, columns)
+        found += [one] if width("".join(span.text for span in one)) <= columns else _break_line(one, columns)
     return found
 
 
-def _broken(one: Line, columns: int) -> list[Line]:
+def _break_line(one: Line, columns: int) -> list[Line]:
     text = "".join(span.text for span in one)
     indent = " " * min(len(text) - len(text.lstrip(" ")) + 2, columns // 2)
     broken: list[list[Span]] = [[]]
@@ -169,7 +169,8 @@ Cells = tuple[str, ...]
 def table(head: Cells, rows: Sequence[Cells], summary: str, *, last: int = cell_columns) -> tuple[Line, ...]:
     """Return a table with a heading and a last line. The last column is cut at `last` (0: never)."""
     shown = [
-        tuple(_cell(cell, last if at == len(head) - 1 else 0) for at, cell in enumerate(row)) for row in rows
+        tuple(_format_cell(cell, last if at == len(head) - 1 else 0) for at, cell in enumerate(row))
+        for row in rows
     ]
     wide = [max(width(row[at]) for row in (head, *shown)) for at in range(len(head))]
     lines = [line(("  ".join(pad(cell, wide[at]) for at, cell in enumerate(head)), "dim"))]
@@ -179,6 +180,6 @@ def table(head: Cells, rows: Sequence[Cells], summary: str, *, last: int = cell_
     return (*lines, *((line(summary),) if summary else ()))
 
 
-def _cell(text: str, columns: int) -> str:
+def _format_cell(text: str, columns: int) -> str:
     shown = escape_control(text) or "-"
     return cut(shown, columns) if columns else shown

@@ -40,11 +40,11 @@ def listing_lines(found: Inventory, shown: Sequence[Listed]) -> tuple[Line, ...]
             one.remote_id,
             one.place,
             *((one.planned,) if planned else ()),
-            name_of(one),
+            join_headline(one),
         )
         for one in shown
     ]
-    return (*table(head, rows, _summary(found, shown), last=_name_max), *_not_known(found))
+    return (*table(head, rows, _summarize_listing(found, shown), last=_name_max), *_list_unknown(found))
 
 
 def listing_values(found: Inventory, shown: Sequence[Listed]) -> dict[str, Any]:
@@ -69,12 +69,20 @@ def listing_csv(shown: Sequence[Listed]) -> str:
     write = csv.writer(text, lineterminator="\n")
     write.writerow(COLUMNS)
     for one in shown:
-        cells = (one.address, one.kind, one.workspace, one.remote_id, name_of(one), one.place, one.planned)
-        write.writerow((one.state, *map(cell, cells)))
+        cells = (
+            one.address,
+            one.kind,
+            one.workspace,
+            one.remote_id,
+            join_headline(one),
+            one.place,
+            one.planned,
+        )
+        write.writerow((one.state, *map(escape_cell, cells)))
     return text.getvalue()
 
 
-def cell(text: str) -> str:
+def escape_cell(text: str) -> str:
     """Return a text that a spreadsheet shows as it is: one that would be a formula begins with an apostrophe.
 
     That is so for a telephone number as well, which would lose its plus: `'+61491570156`.
@@ -84,33 +92,35 @@ def cell(text: str) -> str:
 
 def unread_lines(found: Inventory) -> tuple[Line, ...]:
     """Say what no manifest speaks of, and the notices, for a form that has no place for them."""
-    return tuple(_not_known(found))
+    return tuple(_list_unknown(found))
 
 
-def name_of(one: Listed) -> str:
+def join_headline(one: Listed) -> str:
     """Return the fields that tell who an entity is, in the order of its kind."""
     return " ".join(str(value) for value in one.headline.values())
 
 
-def _summary(found: Inventory, shown: Sequence[Listed]) -> str:
+def _summarize_listing(found: Inventory, shown: Sequence[Listed]) -> str:
     number = Counter(one.state for one in shown)
     states = ", ".join(f"{number[state]:,} {state}" for state in _STATES if number[state])
     total = count(len(shown), "entity", "entities") + (f": {states}" if states else "")
     return f"{total}   {count(found.calls, 'call')}"
 
 
-def _not_known(found: Inventory) -> Iterator[Line]:
+def _list_unknown(found: Inventory) -> Iterator[Line]:
     for scope in found.incomplete:
         yield line(("! ", "warn"), f"{scope}: the list is incomplete; entities may be missing.")
-    none = [_plural(one) for one in found.unread if not one.recorded]
+    none = [_name_scope(one) for one in found.unread if not one.recorded]
     if none:
         yield line(("not declared by any manifest, so not read: " + ", ".join(none), "dim"))
     for one in found.unread:
         if one.recorded:
-            what = f"{_plural(one)}: {one.recorded:,} recorded, but not declared by any manifest; not read"
+            what = (
+                f"{_name_scope(one)}: {one.recorded:,} recorded, but not declared by any manifest; not read"
+            )
             yield line((what, "warn"))
     yield from notice_lines(found.notices, full=True)
 
 
-def _plural(one: Unread) -> str:
+def _name_scope(one: Unread) -> str:
     return f"{KINDS[one.kind].plural} in {one.workspace}"

@@ -54,7 +54,7 @@ class _List(Struct, frozen=True):
     most: int = 0
 
 
-def code(text: str, *, limit: int = name_max) -> str:
+def format_code_span(text: str, *, limit: int = name_max) -> str:
     """Return any text as a code span in which nothing acts, fenced by more backticks than it has in a row."""
     text = escape_ci_commands(escape_control(text, limit=limit)) or "(empty)"
     fence = "`" * (max(map(len, re.findall("`+", text)), default=0) + 1) if "`" in text else "`"
@@ -63,49 +63,51 @@ def code(text: str, *, limit: int = name_max) -> str:
     return f"{fence}{room}{text}{room}{fence}"
 
 
-def prose(text: str) -> str:
+def format_prose(text: str) -> str:
     """Return a sentence in which every word that could act stands in a code span."""
-    return " ".join(_word(word) for word in _SENTENCE_WORDS.findall(escape_control(text, limit=text_max)))
+    return " ".join(
+        _format_word(word) for word in _SENTENCE_WORDS.findall(escape_control(text, limit=text_max))
+    )
 
 
-def _word(word: str) -> str:
+def _format_word(word: str) -> str:
     if _PLAIN.fullmatch(word) and not _COMMIT.fullmatch(word):
         return word
     quoted = _QUOTED.fullmatch(word)
     if quoted:
-        return code(quoted[1]) + quoted[2]
+        return format_code_span(quoted[1]) + quoted[2]
     before, bare, after = _AROUND.findall(word)[0]
-    return f"{before}{code(bare)}{after}"
+    return f"{before}{format_code_span(bare)}{after}"
 
 
-def names(texts: Sequence[str]) -> str:
+def join_names(texts: Sequence[str]) -> str:
     """Return names as code spans: the first ones, and how many more there are."""
     more = len(texts) - _fields_max
-    return ", ".join(map(code, texts[:_fields_max])) + (f" and {more:,} more" if more > 0 else "")
+    return ", ".join(map(format_code_span, texts[:_fields_max])) + (f" and {more:,} more" if more > 0 else "")
 
 
-def fitted(sections: Sequence[_List], budget: int) -> str:
+def fit_sections(sections: Sequence[_List], budget: int) -> str:
     """Return the sections in at most `budget` characters, each of them named whatever is before it."""
     there = [section for section in sections if section.number]
     written = []
     for position, section in enumerate(there):
         kept_free = _frame_max * (len(there) - position)
-        text = _section(section, min(section.most or budget, budget - kept_free))
+        text = _write_section(section, min(section.most or budget, budget - kept_free))
         budget -= len(text)
         written.append(text)
     return "".join(written)
 
 
-def _section(section: _List, room: int) -> str:
-    kept = list(_fitting(section.items, room))
+def _write_section(section: _List, room: int) -> str:
+    kept = list(_take_fitting(section.items, room))
     if len(kept) < section.number and section.short:
-        kept = list(_fitting(section.short, room))
+        kept = list(_take_fitting(section.short, room))
     left = section.number - len(kept)
     rest = f"- **and {left:,} more that this report has no room for**\n" if left else ""
     return f"### {section.title} ({section.number:,})\n\n{''.join(kept)}{rest}\n"
 
 
-def _fitting(items: Iterable[str], room: int) -> Iterator[str]:
+def _take_fitting(items: Iterable[str], room: int) -> Iterator[str]:
     for item in items:
         room -= len(item)
         if room < 0:
@@ -136,71 +138,75 @@ def markdown_of_checks(result: Validated) -> str:
 
 def render_markdown(document: ReviewDocument) -> str:
     """Return a document with the deletes first: where it is cut, they are what is left."""
-    head, foot = _head(document), _foot(document)
-    return head + fitted([*_lists(document)], markdown_max - len(head) - len(foot)) + foot
+    head, foot = _write_head(document), _write_foot(document)
+    return head + fit_sections([*_list_sections(document)], markdown_max - len(head) - len(foot)) + foot
 
 
-def _head(document: ReviewDocument) -> str:
+def _write_head(document: ReviewDocument) -> str:
     where = (
-        f"{code(document.subject)} → {code(document.target)}" if document.target else prose(document.subject)
+        f"{format_code_span(document.subject)} → {format_code_span(document.target)}"
+        if document.target
+        else format_prose(document.subject)
     )
-    agreed = "".join(f"- {prose(one)}\n" for one in document.agreements)
+    agreed = "".join(f"- {format_prose(one)}\n" for one in document.agreements)
     agreed = f"**{AGREED_TITLE}:**\n\n{agreed}\n" if agreed else ""
     refused = "Refused; nothing is written: " if document.refusals else ""
-    said = [prose(one) for one in (*document.grave, *document.more_sentences)]
+    said = [format_prose(one) for one in (*document.grave, *document.more_sentences)]
     more = f"{' '.join(said)}\n\n" if said else ""
-    return f"## {document.command}: {where}\n\n{agreed}**{refused}{prose(document.sentence)}**\n\n{more}"
+    return (
+        f"## {document.command}: {where}\n\n{agreed}**{refused}{format_prose(document.sentence)}**\n\n{more}"
+    )
 
 
-def _foot(document: ReviewDocument) -> str:
+def _write_foot(document: ReviewDocument) -> str:
     run = document.run.facts if document.run else ()
-    facts = [_fact(one) for one in (*run, *document.facts)]
+    facts = [_write_fact(one) for one in (*run, *document.facts)]
     parts = [f"### About this report\n\n{''.join(facts)}\n"] if facts else []
-    parts += [f"{prose(document.closing)}\n"] if document.closing else []
+    parts += [f"{format_prose(document.closing)}\n"] if document.closing else []
     if step := document.next_step:
-        about = f" ({prose(step.about)})" if step.about else ""
-        parts.append(f"Next: {code(step.command, limit=text_max)}{about}\n")
+        about = f" ({format_prose(step.about)})" if step.about else ""
+        parts.append(f"Next: {format_code_span(step.command, limit=text_max)}{about}\n")
     return "".join(parts)
 
 
-def _fact(fact: Fact) -> str:
+def _write_fact(fact: Fact) -> str:
     texts = (fact.text, *(note.text for note in fact.notes))
-    return f"- {fact.name}: {', '.join(code(one, limit=text_max) for one in texts)}\n"
+    return f"- {fact.name}: {', '.join(format_code_span(one, limit=text_max) for one in texts)}\n"
 
 
-def _lists(document: ReviewDocument) -> Iterator[_List]:
+def _list_sections(document: ReviewDocument) -> Iterator[_List]:
     deletes = [one for one in document.sections if one.name == "deletes"]
-    yield from (_list_of(one) for one in deletes)
-    refused = (f"- refused: {prose(one.coded)}\n{_next(one.next)}" for one in document.refusals)
+    yield from (_make_section_list(one) for one in deletes)
+    refused = (f"- refused: {format_prose(one.coded)}\n{_write_next(one.next)}" for one in document.refusals)
     yield _List("Refused", len(document.refusals), refused)
     if document.run and document.run.stopped:
-        yield _List("Stopped", 1, [f"- stopped: {prose(document.run.stopped)}\n"])
-    yield from (_list_of(one) for one in document.sections if one.name != "deletes")
-    read = (f"- {code(one.scope)}: {prose(one.text)}\n" for one in document.reading)
+        yield _List("Stopped", 1, [f"- stopped: {format_prose(document.run.stopped)}\n"])
+    yield from (_make_section_list(one) for one in document.sections if one.name != "deletes")
+    read = (f"- {format_code_span(one.scope)}: {format_prose(one.text)}\n" for one in document.reading)
     yield _List("How it was read", len(document.reading), read)
 
 
-def _list_of(section: Section) -> _List:
-    items = (_entry(one) for one in section.make_entries())
+def _make_section_list(section: Section) -> _List:
+    items = (_write_entry(one) for one in section.make_entries())
     most = _section_max.get(section.name, 0)
-    short = (f"- {code(one)}\n" for one in section.list_subjects()) if most else ()
+    short = (f"- {format_code_span(one)}\n" for one in section.list_subjects()) if most else ()
     return _List(section.title, section.count, items, short, most)
 
 
-def _entry(entry: Entry) -> str:
+def _write_entry(entry: Entry) -> str:
     name = entry.name
-    who = f" ({code(name)})" if name else ""
-    who += "".join(f" at {code(one.text)}" for one in entry.notes if one.role == "place")
-    notes = "; ".join(prose(one.words) for one in entry.notes if one.role != "place")
+    who = f" ({format_code_span(name)})" if name else ""
+    who += "".join(f" at {format_code_span(one.text)}" for one in entry.notes if one.role == "place")
+    notes = "; ".join(format_prose(one.words) for one in entry.notes if one.role != "place")
     if notes or not entry.what:
-        what = f"  - {prose(entry.coded)}\n" if entry.what else ""
-        text = f"- {code(entry.subject)}{who}{f': {notes}' if notes else ''}\n{what}"
+        what = f"  - {format_prose(entry.coded)}\n" if entry.what else ""
+        text = f"- {format_code_span(entry.subject)}{who}{f': {notes}' if notes else ''}\n{what}"
     else:
-        text = f"- {code(entry.subject)}{who}: {prose(entry.coded)}\n"
-    return text + _next(entry.next) + _fields(entry)
+        text = f"- {format_code_span(entry.subject)}{who}: {format_prose(entry.coded)}\n"
+    return text + _write_next(entry.next) + _write_fields(entry)
 
 
-def _fields(entry: Entry) -> str:
+def _write_fields(entry: Entry) -> str:
     rows = entry.fields
     if not rows:
         return ""
@@ -210,20 +216,21 @@ def _fields(entry: Entry) -> str:
         for row in rows:
             by_cause.setdefault(row.cause, []).append(row.path)
         return "".join(
-            f"  - {title}{f'{cause}: ' if cause else ''}{names(paths)}\n" for cause, paths in by_cause.items()
+            f"  - {title}{f'{cause}: ' if cause else ''}{join_names(paths)}\n"
+            for cause, paths in by_cause.items()
         )
     more = len(rows) - _fields_max
     return (
         (f"  - {entry.fields_title}\n" if title else "")
-        + "".join(f"  - {code(row.path)}: {_values(row)}\n" for row in rows[:_fields_max])
+        + "".join(f"  - {format_code_span(row.path)}: {_format_values(row)}\n" for row in rows[:_fields_max])
         + (f"  - and {count(more, 'more field')}\n" if more > 0 else "")
     )
 
 
-def _values(row: EntryField) -> str:
-    texts = " → ".join(code(one.text, limit=_value_max) for one in row.texts(value_max))
+def _format_values(row: EntryField) -> str:
+    texts = " → ".join(format_code_span(one.text, limit=_value_max) for one in row.texts(value_max))
     return f"{texts}, {row.cause}" if row.cause and row.form != "drift" else texts
 
 
-def _next(step: str) -> str:
-    return f"  - next: {prose(step)}\n" if step else ""
+def _write_next(step: str) -> str:
+    return f"  - next: {format_prose(step)}\n" if step else ""

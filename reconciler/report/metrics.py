@@ -41,13 +41,13 @@ def metrics_of(review: Review) -> Iterator[Metric]:
 # What each metric is made of.
 
 
-def _ended(review: Review) -> Iterator[Series]:
+def _end_series(review: Review) -> Iterator[Series]:
     moment = review.run.ended_at if review.run else review.plan.created_at
     if moment:
-        yield {}, _seconds(moment)
+        yield {}, _parse_seconds(moment)
 
 
-def _changes(review: Review) -> Iterator[Series]:
+def _change_series(review: Review) -> Iterator[Series]:
     """Of every kind and workspace that was read or is changed."""
     planned = Counter((Scope.of(one.address), action_of(one)) for one in review.plan.changes)
     scopes = {one.scope for one in review.plan.reads} | {scope for scope, _ in planned}
@@ -57,73 +57,79 @@ def _changes(review: Review) -> Iterator[Series]:
             yield labels, planned[scope, word]
 
 
-def _drifted(review: Review) -> Iterator[Series]:
+def _drift_series(review: Review) -> Iterator[Series]:
     if review.command == "drift":
         yield {}, len(find_drift(review.plan))
 
 
-def _unapplied(review: Review) -> Iterator[Series]:
+def _unapplied_series(review: Review) -> Iterator[Series]:
     if review.command == "drift":
         yield {}, len(review.plan.unapplied or ())
 
 
-def _not_applied_yet(review: Review) -> Iterator[Series]:
+def _not_applied_series(review: Review) -> Iterator[Series]:
     if review.command == "drift":
         yield {}, count_not_applied(review.plan)
 
 
-def _left_alone(review: Review) -> Iterator[Series]:
+def _left_alone_series(review: Review) -> Iterator[Series]:
     counted = Counter(one.reason for one in review.plan.skips)
     yield from (({"reason": reason}, counted[reason]) for reason in get_args(SkipReason))
 
 
-def _outcomes(review: Review) -> Iterator[Series]:
+def _outcome_series(review: Review) -> Iterator[Series]:
     if review.run is not None:
         counted = Counter(one.result for one in review.run.outcomes)
         yield from (({"result": result}, counted[result]) for result in get_args(Result))
 
 
-def _calls(review: Review) -> Iterator[Series]:
+def _call_series(review: Review) -> Iterator[Series]:
     if review.run is not None:
         yield from (({"method": method}, number) for method, number in sorted(review.run.calls.items()))
 
 
-def _took(review: Review) -> Iterator[Series]:
+def _duration_series(review: Review) -> Iterator[Series]:
     if review.run is not None and review.run.started_at and review.run.ended_at:
-        yield {}, _seconds(review.run.ended_at) - _seconds(review.run.started_at)
+        yield {}, _parse_seconds(review.run.ended_at) - _parse_seconds(review.run.started_at)
 
 
-def _gap(review: Review) -> Iterator[Series]:
+def _gap_series(review: Review) -> Iterator[Series]:
     if review.run is not None and review.run.gap is not None:
         gap = review.run.gap
         yield {"quantile": "0.5"}, gap.median_ms / 1000
         yield {"quantile": "0.99"}, gap.p99_ms / 1000
 
 
-def _seconds(moment: str) -> float:
+def _parse_seconds(moment: str) -> float:
     return datetime.fromisoformat(moment).timestamp()
 
 
 METRICS: Mapping[str, tuple[str, Callable[[Review], Iterable[Series]]]] = {
     "exit_code": ("Exit code of the command.", lambda review: [({}, review.exit_code)]),
-    "end_timestamp_seconds": ("When the run ended, or the plan was made.", _ended),
-    "planned_changes": ("Changes of the plan.", _changes),
+    "end_timestamp_seconds": ("When the run ended, or the plan was made.", _end_series),
+    "planned_changes": ("Changes of the plan.", _change_series),
     "planned_records": (
         "Records that change without a write to the service.",
         lambda review: [({}, review.plan.to_keep)],
     ),
-    "left_alone": ("Entities that are left alone.", _left_alone),
+    "left_alone": ("Entities that are left alone.", _left_alone_series),
     "refusals": (
         "Reasons for which the guard refuses the plan.",
         lambda review: [({}, len(review.verdict.reasons))],
     ),
-    "drifted": ("Entities changed by others since the last apply.", _drifted),
-    "unapplied": ("Workspaces in which drift compared nothing: no record, no finished apply.", _unapplied),
-    "not_applied_yet": ("Declared entities that have no record.", _not_applied_yet),
-    "outcomes": ("Changes of the run, by how they ended.", _outcomes),
-    "calls": ("Requests of the run to the service.", _calls),
-    "run_seconds": ("How long the run took.", _took),
-    "look_to_write_seconds": ("Time from reading an entity until the write that follows was sent.", _gap),
+    "drifted": ("Entities changed by others since the last apply.", _drift_series),
+    "unapplied": (
+        "Workspaces in which drift compared nothing: no record, no finished apply.",
+        _unapplied_series,
+    ),
+    "not_applied_yet": ("Declared entities that have no record.", _not_applied_series),
+    "outcomes": ("Changes of the run, by how they ended.", _outcome_series),
+    "calls": ("Requests of the run to the service.", _call_series),
+    "run_seconds": ("How long the run took.", _duration_series),
+    "look_to_write_seconds": (
+        "Time from reading an entity until the write that follows was sent.",
+        _gap_series,
+    ),
 }
 
 
@@ -153,17 +159,19 @@ def prometheus_text(metrics: Iterable[Metric]) -> str:
     """Return metrics as text."""
     lines: list[str] = []
     for name, told, series in metrics:
-        samples = [f"{_PREFIX}{name}{_labels(labels)} {_number(value)}" for labels, value in series]
+        samples = [
+            f"{_PREFIX}{name}{_format_labels(labels)} {_format_number(value)}" for labels, value in series
+        ]
         lines += [f"# HELP {_PREFIX}{name} {told}", f"# TYPE {_PREFIX}{name} gauge", *samples]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _labels(labels: Labels) -> str:
+def _format_labels(labels: Labels) -> str:
     parts = (f'{name}="{escape_control(value).translate(_ESCAPES)}"' for name, value in labels.items())
     return "{" + ",".join(parts) + "}"
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(value)
 
 

@@ -204,11 +204,11 @@ def describe_cascades(deletes: Iterable[Delete]) -> str:
     kinds = Counter[str]()
     for one in deletes:
         kinds[one.address.kind] += len(one.cascades)
-    parts = [count_below(name, number) for name, number in sorted(kinds.items()) if number]
+    parts = [count_children(name, number) for name, number in sorted(kinds.items()) if number]
     return f", with {' and '.join(parts)}" if parts else ""
 
 
-def is_revived(change: Change) -> bool:
+def is_reactivation(change: Change) -> bool:
     """Whether a change enables what the service disabled, so that it is charged again."""
     return isinstance(change, Update) and any(field.cause == "reactivated" for field in change.fields)
 
@@ -220,7 +220,7 @@ def count_by_kind(changes: Iterable[Change | Outcome | Drift]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-def count_below(kind: str, number: int) -> str:
+def count_children(kind: str, number: int) -> str:
     """Return `2 devices`, for so many entities that belong to one of this kind."""
     found = child_kinds(kind)
     return count(number, found[0].name, found[0].plural) if len(found) == 1 else f"{number:,} below it"

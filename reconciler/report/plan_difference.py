@@ -49,15 +49,15 @@ def plan_difference(before: Plan, after: Plan, *, full: bool = False) -> tuple[L
             (f"{count(len(found.addresses), 'change')} not as in the saved plan", "bold"),
             (f"   {codes}", "dim"),
         ),
-        *_circumstances(before, after),
+        *_list_circumstances(before, after),
         BLANK,
     ]
     for address in listed:
-        lines += _change(address, found.old.get(address), found.new.get(address), at, full=full)
+        lines += _change_lines(address, found.old.get(address), found.new.get(address), at, full=full)
     return *lines, *rest
 
 
-def _circumstances(before: Plan, after: Plan) -> Iterator[Line]:
+def _list_circumstances(before: Plan, after: Plan) -> Iterator[Line]:
     """Yield what else the fingerprint covers and is not as it was."""
     for name, said in (
         ("target", "The service, the stack or a workspace is different."),
@@ -68,7 +68,7 @@ def _circumstances(before: Plan, after: Plan) -> Iterator[Line]:
         ("records", "Other records would be updated."),
         ("renames", "Other entities would be renamed."),
         ("skips", "Other entities are left alone, or for other reasons."),
-        ("unchanged", _unchanged(before, after)),
+        ("unchanged", _describe_unchanged(before, after)),
         ("outside", "The number of recorded entities that no manifest declares has changed."),
         ("owned", "The number of entities that were ours before has changed."),
         ("directories", "A directory answers something else now."),
@@ -77,12 +77,12 @@ def _circumstances(before: Plan, after: Plan) -> Iterator[Line]:
     ):
         if getattr(before, name) != getattr(after, name):
             yield line("  ", said)
-    places = _places(after)
-    if any(places.get(address, place) != place for address, place in _places(before).items()):
+    places = _map_change_places(after)
+    if any(places.get(address, place) != place for address, place in _map_change_places(before).items()):
         yield line("  ", "Lines of the manifests have moved.")
 
 
-def _unchanged(before: Plan, after: Plan) -> str:
+def _describe_unchanged(before: Plan, after: Plan) -> str:
     old, new = (sum(plan.unchanged.values()) for plan in (before, after))
     if old == new:
         return (
@@ -92,11 +92,11 @@ def _unchanged(before: Plan, after: Plan) -> str:
     return f"{old:,} {was} unchanged when this plan was made; now it is {new:,}."
 
 
-def _places(plan: Plan) -> dict[Address, str]:
+def _map_change_places(plan: Plan) -> dict[Address, str]:
     return {change.address: change.place for change in plan.changes if not isinstance(change, Delete)}
 
 
-def _change(
+def _change_lines(
     address: Address, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None, at: int, *, full: bool
 ) -> list[Line]:
     was, now = (form["action"] if form else "" for form in (old, new))
@@ -108,26 +108,33 @@ def _change(
         style, about = "update", now if was == now else f"{was} before, {now} now"
     sign, colour = ACTIONS[style]
     head = line((f"{sign} ", colour), (pad(address, at), colour), "   ", (about, "dim"))
-    return [head, *(_inside(address.kind, old, new, full=full) if old and new and was == now else ())]
+    return [
+        head,
+        *(_value_change_lines(address.kind, old, new, full=full) if old and new and was == now else ()),
+    ]
 
 
-def _inside(kind: str, old: Mapping[str, Any], new: Mapping[str, Any], *, full: bool) -> list[Line]:
+def _value_change_lines(
+    kind: str, old: Mapping[str, Any], new: Mapping[str, Any], *, full: bool
+) -> list[Line]:
     """Return one line for each value that differs, its path as in the plan file but for `fields`."""
     found = DeepDiff(old, new, view="tree", threshold_to_diff_deeper=0)
     levels = [level for name in _KINDS for level in found.get(name, ())]
     table = sorted(
-        (_label(keys), _said(kind, keys, level.t1, level.t2, full=full))
+        (_format_key_path(keys), _describe_value_change(kind, keys, level.t1, level.t2, full=full))
         for keys, level in ((level.path(output_format="list"), level) for level in levels)
     )
     at = min(max((width(label) for label, _ in table), default=0), _path_max)
     return [line("    ", pad(label, at), "  ", said) for label, said in table]
 
 
-def _label(keys: Sequence[str | int]) -> str:
+def _format_key_path(keys: Sequence[str | int]) -> str:
     return escape_control(".".join(str(key) for key in keys if key != "fields" and not isinstance(key, int)))
 
 
-def _said(kind: str, keys: Sequence[str | int], before: object, after: object, *, full: bool) -> str:
+def _describe_value_change(
+    kind: str, keys: Sequence[str | int], before: object, after: object, *, full: bool
+) -> str:
     """Return what became of one value: a field's whole entry, an item of a list, or a scalar."""
     limit = 0 if full else value_max
     field = str(keys[1]) if len(keys) > 1 else ""
@@ -136,11 +143,11 @@ def _said(kind: str, keys: Sequence[str | int], before: object, after: object, *
     if isinstance(after, Mapping):
         ends = [display_value(kind, field, after.get(end), limit=limit).text for end in ("before", "after")]
         return "written now: " + " → ".join(ends)
-    ends = [_scalar(kind, field, value, limit) for value in (before, after)]
+    ends = [_format_scalar(kind, field, value, limit) for value in (before, after)]
     return "a different secret" if ends == ["(secret)", "(secret)"] else " → ".join(ends)
 
 
-def _scalar(kind: str, field: str, value: object, limit: int) -> str:
+def _format_scalar(kind: str, field: str, value: object, limit: int) -> str:
     if value is None or isinstance(value, str | bool):
         return display_value(kind, field, value, limit=limit).text
     return "(not planned)"  # DeepDiff's stand-in for what is not there

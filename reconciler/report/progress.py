@@ -26,33 +26,33 @@ class ProgressLine(Struct, frozen=True):
     seconds: float = 0.0
 
 
-def progress_text(one: ProgressLine) -> str:
+def format_progress(one: ProgressLine) -> str:
     """Return `reading the service: 1,240 of 2,000 contacts, 62 calls, 4.1 a second, about 40 s left`."""
-    parts = [_share(one), _calls(one), _left(one)]
+    parts = [_format_share(one), _format_calls(one), _estimate_rest(one)]
     said = ", ".join(part for part in parts if part)
     return f"{one.what}: {said}" if said else one.what
 
 
-def progress_more(one: ProgressLine) -> str:
+def format_progress_rest(one: ProgressLine) -> str:
     """Return the same without what a bar shows by itself."""
-    return ", ".join(part for part in (_calls(one), _left(one)) if part)
+    return ", ".join(part for part in (_format_calls(one), _estimate_rest(one)) if part)
 
 
-def _share(one: ProgressLine) -> str:
+def _format_share(one: ProgressLine) -> str:
     things = f" {one.things}" if one.things else ""
     if one.total is not None:
         return f"{one.done:,} of {one.total:,}{things}"
     return f"{one.done:,}{things}" if one.done else ""
 
 
-def _calls(one: ProgressLine) -> str:
+def _format_calls(one: ProgressLine) -> str:
     if not one.calls:
         return ""
     said = count(one.calls, "call")
     return f"{said}, {one.calls / one.seconds:.1f} a second" if one.seconds >= 1 else said
 
 
-def _left(one: ProgressLine) -> str:
+def _estimate_rest(one: ProgressLine) -> str:
     """Return how long the rest takes if it goes on as it did; "" where that cannot be said."""
     if not one.total or not 0 < one.done < one.total or one.seconds < _least_s:
         return ""

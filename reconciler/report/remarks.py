@@ -27,7 +27,7 @@ from reconciler.report.phrases import (
     explain_drift,
     explain_notice,
     explain_skip,
-    is_revived,
+    is_reactivation,
 )
 from reconciler.report.review_builder import list_review_notices, split_place
 from reconciler.report.review_document import Review
@@ -101,24 +101,24 @@ class Remark(Struct, frozen=True):
         return hashlib.sha256(encode_json((self.rule, self.subject, self.file, self.what))).hexdigest()
 
 
-def remarks(review: Review) -> tuple[Remark, ...]:
+def list_remarks(review: Review) -> tuple[Remark, ...]:
     """Return everything that asks for attention, the worst first; ties in the order of the review."""
     drifts = find_drift(review.plan) if review.command == "drift" else ()
     if review.run is not None:
-        found = _of_run(review.run, _places(review.plan))
+        found = _list_run_remarks(review.run, _map_places(review.plan))
     elif review.command == "drift":
-        found = _of_drift(review, drifts)
+        found = _list_drift_remarks(review, drifts)
     else:
-        found = _of_plan(review)
+        found = _list_plan_remarks(review)
     agreed = (
         Remark("agreed", "", f"{AGREED_TITLE}: {describe_agreement(one)}.")
         for one in list_agreements(review.plan)
     )
     notices = list_review_notices(review, drifts)
-    return sort_remarks([*agreed, *found, *_of_notices(notices, values=review.show_values)])
+    return sort_remarks([*agreed, *found, *_list_notice_remarks(notices, values=review.show_values)])
 
 
-def remarks_of_check(problems: Sequence[Problem], notices: Sequence[Notice]) -> tuple[Remark, ...]:
+def list_check_remarks(problems: Sequence[Problem], notices: Sequence[Notice]) -> tuple[Remark, ...]:
     """Return the mistakes and warnings of manifests: values included, for they stand in the same files."""
     mistakes = [
         Remark(
@@ -133,16 +133,16 @@ def remarks_of_check(problems: Sequence[Problem], notices: Sequence[Notice]) -> 
         )
         for one in problems
     ]
-    return sort_remarks([*mistakes, *_of_notices(notices, values=True)])
+    return sort_remarks([*mistakes, *_list_notice_remarks(notices, values=True)])
 
 
 def sort_remarks(found: Iterable[Remark]) -> tuple[Remark, ...]:
     """Return remarks in the order of the rules."""
     places = {rule: position for position, rule in enumerate(RULES)}
-    return tuple(sorted(map(_in_files, found), key=lambda one: places[one.rule]))
+    return tuple(sorted(map(_drop_unopenable_file, found), key=lambda one: places[one.rule]))
 
 
-def _in_files(found: Remark) -> Remark:
+def _drop_unopenable_file(found: Remark) -> Remark:
     """Return a remark without a file that nobody can open: a row of a directory is what it is about then."""
     if not is_directory_row(found.file):
         return found
@@ -150,9 +150,9 @@ def _in_files(found: Remark) -> Remark:
     return structs.replace(found, subject=subject, file="", line=0, column=0)
 
 
-def _of_plan(review: Review) -> Iterator[Remark]:
+def _list_plan_remarks(review: Review) -> Iterator[Remark]:
     plan, values = review.plan, review.show_values
-    places = _places(plan)
+    places = _map_places(plan)
     for reason in review.verdict.reasons:
         rule = "stale" if reason.rule == saved_plans.RULE else "refused"
         yield Remark(rule, "", reason.what, reason.next)
@@ -161,7 +161,7 @@ def _of_plan(review: Review) -> Iterator[Remark]:
         if isinstance(change, Delete):
             why = explain_delete(change, moves.get(change.address))
             yield Remark("delete", change.address, f"{why}; deleted{describe_cascades([change])}.")
-        elif is_revived(change):
+        elif is_reactivation(change):
             what = "is enabled again, and its pushes are charged."
             yield Remark("reactivate", change.address, what, "", *split_place(change.place))
     for skip in plan.skips:
@@ -170,7 +170,7 @@ def _of_plan(review: Review) -> Iterator[Remark]:
         yield Remark(rule, skip.address, what, skip.next, *split_place(places.get(skip.address, "")))
 
 
-def _of_run(run: Run, places: Mapping[Address, str]) -> Iterator[Remark]:
+def _list_run_remarks(run: Run, places: Mapping[Address, str]) -> Iterator[Remark]:
     for one in run.outcomes:
         if one.result in _RESULTS:
             what = f"{one.action}, {one.result}" + (f": {one.what}" if one.what else ".")
@@ -181,8 +181,8 @@ def _of_run(run: Run, places: Mapping[Address, str]) -> Iterator[Remark]:
         yield Remark("stopped", "", run.stopped)
 
 
-def _of_drift(review: Review, drifts: Sequence[Drift]) -> Iterator[Remark]:
-    places = _places(review.plan)
+def _list_drift_remarks(review: Review, drifts: Sequence[Drift]) -> Iterator[Remark]:
+    places = _map_places(review.plan)
     for one in drifts:
         fields = ", ".join(field.path for field in one.fields)
         said = [explain_drift(one, values=review.show_values), f"changed: {fields}" if fields else ""]
@@ -190,12 +190,12 @@ def _of_drift(review: Review, drifts: Sequence[Drift]) -> Iterator[Remark]:
         yield Remark("drift", one.address, what, "", *split_place(places.get(one.address, "")))
 
 
-def _of_notices(notices: Sequence[Notice], *, values: bool) -> Iterator[Remark]:
+def _list_notice_remarks(notices: Sequence[Notice], *, values: bool) -> Iterator[Remark]:
     for one in notices:
         what, step = explain_notice(one, values=values)
         rule = "not-compared" if one.kind == "unapplied" else "notice"
         yield Remark(rule, one.subject, what, step, *split_place(one.place))
 
 
-def _places(plan: Plan) -> Mapping[Address, str]:
+def _map_places(plan: Plan) -> Mapping[Address, str]:
     return {one.address: one.place for one in plan.changes if not isinstance(one, Delete)}

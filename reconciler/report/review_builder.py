@@ -37,7 +37,7 @@ from reconciler.model.runs import Outcome, Result, Run
 from reconciler.report.escaping import escape_control
 from reconciler.report.lines import count
 from reconciler.report.phrases import (
-    count_below,
+    count_children,
     describe_agreement,
     describe_answer,
     describe_origin,
@@ -107,38 +107,40 @@ def build_review(review: Review) -> ReviewDocument:
         next_step=summary.next_step,
         hides_values=not review.show_values,
         run=build_run(run, _EntryMaker.of(review)) if run else None,
-        sections=tuple(one for one in _review_sections(review, drifts) if one.count),
+        sections=tuple(one for one in _list_review_sections(review, drifts) if one.count),
         reading=tuple(_list_read_limits(plan)),
-        facts=tuple(one for one in _review_facts(review) if one.text),
+        facts=tuple(one for one in _list_review_facts(review) if one.text),
         make_breakdown=partial(_break_down, review, drifts),
     )
 
 
-def _review_sections(review: Review, drifts: Sequence[Drift]) -> Iterator[Section]:
+def _list_review_sections(review: Review, drifts: Sequence[Drift]) -> Iterator[Section]:
     """Yield every list in its order: what went wrong, what goes away, then what is less grave."""
     plan, make = review.plan, _EntryMaker.of(review)
     if review.run:
         about = "Worst first."
-        yield _section("ended", "Not as planned", _unexpected(plan, review.run.outcomes), make.outcome, about)
+        yield _make_section(
+            "ended", "Not as planned", _list_unexpected(plan, review.run.outcomes), make.outcome, about
+        )
     if review.command == "drift":
         about = "What the last apply left, then what is live now."
-        yield _section("drift", "Changed by others", drifts, make.drift, about)
+        yield _make_section("drift", "Changed by others", drifts, make.drift, about)
     else:
         ambiguous = [one for one in plan.skips if one.reason in UNCERTAIN]
         about = "It is not certain which live entity is meant; nothing is written."
-        yield _section("ambiguous", "Ambiguous", ambiguous, make.skip, about)
-        yield from _change_sections(plan, make)
+        yield _make_section("ambiguous", "Ambiguous", ambiguous, make.skip, about)
+        yield from _list_change_sections(plan, make)
         records = list_record_changes(plan)
         about = "Only our records change; nothing changes at the service."
-        yield _section("records", "Records", records, make.record, about, subject=itemgetter(0))
+        yield _make_section("records", "Records", records, make.record, about, subject=itemgetter(0))
         others = [one for one in plan.skips if one.reason not in UNCERTAIN]
-        yield _section("skips", "Left alone", others, make.skip, "Found, and not changed.")
+        yield _make_section("skips", "Left alone", others, make.skip, "Found, and not changed.")
     about = "For information; no action is taken."
     notices = list_review_notices(review, drifts)
-    yield _section("notices", "Notices", notices, make.notice, about, subject=attrgetter("subject"))
+    yield _make_section("notices", "Notices", notices, make.notice, about, subject=attrgetter("subject"))
 
 
-def _section(
+def _make_section(
     name: str,
     title: str,
     items: Sequence[Any],
@@ -152,13 +154,13 @@ def _section(
     return Section(name, title, len(items), entries, subjects, about, label)
 
 
-def _change_sections(plan: Plan, make: "_EntryMaker") -> Iterator[Section]:
+def _list_change_sections(plan: Plan, make: "_EntryMaker") -> Iterator[Section]:
     deletes = [one for one in plan.changes if isinstance(one, Delete)]
     ours, before = ([one for one in deletes if bool(one.adopted) is adopted] for adopted in (False, True))
     about = "Adopted by us, not created by us."
     parts = (
-        _section("deletes", "Deletes", ours, make.change),
-        _section(
+        _make_section("deletes", "Deletes", ours, make.change),
+        _make_section(
             "before",
             "Deletes of what existed before us",
             before,
@@ -167,10 +169,10 @@ def _change_sections(plan: Plan, make: "_EntryMaker") -> Iterator[Section]:
             label="Existed before us",
         ),
     )
-    whole = _section("deletes", "Deletes", deletes, make.change)
+    whole = _make_section("deletes", "Deletes", deletes, make.change)
     yield structs.replace(whole, parts=tuple(one for one in parts if one.count))
     for name, title, kind in (("updates", "Updates", Update), ("creates", "Creates", Create)):
-        yield _section(name, title, [one for one in plan.changes if isinstance(one, kind)], make.change)
+        yield _make_section(name, title, [one for one in plan.changes if isinstance(one, kind)], make.change)
 
 
 def list_review_notices(review: Review, drifts: Sequence[Drift]) -> list[Notice]:
@@ -180,7 +182,7 @@ def list_review_notices(review: Review, drifts: Sequence[Drift]) -> list[Notice]
     return [*list_notices_beside_drift(review.plan, drifts)]
 
 
-def _unexpected(plan: Plan, outcomes: Sequence[Outcome]) -> list[Outcome]:
+def _list_unexpected(plan: Plan, outcomes: Sequence[Outcome]) -> list[Outcome]:
     """Return the outcomes a person has to look at, worst first; then those of no change of this plan."""
     planned = {change.address for change in plan.changes}
     return [
@@ -202,7 +204,7 @@ def _list_read_limits(plan: Plan) -> Iterator[ListReading]:
         yield ListReading(str(scope), "", limit)
 
 
-def _review_facts(review: Review) -> Iterator[Fact]:
+def _list_review_facts(review: Review) -> Iterator[Fact]:
     plan = review.plan
     names = (f"{one.alias} ({one.name})" if one.name else one.alias for one in plan.target.workspaces)
     yield Fact("Workspaces", ", ".join(names))
@@ -227,7 +229,7 @@ def build_run(run: Run, make: "_EntryMaker | None" = None) -> RunDocument:
     """Return the document of a run by itself, values included, or with the entries of its review."""
     make = make or _EntryMaker(show_values=True)
     sections = (
-        _section(result, result, [one for one in run.outcomes if one.result == result], make.outcome)
+        _make_section(result, result, [one for one in run.outcomes if one.result == result], make.outcome)
         for result in WORST_FIRST
     )
     counts = [Clause(text, _RESULT_TONES.get(result, "")) for result, text in count_results(run)]
@@ -237,7 +239,7 @@ def build_run(run: Run, make: "_EntryMaker | None" = None) -> RunDocument:
         outcome=run.outcome,
         counts=tuple(counts),
         took=_format_duration(run),
-        facts=tuple(one for one in _run_facts(run) if one.text),
+        facts=tuple(one for one in _list_run_facts(run) if one.text),
         stopped=run.stopped,
         sections=tuple(one for one in sections if one.count),
         uncertain=tuple(
@@ -253,7 +255,7 @@ _RESULT_TONES: Mapping[Result, Tone] = {
 }  # fmt: skip
 
 
-def _run_facts(run: Run) -> Iterator[Fact]:
+def _list_run_facts(run: Run) -> Iterator[Fact]:
     """Yield how a run ended: outcomes, time, calls by method, and what names it in a history."""
     ended = (Note(text, "result", _ENDED.get(result, "fair")) for result, text in count_results(run))
     yield Fact("Outcome", run.outcome, notes=tuple(ended))
@@ -347,27 +349,27 @@ class _EntryMaker(Struct, frozen=True):
                 return Entry(address, "", notes, what, step, rows, title)
             case Update():
                 adopts = [Note(f"adopted by {change.adopts}")] if change.adopts else []
-                notes = (*ended, *_place(change.place), *adopts, *self._content(address))
+                notes = (*ended, *_place_notes(change.place), *adopts, *self._content(address))
                 rows = tuple(
                     self._row(EntryField(kind, one.path, "change", one.before, one.after, one.cause))
                     for one in change.fields
                 )
                 return Entry(address, self.whom(address), notes, what, step, rows)
             case Create():
-                notes = (*ended, *_place(change.place), *self._created(change))
+                notes = (*ended, *_place_notes(change.place), *self._created(change))
                 title = count(len(change.fields), "field") if change.fields else ""
                 rows = self._create_rows(change)
                 return Entry(address, "", notes, what, step, rows, title, folded=True)
         assert_never(change)
 
     def _deleted(self, change: Delete) -> Iterator[Note]:
-        yield from _cause(explain_delete(change, self.moves_from.get(change.address)))
+        yield from _cause_notes(explain_delete(change, self.moves_from.get(change.address)))
         if change.keeps:
             yield Note(f"{change.keeps} stays", "detail")
         if change.adopted:
             yield Note(describe_origin(change), "warning")
         if change.cascades:
-            text = f"with {count_below(change.address.kind, len(change.cascades))}"
+            text = f"with {count_children(change.address.kind, len(change.cascades))}"
             below = " or ".join(child.name for child in child_kinds(change.address.kind))
             # By device name, where it is not recorded: that is a value.
             yield (
@@ -384,7 +386,7 @@ class _EntryMaker(Struct, frozen=True):
     def _created(self, change: Create) -> Iterator[Note]:
         moved = self.moves_to.get(change.address)
         cause = "" if change.cause == "declared" else _CAUSES.get(change.cause, change.cause)
-        yield from _cause(f"moves from {moved.before}" if moved else cause)
+        yield from _cause_notes(f"moves from {moved.before}" if moved else cause)
         if not self.show_values:  # else the row of the content says it
             yield from self._content(change.address)
         if moved and moved.carried:
@@ -431,7 +433,7 @@ class _EntryMaker(Struct, frozen=True):
         return Entry(
             skip.address,
             self.whom(skip.address),
-            (*_cause(skip.reason),),
+            (*_cause_notes(skip.reason),),
             explain_skip(skip, values=self.show_values),
             skip.next,
             # What is said of one field names that field first; anything else has the address as its subject.
@@ -442,7 +444,9 @@ class _EntryMaker(Struct, frozen=True):
     def notice(self, notice: Notice) -> Entry:
         """What a person should know beside the changes."""
         what, step = explain_notice(notice, values=self.show_values)
-        return Entry(notice.subject, "", (*_cause(notice.kind), *_place(notice.place)), what, step)
+        return Entry(
+            notice.subject, "", (*_cause_notes(notice.kind), *_place_notes(notice.place)), what, step
+        )
 
     def drift(self, drift: Drift) -> Entry:
         """One entity that others changed: what we left, then what is live now."""
@@ -452,7 +456,7 @@ class _EntryMaker(Struct, frozen=True):
             for one in drift.fields
         )
         what = explain_drift(drift, values=self.show_values)
-        return Entry(address, self.whom(address), (*_cause(drift.cause),), what, "", rows)
+        return Entry(address, self.whom(address), (*_cause_notes(drift.cause),), what, "", rows)
 
     def outcome(self, outcome: Outcome) -> Entry:
         """How one change ended, and what to do."""
@@ -467,11 +471,11 @@ class _EntryMaker(Struct, frozen=True):
             )
             for one in outcome.fields
         )
-        gist = _gist(outcome)
+        gist = _find_gist(outcome)
         return Entry(address, self.whom(address), notes, outcome.what, outcome.next, rows, gist=gist)
 
 
-def _gist(outcome: Outcome) -> tuple[str, ...]:
+def _find_gist(outcome: Outcome) -> tuple[str, ...]:
     """Return what an outcome says but for the ids in it; empty where it is one of its kind."""
     if not outcome.what or outcome.fields:
         return ()
@@ -481,11 +485,11 @@ def _gist(outcome: Outcome) -> tuple[str, ...]:
     return said, outcome.next.replace(str(outcome.address), ""), outcome.action
 
 
-def _cause(why: str) -> list[Note]:
+def _cause_notes(why: str) -> list[Note]:
     return [Note(why, "cause")] if why else []
 
 
-def _place(place: str) -> list[Note]:
+def _place_notes(place: str) -> list[Note]:
     return [Note(place, "place")] if place else []
 
 
@@ -585,12 +589,12 @@ def build_validation(result: Validated) -> ReviewDocument:
     mistakes = Clause(count(len(problems), "mistake"), "delete") if problems else Clause("No mistakes")
     warnings = [Clause(count(len(notices), "warning"), "warn")] if notices else []
     sections = (
-        _section("mistakes", "Mistakes", problems, _mistake, subject=attrgetter("where")),
-        _section(
+        _make_section("mistakes", "Mistakes", problems, _mistake_entry, subject=attrgetter("where")),
+        _make_section(
             "warnings",
             "Warnings",
             notices,
-            _warning,
+            _warning_entry,
             "Probably wrong, but accepted.",
             subject=lambda one: one.place or one.subject,
         ),
@@ -615,15 +619,15 @@ def build_validation(result: Validated) -> ReviewDocument:
     )
 
 
-def _mistake(one: Problem) -> Entry:
+def _mistake_entry(one: Problem) -> Entry:
     known = CODES.get(one.code)
     title = [Note(known.title)] if known else []
-    return Entry(one.where, notes=(*_cause(one.code), *title), what=one.what, next=one.next)
+    return Entry(one.where, notes=(*_cause_notes(one.code), *title), what=one.what, next=one.next)
 
 
-def _warning(one: Notice) -> Entry:
+def _warning_entry(one: Notice) -> Entry:
     what = f"{one.subject}: {one.what}" if one.place else one.what
-    return Entry(one.place or one.subject, notes=(*_cause(_WARNING),), what=what, next=one.next)
+    return Entry(one.place or one.subject, notes=(*_cause_notes(_WARNING),), what=what, next=one.next)
 
 
 _PLACE = re.compile(r"(?P<file>.+?)(?::(?P<line>\d{1,9}))?(?::(?P<column>\d{1,9}))?", re.DOTALL)

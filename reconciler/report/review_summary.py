@@ -25,10 +25,10 @@ from reconciler.model.plans import (
 from reconciler.model.runs import Result, Run
 from reconciler.report.lines import count
 from reconciler.report.phrases import (
-    count_below,
     count_by_kind,
+    count_children,
     describe_read_limit,
-    is_revived,
+    is_reactivation,
     limit_claim,
 )
 from reconciler.report.review_document import Clause, NextStep, Review, Tone, enumerate_words
@@ -69,7 +69,7 @@ def _summarize_plan(review: Review) -> ReviewSummary:
     if review.command == "resume" and not plan.changes:  # without a run nothing was compared either
         nothing = "Nothing to resume: every run of this stack has finished"
     tense = "will" if safe else "would"
-    grave, other = _grave(plan.changes, tense), _milder(plan.changes, tense)
+    grave, other = _list_grave_clauses(plan.changes, tense), _list_mild_clauses(plan.changes, tense)
     counts = count_entities(plan)
     besides = [clause.text for clause in counts if clause.tone not in _CHANGES]
     unread = sum(1 for read in plan.reads if not read.complete)
@@ -81,7 +81,7 @@ def _summarize_plan(review: Review) -> ReviewSummary:
     return ReviewSummary(
         headline=tuple(grave or other or [Clause(nothing)]),
         conclusion=Clause(conclusion),
-        grave=_worsens([change for change in plan.changes if isinstance(change, Delete)], tense),
+        grave=_describe_losses([change for change in plan.changes if isinstance(change, Delete)], tense),
         details=tuple(filter(None, details)),
         counts=counts,
         limits="" if plan.changes else describe_read_limit(plan.reads),
@@ -217,7 +217,12 @@ def count_results(run: Run) -> list[tuple[Result, str]]:
 def _summarize_run(plan: Plan, verdict: Verdict, run: Run) -> ReviewSummary:
     done = {(one.address, one.action) for one in run.outcomes if one.result == "applied"}
     applied = [change for change in plan.changes if (change.address, action_of(change)) in done]
-    past = enumerate_words([clause.text for clause in (*_grave(applied, "did"), *_milder(applied, "did"))])
+    past = enumerate_words(
+        [
+            clause.text
+            for clause in (*_list_grave_clauses(applied, "did"), *_list_mild_clauses(applied, "did"))
+        ]
+    )
     kept = [f"{count(run.records, 'record')} updated."] if run.records and run.outcomes else []
     conclusion = conclude_run(run)
     if run.outcomes and run.count("applied") < len(run.outcomes):
@@ -248,12 +253,12 @@ def _summarize_troubles(run: Run, how_far: str) -> tuple[Clause, ...]:
 # --- What goes away, what costs, and what is milder ---------------------------------------------------------
 
 
-def _grave(changes: Sequence[Change], tense: str) -> list[Clause]:
+def _list_grave_clauses(changes: Sequence[Change], tense: str) -> list[Clause]:
     """Return what goes away, and what costs money from now on."""
     deletes = [change for change in changes if isinstance(change, Delete)]
-    revived = [change.address for change in changes if is_revived(change)]
+    revived = [change.address for change in changes if is_reactivation(change)]
     clauses = (
-        [Clause(f"{count_by_kind(deletes)} {_verb(tense, len(deletes))} deleted", "delete")]
+        [Clause(f"{count_by_kind(deletes)} {_inflect_verb(tense, len(deletes))} deleted", "delete")]
         if deletes
         else []
     )
@@ -261,35 +266,35 @@ def _grave(changes: Sequence[Change], tense: str) -> list[Clause]:
         number = sum(1 for address in revived if address.kind == name)
         if number:
             what = count(number, f"disabled {name}", f"disabled {KINDS[name].plural}")
-            clauses.append(Clause(f"{what} {_verb(tense, number)} enabled again and charged", "warn"))
+            clauses.append(Clause(f"{what} {_inflect_verb(tense, number)} enabled again and charged", "warn"))
     return clauses
 
 
-def _worsens(deletes: Sequence[Delete], tense: str) -> tuple[str, ...]:
+def _describe_losses(deletes: Sequence[Delete], tense: str) -> tuple[str, ...]:
     """Return what makes deletes worse than their number: who was there before us, and what goes with them."""
     before = sum(1 for change in deletes if change.adopted)
     taken = Counter[str]()
     for change in deletes:
         taken[change.address.kind] += len(change.cascades)
-    parts = enumerate_words([count_below(name, taken[name]) for name in KINDS if taken[name]])
+    parts = enumerate_words([count_children(name, taken[name]) for name in KINDS if taken[name]])
     told = (
         f"{before:,} of the {len(deletes):,} deleted existed before us." if before else "",
-        f"{parts} {_verb(tense, taken.total())} deleted with {'it' if len(deletes) == 1 else 'them'}."
+        f"{parts} {_inflect_verb(tense, taken.total())} deleted with {'it' if len(deletes) == 1 else 'them'}."
         if parts
         else "",
     )
     return tuple(filter(None, told))
 
 
-def _milder(changes: Sequence[Change], tense: str) -> list[Clause]:
+def _list_mild_clauses(changes: Sequence[Change], tense: str) -> list[Clause]:
     clauses = []
     for made, word in ((Update, "updated"), (Create, "created")):
-        chosen = [change for change in changes if isinstance(change, made) and not is_revived(change)]
+        chosen = [change for change in changes if isinstance(change, made) and not is_reactivation(change)]
         if chosen:
-            clauses.append(Clause(f"{count_by_kind(chosen)} {_verb(tense, len(chosen))} {word}"))
+            clauses.append(Clause(f"{count_by_kind(chosen)} {_inflect_verb(tense, len(chosen))} {word}"))
     return clauses
 
 
-def _verb(tense: str, number: int) -> str:
+def _inflect_verb(tense: str, number: int) -> str:
     one, many = _TENSES[tense]
     return one if number == 1 else many

@@ -13,7 +13,7 @@ from reconciler.report.codes import code_lines
 from reconciler.report.escaping import escape_ci_commands_in_json, escape_control
 from reconciler.report.json import json_text
 from reconciler.report.lines import plain
-from reconciler.report.remarks import RULES, Remark, remarks, remarks_of_check
+from reconciler.report.remarks import RULES, Remark, list_check_remarks, list_remarks
 from reconciler.report.review_document import Review, Validated
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -22,28 +22,28 @@ _ROOT = "%SRCROOT%"  # what a service takes for the root of the repository
 
 def sarif(review: Review) -> str:
     """Return everything that asks for attention, as one SARIF log with one run."""
-    return sarif_log(remarks(review))
+    return sarif_log(list_remarks(review))
 
 
 def sarif_log(found: Sequence[Remark]) -> str:
     """Return remarks as a SARIF log. Every rule that is named is described in it."""
-    known = {_id(one) for one in found}
+    known = {_find_rule_id(one) for one in found}
     named = [rule for rule in (*RULES, *CODES) if rule in known]
-    driver = {"name": "reconciler", "rules": [_rule(rule) for rule in named]}
+    driver = {"name": "reconciler", "rules": [_describe_rule(rule) for rule in named]}
     positions = {rule: position for position, rule in enumerate(named)}
-    results = [_result(one, positions[_id(one)]) for one in found]
+    results = [_make_result(one, positions[_find_rule_id(one)]) for one in found]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     return escape_ci_commands_in_json(json_text({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}))
 
 
-def _id(found: Remark) -> str:
+def _find_rule_id(found: Remark) -> str:
     """Return what code scanning groups by: the code of a mistake, else the rule."""
     return found.code or found.rule
 
 
-def _rule(rule: str) -> Mapping[str, object]:
+def _describe_rule(rule: str) -> Mapping[str, object]:
     if rule in CODES:
-        return _of_code(CODES[rule])
+        return _describe_code_rule(CODES[rule])
     level, about = RULES[rule]
     return {
         "id": rule,
@@ -52,37 +52,37 @@ def _rule(rule: str) -> Mapping[str, object]:
     }
 
 
-def _of_code(code: Code) -> Mapping[str, object]:
+def _describe_code_rule(code: Code) -> Mapping[str, object]:
     """Return the rule of a mistake, with the help that `reconciler explain` prints."""
     return {
         "id": code.code,
-        "shortDescription": {"text": _message(code.title)},
-        "fullDescription": {"text": _message(code.means)},
+        "shortDescription": {"text": _escape_message(code.title)},
+        "fullDescription": {"text": _escape_message(code.means)},
         "help": {"text": plain(code_lines(code))},
         "defaultConfiguration": {"level": RULES["mistake"][0]},
     }
 
 
-def _result(found: Remark, position: int) -> Mapping[str, object]:
+def _make_result(found: Remark, position: int) -> Mapping[str, object]:
     return {
-        "ruleId": _id(found),
+        "ruleId": _find_rule_id(found),
         "ruleIndex": position,
         "level": found.level,
-        "message": {"text": _message(found.said)},
-        "locations": _locations(found),
+        "message": {"text": _escape_message(found.said)},
+        "locations": _make_locations(found),
         "partialFingerprints": {"reconciler/v1": found.digest},
     }
 
 
-def _message(text: str) -> str:
+def _escape_message(text: str) -> str:
     """Return text without the two things that a reader would act on: placeholders and embedded links."""
     return escape_control(text).replace("](", "] (").replace("{", "{{").replace("}", "}}")
 
 
-def _locations(found: Remark) -> list[Mapping[str, object]]:
+def _make_locations(found: Remark) -> list[Mapping[str, object]]:
     about: dict[str, object] = {}
     if found.file:
-        where: dict[str, object] = {"artifactLocation": _artifact(openable_file(found.file))}
+        where: dict[str, object] = {"artifactLocation": _make_artifact_location(openable_file(found.file))}
         if found.line:
             column = {"startColumn": found.column} if found.column else {}
             where["region"] = {"startLine": found.line, **column}
@@ -92,11 +92,11 @@ def _locations(found: Remark) -> list[Mapping[str, object]]:
     return [about] if about else []
 
 
-def _artifact(file: str) -> Mapping[str, str]:
+def _make_artifact_location(file: str) -> Mapping[str, str]:
     path = quote(escape_control(file.replace("\\", "/")), safe="/")
     return {"uri": f"file://{path}"} if path.startswith("/") else {"uri": path, "uriBaseId": _ROOT}
 
 
 def sarif_of_checks(result: Validated) -> str:
     """Return the mistakes and warnings as a SARIF log."""
-    return sarif_log(remarks_of_check(result.problems, result.notices))
+    return sarif_log(list_check_remarks(result.problems, result.notices))

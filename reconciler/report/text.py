@@ -107,7 +107,7 @@ def failure_lines(plan: Plan, verdict: Verdict) -> tuple[Line, ...]:
     lines = _refusal_lines(document)
     for section in document.sections:
         if section.name == "ambiguous":
-            lines += _sentences(section, full=False, named=False)
+            lines += _sentence_lines(section, full=False, named=False)
         if section.name == "notices":
             told = [one for one in section.make_entries() if one.cause == "ambiguous"]
             listed, rest = fold(told, full=False)
@@ -295,19 +295,19 @@ def _record_lines(section: Section, *, full: bool) -> list[Line]:
     return [*(_headline("=", "dim", entry, at, full=full) for entry in entries), *rest]
 
 
-def _sentences(section: Section, *, full: bool, named: bool = True) -> list[Line]:
+def _sentence_lines(section: Section, *, full: bool, named: bool = True) -> list[Line]:
     entries, rest = _list_entries(section, full=full)
     return [*chain.from_iterable(_entry_sentence(one, full=full, named=named) for one in entries), *rest]
 
 
 _LAYOUTS = {
-    "ambiguous": _sentences,
+    "ambiguous": _sentence_lines,
     "deletes": _delete_lines,
     "updates": _update_lines,
     "creates": _create_lines,
     "records": _record_lines,
-    "skips": _sentences,
-    "notices": _sentences,
+    "skips": _sentence_lines,
+    "notices": _sentence_lines,
 }
 
 
@@ -399,7 +399,7 @@ def fit_columns(all_rows: Sequence[ShownField], *, full: bool) -> Columns:
     path = min(max((width(row.path) for row in all_rows), default=0), _path_max)
     cause = max((len(row.cause) for row in all_rows), default=0)
     value = (screen_columns - _indent - path - 2 - len(_arrow) - 3 - cause) // 2
-    short = [row for row in all_rows if _fits(row, value)]
+    short = [row for row in all_rows if _fits_column(row, value)]
     return Columns(
         path=path,
         before=max((width(row.before.text) for row in short), default=0),
@@ -409,7 +409,7 @@ def fit_columns(all_rows: Sequence[ShownField], *, full: bool) -> Columns:
     )
 
 
-def _fits(row: ShownField, value: int) -> bool:
+def _fits_column(row: ShownField, value: int) -> bool:
     return max(width(row.before.text), width(row.after.text)) <= value
 
 
@@ -417,18 +417,18 @@ def row_lines(row: ShownField, at: Columns) -> list[Line]:
     """Return one line, or two where a value is too long to stand beside the other."""
     path = " " * _indent + pad(row.path, at.path) + "  "
     cause: tuple[str, Style] = (row.cause, "warn" if row.cause in {"drifted", "both"} else "dim")
-    if _fits(row, at.value):
-        before = _styled(row.before, at.before)
-        return [line(path, before, (_arrow, "dim"), _styled(row.after, at.after), "   ", cause)]
+    if _fits_column(row, at.value):
+        before = _style_value(row.before, at.before)
+        return [line(path, before, (_arrow, "dim"), _style_value(row.after, at.after), "   ", cause)]
     under = " " * (width(path) - len(_arrow) + 2)
     room = at.screen - width(path) - 3 - len(row.cause) if at.screen else 0
     return [
-        line(path, _styled(row.before, cut_at=room)),
-        line(under, (_arrow[2:], "dim"), _styled(row.after, cut_at=room), "   ", cause),
+        line(path, _style_value(row.before, cut_at=room)),
+        line(under, (_arrow[2:], "dim"), _style_value(row.after, cut_at=room), "   ", cause),
     ]
 
 
-def _styled(value: DisplayedValue, columns: int = 0, *, cut_at: int = 0) -> tuple[str, Style]:
+def _style_value(value: DisplayedValue, columns: int = 0, *, cut_at: int = 0) -> tuple[str, Style]:
     text = cut(value.text, cut_at) if cut_at else value.text
     return pad(text, columns), "dim" if value.placeholder else ""
 
@@ -439,7 +439,9 @@ def _value_lines(entry: Entry, *, full: bool) -> list[Line]:
     rows, left = (entry.fields, 0) if full else entry.first_fields()
     columns = min(max((width(escape_control(row.path)) for row in rows), default=0), _path_max)
     limit = 0 if full else value_max
-    lines = [line(" " * _indent, pad(row.path, columns), "  ", _styled(row.texts(limit)[0])) for row in rows]
+    lines = [
+        line(" " * _indent, pad(row.path, columns), "  ", _style_value(row.texts(limit)[0])) for row in rows
+    ]
     more = f"… and {count(left, 'more field')} (--full shows all)"
     return [*lines, line((" " * _indent + more, "dim"))] if left else lines
 
@@ -449,7 +451,7 @@ def _value_lines(entry: Entry, *, full: bool) -> list[Line]:
 
 def _lay_out_drift(document: ReviewDocument, *, full: bool) -> tuple[Line, ...]:
     sections = {one.name: one for one in document.sections}
-    told = _sentences(sections["notices"], full=full) if "notices" in sections else []
+    told = _sentence_lines(sections["notices"], full=full) if "notices" in sections else []
     told += _undeclared_lines(document.reading)
     others = [BLANK, *told] if told else []
     head = document.conclusion
@@ -535,7 +537,7 @@ def _outcome_lines(sections: Sequence[Section], document: RunDocument, *, full: 
         for alike in _group_alike(entries):
             *others, last = alike
             lines += [_outcome_head(entry, at, section.name) for entry in others]
-            lines += _outcome(last, at, section.name, alike=len(alike))
+            lines += _outcome_entry_lines(last, at, section.name, alike=len(alike))
         lines += rest
     return lines
 
@@ -555,7 +557,7 @@ def _outcome_head(entry: Entry, at: int, result: str) -> Line:
     return line((f"{sign} ", style), (pad(entry.subject, at), style), "   ", (ended, "dim"))
 
 
-def _outcome(entry: Entry, at: int, result: str, *, alike: int) -> list[Line]:
+def _outcome_entry_lines(entry: Entry, at: int, result: str, *, alike: int) -> list[Line]:
     head = _outcome_head(entry, at, result)
     fields = [_read_back_line(row) for row in entry.fields]
     if not entry.what:
@@ -580,7 +582,7 @@ def unfinished_lines(runs: Sequence[InterruptedRun], next_step: str = "") -> tup
     """Return for each run a sentence that says how far it came; `next_step` follows the last."""
     lines: list[Line] = []
     for number, run in enumerate(runs, start=1):
-        lines += sentence("", _how_far(run), next_step if number == len(runs) else "")
+        lines += sentence("", _describe_progress(run), next_step if number == len(runs) else "")
     return tuple(lines)
 
 
@@ -594,14 +596,16 @@ def running_lines(running: Running) -> tuple[Line, ...]:
     )
 
 
-def _how_far(run: InterruptedRun) -> str:
+def _describe_progress(run: InterruptedRun) -> str:
     found = sort_out_run(run)
     parts = [f"{len(found.settled):,} ended", f"{len(found.in_doubt):,} in doubt"]
     parts += [f"{len(found.never_sent):,} never sent"] if run.plan else []
     return f"run {run.run} ({run.command}, {run.started_at}) did not finish: {', '.join(parts)}."
 
 
-def beyond_lines(changes: Sequence[Change], next_step: str, *, full: bool = False) -> tuple[Line, ...]:
+def unplanned_change_lines(
+    changes: Sequence[Change], next_step: str, *, full: bool = False
+) -> tuple[Line, ...]:
     """Return what there would be to do besides what is resumed, and where to see it."""
     listed, rest = fold(changes, full=full)
     head = f"{count(len(changes), 'change')} not in the old plan will not be made:"

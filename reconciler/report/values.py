@@ -55,14 +55,14 @@ def display_change(
     if before is None and field.path in KINDS[kind].write_only:
         word = "(unknown)" if field.cause == "unknown" else "(not readable)"
         return DisplayedValue(word, placeholder=True), display_value(kind, field.path, after, limit=limit)
-    skip = _common(before, after, limit) if isinstance(before, str) and isinstance(after, str) else 0
+    skip = _count_common(before, after, limit) if isinstance(before, str) and isinstance(after, str) else 0
     return (
-        display_value(kind, field.path, _from(before, skip), limit=limit),
-        display_value(kind, field.path, _from(after, skip), limit=limit),
+        display_value(kind, field.path, _cut_start(before, skip), limit=limit),
+        display_value(kind, field.path, _cut_start(after, skip), limit=limit),
     )
 
 
-def _common(before: str, after: str, limit: int) -> int:
+def _count_common(before: str, after: str, limit: int) -> int:
     """How many leading characters to leave out so that a cut at `limit` still shows a difference."""
     if not limit or max(len(before), len(after)) <= limit or before.startswith(MASK):
         return 0
@@ -72,7 +72,7 @@ def _common(before: str, after: str, limit: int) -> int:
     return same - _lead if same > limit // 2 else 0
 
 
-def _from(value: Scalar | None, skip: int) -> Scalar | None:
+def _cut_start(value: Scalar | None, skip: int) -> Scalar | None:
     return "…" + value[skip:] if skip and isinstance(value, str) else value
 
 

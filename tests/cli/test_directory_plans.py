@@ -9,7 +9,7 @@ import pytest
 from cli.hands import Project, Service, unguarded
 from directories.sql.sources import database, people
 
-from reconciler.report.markdown import prose
+from reconciler.report.markdown import format_prose
 
 DIRECTORIES = """\
 directories:
@@ -68,7 +68,7 @@ def test_a_plan_says_in_every_form_what_it_is_made_of(asked: Asked) -> None:
     assert (told["name"], told["rows"], told["before"]) == ("staff", 10, 0)
     words = f"rom directory staff: 10 rows, sha256 {told['digest'][:12]}"
     assert f"\nf{words}\n" in text
-    assert f"\n{prose(f'F{words}')}.\n" in reports["markdown"].read_text()
+    assert f"\n{format_prose(f'F{words}')}.\n" in reports["markdown"].read_text()
     assert f"F{words}." in reports["html"].read_text()
     assert json.loads(reports["json"].read_text())["plan"]["directories"] == [told]
 

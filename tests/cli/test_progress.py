@@ -9,7 +9,7 @@ from reconciler.cli.console.output import Bars
 from reconciler.cli.console.progress import Watch, watch_progress
 from reconciler.instrumentation import report_progress
 from reconciler.model.snapshots import Scope
-from reconciler.report.progress import ProgressLine, progress_more, progress_text
+from reconciler.report.progress import ProgressLine, format_progress, format_progress_rest
 from reconciler.service.answers import Answer, Call
 from reconciler.service.http.exchange import log_try
 
@@ -40,8 +40,8 @@ def called() -> None:
 )
 def test_a_line_says_how_far_it_is(one: ProgressLine, text: str) -> None:
     """What is done of how much, calls a second, time left; nothing that cannot be known yet."""
-    assert progress_text(one) == text
-    assert progress_more(one) in text
+    assert format_progress(one) == text
+    assert format_progress_rest(one) in text
 
 
 class Seen(Bars):

@@ -28,7 +28,7 @@ from reconciler.model.runs import REPORT_VERSION
 from reconciler.model.snapshots import Desired, Live, LiveEntity, Recorded, Scope
 from reconciler.report.json import report_json
 from reconciler.report.lines import plain
-from reconciler.report.listing import COLUMNS, cell, listing_csv, listing_lines, listing_values
+from reconciler.report.listing import COLUMNS, escape_cell, listing_csv, listing_lines, listing_values
 from reconciler.sandbox.app import SandboxConfig
 from reconciler.sandbox.contacts import invent_contacts
 
@@ -281,7 +281,7 @@ def one_of(text: str) -> Listed:
     ],
 )
 def test_a_cell_is_text_that_a_person_can_read(text: str, shown: str) -> None:
-    assert cell(text) == shown
+    assert escape_cell(text) == shown
 
 
 @given(HOSTILE)

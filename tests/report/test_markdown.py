@@ -14,7 +14,7 @@ from report.strategies import calm
 from reconciler.model.address import contact_address
 from reconciler.model.plans import Delete
 from reconciler.report.escaping import escape_ci_commands, escape_control
-from reconciler.report.markdown import code, markdown, markdown_max
+from reconciler.report.markdown import format_code_span, markdown, markdown_max
 from reconciler.report.review_document import Review
 
 PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
@@ -61,7 +61,7 @@ def test_text_that_tries_to_act_is_shown_and_does_not(text: str) -> None:
 @pytest.mark.parametrize("text", [*ACTING, "a", " a ", "`", "``a", "a`b", " ", "  "])
 def test_a_code_span_reads_as_the_text_that_it_was_made_of(text: str) -> None:
     """A fence that is too short, or a space that is taken off, would change a name."""
-    (token,) = inlines(f"x {code(text)} y")[1:2]
+    (token,) = inlines(f"x {format_code_span(text)} y")[1:2]
 
     assert token.content == escape_ci_commands(escape_control(text, limit=200))
 

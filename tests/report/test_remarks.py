@@ -26,7 +26,7 @@ from reconciler.model.runs import Outcome
 from reconciler.report.escaping import escape_control
 from reconciler.report.forge import github, gitlab
 from reconciler.report.junit import junit
-from reconciler.report.remarks import RULES, remarks
+from reconciler.report.remarks import RULES, list_remarks
 from reconciler.report.report_formats import CHECKS, FORMATS
 from reconciler.report.review_builder import split_place
 from reconciler.report.review_document import Review, Validated
@@ -210,7 +210,7 @@ def test_a_runner_shows_all_annotations_that_there_are(review: Review) -> None:
 
     assert all(levels.count(level) <= 10 for level in levels)
     assert levels == sorted(levels)  # errors before warnings
-    assert (not lines) == (not remarks(review))
+    assert (not lines) == (not list_remarks(review))
 
 
 def test_what_is_not_shown_is_counted() -> None:

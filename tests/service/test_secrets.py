@@ -39,7 +39,7 @@ from reconciler.errors import ReconcilerError, ServiceError
 from reconciler.messaging.client import ServiceClient, open_service_client
 from reconciler.model.settings import Auth, Proxy, Secret, SendKey
 from reconciler.report.escaping import escape_ci_commands, escape_control
-from reconciler.report.lines import Line, line, plain, wrapped
+from reconciler.report.lines import Line, line, plain, wrap_lines
 from reconciler.sandbox.app import running_sandbox
 from reconciler.service.http import auth
 from reconciler.service.http.auth import Credentials, hidden
@@ -215,7 +215,7 @@ SHOWN = "pw ##[x \u3164\u00e9::a\u0301\u0302\u0303\u0304\u0305 of-ours"
 
 def _printed(rendered: Sequence[Line]) -> str:
     """Rendered lines as a terminal of 40 columns gets them."""
-    return escape_ci_commands(plain(wrapped(rendered, 40)))
+    return escape_ci_commands(plain(wrap_lines(rendered, 40)))
 
 
 @pytest.mark.parametrize(

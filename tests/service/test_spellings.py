@@ -20,7 +20,7 @@ from reconciler.model.settings import Auth, Secret
 from reconciler.report import forge, junit, sarif
 from reconciler.report.escaping import escape_ci_commands, escape_control
 from reconciler.report.html import escape_text
-from reconciler.report.lines import line, plain, wrapped
+from reconciler.report.lines import line, plain, wrap_lines
 from reconciler.service.http import auth
 from reconciler.service.http.auth import Credentials, concealed_anywhere_min, hidden
 
@@ -32,7 +32,7 @@ def _in_base64(encode: Callable[[bytes], bytes], before: str, after: str = "") -
 
 
 def _on_screen(columns: int, before: str) -> Spell:
-    return lambda secret: escape_ci_commands(plain(wrapped([line(before, secret)], columns)))
+    return lambda secret: escape_ci_commands(plain(wrap_lines([line(before, secret)], columns)))
 
 
 SPELLINGS: Mapping[str, Spell] = {
@@ -55,10 +55,10 @@ SPELLINGS: Mapping[str, Spell] = {
     "base64 of addresses, inside": _in_base64(base64.urlsafe_b64encode, "us", "??"),
     "HTML": escape_text,
     "XML": lambda secret: escape(secret, {'"': "&quot;", "'": "&apos;"}),
-    "JUnit": junit._text,
-    "SARIF": lambda secret: json.dumps(sarif._message(secret), ensure_ascii=False)[1:-1],
-    "SARIF, ASCII": lambda secret: json.dumps(sarif._message(secret))[1:-1],
-    "GitHub": forge._property,
+    "JUnit": junit._escape_xml_text,
+    "SARIF": lambda secret: json.dumps(sarif._escape_message(secret), ensure_ascii=False)[1:-1],
+    "SARIF, ASCII": lambda secret: json.dumps(sarif._escape_message(secret))[1:-1],
+    "GitHub": forge._escape_property,
     "text": lambda secret: escape_ci_commands(escape_control(secret)),
     "screen": _on_screen(40, "a field: "),
     "screen, narrow": _on_screen(9, "  "),

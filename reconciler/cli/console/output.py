@@ -360,7 +360,7 @@ def _render_text(stream: TextIO, rendered: "Sequence[Line]", columns: int) -> st
     from reconciler.report import lines as layout  # noqa: PLC0415 - with the lines it is there already
 
     if columns >= _columns_min:
-        rendered = layout.wrapped(rendered, columns)
+        rendered = layout.wrap_lines(rendered, columns)
     coloured = wants_colour(stream, os.environ)
     return escape_ci_commands(
         _terminal().colour_lines(stream, rendered) if coloured else layout.plain(rendered)

@@ -15,7 +15,7 @@ from reconciler.cli.console.output import Bars
 from reconciler.instrumentation import ReadProgress
 from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Scope
-from reconciler.report.progress import ProgressLine, progress_more, progress_text
+from reconciler.report.progress import ProgressLine, format_progress, format_progress_rest
 
 every_s = 30.0  # between two lines where no terminal is
 _refresh_s = 0.2  # between two looks of a bar; a faster one only flickers
@@ -74,7 +74,7 @@ class Watch(logging.Handler, Bars):
     def _draw(self) -> None:
         self._drawn = self._clock()
         if (one := self.now()) is not None:
-            self._bars.advance(one.what, one.done, one.total, progress_more(one))
+            self._bars.advance(one.what, one.done, one.total, format_progress_rest(one))
 
 
 @contextmanager
@@ -107,4 +107,4 @@ def _report_regularly(watch: Watch, say: Callable[[str], None], over: threading.
     while not over.wait(wait_s):
         if (one := watch.now()) is not None:
             with suppress(Exception):  # a line that cannot be printed ends nothing
-                say(f"{progress_text(one)}.")
+                say(f"{format_progress(one)}.")
