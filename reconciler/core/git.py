@@ -72,12 +72,12 @@ def _first_word(line: str) -> tuple[str, str]:
         while end < len(line) and line[end] != '"':
             end += 1 + (line[end] == "\\")
         if end < len(line):
-            return _ESCAPE.sub(_unescape, line[1:end]), line[end + 1 :]
+            return _ESCAPE.sub(_unescape_quoted, line[1:end]), line[end + 1 :]
     word = re.split(f"[{_BLANKS}]", line, maxsplit=1)
     return word[0], word[1] if len(word) > 1 else ""
 
 
-def _unescape(found: re.Match[str]) -> str:
+def _unescape_quoted(found: re.Match[str]) -> str:
     what = found[1]
     return chr(int(what, 8) % 256) if what.isdigit() else _QUOTED_ESCAPES.get(what, what)
 

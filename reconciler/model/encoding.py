@@ -26,7 +26,7 @@ Parts = Iterator[bytes]
 
 def encode_json(value: object, *, indent: int = 0) -> bytes:
     """Return `value` as JSON: keys sorted; one line, or indented lines with a newline at the end."""
-    data = msgspec.json.encode(value, enc_hook=_plain, order="sorted")
+    data = msgspec.json.encode(value, enc_hook=_encode_extra, order="sorted")
     return msgspec.json.format(data, indent=indent) + b"\n" if indent else data
 
 
@@ -119,16 +119,16 @@ def _is_plain(value: object) -> TypeGuard[msgspec.Struct]:
 
 def decode_json(data: bytes | str, kind: type[T]) -> T:
     """Return the value that `data` writes. Raises msgspec.DecodeError, or ValidationError with the place."""
-    return msgspec.json.decode(data, type=kind, dec_hook=_value)
+    return msgspec.json.decode(data, type=kind, dec_hook=_decode_extra)
 
 
-def _plain(value: object) -> object:
+def _encode_extra(value: object) -> object:
     if isinstance(value, str):  # an address, or a path that knows its template: in JSON each is its text
         return str.__str__(value)
     raise TypeError(f"no JSON form for {type(value).__name__}")
 
 
-def _value(kind: type[Any], value: object) -> object:
+def _decode_extra(kind: type[Any], value: object) -> object:
     if kind is Address and isinstance(value, str):
         address = parse_address(value)
         if address is not None:

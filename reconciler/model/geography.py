@@ -303,11 +303,11 @@ def load_zone(name: str) -> ZoneInfo:
 @cache
 def zones_with_abbreviation(abbreviation: str) -> tuple[str, ...]:
     """Return the zones that write this abbreviation in the course of a year, those of most people first."""
-    return _abbreviations().get(abbreviation.upper(), ())
+    return _zones_by_abbreviation().get(abbreviation.upper(), ())
 
 
 @cache
-def _abbreviations() -> dict[str, tuple[str, ...]]:
+def _zones_by_abbreviation() -> dict[str, tuple[str, ...]]:
     found: dict[str, dict[str, None]] = {}
     # The first table has one zone for each set of rules that is in force, the place with most people; the
     # second all zones but those that are another name of one.

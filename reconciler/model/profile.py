@@ -86,7 +86,7 @@ class KindContradiction(NamedTuple):
 
 def build_own_kinds(rows: Mapping[str, KindRow]) -> tuple[Kind, ...]:
     """Return the kinds that these rows describe; only of rows without contradictions."""
-    return tuple(_kind(name, row) for name, row in rows.items())
+    return tuple(_make_kind(name, row) for name, row in rows.items())
 
 
 def find_kind_contradictions(rows: Mapping[str, KindRow]) -> Iterator[KindContradiction]:
@@ -134,7 +134,7 @@ def _of_fields(row: KindRow) -> Iterator[KindContradiction]:
             yield KindContradiction(
                 path, f"{name} is a {field.type} and has words.", "leave one of the two out"
             )
-        if field.pattern and not _compiles(field.pattern):
+        if field.pattern and not _is_valid_pattern(field.pattern):
             what = f"the pattern of {name} is no regular expression."
             yield KindContradiction((*path, "pattern"), what, "check its brackets")
         first = wires.setdefault(field.wire or name, name)
@@ -144,7 +144,7 @@ def _of_fields(row: KindRow) -> Iterator[KindContradiction]:
 
 
 def _of_columns(name: str, row: KindRow) -> Iterator[KindContradiction]:
-    readable = [key for key, field in row.fields.items() if _tells(field)]
+    readable = [key for key, field in row.fields.items() if _is_distinctive(field)]
     for column in ("identity", "unique", "headline"):
         for index, path in enumerate(getattr(row, column)):
             if path not in readable:
@@ -157,14 +157,14 @@ def _of_columns(name: str, row: KindRow) -> Iterator[KindContradiction]:
         yield KindContradiction(("identity",), what, f"name a field that no two {name} share")
 
 
-def _tells(field: FieldRow) -> bool:
+def _is_distinctive(field: FieldRow) -> bool:
     """Whether a field shows which entity it is: it is declared, shown by the service, and by us."""
     return FIELD_TYPES[field.type].shape != "group" and not (
         field.server_owned or field.write_only or field.secret
     )
 
 
-def _compiles(pattern: str) -> bool:
+def _is_valid_pattern(pattern: str) -> bool:
     try:
         re.compile(pattern)
     except re.error:
@@ -172,9 +172,9 @@ def _compiles(pattern: str) -> bool:
     return True
 
 
-def _kind(name: str, row: KindRow) -> Kind:
+def _make_kind(name: str, row: KindRow) -> Kind:
     plural, title = row.plural or f"{name}s", row.title or name.replace("-", " ").capitalize()
-    fields = tuple(_field(key, one) for key, one in row.fields.items())
+    fields = tuple(_make_field(key, one) for key, one in row.fields.items())
     declared = [one for one in fields if not one.server_owned]
     return Kind(
         name=name,
@@ -200,7 +200,7 @@ def _kind(name: str, row: KindRow) -> Kind:
     )
 
 
-def _field(name: str, row: FieldRow) -> Field:
+def _make_field(name: str, row: FieldRow) -> Field:
     return Field(
         name=name,
         title=row.title or name,
@@ -290,11 +290,11 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
     def read(self, kind: Kind, body: dict[str, Any]) -> dict[str, Any]:
         """A body with this program's names. Where both spellings stand, both are left alone."""
         names = self.names(kind)
-        return _renamed(body, {theirs: ours for ours, theirs in names.items()}) if names else body
+        return _rename_keys(body, {theirs: ours for ours, theirs in names.items()}) if names else body
 
     def written(self, kind: Kind, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """A body with the deployment's names; the reverse of `read`."""
-        return _renamed(body, self.names(kind))
+        return _rename_keys(body, self.names(kind))
 
     def searched(self, kind: Kind, name: str) -> str:
         """The query parameter of a field of a kind."""
@@ -302,7 +302,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True):
         return names.get(name, name)
 
 
-def _renamed(body: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+def _rename_keys(body: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     return {
         names[key] if key in names and names[key] not in body else key: value for key, value in body.items()
     }

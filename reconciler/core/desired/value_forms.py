@@ -270,7 +270,7 @@ def check_content(media: str, data: bytes) -> Finding | None:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        return _undecodable(media, data, error)
+        return _explain_undecodable(media, data, error)
     # Spreadsheets write one into CSV, and read it there.
     if text.startswith("\ufeff") and reader is not _check_csv:
         return Finding(
@@ -302,7 +302,7 @@ def _describe_mark(mark: str) -> str:
     return f"its first bytes are those of {mark}" if mark else "its first bytes are not those of this type"
 
 
-def _undecodable(media: str, data: bytes, error: UnicodeDecodeError) -> Finding | None:
+def _explain_undecodable(media: str, data: bytes, error: UnicodeDecodeError) -> Finding | None:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) and media.endswith("xml"):
         return None  # XML names its encoding itself
     # No text in UTF-8 or in an encoding of one byte holds it: this is UTF-16, or no text at all.

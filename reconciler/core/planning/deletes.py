@@ -106,8 +106,9 @@ def _uncertain_ids(at: MatchedGroup) -> set[str]:
 
 
 def _skip_uncertain(address: Address, candidates: Sequence[LiveEntity]) -> Skip:
-    ids = ", ".join(sorted(one.remote_id for one in candidates))
-    what = f"is no longer declared, and it is not clear which one it is ({ids}); left alone."
+    what = (
+        f"is no longer declared, and it is not clear which one it is ({_join_ids(candidates)}); left alone."
+    )
     return Skip(address, "ambiguous", what, "remove the extra ones at the service")
 
 

@@ -55,7 +55,7 @@ def check_plan(
     reasons += _check_elsewhere(plan)
     if plan.count("delete") > consent.deletes:
         reasons += _check_deletes(plan, limits)
-    if sum(1 for change in plan.changes if _recreates(change)) > consent.creates:
+    if sum(1 for change in plan.changes if _is_recreate(change)) > consent.creates:
         reasons += _check_creates(plan, limits)
     if plan.count("update") > consent.updates:
         reasons += _check_updates(plan, limits)
@@ -67,7 +67,7 @@ def check_plan(
     return Verdict(tuple(reasons))
 
 
-def _recreates(change: Change) -> bool:
+def _is_recreate(change: Change) -> bool:
     return isinstance(change, Create) and change.cause == "gone"
 
 
@@ -184,14 +184,14 @@ def _describe_origin(change: Delete) -> str:
 
 def _check_creates(plan: Plan, limits: GuardLimits) -> Iterator[GuardReason]:
     """Refuse to create many again: the read was probably short (rules G2, R6)."""
-    total = sum(1 for change in plan.changes if _recreates(change))
+    total = sum(1 for change in plan.changes if _is_recreate(change))
     step = f"check that they are gone; if this is meant, apply with --allow-creates {total}"
     gone = "that we recorded seem to be gone and would be created again"
     if total > limits.creates_max:
         what = f"{total} entities {gone} (the limit is {limits.creates_max})."
         yield GuardReason("G2", "", total, limits.creates_max, what, step)
     for scope in _changed_scopes(plan):
-        count, owned = sum(map(_recreates, plan.scoped(scope))), plan.owned.get(str(scope), 0)
+        count, owned = sum(map(_is_recreate, plan.scoped(scope))), plan.owned.get(str(scope), 0)
         percent = limits.creates_max_percent
         if _exceeds_percent(count, owned, percent):
             what = f"{count} of {owned} {scope} {gone} {_describe_share(count, owned, percent)}."

@@ -29,7 +29,7 @@ from reconciler.core.review.drift import find_drift
 from reconciler.core.rules import Rules
 from reconciler.core.views.inventory import planned_words
 from reconciler.model.address import Address
-from reconciler.model.documents import Content, Fields, Place, Scalar
+from reconciler.model.documents import Fields, Place, Scalar
 from reconciler.model.kinds import BUILT_IN_KINDS, KINDS, child_kinds
 from reconciler.model.plans import (
     Cause,
@@ -217,12 +217,12 @@ def _explain_entity(
         adopted=record.adopted if record else "",
         protected=bool(record and record.protected),
         last_write=known.writes.get(record.address) if record else None,
-        controls=tuple(_controls(entity, sources)) if entity else (),
+        controls=tuple(_list_controls(entity, sources)) if entity else (),
         own_kind=address.kind not in BUILT_IN_KINDS,
     )
 
 
-def _controls(entity: Entity, sources: EntitySources) -> Iterator[Control]:
+def _list_controls(entity: Entity, sources: EntitySources) -> Iterator[Control]:
     said, at = entity.controls, sources.controls
     if said.protect:
         yield Control("protect", "true", at.get("protect"))
@@ -265,7 +265,8 @@ def _explain_fields(
     # Of an undeclared secret nothing is shown, not even a digest that says whether it has changed.
     theirs = KINDS[kind].readable_secrets - want.keys() - sent.keys()
     for path in sorted(want.keys() | live.keys() | sent.keys()):
-        seen = read and path not in KINDS[kind].write_only and _was_read(row, path)
+        shows = row is None or row.known is None or path in row.known
+        seen = read and path not in KINDS[kind].write_only and shows
         found = why.get(path) or _fate_unplanned(one, path, read=read)
         yield ExplainedField(
             path=path,
@@ -279,10 +280,6 @@ def _explain_fields(
             shown=_recorded_value(kind, path, shown.get(path)),
             after=found.after,
         )
-
-
-def _was_read(row: LiveEntity | None, path: str) -> bool:
-    return row is None or row.known is None or path in row.known
 
 
 def _planned_fates(known: ExplainRequest, across: PlanContext, one: _EntityFacts) -> dict[str, _FieldFate]:
@@ -502,7 +499,9 @@ def _field_source(one: Declared, path: str, rules: Rules) -> FieldSource:
         return FieldSource("defaults", default, variables=_variables_at(one, default))
     place, origin = one.place(path), document.origin
     if origin is None or path not in origin.templates:
-        file = _content_file(document.content, one.entity.fields[path])
+        content = document.content
+        # The value of a field of content is the digest of its payload.
+        file = content.path if content is not None and content.digest == one.entity.fields[path] else ""
         return FieldSource("entry", place, variables=_variables_at(one, place), file=file, default=default)
     template = origin.templates[path]
     variables = _variables_at(one, template)
@@ -513,8 +512,3 @@ def _field_source(one: Declared, path: str, rules: Rules) -> FieldSource:
 
 def _variables_at(one: Declared, place: Place) -> tuple[str, ...]:
     return one.hidden.get(place, ())
-
-
-def _content_file(content: Content | None, value: object) -> str:
-    """Return the file of a payload, where the value of a field is the digest of one."""
-    return content.path if content is not None and content.digest == value else ""
