@@ -1,7 +1,7 @@
 """A callback as it is to be: the whole of it, because a PUT replaces everything.
 
 The key is the danger: a service need not show it, and a PUT without it takes it away. Then our receiver
-refuses every reply, and nobody notices.
+refuses every reply, and no one notices.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ _HOW = "give the key with --key-env or --key-file, or pass --no-key to have none
 
 
 def edit_callback(live: Callback, edit: CallbackEdit) -> Callback:
-    """Return the whole callback that the edit makes of the live one; fields that nobody knows stay.
+    """Return the whole callback that the edit makes of the live one; unknown fields stay.
 
     Raises InputError where the live key is not shown and none is given.
     """
@@ -47,7 +47,7 @@ def _edit_auth(live: Callback, edit: CallbackEdit) -> CallbackAuth | None:
 
 
 def shows_key(callback: Callback) -> bool:
-    """Whether the service tells the key itself, and nothing in its place."""
+    """Whether the service shows the key itself, and not a mask in its place."""
     return callback.auth is not None and bool(set(callback.auth.key.reveal()) - _MASKS)
 
 

@@ -1,7 +1,6 @@
-"""Callbacks: their configuration at the service, its calls to us, and what one of them says.
+"""Callbacks: their configuration at the service, and the calls that it made to us.
 
-Belongs here: which call each of these is, and reading the payload of a callback. Not here: answering
-the service (receiver/), the shapes of its answers (callback_shapes.py).
+The payload of such a call: replies.py. Answering it: receiver.py.
 
 Callbacks belong to the account and to no workspace. Their key is a secret: it is sent when it is
 written, and is never part of an error. Source: docs/service.md, callbacks.
@@ -27,9 +26,6 @@ from reconciler.service.http.transport import Transport
 from reconciler.service.paging import Found, Page
 
 # --- The shapes of a callback's configuration and of its calls, in both directions ----------------
-#
-# Belongs here: reading them out of answers, and the body that writes one. Not here: the calls
-# (callbacks.py), the payload that the service sends to us (replies.py).
 #
 # Every function that reads raises BadBody for a shape it does not know. Source: docs/service.md, callbacks.
 
@@ -83,7 +79,7 @@ def parse_callback(body: Mapping[str, Any], callback_id: str) -> Callback:
 
 
 def _parse_auth(auth: object) -> CallbackAuth | None:
-    """How the service proves itself; none where nothing is told. Not knowing is no way to have none."""
+    """How the service proves itself; None where it shows nothing. Raises BadBody for an unknown type."""
     if auth in (None, {}, ""):
         return None
     if not isinstance(auth, dict):
@@ -144,7 +140,7 @@ def parse_callback_call(row: Found) -> CallbackCall:
 
 
 def _attempted_text(told: Mapping[str, Any]) -> str:
-    """The service's own text; nobody tells its form, so a number is passed on as one."""
+    """The service's own text; its form is documented nowhere, so a number is passed on as one."""
     value = told.get("attemptedDate")
     return str(parse_wire_count(value)) if isinstance(value, int) else get_text(told, "attemptedDate")
 
@@ -188,7 +184,7 @@ class ReadCallbacks:
         def read(answer: Answer, offset: int) -> Page:
             return entities.decode_page(answer, key, offset, self._profile)
 
-        # Nobody says whether these lists have pages or totals: they are walked to their end sign.
+        # It is documented nowhere whether these lists have pages or totals: they are read to their end sign.
         return await paging.fetch_without_totals(
             self._transport, asked, read, limit=self._profile.page_max, named=True
         )

@@ -54,7 +54,7 @@ class ServiceClient(EntityClient, ServiceReader):
     ) -> AsyncIterator["ServiceClient"]:
         """A client of this service for as long as the context lasts. Sends nothing by itself.
 
-        `limits` say how hard it may press and how long it may take, an hour in all unless told;
+        `limits` are the rate, the concurrency and the time it may take, by default an hour in all;
         `timing` and `connections` stand in for the clock and the network in tests.
         Raises SettingsError for a base address, credentials or a profile that cannot be used.
         """

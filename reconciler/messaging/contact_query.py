@@ -15,13 +15,13 @@ from reconciler.messaging.values import ContactQuery
 from reconciler.model.documents import Scalar
 from reconciler.model.kinds import CONTACT
 
-# Shown of everybody: who it is, and nothing by which somebody is reached.
+# Shown of every contact: its name, and no number or address.
 ALWAYS = ("username", "firstName", "lastName")
 # Fields that the service writes, and that are one text each.
 READ_ONLY = frozenset({"type", "mri", "lastModifiedTime"})
 # A field of every whole contact that brief rows lack: a row that shows it has honoured `fields=`.
 WITNESS = "mri"
-# What any list row of a contact tells, however brief.
+# What every list row of a contact holds, however brief.
 BRIEF = frozenset({"firstName", "lastName", "status", "lastModifiedTime"})
 
 _CUSTOM, _CUSTOM_ASKED = "custom.", "custom_"  # our path, and the service's query parameter
@@ -88,7 +88,7 @@ def _make_field_problem(given: str, where: str, known: frozenset[str], shown: fr
     if given in shown:
         what = f"{given} cannot be searched or sorted by."
         return Problem(where, 0, 0, what, f"show it: --field {given}", code="E100")
-    # The name is shown and never the text: what somebody searches for may be a secret.
+    # The name is shown and never the text: a text that is searched for may be a secret.
     close = find_nearest("field", given, known)
     hint = f"did you mean {close}?" if close else _OTHERWISE
     return Problem(where, 0, 0, f"{given[:64]} is not a field of a contact.", hint, code="E201")
@@ -128,7 +128,7 @@ def searchable_values(body: Mapping[str, Any]) -> dict[str, Scalar]:
 
 
 def provides_fields(bodies: Sequence[Mapping[str, Any]], query: ContactQuery) -> bool:
-    """Whether the rows of a page tell what is wanted. Brief ones do not: then each contact is read alone.
+    """Whether the rows of a page have every field that is wanted. Without, each contact is read alone.
 
     Custom fields are there, even empty, where the wish for them was heeded. Every brief row has empty
     `messagingoptions`, which say nothing (docs/service.md, lists).
@@ -143,13 +143,13 @@ def provides_fields(bodies: Sequence[Mapping[str, Any]], query: ContactQuery) ->
 
 
 def matches_query(
-    query: ContactQuery, found: Mapping[str, Scalar], told: frozenset[str] | None = None
+    query: ContactQuery, found: Mapping[str, Scalar], known: frozenset[str] | None = None
 ) -> bool:
-    """Whether every filter fits; `told` are the only fields that are known, None: all of them are."""
+    """Whether every filter matches. `known`: only these fields are known; None: all of them."""
     return all(
         _contains(field, found.get(field, ""), text)
         for field, text in query.filters.items()
-        if told is None or field in told
+        if known is None or field in known
     )
 
 

@@ -1,4 +1,4 @@
-"""The inbox: every reply that the service has told us, once, on disk before anybody says so."""
+"""The inbox: every reply that the service has sent, once, on disk before it is acknowledged."""
 
 import json
 import os
@@ -26,7 +26,7 @@ keep_days = 31
 _BESIDE = ("-wal", "-shm", "-journal")  # what SQLite keeps beside its file
 _id_digits = 32  # of the hexadecimal digest: 128 bits
 
-_application = 0x72636E62  # "rcnb": tells our file from a database of another program
+_application = 0x72636E62  # "rcnb": distinguishes our file from a database of another program
 _VERSION = 1
 
 _SCHEMA = f"""
@@ -48,7 +48,7 @@ COMMIT;
 class StoredReply(Struct, frozen=True):
     """A reply of the inbox. `number` counts up; `received_at` is ISO 8601 in UTC.
 
-    `id` is the same whenever and wherever this reply is told, and that of no other one.
+    `id` is the same wherever this reply is printed or passed on, and no other reply has it.
     """
 
     number: int
@@ -217,7 +217,7 @@ def _explain_errors(path: Path) -> Iterator[None]:
 
 
 # Bytes that are read of an existing file's end, to see which replies it holds already. Far more than a pipe
-# holds: what was written to a pipe and not read from it is all that a kill can leave to be told again.
+# holds: what was written to a pipe and not read from it is all that a kill can leave to be printed again.
 _tail_max = 4 * 1024 * 1024
 
 
@@ -243,9 +243,9 @@ class EventFile:
         self._ids = frozenset(map(_id, tail.splitlines()))
 
     def append(self, line: str, reply_id: str) -> None:
-        """`line` stands in the file, durable, and once. Raises FileError; then it may stand there in part.
+        """`line` is in the file, durable, and once. Raises FileError; then it may stand there in part.
 
-        The last ones of the file may be told again: a kill came before they were noted as told.
+        The last ones of the file may come again: a kill came before they were marked as delivered.
         """
         data = b"" if reply_id in self._ids else line.encode() + b"\n"
         if not self._whole:

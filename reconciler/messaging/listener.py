@@ -52,7 +52,7 @@ class ReplyOutput(Protocol):
     def deliver(self, data: bytes, give_up: Callable[[], bool]) -> bool:
         """Write `data` at once; return whether all of it was written. Raises `lost`.
 
-        While nobody reads, `give_up` is asked whether to end.
+        While there is no reader, `give_up` is asked whether to end.
         """
 
     def require_reader(self) -> None:
@@ -198,7 +198,7 @@ def print_all_replies(path: Path, output: ReplyOutput) -> None:
 
 
 def _ask_to_end(stop: Event) -> float:
-    """Ask whoever prints to end; it has as long for it as a second signal leaves to any command."""
+    """Ask the printer to end; it has as long for it as a second signal leaves to any command."""
     stop.set()
     return signals.at_once_s
 

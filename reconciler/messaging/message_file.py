@@ -16,7 +16,7 @@ from reconciler.schema.check import check_tree
 PARTS = ("label", "type", "eventId", "messageTemplateId", "messageTemplateName")
 STRUCTURED = ("email", "voice", "web", "social", "features", "dlr", "whatsapp", "rcs")
 
-# The service refuses a call without it, also where no conference is meant (docs/service.md, messages).
+# The service refuses a call without it, also without a conference (docs/service.md, messages).
 no_conference = "ConfCall:,ConfAccountNo:,ConfPinNo:,ConfModPinNo:,Pin:"
 
 

@@ -1,7 +1,6 @@
 """What a request about messages says: the body of a new one, the time span of a list.
 
-Belongs here: building both from values, and refusing what the service could misread. Pure. Not here:
-sending (messages.py), the shapes of answers (message_shapes.py).
+What the service could misread is refused. Pure.
 """
 
 import json
@@ -18,13 +17,13 @@ from reconciler.service.http import urls
 
 recipients_max = 10_000  # characters of `to`, separators counted (docs/service.md, messages)
 separator = ";"  # between recipients; public sources show `;` and `,`, so neither may stand in one
-zone_pad = timedelta(days=1)  # the zone of the four criteria is told nowhere; none is further from UTC
+zone_pad = timedelta(days=1)  # the zone of the four criteria is documented nowhere; none is further from UTC
 
 
 def build_message_body(message: Message, now: Callable[[], datetime]) -> dict[str, Any]:
     """The body that sends `message`. Raises InputError for what the service could misread.
 
-    `now` tells UTC; it is asked for a scheduled message alone.
+    `now` returns UTC; it is called for a scheduled message alone.
     """
     _check_recipients(message)
     parameters = {name: _encode_parameter(value) for name, value in message.callback_parameters.items()}
@@ -37,7 +36,7 @@ def build_message_body(message: Message, now: Callable[[], datetime]) -> dict[st
         body["callbackParameters"] = parameters
     if message.schedule:
         body |= schedule_fields(message.schedule, now())
-    # Which of the two was meant cannot be told, and one of them would be sent to people.
+    # It is unknown which of the two is right, and one of them would be sent to people.
     twice = sorted(body.keys() & message.more.keys())
     if twice:
         raise InputError(
@@ -48,8 +47,8 @@ def build_message_body(message: Message, now: Callable[[], datetime]) -> dict[st
 
 def _encode_parameter(value: Any) -> str | int | float | bool:
     """A plain value as it is, any other as its JSON text."""
-    # Nobody tells what the service makes of an object. All values come back as texts (specification 2.6), so
-    # a text that was sent comes back unchanged.
+    # It is documented nowhere what the service makes of an object. All values come back as texts
+    # (specification 2.6), so a text that was sent comes back unchanged.
     try:
         written = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):
@@ -93,7 +92,7 @@ def _check_recipients(message: Message) -> None:
     if not recipients:
         raise InputError("the message has no recipient.", next="name at least one number, address or MRI.")
     for place, each in enumerate(recipients, 1):
-        # One that holds a separator would be two people, and nobody would have meant the second.
+        # One with a separator in it would be two recipients, the second by mistake.
         if not each.strip() or not each.isprintable() or ";" in each or "," in each:
             raise InputError(
                 f"recipient {place} is empty, or contains a separator or a control character.",
@@ -132,9 +131,9 @@ def _format_day(moment: datetime) -> str:
 def resolve_time_span(
     start: datetime | None, end: datetime | None, now: Callable[[], datetime]
 ) -> tuple[datetime, datetime] | tuple[None, None]:
-    """The first and the last moment that are meant, or none at all; an end left out is now.
+    """The first and the last moment of the time span, or none at all; an end left out is now.
 
-    Raises InputError for dates that cannot be meant.
+    Raises InputError for an invalid time span.
     """
     if start is None:
         if end is None:
@@ -156,19 +155,18 @@ def resolve_time_span(
 
 # --- When a scheduled message is sent, as the service writes it -----------------------------------
 #
-# Belongs here: the fields of a schedule, and refusing a time that the service could not mean. Pure.
-# Source: docs/service.md, messages. A date is `dd/mm/yyyy hh:mm` and names no zone: the service reads it in
-# the zone of the user who sends.
+# A time that the service could misread is refused. Source: docs/service.md, messages. A date is `dd/mm/yyyy
+# hh:mm` and names no zone: the service reads it in the zone of the user who sends.
 
 
-times_max = 1000  # repetitions of one message; nobody means more
+times_max = 1000  # repetitions of one message; more is a slip
 ahead_max = timedelta(days=366)  # a date beyond it is most likely a slip in the year
 
 _LIMITS = {"days": 366, "hours": 23, "minutes": 59}
 
 
 def schedule_fields(schedule: Schedule, now: datetime) -> dict[str, str]:
-    """The fields of the body that make a message wait. Raises InputError for a time that cannot be meant."""
+    """The fields of the body that make a message wait. Raises InputError for an invalid time."""
     local = _to_service_zone(schedule, now)
     found = {
         "messageType": "SCHEDULED",

@@ -1,7 +1,6 @@
 """The shapes of good answers about messages: a row, a whole message, states, responses, an acceptance.
 
-Belongs here: reading those answers, and the numbers, shares and times in them, strictly. Not here: the
-calls (messages.py), pages (service/paging.py), the shapes of managed entities (service/entities.py).
+They are read strictly, and so are the numbers, shares and times in them.
 
 Every function raises BadBody for a shape it does not know, so that "nobody answered" is never read
 out of an answer that says something else. Source: docs/service.md, messages.
@@ -44,13 +43,13 @@ _percent_max = 100.0
 
 # One of these and it is a message, whatever else it holds.
 _MARKS = frozenset({"to", "subject", "body", "label", "direction", "email", "voice", "messageTemplateId"})
-_NOTHING = "N/A"  # recorded: stands for each part of an answer that nobody gave
+_NOTHING = "N/A"  # recorded: in the place of each part of a reply that was not given
 
 
 def decode_accepted_id(answer: Answer) -> str:
     """The id of the message that the service took: from Location, else from the body.
 
-    Whatever looks like a document has to be a good one, and all ids that are told have to be the same.
+    What looks like a document has to be a valid one, and all ids in the answer have to be the same.
     """
     # 202 comes with location and messageid (specification 4.5), or with a plain sentence under a JSON media
     # type and the id in Location alone (recorded); 200 and 201 with the message itself, or nothing.
@@ -90,7 +89,7 @@ def _accepted_document(answer: Answer) -> Mapping[str, Any]:
 
 
 def _find_own_id(document: Mapping[str, Any]) -> str:
-    """The id that a document tells of itself; the specification names messageid (4.5)."""
+    """The id that a document has of itself; the specification names messageid (4.5)."""
     for key in ("messageid", "messageId"):
         given = document.get(key)
         if isinstance(given, str) and urls.ID.fullmatch(given):
@@ -125,7 +124,7 @@ def decode_message_detail(answer: Answer, asked: str) -> MessageDetail:
         rel, uri = link.get("rel"), link.get("uri")
         path = _local_path(uri) if isinstance(uri, str) else ""
         if isinstance(rel, str) and path:
-            # Of two links with one name the first: which is meant is told nowhere.
+            # Of two links with one name the first: it is documented nowhere which is right.
             relations.setdefault(rel, path)
     fields = {key: value for key, value in document.items() if key != "link"}
     strip_queries(fields)
@@ -147,7 +146,7 @@ def _local_path(uri: str) -> str:
 def decode_status_counts(answer: Answer, profile: Profile) -> tuple[StatusCount, ...]:
     """How many recipients are in each state."""
     summaries = _split_rows(answer, "messageStatuses", profile)
-    # Which of two is about this message is told nowhere; together they would count people twice.
+    # It is documented nowhere which of two is about this message; together they would count people twice.
     if len(summaries) > 1:
         raise BadBody("it shows more than one summary")
     return tuple(
@@ -163,8 +162,8 @@ def decode_status_counts(answer: Answer, profile: Profile) -> tuple[StatusCount,
 
 def parse_deliveries(found: Found) -> tuple[Delivery, ...]:
     """What became of the message for one recipient: a value for each channel that was used, at least one."""
-    # The service lists all three channels for everybody, blank where one was not used (recorded). Somebody
-    # for whom none was used yet is one value with an empty channel, so that nobody is left out.
+    # The service lists all three channels for every recipient, blank where one was not used (recorded). A
+    # recipient for whom none was used yet is one value with an empty channel, so that none is left out.
     listed = [
         _parse_delivery(found.body, channel) for channel in get_objects(found.body, "status", empty=True)
     ]
@@ -267,7 +266,7 @@ def parse_wire_percent(value: object) -> float:
 
 
 def parse_wire_time(value: object) -> str:
-    """A time in ISO 8601 and UTC; "" for none, and for one whose zone is not told."""
+    """A time in ISO 8601 and UTC; "" for none, and for one without a zone."""
     # docs/service.md, messages: milliseconds as a number, seconds as text, ISO 8601 in XML.
     if value in (None, "", 0, "0", _NOTHING):
         return ""

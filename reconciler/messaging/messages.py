@@ -1,8 +1,7 @@
 """Messages: send, list, get, status, responses, and waiting for responses.
 
-Belongs here: which call each of these is, and looking again until enough has come. Not here: what a
-request says (message_requests.py), the shapes of the answers (message_shapes.py), walking a list that
-knows no pages (service/paging.py), what the service calls us with (replies.py).
+Requests: message_requests.py. Shapes of the answers: message_shapes.py. What the service calls us with:
+replies.py.
 
     send ─▶ 202, queued ─▶ follow: status, responses ─▶ until everybody answered, or time is over
 
@@ -58,7 +57,7 @@ class Progress:
 
     @property
     def complete(self) -> bool:
-        """Whether everybody has answered; false while the service counts nobody at all."""
+        """Whether all recipients have replied; false while the service counts no recipient at all."""
         waiting = sum(
             each.recipients for each in self.counts if fold_case(each.type) == message_shapes.no_response
         )
@@ -83,11 +82,11 @@ class ReadMessages:
     ) -> tuple[MessageRow, ...]:
         """All messages from `start` to `end`, newest first; without them those of the last seven days.
 
-        `end` left out is now. Both know their zone. A message that does not tell its time is kept. `shared`
-        asks for messages that other users have sent. Raises InputError for dates that cannot be meant.
+        `end` left out is now. Both have a time zone. A message without a time is kept. `shared`
+        asks for messages that other users have sent. Raises InputError for an invalid time span.
         """
-        # Nobody tells in which zone the service reads dates: it is asked for a day more on both sides, and
-        # the rows are compared again.
+        # It is documented nowhere in which zone the service reads dates: a day more is asked for on both
+        # sides, and the rows are compared again.
         first, last = message_requests.resolve_time_span(start, end, self._timing.now)
         criteria = (
             *(message_requests.build_time_criteria(first, last) if first and last else ()),
@@ -222,7 +221,7 @@ class ReadMessages:
     async def _progress(self, message_id: str, workspace: str) -> Progress:
         statuses = await self.status(message_id, workspace=workspace)
         counts = await self.responses(message_id, workspace=workspace)
-        # After the counts: whoever is counted as having answered is among the answers that follow.
+        # After the counts: every recipient that is counted as having replied is among these replies.
         details = await self.response_details(message_id, workspace=workspace)
         answered = tuple(each for each in details if fold_case(each.category) != message_shapes.no_response)
         return Progress(statuses, counts, answered)
@@ -250,11 +249,11 @@ class Messages(ReadMessages):
     """The messages of the account, for reading and sending."""
 
     async def send(self, message: Message, *, workspace: str = "") -> Sent:
-        """The message is queued: accepted, and delivered by nobody yet. Sent at most once.
+        """The message is queued: accepted, and not yet delivered. Sent at most once.
 
         Raises InDoubt where it may have gone out, after a 503 or 408 too; nothing here sends it again.
         Raises Rejected, Throttled (a limit on requests) or Unavailable where it did not, and InputError
-        for a message that cannot be meant.
+        for an invalid message.
         """
         # Public sources give messages to a resource a type of their own (docs/service.md, messages).
         kind = "message" if message.resource is None else "bulkmessage"

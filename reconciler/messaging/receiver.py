@@ -1,4 +1,4 @@
-"""The receiver: the address that the service calls when somebody replies, as an ASGI application.
+"""The receiver: the address that the service calls with replies, as an ASGI application.
 
 What happens to a request, in this order:
 
@@ -8,11 +8,11 @@ What happens to a request, in this order:
 3. the payload becomes a Reply, or 400;
 4. the reply is kept in the inbox, on disk; a repeat ends here;
 5. `create_receiver`: it is passed on to `on_reply`; when that has returned, the inbox notes it.
-   `create_keeper`: the inbox is told from by somebody else, who notes it there;
+   `create_keeper`: another part of the program prints from the inbox, and notes it there;
 6. 200, exactly: the service takes every other answer for a failure and comes again.
 
-Not here: sockets (server.py), the payload's forms (messaging/replies.py). Nothing is logged: path,
-key and payload are secrets and people's data.
+Sockets: receiver_server.py. Forms of the payload: replies.py. Nothing is logged: path, key and payload are
+secrets and people's data.
 """
 
 import asyncio
@@ -32,14 +32,15 @@ from reconciler.messaging.replies import parse_reply
 from reconciler.messaging.values import Reply
 from reconciler.model.settings import Secret
 
-if TYPE_CHECKING:  # whoever serves it elsewhere needs none of our server
+if TYPE_CHECKING:  # an application that serves it elsewhere needs none of our server
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 # Past its limit a body is read on for a while and thrown away, so that its sender sees the refusal and
 # no broken connection.
 oversize_factor = 4
 
-# In a scope: a function that says whether there is a place for a caller who has shown the key (server.py).
+# In a scope: a function that says whether there is a place for a caller who has shown the key
+# (receiver_server.py).
 admit_extension = "receiver.admit"
 
 Why = Literal["unknown caller", "too many", "too slow", "too large", "compressed", "unreadable", "not kept"]
@@ -99,8 +100,8 @@ def create_keeper(
 ) -> "ASGIApp":
     """Return the application. It answers 200 to a POST when the reply is in the inbox, on disk.
 
-    `on_kept` is called after that, in a worker thread: there is something to tell, or there was before.
-    Whoever tells from the inbox may be slow, or not be there: nothing is lost by it. Everything else is
+    `on_kept` is called after that, in a worker thread: something is waiting, or was waiting before.
+    What reads the inbox may be slow, or absent: nothing is lost by it. Everything else is
     as with `create_receiver`.
     """
 

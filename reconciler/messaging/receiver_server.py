@@ -14,9 +14,9 @@ from reconciler.asgi_server import QuietServer, ServedConnection
 from reconciler.messaging.receiver import admit_extension
 
 head_deadline_s = 5.0  # seconds from the connection to the end of a request's head
-# Connections at once, together below what a process may usually have open. Whoever has not shown the key
-# takes a place of the strangers; where those are full, the one that came first is closed. Whoever has shown
-# it gives that place back for one of the others, which no stranger can take.
+# Connections at once, together below what a process may usually have open. A caller that has not shown the
+# key takes a place of the strangers; where those are full, the one that came first is closed. A caller that
+# has shown it gives that place back for one of the others, which no stranger can take.
 strangers_max = 384
 callers_max = 128  # more of them get a 503, and come again
 head_bytes_max = 16_384  # bytes of a request's head

@@ -1,4 +1,4 @@
-"""Who is meant by the recipients of a message: numbers, addresses of ours, tags. Pure.
+"""The recipients of a message: numbers, addresses of the manifests, tags, rows of a resource. Pure.
 
 +61491570156, jane.doe@example.com, an MRI    sent as written
 contact/ops/jane-doe                          one contact of the manifests
@@ -25,7 +25,6 @@ from reconciler.model.snapshots import Desired
 _NUMBER = re.compile(r"\+?[0-9]{3,15}", re.ASCII)
 _PUNCTUATION = re.compile(r"[\s().-]", re.ASCII)
 _MAIL = re.compile(r"[^@]+@[^@\s]+")  # an MRI has this form as well
-# Every kind, not only contacts: `device/...` is a mistake to be told here, and no MRI to be sent.
 _SHOWN = 5  # tags of one message
 _HINTS = 20  # mistakes with the nearest name; each is compared with all names
 _FORMS = "write a number, an e-mail address, an MRI, contact/WORKSPACE/NAME or tag:KEY=VALUE"
@@ -34,7 +33,7 @@ _FORMS = "write a number, an e-mail address, an MRI, contact/WORKSPACE/NAME or t
 _MOBILES = ("workMobilePhone1", "workMobilePhone2", "personalMobilePhone1", "otherMobile")
 _PHONES = (*_MOBILES, "workPhone1", "workPhone2", "personalPhone1", "personalPhone2", "otherPhone1")
 _MAILS = ("workEmailAddress1", "workEmailAddress2", "personalEmailAddress1", "personalEmailAddress2")
-# By what a channel reaches somebody, and how that is called.
+# The fields by which a channel reaches a contact, and their name in errors.
 CHANNELS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "sms": (_MOBILES, "mobile number"),
     "email": (_MAILS, "e-mail address"),
@@ -43,7 +42,7 @@ CHANNELS: Mapping[str, tuple[tuple[str, ...], str]] = {
 
 
 class ResolvedRecipients(Struct, frozen=True):
-    """Whom the recipients mean: `people` by address and where each was written, and `plain` as written."""
+    """The recipients: `people` by address with the place where each was written, and `plain` as written."""
 
     people: Mapping[Address, Place]
     plain: tuple[str, ...]
@@ -61,9 +60,9 @@ def names_manifest_entity(text: str) -> bool:
 def resolve_recipients(
     written: Sequence[tuple[str, Place]], desired: Desired | None, workspace: str | None
 ) -> ResolvedRecipients:
-    """Return whom these recipients mean, each once, in their order; and every mistake in them.
+    """Return these recipients, each once, in their order; and every error in them.
 
-    `desired` may be None where no recipient `names_manifest_entity`. A tag stands for contacts of `workspace`
+    `desired` may be None where no recipient `names_manifest_entity`. A tag means contacts of `workspace`
     alone, where one is named.
     """
     known = _KnownContacts(desired, workspace)
@@ -80,14 +79,13 @@ def resolve_recipients(
         if isinstance(found, RecipientRefusal):
             problems.append(place.problem(found.what, found.next, code="E100"))
         else:
-            # Each at the first place that names it: at most one message arrives, however often it stands
-            # there.
+            # Each at the first place that names it: one message arrives, however often it is named.
             people |= {one: people.get(one, place) for one in found}
     return ResolvedRecipients(people, tuple(plain.values()), tuple(problems))
 
 
 class RecipientRefusal(Struct, frozen=True):
-    """Why a recipient means nobody."""
+    """Why a recipient cannot be resolved."""
 
     what: str
     next: str
@@ -138,7 +136,7 @@ class _KnownContacts:
 
 
 def is_recipient(text: str, channel: str) -> bool:
-    """Whether a text has the form of what this channel of CHANNELS reaches somebody by."""
+    """Whether a text has the form of a recipient on this channel of CHANNELS."""
     return bool(
         _MAIL.fullmatch(text) if channel == "email" else _NUMBER.fullmatch(_PUNCTUATION.sub("", text))
     )
@@ -158,15 +156,15 @@ def recipient_key(text: str) -> str:
 
 
 def contact_address_keys(fields: Fields) -> frozenset[str]:
-    """Return all that somebody is reached by, as `recipient_key` gives it."""
-    # A contact's number is read in the contact's country; what somebody writes on a command line is not.
+    """Return the numbers and e-mail addresses of a contact, in the form of `recipient_key`."""
+    # A contact's number is read in the contact's country; one on a command line is not.
     paths = [CONTACT.identity_path(path) for path in (*_PHONES, *_MAILS) if fields.get(path)]
     return frozenset(identity_text(path, fields).removeprefix("+") for path in paths)
 
 
 def missing_channels(fields: Fields, channels: Iterable[str]) -> str:
     """Return what a contact lacks for every one of these channels, or "" where one of them reaches it."""
-    # Without any of these channels: whom such a message reaches only the service knows.
+    # Without any channel only the service knows whom the message reaches.
     wanted = [CHANNELS[channel] for channel in channels]
     if not wanted or any(fields.get(path) for paths, _ in wanted for path in paths):
         return ""
@@ -174,7 +172,7 @@ def missing_channels(fields: Fields, channels: Iterable[str]) -> str:
 
 
 def check_recipient_count(count: int, most: int, allowed: int) -> None:
-    """Raise Refused where a message would reach more people than `most`, and nobody agreed to so many."""
+    """Raise Refused where a message would reach more people than `most`, and more than were `allowed`."""
     # Consent is a number, as it is for changes (G3): one that is too small lifts nothing.
     if count > max(most, allowed):
         raise Refused(
@@ -183,12 +181,11 @@ def check_recipient_count(count: int, most: int, allowed: int) -> None:
         )
 
 
-# --- Whom the rows of a resource address, before a message is sent to all of them -----------------
+# --- The recipients in the rows of a resource -----------------------------------------------------
 #
-# The service reads the rows itself. They are read here to count the people and to check the columns: a
-# message
-# to a wrong column reaches nobody. Of a row counts the first of the columns that is filled
-# (docs/service.md, messages).
+# The service reads the rows itself. They are read here to count the recipients and to check the columns: a
+# message to a wrong column reaches no one. Of each row, the first filled column is used (docs/service.md,
+# messages).
 
 
 rows_max = 1_000_000  # as many as rosters have
@@ -197,10 +194,10 @@ Row = Mapping[str, str]
 
 
 def resource_recipients(data: bytes, mime_type: str, columns: Mapping[str, str]) -> tuple[str, ...]:
-    """Return everybody whom the rows address, in their order, each once. `columns`: channel -> column.
+    """Return the recipients in the rows, in their order, each once. `columns`: channel -> column.
 
     Raises InputError for data that holds no rows, for a column that there is not or that holds other
-    things, and where nobody is addressed. No cell is part of an error.
+    things, and where no row has a recipient. No cell is part of an error.
     """
     rows = _read_rows(data, mime_type)
     _require_columns(rows, columns)
@@ -232,10 +229,10 @@ def _require_columns(rows: Sequence[Row], columns: Mapping[str, str]) -> None:
 
 
 def _require_form(rows: Sequence[Row], channel: str, column: str) -> None:
-    """Raise InputError where no cell of the column is what the channel needs: another column is meant."""
+    """Raise InputError where no cell of the column is what the channel needs: it is the wrong column."""
     cells = [cell for row in rows if (cell := row.get(column, "").strip())]
-    # One cell that fits is enough. The others are the service's to judge: for one wrong number nobody else
-    # has to go without the message. Without any, a wrong column would be accepted and reach nobody.
+    # One cell that fits is enough. The service judges the others: one wrong number must not keep the
+    # message from all. Without any, a wrong column would be accepted and reach no one.
     if cells and not any(is_recipient(cell, channel) for cell in cells):
         _, what = CHANNELS[channel]
         raise InputError(

@@ -1,10 +1,9 @@
 """What a callback of the service says: the payload of a reply or of a failed delivery, as a value.
 
-Belongs here: every form of that payload, in JSON and XML. Not here: who sent it and whether they may
-(receiver/), the configuration of callbacks (callbacks.py).
+Every form of it, in JSON and XML. Who may send it: receiver.py.
 
-Public sources disagree on the keys' spelling and case, so case does not count here (facts 6). What
-stands where a text belongs must be one; a payload that is something else is refused whole.
+Public sources disagree on the keys' spelling and case, so case does not count here (facts 6). A
+value in the place of a text must be one; any other payload is refused whole.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,9 +27,9 @@ _ROOT = "deliveryresponse"
 
 
 def parse_reply(body: bytes, content_type: str) -> Reply:
-    """The reply that a callback's body tells. Raises Malformed for everything else, without its words.
+    """The reply in the body of a callback. Raises Malformed for everything else, without its words.
 
-    JSON and XML by the content type; by the first sign of the body where the type tells nothing.
+    JSON and XML by the content type; by the first character of the body where the type says nothing.
     `parameters` are all text: a number, or a yes or no, that comes instead is written as text.
     """
     try:

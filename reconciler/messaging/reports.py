@@ -1,7 +1,7 @@
 """Messages, what became of them, what people answered, and callbacks: as lines, and as JSON.
 
-Recipients and replies are people's data: shown whole to whoever asked for them, and made inert. A key of
-a callback is never shown. Not here: what is asked of the service, exit codes (cli/).
+Recipients and replies are people's data: shown whole where they were asked for, and made inert. A key of
+a callback is never shown.
 """
 
 from collections.abc import Sequence
@@ -164,7 +164,7 @@ def call_lines(calls: Sequence[CallbackCall]) -> tuple[Line, ...]:
 def progress_lines(
     states: Sequence[StatusCount], counts: Sequence[ResponseCount], answers: Sequence[Response]
 ) -> tuple[Line, ...]:
-    """Show where a message stands: the states that somebody is in, the responses, and what was said."""
+    """Show the progress of a message: states with recipients in them, responses, and the replies."""
     now = [f"{one.name} {one.recipients:,}" for one in states if one.recipients]
     heard = [f"{one.type} {one.recipients:,}" for one in counts]
     return (
@@ -197,7 +197,7 @@ def followed_lines(
 
 
 def best_name(sender: Respondent) -> str:
-    """Return the best name of somebody: as people know them, else a number or an address."""
+    """Return the best name of a respondent: their name, else a number or an address."""
     known = (sender.name, sender.mobile, sender.email, sender.voice, sender.mri)
     return next((one for one in known if one), "somebody")
 
@@ -212,8 +212,7 @@ def _format_percent(percent: float) -> str:
 
 # --- One callback, what an edit changes of it, and calls that are marked: as lines ----------------
 #
-# A key is never shown: of it there is only how it travels. Not here: tables of callbacks and of calls
-# (messages.py), what an edit is (messaging/callback_edits.py).
+# A key is never shown, only how it is sent. What an edit is: callback_edits.py.
 
 
 def field_lines(value: Struct) -> tuple[Line, ...]:

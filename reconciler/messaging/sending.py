@@ -86,13 +86,13 @@ async def prepare_message(
     callback = await resolve_callback(reader, declared, written.callback or "")
     contacts: tuple[MessageContact, ...] = ()
     if desired is not None and resolved.people:
-        # The channels that have content; with none of them only the service knows whom it reaches.
+        # The channels that have content. Without any, only the service knows whom the message reaches.
         channels = [name for name in ("email", "voice") if name in written.more]
         if written.body:
             channels.insert(0, "sms")
         contacts = await locate_contacts(reader, desired, declared, resolved.people, channels)
     known = frozenset[str]().union(*(one.keys for one in contacts))
-    # Somebody whose number stands beside the address is one person, and gets one message.
+    # A contact that is also named by number is one person, and gets one message.
     plain = [one for one in resolved.plain if recipients.recipient_key(one) not in known]
     to = tuple(dict.fromkeys((*(one.to for one in contacts), *plain)))
     message = Message(

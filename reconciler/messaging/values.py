@@ -1,6 +1,6 @@
 """Messages, what became of them, and what people answered: the values of the service's other half.
 
-Nothing here is planned or applied; a message is sent once, by somebody who means it.
+Nothing here is planned or applied; a message is sent once, by a command of its own.
 """
 
 from collections.abc import Mapping
@@ -201,7 +201,7 @@ class Reply(Struct, frozen=True):
     parameters: Mapping[str, str] = {}
 
 
-# --- What somebody wants to be otherwise about a callback, and what that changes ------------------
+# --- An edit of a callback, and what it changes ---------------------------------------------------
 
 
 class CallbackEdit(Struct, frozen=True):
@@ -257,7 +257,7 @@ class ContactRow(Struct, frozen=True):
 
 
 class ContactsFound(Struct, frozen=True):
-    """Who was found. `more`: the search ended at its limit. `trouble`: why somebody may be missing, or ""."""
+    """The contacts found. `more`: it ended at its limit. `trouble`: why contacts may be missing, or ""."""
 
     contacts: tuple[ContactRow, ...]
     more: bool = False

@@ -1,7 +1,6 @@
 """The nouns of one exchange with the service: what is asked, what came back, what came instead.
 
-Belongs here: those values. Not here: sending, judging, repeating (exchange.py, refusals.py and transport.py
-in http/).
+Sending, judging and repeating: exchange.py, refusals.py and transport.py in http/.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,7 @@
 """Profiles: how deployments of the service differ, as data (profiles/*.yaml, or a file of the project).
 
-Belongs here: loading one by name or path. Not here: the fields of a profile (model/profile.py), the language
-of its file (parsing/). A run reads its profile once, with its settings; from then on `Service.profile` is the
-profile itself.
+Loaded by name or path. Its fields: model/profile.py. A run reads its profile once, with its settings; from
+then on `Service.profile` is the profile itself.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Standard output as a pipe to another program: what was written has left us, or that is known.
 
 Everywhere else a reader who leaves is no error, and one who sleeps is waited for. Where each line is a
-reply that somebody waits for, neither may be. Not here: what is written (telling.py).
+reply that somebody waits for, neither may be. What is written: messaging/listener.py.
 """
 
 import os

@@ -1,8 +1,7 @@
 """The credentials on the wire, and their concealment everywhere else.
 
-Belongs here: the Basic header, the key's header or query parameter, replacing both in foreign text, and the
-keyed hash that stands for a credential where it must be told from others.
-Not here: where secrets come from (settings/reader.py).
+The Basic header, the key's header or query parameter, replacing both in foreign text, and the keyed hash
+that stands for a credential where it must be distinguished from others.
 
 The only module below service/ that reveals a secret. A control character in a header makes HTTP libraries
 raise an error that quotes the header, so such a value is refused here, unseen.

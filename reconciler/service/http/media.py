@@ -1,8 +1,7 @@
 """Vendor media types, and bodies: JSON or XML text <-> plain dict, strictly.
 
-Belongs here: names of media types, decoding and encoding of bodies, the service's own words in an error
-body. Not here: what a list or an entity looks like (service/paging.py, service/entities.py), how XML is
-written (xml/documents.py).
+Names of media types, decoding and encoding of bodies, the service's own words in an error body. Lists and
+entities: paging.py, entities.py. XML: xml/documents.py.
 The dict has the shape of the JSON form in both forms: nothing above this module knows which it was.
 """
 

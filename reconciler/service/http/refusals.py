@@ -1,8 +1,7 @@
 """What an answer that is no success means: the table (status, error code) -> failure and error class.
 
-Belongs here: the table, the sentence of each error, the service's own words made safe to show.
-Not here: whether the call is repeated (core/calls.py), reading good answers (media.py,
-service/paging.py).
+The table, the sentence of each error, the service's own words made safe to show. Whether the call is
+repeated: core/calls.py.
 
 First row that fits wins. `sources`: spec N = the specification's section, facts N = docs/service.md.
 """

@@ -1,12 +1,11 @@
 """One call to the service: credentials, origin, turn, deadline, tries, and the error when it fails.
 
-Belongs here: what is common to every call. Not here: which calls there are (service/entities.py,
-messaging/messages.py), the request of a call (requests.py), the meaning of failures (refusals.py,
-core/calls.py), bytes (exchange.py).
+Which calls there are: service/entities.py, messaging/messages.py. The request and its bytes: exchange.py. The
+meaning of failures: refusals.py, core/calls.py.
 
     Call ─▶ limiter ─▶ URL, credentials ─▶ exchange ─▶ 2xx ─▶ read ─▶ value
                ▲                               │ broken, refused, of unknown shape
-               └────────────────────── retry ◀─┴▶ core.retry.decide ─▶ raise
+               └────────────────────── retry ◀─┴▶ decide_retry ─▶ raise
 
 It drives the library's transport and not its client, which would keep cookies, log whole URLs and
 know about redirects, proxies and netrc. Here they do not exist.

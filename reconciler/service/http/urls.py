@@ -1,7 +1,6 @@
 """The one URL builder: paths from templates and checked ids, and back from links to ids.
 
-Belongs here: paths, queries, the base address and its origin. Not here: keys (service/http/exchange.py
-adds one where the settings want it in the query), sending.
+A key in the query is added by exchange.py.
 
 A `..` in an id once turned a DELETE of one workspace into a DELETE in another, and an empty id turned
 it into a DELETE on the collection. So: an id is letters, digits, `_`, `-`, nothing else, and the

@@ -1,7 +1,7 @@
 """XML text <-> a tree of elements, strictly: no document type, no entities, everything capped.
 
-Belongs here: what is and is not accepted as XML, and how a tree is written. Not here: what the elements
-mean (documents.py). Source: docs/service.md, XML; RFC-less as the service is, Namespaces in XML 1.0 holds.
+What is accepted as XML, and how a tree is written. What the elements mean: documents.py. Sources:
+docs/service.md, XML; Namespaces in XML 1.0.
 """
 
 import re
