@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 from msgspec import NODEFAULT, UNSET, Struct, UnsetType, structs
 
+from reconciler.model.address import ENTITY_NAME
+
 # --- Forms of values ------------------------------------------------------------------------------
 
 
@@ -157,7 +159,7 @@ TEXT_OR_SECRET = ValueForm(
 TEXT = text_form(length=(1, None))
 NAME = named_form(
     "name",
-    text_form("[a-z0-9](?:[a-z0-9._-]{0,98}[a-z0-9])?", number=True),
+    text_form(ENTITY_NAME.pattern, number=True),
     "Name",
     "1 to 100 of a-z, 0-9, dot, underscore and hyphen; the first and last are a letter or digit.",
     "ops",

@@ -450,6 +450,10 @@ class Service(Struct, frozen=True, kw_only=True):
 # --- Whom a run may touch, and how much -----------------------------------------------------------
 
 
+WORKSPACE_ID = "[A-Za-z0-9_-]{1,64}"
+STACK_NAME = "[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?"
+
+
 class WorkspaceRef(Struct, frozen=True):
     """A workspace of the settings. Both empty only for the alias `default`."""
 
@@ -458,7 +462,7 @@ class WorkspaceRef(Struct, frozen=True):
         Setting(
             "Workspace id",
             "The service's id of the workspace: 1 to 64 letters, digits, hyphens and underscores.",
-            text_form("[A-Za-z0-9_-]{1,64}", number=True),
+            text_form(WORKSPACE_ID, number=True),
             examples=("4C8FE1A2B3D4E5F6",),
         ),
     ] = ""
@@ -709,7 +713,7 @@ class Settings(Struct, frozen=True, kw_only=True):
             "Name of this project: 1 to 64 of a-z, 0-9, dot, underscore and hyphen, the first and last a "
             "letter or digit. Repositories that share a workspace have different stacks: what one stack "
             "owns, another never changes.",
-            text_form("[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?", number=True),
+            text_form(STACK_NAME, number=True),
             examples=("ops-contacts",),
         ),
     ] = "default"

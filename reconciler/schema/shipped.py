@@ -10,6 +10,7 @@ from operator import getitem
 from pathlib import Path
 from typing import Any
 
+from reconciler.model.address import ENTITY_NAME, REMOTE_ID
 from reconciler.model.field_types import SchemaPart, require_rows
 from reconciler.model.kind import Field, Kind
 from reconciler.model.kinds import BUILT_IN_KINDS, KINDS, child_kinds
@@ -122,9 +123,8 @@ def _rewrite_refs(node: Any, change: Callable[[str], str]) -> Any:
 # The rest of these schemas is written by hand in `schemas/`; `script/generate_schemas.py` writes these parts
 # there, and a test compares the files with the table.
 
-_NAME = "[a-z0-9](?:[a-z0-9._-]{0,98}[a-z0-9])?"
 _END = r"$(?!\n)"
-_REMOTE_ID = "[A-Za-z0-9_-]{1,100}"
+_NAME, _REMOTE_ID = ENTITY_NAME.pattern, REMOTE_ID.pattern
 _NUMBER = rf"^(?:-?(?:0|[1-9][0-9]{{0,14}})(?:[.][0-9]{{1,15}})?)?{_END}"  # as JSON writes it, or "": none
 
 

@@ -50,11 +50,10 @@ class InitResult(CommandResult, frozen=True):
         return tuple(lines)
 
 
-_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")  # as in schemas/settings.schema.json
-
-
 def _check_workspace_id(_ctx: click.Context, _parameter: click.Parameter, given: str) -> str:
-    if given and not _ID.fullmatch(given):
+    from reconciler.model.settings import WORKSPACE_ID
+
+    if given and not re.fullmatch(WORKSPACE_ID, given):
         raise click.BadParameter("an id has 1 to 64 letters, digits, hyphens and underscores.")
     return given
 

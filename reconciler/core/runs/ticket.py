@@ -54,6 +54,7 @@ from math import ceil
 from msgspec import Struct, structs
 
 from reconciler.core.text import fold_case
+from reconciler.model.settings import STACK_NAME
 
 PREFIX = "reconciler-lock."
 
@@ -74,7 +75,7 @@ _MOMENT = "%Y%m%dt%H%M%Sz"
 _NAME = re.compile(
     re.escape(PREFIX) + r"(?P<made>[0-9]{8}t[0-9]{6}z)\.(?P<until>[0-9]{8}t[0-9]{6}z)"
     r"\.(?P<nonce>[0-9a-f]{12})\.(?P<run>[0-9a-f-]{36})\.(?P<holder>[a-z0-9_-]{1,40})"
-    r"\.(?P<stack>[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?)\.json",
+    rf"\.(?P<stack>{STACK_NAME})\.json",
     re.ASCII,
 )
 
