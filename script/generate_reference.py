@@ -1,9 +1,9 @@
 # noqa: INP001 - a script, started by script/generate-docs; part of no package
 """Write the pages of reference that follow from tables of the program: fields, schemas, settings, exit codes.
 
-docs/fields.md and docs/schemas.md are whole pages; in docs/settings.md and docs/guides/exit-codes.md the
-tables between two marks are made. With --check nothing is written; exit code 1 and a line for each page
-say what is stale.
+docs/fields.md and docs/schemas.md are whole pages; in docs/settings.md, docs/directories.md and
+docs/guides/exit-codes.md the table between two marks is made. With --check nothing is written; exit code 1
+and a line for each page say what is stale.
 """
 
 import json
@@ -27,7 +27,6 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 SCHEMAS = ROOT / "schemas"
 GUIDE = DOCS / "guides" / "exit-codes.md"
-SETTINGS_PAGE = DOCS / "settings.md"
 _MADE = "Made by `script/generate-docs` from the program itself; a test holds the two together."
 
 FIELDS = f"""\
@@ -212,13 +211,14 @@ def settings_table() -> str:
 
 def directories_table() -> str:
     """Return the table of the settings of a directory, named as below `directories.NAME`."""
-    return _settings_rows(
+    rows = _settings_rows(
         [
             structs.replace(one, path=f"{form}.{one.path}")
             for form, settings in DIRECTORY_SETTINGS.items()
             for one in settings
         ]
     )
+    return rows.replace("](#", "](settings.md#")  # descriptions link to sections of the page of settings
 
 
 def _settings_rows(settings: list[DescribedSetting]) -> str:
@@ -248,13 +248,15 @@ def _between_marks(page: str, name: str, made: str) -> str:
 
 def main(arguments: list[str]) -> int:
     """Write the pages, or look which are stale; return the exit code."""
-    guide, settings = (path.read_text(encoding="utf-8") for path in (GUIDE, SETTINGS_PAGE))
-    settings = _between_marks(settings, "settings", settings_table())
+    tables = {
+        GUIDE: ("exit codes", exit_codes()),
+        DOCS / "settings.md": ("settings", settings_table()),
+        DOCS / "directories.md": ("directories", directories_table()),
+    }
     pages = {
         DOCS / "fields.md": fields_page(),
         DOCS / "schemas.md": schemas_page(),
-        GUIDE: _between_marks(guide, "exit codes", exit_codes()),
-        SETTINGS_PAGE: _between_marks(settings, "directories", directories_table()),
+        **{page: _between_marks(page.read_text("utf-8"), *table) for page, table in tables.items()},
     }
     stale = [path for path, text in pages.items() if path.read_text(encoding="utf-8") != text]
     if "--check" in arguments:
