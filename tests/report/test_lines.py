@@ -6,7 +6,18 @@ from hypothesis import strategies as st
 from report.strategies import calm
 
 from reconciler.report.escaping import escape_control
-from reconciler.report.lines import count, cut, flow, fold, line, pad, plain, screen_columns, width
+from reconciler.report.lines import (
+    count,
+    cut,
+    flow,
+    fold,
+    line,
+    pad,
+    plain,
+    screen_columns,
+    width,
+    wrap_lines,
+)
 from reconciler.report.values import format_size, is_digest, short_digest, short_fingerprint
 
 inert_texts = st.text(max_size=40).map(escape_control)
@@ -74,3 +85,34 @@ def test_numbers_and_digests_are_short() -> None:
     assert short_digest(digest) == "sha256 01234567"
     assert short_fingerprint("7f3a91c2e5d8") == "7f3a 91c2"
     assert short_fingerprint("") == ""
+
+
+# --- Lines that are wider than the terminal: broken between words, and nothing is lost --------------------
+
+
+WORDS = st.lists(st.text("abé漢", min_size=1, max_size=12), min_size=1, max_size=30)
+
+
+@given(WORDS, st.integers(40, 100), st.integers(0, 8))
+def test_a_line_is_broken_between_words_and_nothing_is_lost(
+    words: list[str], columns: int, lead: int
+) -> None:
+    """A path or a command that is broken cannot be copied."""
+    one = line(" " * lead, *((word + " ", "bold") for word in words))
+
+    text = plain(wrap_lines([one], columns))
+
+    assert text.split() == words
+    assert all(width(part) <= columns for part in text.splitlines())
+
+
+def test_a_word_that_is_too_long_stays_whole() -> None:
+    """The terminal may break it; a command or an address that we broke would be another one."""
+    (first, second) = wrap_lines([line("next: ", "x" * 60)], 40)
+
+    assert plain([first, second]) == "next:\n  " + "x" * 60 + "\n"
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_short_lines_stay_as_they_are(columns: int) -> None:
+    assert wrap_lines([line("a ", ("b", "bold")), ()], columns) == [line("a ", ("b", "bold")), ()]
