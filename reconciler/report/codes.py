@@ -1,6 +1,6 @@
 """A code as lines for a person, as values for a program, and all of them as the page docs/errors.md.
 
-Belongs here: the order and the wording. Not here: the codes (model/codes).
+The codes themselves are in model/codes.py.
 """
 
 from collections.abc import Iterable
@@ -52,7 +52,7 @@ def code_page(codes: Iterable[Code]) -> str:
 
 
 def _list_examples(one: Code) -> Iterable[tuple[str, str]]:
-    """The examples with their captions, as far as there are any."""
+    """Return the captions and texts of the examples that a code has."""
     beside = (("the manifest beside the roster", ROSTER_EXAMPLE),) if one.roster and one.wrong else ()
     return [pair for pair in (*beside, ("wrong", one.wrong), ("right", one.right)) if pair[1]]
 

@@ -7,7 +7,7 @@ which values are secret, and a line inside a longer text tells no more than any 
 
 On the terminal of the author the line is shown as it is, unless it may hold a secret (`may_hold_secret`).
 
-Belongs here: which characters of a line are shown, and where the carets stand. Not here: reading files.
+Reading the files is the work of cli/console/error_text.py.
 """
 
 import re
@@ -20,7 +20,7 @@ from reconciler.report.lines import Line, cut, line, width
 MASK = "..."
 _LEAST = 20  # columns of the file that are shown beside the number, however narrow the screen
 _TAB = "    "
-_line_max = 2000  # characters; a whole file in one line would take long to take apart, and nobody reads it
+_line_max = 2000  # characters; splitting a file of one line would take long, and it cannot be read
 
 _DASH = re.compile(r"-[ \t]+|-$")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\']|\'\')*\'')
@@ -56,7 +56,7 @@ def yaml_excerpt(text: str, column: int, *, said: str, known: Container[str]) ->
     """Return what may be shown of a line of YAML or JSON; None where it has no such column or is very long.
 
     `column` counts from 1, and one beyond the end is the end. `said` is the message of the problem: it was
-    made to hold nothing that may not be told. `known` are the words that anybody may read.
+    written to hold nothing secret. `known` are words that are never secret.
     """
     if column > len(text) + 1 or len(text) > _line_max:
         return None
@@ -80,7 +80,7 @@ def may_hold_secret(lines: Sequence[str], number: int) -> bool:
     """Whether a line of a file, counted from 1, may hold a secret or a part of one.
 
     It may if the line, or a line that encloses it by its indentation, has such a name, if a text in it looks
-    like a token, or if it has no key by which to tell.
+    like a token, or if it has no key.
     """
     text = lines[number - 1]
     if not _COLON.search(text) or _names_secret(text) or _SECRET_VALUE.search(text):

@@ -1,7 +1,7 @@
 """Explanations of addresses: as lines, and as values for the JSON form.
 
-People's data, made inert; a secret stands as in a plan. Not here: what is explained
-(core/views/explain.py).
+Data of people is escaped, and a secret is hidden as in a plan. What is explained is decided in
+core/views/explain.py.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ _label = 10  # columns of the words before a place, an id or a value
 NULLABLE = ("planned", "place", "remote_id", "found_by", "recorded_as", "adopted")
 _path_max = 32  # columns; a longer path pushes its own row to the right and no other
 
-# Why a field is written or left, in the words of the plan and what they mean.
+# Why a field is written or left alone: the cause that a plan shows, and what it means.
 WHY: Mapping[Cause | FieldReason, str] = {
     "declared": "the manifest declares it, and nothing else has changed it since the last apply",
     "drifted": "changed at the service since the last apply; the manifest did not change",

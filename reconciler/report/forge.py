@@ -15,7 +15,7 @@ from reconciler.report.lines import count
 from reconciler.report.remarks import Level, Remark, list_check_remarks, list_remarks
 from reconciler.report.review_document import Review, Validated
 
-# GitHub shows ten errors, ten warnings and ten notices of a step, and drops the others in silence.
+# GitHub shows ten errors, ten warnings and ten notices of a step, and drops the others silently.
 _annotations_max = 10
 
 _message_max = 1_000  # characters of one annotation
@@ -26,7 +26,7 @@ _PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ","
 
 
 def github(review: Review) -> str:
-    """Return a workflow command a line for what asks for attention: of each level ten, the last a count."""
+    """Return a workflow command for each remark: at most ten of a level, the last one a count."""
     return annotate_remarks(list_remarks(review))
 
 
@@ -58,7 +58,7 @@ def _escape_property(text: str) -> str:
 
 # --- GitLab: the widget of a merge request counts what is created, updated and deleted --------------
 #
-# It is what `artifacts:reports:terraform` takes, a file with exactly these three keys, so it names nobody.
+# It is what `artifacts:reports:terraform` takes, a file with exactly these three keys, so it holds no names.
 # Mistakes in manifests have a place, and are Code Quality (`artifacts:reports:codequality`).
 # Source: GitLab, lib/gitlab/ci/parsers/terraform/tfplan.rb, and the documentation of Code Quality.
 

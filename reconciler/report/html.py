@@ -1,8 +1,8 @@
 """A review as one HTML file that needs nothing else: the same bytes for the same review, in pieces.
 
-What stands in the page, and how it looks, are the templates in templates/; whoever designs the page edits
-those. This module gives them the document (review_document.py) and what a template cannot do by itself: the
-policy of the page, the pieces of a changed value, the widths of bars. Jinja2 is loaded here and nowhere else.
+Edit the templates in templates/ to change what the page holds and how it looks. This module gives them the
+document (review_document.py) and what a template cannot do by itself: the policy of the page, the pieces of a
+changed value, the widths of bars. Only this module loads Jinja2.
 
 Security: in every `{{ ... }}` a text passes `escape_control` and is escaped then, fit for an element and for
 an attribute in quotes. The page loads nothing; its policy lets one style and one script run, by their
@@ -109,12 +109,12 @@ def _environment() -> Environment:
 
 
 def _escape_control_in(value: Any) -> Any:
-    """Make what a template puts out harmless, before it is escaped; markup was made of such text."""
+    """Escape control characters in the text that a template prints; markup was made of escaped text."""
     return escape_control(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def escape_text(text: str) -> Markup:
-    """Return a text as it stands in the page: `<` is a character, and what hides or moves is an escape."""
+    """Return a text as markup: `<` is a character, and hidden or moving characters are escapes."""
     return escape(escape_control(text))
 
 
@@ -125,7 +125,7 @@ def _break_at_dots(path: str) -> Markup:
 
 
 def _code_spans(text: str) -> Markup:
-    """Return a sentence of ours, in which backticks stand around what somebody types."""
+    """Return a sentence of the program as markup, with its backticks as code elements."""
     return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(text)))  # noqa: S704 - escaped before
 
 
@@ -135,7 +135,7 @@ def _quote_hash(part: str) -> str:
 
 @cache
 def _read_static(name: str) -> str:
-    """Return the style or the script: it stands in the file as it is, and its hash in the policy."""
+    """Return the style or the script, which the page holds as it is, and its policy by its hash."""
     return (files("reconciler.report") / "templates" / name).read_text("utf-8")
 
 

@@ -38,7 +38,7 @@ class Test(Struct, frozen=True):
 
 
 def junit(review: Review) -> str:
-    """Return the review as JUnit XML. It has a failure or an error where something asks for a person."""
+    """Return the review as JUnit XML. It has a failure or an error where a person has to act."""
     return junit_suites(f"reconciler {review.command}", [*_list_tests(review)])
 
 
@@ -58,13 +58,13 @@ def junit_suites(title: str, tests: Sequence[Test]) -> str:
 
 
 def make_remark_tests(found: Iterable[Remark], suite: str) -> Iterator[Test]:
-    """Yield a test for each remark; `suite` is where those stand that are about no entity."""
+    """Yield a test for each remark; those about no entity are in `suite`."""
     for one in found:
         yield _make_test(one, suite, f"{one.rule} {one.subject}".strip())
 
 
 def make_place_test(found: Remark) -> Test:
-    """Return the test that a remark in a file is; its file is the suite."""
+    """Return the test of a remark in a file; the file is its suite."""
     place = ":".join(str(part) for part in (found.file, found.line, found.column) if part)
     why = ("failure", found.rule, found.said) if found.level == "error" else ("", "", "", found.said)
     return Test(found.file or "settings", f"{found.rule} {place}".strip(), *why)
@@ -79,7 +79,7 @@ def _make_test(found: Remark, suite: str, name: str) -> Test:
 
 
 def _list_tests(review: Review) -> Iterator[Test]:
-    """Every change is a test with one name in plans and runs, and so is what asks for attention besides."""
+    """Yield a test for each change, named alike in plans and runs, and for each other remark."""
     suite = "run" if review.run else review.command
     found = list_remarks(review)
     if review.run is not None:
@@ -102,7 +102,7 @@ def _list_tests(review: Review) -> Iterator[Test]:
 
 
 def _make_run_test(suite: str, exit_code: int, outcome: str) -> Test:
-    """The run itself: it fails wherever the command did, whatever became of each change."""
+    """Return the test of the run itself, which fails if the command did, whatever its changes did."""
     return Test(suite, "the run", *(("failure", outcome, f"ended as: {outcome}") if exit_code else ()))
 
 
@@ -112,7 +112,7 @@ def _name_suite(subject: str, other: str) -> str:
 
 
 def _number_names(tests: Sequence[Test]) -> Iterator[Test]:
-    """Yield tests with names of their own: some readers keep one of two that are called alike."""
+    """Yield tests with unique names: some readers keep only one of two with the same name."""
     seen = Counter[str]()
     for test in tests:
         seen[test.name] += 1

@@ -1,6 +1,6 @@
 """Lines of styled spans: what a text renderer returns, so that colour is added without parsing.
 
-Belongs here: the value, its plain form, widths and folding. Not here: what a plan or a run is.
+Also their plain form, widths, folding and tables. Nothing here knows what a plan or a run is.
 """
 
 import re
@@ -57,7 +57,7 @@ def plain(lines: Sequence[Line]) -> str:
 def wrap_lines(lines: Sequence[Line], columns: int) -> list[Line]:
     """Return the lines broken between words where they have over so many columns; no word is broken.
 
-    What follows a break stands two columns further in than its line begins.
+    What follows a break is indented by two columns more than its line.
     """
     found: list[Line] = []
     for one in lines:
@@ -157,8 +157,6 @@ def sentence(
 
 
 # --- Tables: a heading, rows in columns, and a line that counts them. No colour but that of the heading
-#
-# Not here: what stands in the cells (messages.py, contacts.py).
 
 
 cell_columns = 40  # columns of one cell of a table; ids and addresses fit, subjects are cut

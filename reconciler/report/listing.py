@@ -1,7 +1,6 @@
 """Entities and whose they are: as lines, as JSON, as a table for spreadsheets.
 
-People's data, made inert; never a secret, because none stands in a headline. Not here: who is listed
-(core/views/inventory.py).
+Data of people is escaped; a headline holds no secret. What is listed is decided in core/views/inventory.py.
 """
 
 import csv
@@ -91,12 +90,12 @@ def escape_cell(text: str) -> str:
 
 
 def unread_lines(found: Inventory) -> tuple[Line, ...]:
-    """Say what no manifest speaks of, and the notices, for a form that has no place for them."""
+    """Return what no manifest declares, and the notices, for a form that has no place for them."""
     return tuple(_list_unknown(found))
 
 
 def join_headline(one: Listed) -> str:
-    """Return the fields that tell who an entity is, in the order of its kind."""
+    """Return the fields that identify an entity to a person, in the order of its kind."""
     return " ".join(str(value) for value in one.headline.values())
 
 

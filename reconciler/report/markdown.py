@@ -1,8 +1,8 @@
 """The report as Markdown: a comment on a pull request, or the summary of a CI job.
 
-CommonMark in which nothing from outside acts, cut at an item where it gets too long. What came from outside
-stands in code spans, where no service looks for mentions, links, emoji or commands; only plain words of
-sentences do not. So nothing has to be escaped by rules that differ between GitHub, GitLab and others.
+CommonMark in which no text from outside acts, cut between items where it gets too long. Text from outside is
+in code spans, where no service looks for mentions, links, emoji or commands; only plain words of sentences
+are not. So nothing has to be escaped by rules that differ between GitHub, GitLab and others.
 """
 
 import re
@@ -32,7 +32,7 @@ _fields_max = 40  # fields of one change
 
 _frame_max = 150  # characters of a title with the line that says what was cut
 
-# A word that no dialect of Markdown acts on. Anything else stands in a code span.
+# A word that no dialect of Markdown acts on. Anything else becomes a code span.
 _PLAIN = re.compile(r"\(?(?:[A-Za-z]+[0-9]*(?:['-][A-Za-z]+)*|[0-9][0-9,.]*)\)?[.,;:!?]*")
 _SENTENCE_WORDS = re.compile(r"`[^`]+`\S*|\S+")
 _QUOTED = re.compile(r"`([^`]+)`([.,;:!?)]*)")  # our own sentences quote so
@@ -64,7 +64,7 @@ def format_code_span(text: str, *, limit: int = name_max) -> str:
 
 
 def format_prose(text: str) -> str:
-    """Return a sentence in which every word that could act stands in a code span."""
+    """Return a sentence in which every word that could act is a code span."""
     return " ".join(
         _format_word(word) for word in _SENTENCE_WORDS.findall(escape_control(text, limit=text_max))
     )
@@ -124,7 +124,7 @@ _section_max = {"deletes": 40_000, "ended": 30_000}
 
 
 def markdown(review: Review) -> str:
-    """Return a review, at most 60,000 characters; where it is cut, that is said. Names, and no values.
+    """Return a review of at most 60,000 characters; what was cut is counted. Names, and no values.
 
     With `show_values` values too, each of them cut where it is long.
     """

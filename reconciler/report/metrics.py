@@ -1,7 +1,7 @@
 """The numbers of a plan, of a drift and of a run: one table of metrics, and its text for Prometheus.
 
-Numbers and words of ours alone: no address, no name of anybody, no value. Each is a gauge: a command ends,
-and what it counted does not go on. Every number that an alert needs is there also when it is zero: what is
+Numbers and words of the program only: no address, name or value. Each is a gauge, because a command ends and
+its counts do not go on. Every number that an alert needs is there also when it is zero: what is
 absent raises no alarm. Traces and metrics of a run use the same table.
 """
 
@@ -25,17 +25,17 @@ class Metric(NamedTuple):
     """A name in snake case that ends in its unit, if it has one; a help that is always the same; series."""
 
     name: str
-    told: str
+    description: str
     series: tuple[Series, ...]
 
 
 def metrics_of(review: Review) -> Iterator[Metric]:
     """Yield the metrics of a plan, of a drift, and of the run where there was one; none is without series."""
     common = {"stack": review.plan.target.stack, "command": review.command}
-    for name, (told, series) in METRICS.items():
+    for name, (description, series) in METRICS.items():
         found = tuple(({**common, **labels}, value) for labels, value in series(review))
         if found:
-            yield Metric(name, told, found)
+            yield Metric(name, description, found)
 
 
 # What each metric is made of.
@@ -135,8 +135,8 @@ METRICS: Mapping[str, tuple[str, Callable[[Review], Iterable[Series]]]] = {
 
 # --- A textfile of Prometheus, from which alerts are made --------------------------------------------
 #
-# A command ends before anybody could ask it, so node_exporter's textfile collector reads this file and tells
-# the numbers as its own.
+# A command ends before it could be scraped, so node_exporter's textfile collector reads this file and exposes
+# its numbers.
 #
 # - Every series has the labels `stack` and `command`, so that files of several projects and commands may lie
 #   in one folder; the help of a metric is always the same, because the collector refuses two that differ.
@@ -158,11 +158,11 @@ def prometheus(review: Review) -> str:
 def prometheus_text(metrics: Iterable[Metric]) -> str:
     """Return metrics as text."""
     lines: list[str] = []
-    for name, told, series in metrics:
+    for name, description, series in metrics:
         samples = [
             f"{_PREFIX}{name}{_format_labels(labels)} {_format_number(value)}" for labels, value in series
         ]
-        lines += [f"# HELP {_PREFIX}{name} {told}", f"# TYPE {_PREFIX}{name} gauge", *samples]
+        lines += [f"# HELP {_PREFIX}{name} {description}", f"# TYPE {_PREFIX}{name} gauge", *samples]
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -51,17 +51,17 @@ def describe_read(read: Read, at: str) -> str:
     """Return `feed, 2 calls, 4,998 avoided; complete 3 h ago`. `at` is when the plan was made (ISO 8601)."""
     parts = ["read"] if not read.how else [read.how, count(read.calls, "call")]
     parts.append(f"{read.avoided:,} avoided" if read.avoided else "")
-    told = ", ".join(filter(None, parts))
+    how = ", ".join(filter(None, parts))
     if read.completed:
-        return f"{told}; complete {describe_age(read.completed, at)}"
-    return f"{told}; full read: {read.why}" if read.why else told
+        return f"{how}; complete {describe_age(read.completed, at)}"
+    return f"{how}; full read: {read.why}" if read.why else how
 
 
 def describe_read_limit(reads: Iterable[Read]) -> str:
     """Return what was read of lists that were followed, and as of when the rest is known; "" where all was.
 
-    A change that moves no time of change is not seen before the next complete read: whoever says that
-    nothing is to be done has to say that, too.
+    A change that does not update the modification time is not seen before the next complete read, so a
+    sentence that says that nothing has to be done has to say this too.
     """
     limit = read_limit(reads)
     if limit is None:
@@ -98,10 +98,10 @@ _answer_digits = 12  # hexadecimal digits: enough to tell two answers apart by e
 
 def describe_answer(answer: DirectoryAnswer) -> str:
     """Return `from directory staff: 1,234 rows, sha256 ab12cd34ef56`, and the rows before."""
-    told = (
+    text = (
         f"from directory {answer.name}: {count(answer.rows, 'row')}, sha256 {answer.digest[:_answer_digits]}"
     )
-    return f"{told} ({answer.before:,} at the last apply)" if answer.before not in (0, answer.rows) else told
+    return f"{text} ({answer.before:,} at the last apply)" if answer.before not in (0, answer.rows) else text
 
 
 # --- What a person agreed to with a plan (core/review/guard.py): the first thing in every review -
@@ -187,25 +187,16 @@ def lookalike_values(plan: Plan) -> tuple[Lookalike, ...]:
 
 # --- Sentences that hold no values -------------------------------------------------------------------
 #
-# A report goes to many readers, so what somebody else can write (a value, a mark) stands in no sentence here
+# A report goes to many readers, so these sentences hold nothing that others can write (a value, a mark)
 # unless values are wanted.
 
 
-# What is said of these quotes a value: the mark of another owner, or what a manifest declares.
+# Their own sentences quote a value: the mark of another owner, or what a manifest declares.
 _MARKED: Mapping[SkipReason, str] = {"foreign mark": "carries the mark of another owner; left alone."}
 _NOTICED = {
     "value": "a declared value looks wrong; reconciler validate shows it.",
     "duplicate": "may be live twice; left alone.",
 }
-
-
-def describe_cascades(deletes: Iterable[Delete]) -> str:
-    """Return `, with 2 devices`, for what goes with entities that are deleted; "" for nothing."""
-    kinds = Counter[str]()
-    for one in deletes:
-        kinds[one.address.kind] += len(one.cascades)
-    parts = [count_children(name, number) for name, number in sorted(kinds.items()) if number]
-    return f", with {' and '.join(parts)}" if parts else ""
 
 
 def is_reactivation(change: Change) -> bool:
@@ -256,7 +247,7 @@ def explain_delete(change: Delete, moved: Move | None) -> str:
 
 
 def describe_origin(change: Delete) -> str:
-    """Return whether what is deleted existed before it was ours, as far as anybody wrote that down."""
+    """Return whether a deleted entity existed before we owned it, as far as that was recorded."""
     if change.adopted == UNKNOWN:
         return "unknown whether it existed before us"
     return f"existed before us, adopted on {change.adopted[:10]}"

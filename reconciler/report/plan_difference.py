@@ -34,8 +34,8 @@ _KINDS = (
 def plan_difference(before: Plan, after: Plan, *, full: bool = False) -> tuple[Line, ...]:
     """Return what the fresh plan `after` would do that the saved plan `before` does not say, and back.
 
-    Empty when they are the same but for their times. Changes that differ in their place alone are not
-    listed: that lines have moved is said once.
+    Empty when they are the same but for their times. Changes that differ only in their place are not
+    listed; one line says that lines have moved.
     """
     before, after = without_transient(before), without_transient(after)
     if before.fingerprint == after.fingerprint and encode_shown(before) == encode_shown(after):

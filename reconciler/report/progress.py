@@ -1,7 +1,6 @@
-"""How far something is, in one line: the same on a terminal and in the log of a CI job.
+"""Progress in one line: the same on a terminal and in the log of a CI job.
 
-Belongs here: the words and the estimate. Not here: counting, clocks, and when it is shown
-(cli/console/progress.py).
+The words and the estimate; cli/console/progress.py counts and decides when a line is shown.
 """
 
 from msgspec import Struct
@@ -13,7 +12,7 @@ _minute_s = 60
 
 
 class ProgressLine(Struct, frozen=True):
-    """What is done, how much of how much (0 of None: nobody knows), the calls so far, and seconds since.
+    """What is being done, how much of how much (total None: unknown), the calls so far, and the seconds.
 
     `things` says what is counted, such as `contacts`; "" where `what` says it.
     """
@@ -53,7 +52,7 @@ def _format_calls(one: ProgressLine) -> str:
 
 
 def _estimate_rest(one: ProgressLine) -> str:
-    """Return how long the rest takes if it goes on as it did; "" where that cannot be said."""
+    """Return how long the rest takes at the same pace; "" where that is unknown."""
     if not one.total or not 0 < one.done < one.total or one.seconds < _least_s:
         return ""
     left_s = one.seconds * (one.total - one.done) / one.done

@@ -1,6 +1,6 @@
-"""What of a review asks for somebody's attention: for formats that list remarks, the worst first.
+"""What of a review needs attention, the worst first: for the formats that list remarks.
 
-Belongs here: which they are, and how grave. Not here: how a format shows them.
+JUnit, SARIF and annotations of GitHub show the same remarks, each in its own form.
 """
 
 import hashlib
@@ -21,8 +21,8 @@ from reconciler.model.plans import UNCERTAIN, Delete, Plan
 from reconciler.model.runs import Result, Run
 from reconciler.report.phrases import (
     AGREED_TITLE,
+    count_children,
     describe_agreement,
-    describe_cascades,
     explain_delete,
     explain_drift,
     explain_notice,
@@ -63,7 +63,7 @@ _RESULTS: Mapping[Result, str] = {
     "not attempted": "not-attempted",
 }
 
-# What is said of a change of the plan; all else is about something beside the changes.
+# Rules about a change of the plan; all others are about something else.
 OF_CHANGES = frozenset({"delete", "reactivate", *_RESULTS.values()})
 
 
@@ -97,12 +97,12 @@ class Remark(Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """The same for the same remark of two runs, whatever line it stands on now."""
+        """The same for the same remark of two runs, whatever its line."""
         return hashlib.sha256(encode_json((self.rule, self.subject, self.file, self.what))).hexdigest()
 
 
 def list_remarks(review: Review) -> tuple[Remark, ...]:
-    """Return everything that asks for attention, the worst first; ties in the order of the review."""
+    """Return everything that needs attention, the worst first; ties in the order of the review."""
     drifts = find_drift(review.plan) if review.command == "drift" else ()
     if review.run is not None:
         found = _list_run_remarks(review.run, _map_places(review.plan))
@@ -143,7 +143,7 @@ def sort_remarks(found: Iterable[Remark]) -> tuple[Remark, ...]:
 
 
 def _drop_unopenable_file(found: Remark) -> Remark:
-    """Return a remark without a file that nobody can open: a row of a directory is what it is about then."""
+    """Return a remark without its file if that cannot be opened: a row of a directory becomes its subject."""
     if not is_directory_row(found.file):
         return found
     subject = found.subject or str(Place(found.file, found.line))
@@ -160,7 +160,9 @@ def _list_plan_remarks(review: Review) -> Iterator[Remark]:
     for change in plan.changes:
         if isinstance(change, Delete):
             why = explain_delete(change, moves.get(change.address))
-            yield Remark("delete", change.address, f"{why}; deleted{describe_cascades([change])}.")
+            below = count_children(change.address.kind, len(change.cascades)) if change.cascades else ""
+            what = f"{why}; deleted, with {below}." if below else f"{why}; deleted."
+            yield Remark("delete", change.address, what)
         elif is_reactivation(change):
             what = "is enabled again, and its pushes are charged."
             yield Remark("reactivate", change.address, what, "", *split_place(change.place))

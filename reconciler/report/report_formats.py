@@ -18,7 +18,7 @@ class ReportFormat(Struct, frozen=True):
     """A module below reconciler.report, and its functions of a Review and of what `validate` found.
 
     `pieces` is the function that yields the text of a review in pieces, where it may be long. A `shared`
-    format names nobody and is for services of the machine: it is written with what the umask leaves.
+    format holds no names and is for services of the machine: its file has the mode that the umask leaves.
     """
 
     module: str

@@ -176,7 +176,7 @@ def _list_change_sections(plan: Plan, make: "_EntryMaker") -> Iterator[Section]:
 
 
 def list_review_notices(review: Review, drifts: Sequence[Drift]) -> list[Notice]:
-    """Return the notices; of a drift without those that its own entries tell."""
+    """Return the notices; of a drift, without those that its own entries hold."""
     if review.command != "drift":
         return [*review.plan.notices]
     return [*list_notices_beside_drift(review.plan, drifts)]
@@ -335,7 +335,7 @@ class _EntryMaker(Struct, frozen=True):
         )
 
     def change(self, change: Change) -> Entry:
-        """One change: whom it is about, why, and every field of it."""
+        """Return one change: its entity, why, and every field."""
         address, kind = change.address, change.address.kind
         result = self.results.get((address, action_of(change)))
         ended = [Note(result, "result", _ENDED.get(result, "fair"))] if result else []
@@ -393,7 +393,7 @@ class _EntryMaker(Struct, frozen=True):
             yield Note(", ".join(moved.carried), "detail", lead="carried over though not declared: ")
 
     def _row(self, row: EntryField) -> EntryField:
-        """A document for many readers holds no value, so no form of it can show one."""
+        """Remove the values of a row where they are not wanted, so that no form can show one."""
         if self.show_values:
             return row
         return EntryField(row.kind, row.path, "name", None, None, row.cause)
@@ -424,32 +424,32 @@ class _EntryMaker(Struct, frozen=True):
         return [Note(path, "detail", lead="its content is sent from ")] if path else []
 
     def record(self, record: tuple[Address, str]) -> Entry:
-        """What changes in our records of one entity, and nowhere else."""
+        """Return what changes in our record of one entity, and nowhere else."""
         address, about = record
         return Entry(address, self.whom(address), (Note(about),))
 
     def skip(self, skip: Skip) -> Entry:
-        """Something that is left alone: why, and what can be done."""
+        """Return an entity that is left alone: why, and what can be done."""
         return Entry(
             skip.address,
             self.whom(skip.address),
             (*_cause_notes(skip.reason),),
             explain_skip(skip, values=self.show_values),
             skip.next,
-            # What is said of one field names that field first; anything else has the address as its subject.
+            # A sentence about one field begins with the field; any other has the address as its subject.
             predicate=skip.reason != "taken over",
             code=SKIP_CODES[skip.reason],
         )
 
     def notice(self, notice: Notice) -> Entry:
-        """What a person should know beside the changes."""
+        """Return what a person should know beside the changes."""
         what, step = explain_notice(notice, values=self.show_values)
         return Entry(
             notice.subject, "", (*_cause_notes(notice.kind), *_place_notes(notice.place)), what, step
         )
 
     def drift(self, drift: Drift) -> Entry:
-        """One entity that others changed: what we left, then what is live now."""
+        """Return one entity that others changed: what we left, then what is live now."""
         kind, address = drift.address.kind, drift.address
         rows = tuple(
             self._row(EntryField(kind, one.path, "drift", one.before, one.after, one.cause))
@@ -459,7 +459,7 @@ class _EntryMaker(Struct, frozen=True):
         return Entry(address, self.whom(address), (*_cause_notes(drift.cause),), what, "", rows)
 
     def outcome(self, outcome: Outcome) -> Entry:
-        """How one change ended, and what to do."""
+        """Return how one change ended, and what to do."""
         kind, address = outcome.address.kind, outcome.address
         notes = (Note(outcome.result, "result", _ENDED.get(outcome.result, "fair")), Note(outcome.action))
         own, no = "the service writes it in its own way", "not taken by the service"
@@ -476,7 +476,7 @@ class _EntryMaker(Struct, frozen=True):
 
 
 def _find_gist(outcome: Outcome) -> tuple[str, ...]:
-    """Return what an outcome says but for the ids in it; empty where it is one of its kind."""
+    """Return what an outcome says without the ids in it; empty where it cannot be joined with others."""
     if not outcome.what or outcome.fields:
         return ()
     said = outcome.what

@@ -7,7 +7,7 @@ escapes it by its own rules. Entries are made as they are asked for, once for ea
 100,000 of them.
 
 Other forms choose by themselves, because a format of its own says what is in them: JSON (schemas/output), the
-counts of GitLab, the metrics of Prometheus. JUnit, SARIF and annotations list what asks for attention, which
+counts of GitLab, the metrics of Prometheus. JUnit, SARIF and annotations list what needs attention, which
 remarks.py decides for all three.
 """
 
@@ -109,10 +109,10 @@ class EntryField(Struct, frozen=True, gc=False):
 
 
 class Note(Struct, frozen=True, gc=False):
-    """A few words about an entry: `lead` and `text`, or `text` alone where it is said of `each` by itself.
+    """A few words about an entry: `lead` and `text`; where there are `each`, `text` sums them up.
 
-    cause: why; it can be filtered by. place: where it stands. result: how it ended. detail and warning: what
-    a line of its own says, in a form that has lines; a warning is what to look at.
+    cause: why; entries can be filtered by it. place: where it is declared. result: how it ended. detail and
+    warning: a line of its own, in a form that has lines; a warning is what to look at.
     """
 
     text: str
@@ -171,8 +171,8 @@ class Entry(Struct, frozen=True):
     def first_fields(self) -> tuple[list[EntryField], int]:
         """Return the fields for a form that has no room for all, most important first, and how many are left.
 
-        They are those that say who or what it is. A type of content is not shown by itself: where the content
-        is described, it is said there, and is not counted either.
+        They are those that say who or what it is. The type of a content is part of its description, so it is
+        neither shown by itself nor counted.
         """
         rows = {row.path: row for row in self.fields}
         if not rows:
@@ -203,7 +203,7 @@ class Section(Struct, frozen=True):
     parts: tuple["Section", ...] = ()
 
 
-# --- What stands around the lists --------------------------------------------------------------------------
+# --- Around the lists --------------------------------------------------------------------------------------
 
 
 class Clause(Struct, frozen=True):
@@ -291,7 +291,7 @@ class ReviewDocument(Struct, frozen=True):
 
     `headline` is the sentence that matters first, `grave` what makes deletes worse, `details` the rest;
     `counts` say what becomes of every entity. `limits` says which part of the service was not read, where
-    something is said of all of it. `conclusion` is what comes of it, for a form that ends with one line.
+    the headline claims something about all of it. `conclusion` is the result in one line.
     `make_breakdown` counts again, for a form that has tables and filters. `example` says what there is to
     search for.
     """

@@ -33,7 +33,7 @@ from reconciler.report.phrases import (
 )
 from reconciler.report.review_document import Clause, NextStep, Review, Tone, enumerate_words
 
-# Worst first: what a person has to look at stands on top.
+# Worst first: what a person has to look at comes first.
 WORST_FIRST: tuple[Result, ...] = ("in doubt", "failed", "conflict", "skipped", "not attempted", "applied")
 
 _TENSES = {"will": ("will be", "will be"), "would": ("would be", "would be"), "did": ("was", "were")}
@@ -175,7 +175,8 @@ _REPAIR = NextStep("reconciler plan", "shows what would be written; a manifest e
 
 # --- A run --------------------------------------------------------------------------------------------------
 
-# What a run that is not done asks for. Every step here looks before it writes, so none does a thing twice.
+# What to do after a run that is not done. Each of these commands looks before it writes, so nothing is done
+# twice.
 _NEXT_STEPS: Mapping[str, NextStep] = {
     "in doubt": NextStep(
         "reconciler resume", "checks what became of each request, then continues; nothing is sent twice"
@@ -242,10 +243,10 @@ def _summarize_run(plan: Plan, verdict: Verdict, run: Run) -> ReviewSummary:
 def _summarize_troubles(run: Run, how_far: str) -> tuple[Clause, ...]:
     """Return what did not go as planned, the gravest words alone where there are some, and how far it got."""
     bad: list[Result] = [one for one in ("in doubt", "failed", "conflict") if run.count(one)]
-    told: list[Result] = bad or [one for one in ("skipped", "not attempted") if run.count(one)]
+    shown: list[Result] = bad or [one for one in ("skipped", "not attempted") if run.count(one)]
     clauses = [
         Clause(f"{run.count(one):,} {one}", "warn" if one not in ("in doubt", "failed") else "delete")
-        for one in told
+        for one in shown
     ]
     return (*clauses, Clause(how_far))
 
@@ -277,13 +278,13 @@ def _describe_losses(deletes: Sequence[Delete], tense: str) -> tuple[str, ...]:
     for change in deletes:
         taken[change.address.kind] += len(change.cascades)
     parts = enumerate_words([count_children(name, taken[name]) for name in KINDS if taken[name]])
-    told = (
+    sentences = (
         f"{before:,} of the {len(deletes):,} deleted existed before us." if before else "",
         f"{parts} {_inflect_verb(tense, taken.total())} deleted with {'it' if len(deletes) == 1 else 'them'}."
         if parts
         else "",
     )
-    return tuple(filter(None, told))
+    return tuple(filter(None, sentences))
 
 
 def _list_mild_clauses(changes: Sequence[Change], tense: str) -> list[Clause]:

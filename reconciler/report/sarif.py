@@ -21,7 +21,7 @@ _ROOT = "%SRCROOT%"  # what a service takes for the root of the repository
 
 
 def sarif(review: Review) -> str:
-    """Return everything that asks for attention, as one SARIF log with one run."""
+    """Return everything that needs attention, as one SARIF log with one run."""
     return sarif_log(list_remarks(review))
 
 

@@ -56,7 +56,7 @@ __all__ = ["Line", "Span", "Style", "drift_lines", "plain", "plan_lines", "probl
 
 _head_columns = 50  # where the calls stand in the head line
 _address_min, _address_max = 40, 64  # columns of an address in a headline; longer ones push their own line
-_screen_lines = 40  # a plan longer than this repeats its counts at the end, where the reader stands
+_screen_lines = 40  # a plan longer than this repeats its counts at the end, which is what a terminal shows
 _who_max = 60  # columns of a name and an identity
 
 # --- What a command prints ------------------------------------------------------------------------------
@@ -109,8 +109,8 @@ def failure_lines(plan: Plan, verdict: Verdict) -> tuple[Line, ...]:
         if section.name == "ambiguous":
             lines += _sentence_lines(section, full=False, named=False)
         if section.name == "notices":
-            told = [one for one in section.make_entries() if one.cause == "ambiguous"]
-            listed, rest = fold(told, full=False)
+            ambiguous = [one for one in section.make_entries() if one.cause == "ambiguous"]
+            listed, rest = fold(ambiguous, full=False)
             lines += [*chain.from_iterable(_entry_sentence(one) for one in listed), *rest]
     if not verdict.safe:
         lines.append(line(document.conclusion.text))
@@ -215,7 +215,7 @@ def _count_lines(counts: Sequence[Clause]) -> list[Line]:
 
 
 def _cut_values(body: Sequence[Line]) -> list[Line]:
-    """Say what an ellipsis within a line means, where one stands; lines that count a rest say it already."""
+    """Explain an ellipsis within a line, if there is one; lines that count a rest explain themselves."""
     texts = ("".join(span.text for span in spans) for spans in body)
     cut = any("…" in text and not text.lstrip().startswith("… and ") for text in texts)
     return [line(("… marks a shortened value; --full shows all of it", "dim")), BLANK] if cut else []
@@ -451,9 +451,9 @@ def _value_lines(entry: Entry, *, full: bool) -> list[Line]:
 
 def _lay_out_drift(document: ReviewDocument, *, full: bool) -> tuple[Line, ...]:
     sections = {one.name: one for one in document.sections}
-    told = _sentence_lines(sections["notices"], full=full) if "notices" in sections else []
-    told += _undeclared_lines(document.reading)
-    others = [BLANK, *told] if told else []
+    besides = _sentence_lines(sections["notices"], full=full) if "notices" in sections else []
+    besides += _undeclared_lines(document.reading)
+    others = [BLANK, *besides] if besides else []
     head = document.conclusion
     style: Style = head.tone or "bold"
     if "drift" not in sections:

@@ -1,7 +1,7 @@
 """One value of a plan as people read it: secrets hidden, absence named, digests short.
 
 The last place that could show a secret, so it does not rely on the mask alone: a field that KINDS
-calls secret is hidden whatever its text is. No layout belongs here.
+calls secret is hidden whatever its text is. Nothing here lays out lines.
 """
 
 from msgspec import Struct
@@ -22,7 +22,7 @@ _kib = 1024
 
 
 class DisplayedValue(Struct, frozen=True, gc=False):
-    """A value as text. `placeholder` is true where the text stands for something, like `(secret)`."""
+    """A value as text. `placeholder` is true where the text replaces the value, like `(secret)`."""
 
     text: str
     placeholder: bool = False
