@@ -24,7 +24,7 @@ async def run_in_thread(work: Callable[[], T]) -> T:
     done: asyncio.Future[T] = loop.create_future()
     context = copy_context()
 
-    def told(end: Callable[[], None]) -> None:
+    def finish(end: Callable[[], None]) -> None:
         if not done.done():
             end()
 
@@ -37,7 +37,7 @@ async def run_in_thread(work: Callable[[], T]) -> T:
         else:
             end = lambda: done.set_result(result)  # noqa: E731 - the other one
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(told, end)
+            loop.call_soon_threadsafe(finish, end)
 
     start_daemon_thread(run)
     return await done

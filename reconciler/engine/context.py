@@ -95,7 +95,7 @@ class StopFlag:
         """Return when the run has to end at once."""
         await self._now.wait()
 
-    async def patiently(self, work: "asyncio.Task[Any]", limits_s: tuple[float, float, float]) -> None:
+    async def wait_patiently(self, work: "asyncio.Task[Any]", limits_s: tuple[float, float, float]) -> None:
         """Wait for `work`, which cleans up, and return when it is done or its time is over.
 
         The first limit holds without a signal, the second after one, the third after two. Where a signal

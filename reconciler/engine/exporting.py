@@ -1,6 +1,6 @@
-"""What `export` reads and decides: whole scopes, the records, and the entries that pass every check.
+"""Reads whole scopes for `export`, and keeps the entries that pass every check of manifests.
 
-Which entities and fields are exported is decided in core/export.py.
+core/export.py decides which entities and fields are exported.
 """
 
 import asyncio
@@ -10,7 +10,6 @@ from functools import partial
 from msgspec import Struct, structs
 
 from reconciler.concurrency import gather_limited
-from reconciler.core.compare.normalize import observe_entity
 from reconciler.core.export import (
     Export,
     Exported,
@@ -22,7 +21,7 @@ from reconciler.core.export import (
 )
 from reconciler.core.runs import ticket
 from reconciler.engine.context import ReadContext
-from reconciler.engine.lists import choose_list_fields, find_shown_paths, iterate_children
+from reconciler.engine.lists import choose_list_fields, find_shown_paths, observe_list_row, observe_whole
 from reconciler.engine.planning import resolve_target
 from reconciler.errors import NotFound, Unavailable
 from reconciler.instrumentation import report_progress
@@ -36,7 +35,7 @@ from reconciler.service.client import Reader
 from reconciler.service.entities import ReadCollection
 from reconciler.service.paging import Found, Page, Query
 
-# --- A whole scope, whoever is in it --------------------------------------------------------------
+# --- A whole scope, managed or not ----------------------------------------------------------------
 #
 # The list is walked once, and each entity that its row shows too briefly is looked at.
 
@@ -45,10 +44,10 @@ _walks_max = 2  # a list that changes while it is read is read once more, and no
 
 
 class WholeScope(Struct, frozen=True):
-    """Everything in a scope, what belongs to each behind it.
+    """Everything in a scope, each entity followed by what belongs to it.
 
-    `untold` is the number of entities of which nobody knows what belongs to them: their rows do not show it,
-    and they were not looked at.
+    `untold` is the number of entities whose children are unknown: their rows do not show them, and they were
+    not looked at.
     """
 
     entities: tuple[LiveEntity, ...]
@@ -91,13 +90,13 @@ class _WholeScopeReader:
         self._found, self._untold, self._read, trouble = {}, 0, 0, ""
         query = Query(fields=self._asked)
         async for page in self._collection.pages(query, workspace=self._workspace):
-            self._page(page)
+            self._take_page(page)
             self._total = page.total if self._total is None else self._total
             report_progress(self._scope, self._read, self._total)
             trouble = trouble or page.trouble
         return trouble
 
-    def _page(self, page: Page) -> None:
+    def _take_page(self, page: Page) -> None:
         told = find_shown_paths(self._kind, page.rows, self._asked, self._heads)
         # Only a list that was asked for them shows custom fields, and then every row has the key.
         custom = self._kind.wire.get(self._kind.custom, self._kind.custom)
@@ -106,58 +105,43 @@ class _WholeScopeReader:
             if self._kind.tickets and ticket.is_ticket_name(row.body.get("name")):
                 continue
             if told is None:
-                self._found[row.remote_id] = tuple(self._entities(row))
-            elif bare or self._look or self._has_inside(row):
+                self._found[row.remote_id] = observe_whole(self._kind, self._scope.workspace, row)
+            elif bare or self._look or self._shows_children(row):
                 self._found[row.remote_id] = None
                 continue
             else:
                 self._untold += bool(child_kinds(self._kind.name))
-                self._found[row.remote_id] = (structs.replace(self._entity(row), devices_known=False),)
+                entity = observe_list_row(self._kind, self._scope.workspace, row)
+                self._found[row.remote_id] = (structs.replace(entity, devices_known=False),)
             self._read += 1
 
     async def whole(self, concurrency: int) -> WholeScope:
-        """Look at whom the list shows too briefly, and return everybody in its order."""
+        """Look at each entity that the list shows too briefly, and return all in its order."""
         looks = [remote_id for remote_id, known in self._found.items() if known is None]
-        self._found.update(zip(looks, await gather_limited(looks, self._one, concurrency), strict=True))
+        self._found.update(zip(looks, await gather_limited(looks, self._look_at, concurrency), strict=True))
         return WholeScope(tuple(one for known in self._found.values() for one in known or ()), self._untold)
 
-    async def _one(self, remote_id: str) -> tuple[LiveEntity, ...]:
+    async def _look_at(self, remote_id: str) -> tuple[LiveEntity, ...]:
         try:
-            found = tuple(self._entities(await self._collection.get(remote_id, workspace=self._workspace)))
+            whole = await self._collection.get(remote_id, workspace=self._workspace)
+            found = observe_whole(self._kind, self._scope.workspace, whole)
         except NotFound:
             found = ()  # removed since the list was read
         self._read += 1
         report_progress(self._scope, self._read, self._total)
         return found
 
-    def _has_inside(self, row: Found) -> bool:
+    def _shows_children(self, row: Found) -> bool:
         return any(row.body.get(child.rows_key) for child in child_kinds(self._kind.name))
-
-    def _entities(self, found: Found) -> Iterable[LiveEntity]:
-        yield self._entity(found)
-        for kind, one in iterate_children(self._kind, found):
-            yield observe_entity(
-                kind.name,
-                self._scope.workspace,
-                one.remote_id,
-                one.body,
-                seen=found.date,
-                parent_id=found.remote_id,
-            )
-
-    def _entity(self, found: Found) -> LiveEntity:
-        return observe_entity(
-            self._scope.kind, self._scope.workspace, found.remote_id, found.body, seen=found.date
-        )
 
 
 # --- The entries ----------------------------------------------------------------------------------
 
 
 class ExportRequest(Struct, frozen=True):
-    """What the user asked for: the name of a time zone ("": none), and a look at each for what is below.
+    """What the user asked for: the name of a time zone ("": none), and whether to look at each entity.
 
-    `secrets`: those that the service shows are declared too.
+    `secrets`: secrets that the service shows are exported too.
     """
 
     zone: str = ""
@@ -166,10 +150,10 @@ class ExportRequest(Struct, frozen=True):
 
 
 class ExportResult(Struct, frozen=True):
-    """Entries by scope, in order; what was left out; and how little or much was read.
+    """Entries by scope, in order; what was left out; the calls.
 
-    `untold` are the scopes in which nobody knows what belongs to the entities, with their number. `advice` is
-    how more of them could be recognized.
+    `untold` is the number of entities whose children are unknown, by scope. `advice` says which identities
+    would recognize more entities.
     """
 
     entries: tuple[tuple[Scope, tuple[Exported, ...]], ...]
@@ -237,7 +221,7 @@ def _drop_invalid_entries(
         left += passed.left
     untold = tuple((scope, wholes[scope].untold) for scope in scopes if wholes[scope].untold)
     there = {str(one.address) for _, ones in entries for one in ones}
-    # What was said about an entry that is not exported after all is said by its refusal.
+    # An omission of a field is dropped where the whole entry is omitted.
     kept = (one for one in left if one.field == "" or "/" not in one.subject or one.subject in there)
     calls = sum(context.client.calls.values())
     return ExportResult(tuple(entries), tuple(sorted(set(kept))), made.declared, untold, calls)

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from reconciler.concurrency import pause_collector
+from reconciler.core.compare.normalize import observe_entity
 from reconciler.core.feed import (
     MORE,
     FeedRow,
@@ -35,7 +36,7 @@ from reconciler.model.field_types import FieldShape, require_rows
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import KINDS, child_kinds
 from reconciler.model.settings import Settings
-from reconciler.model.snapshots import Scope
+from reconciler.model.snapshots import LiveEntity, Scope
 from reconciler.private_cache import ListCache
 from reconciler.service.client import Reader
 from reconciler.service.entities import ReadCollection
@@ -86,7 +87,7 @@ _EMPTY_TELLS: Mapping[FieldShape, bool] = require_rows(
 )
 
 
-def iterate_children(kind: Kind, whole: Found) -> Iterator[tuple[Kind, Found]]:
+def _iterate_children(kind: Kind, whole: Found) -> Iterator[tuple[Kind, Found]]:
     """Yield the entities in a whole body that belong to it. Raises Malformed for one without an id."""
     for child in child_kinds(kind.name):
         rows = whole.body.get(child.rows_key)
@@ -96,6 +97,22 @@ def iterate_children(kind: Kind, whole: Found) -> Iterator[tuple[Kind, Found]]:
                 what = f"the service shows a {child.name} without an id."
                 raise Malformed(f"{kind.name} {whole.remote_id}: {what}")
             yield child, found
+
+
+def observe_list_row(kind: Kind, workspace: str, found: Found) -> LiveEntity:
+    """Return what a row, or a whole body, shows of its own entity; `workspace` is an alias."""
+    return observe_entity(kind.name, workspace, found.remote_id, found.body, seen=found.date)
+
+
+def observe_whole(kind: Kind, workspace: str, whole: Found) -> tuple[LiveEntity, ...]:
+    """Return a whole entity, and what belongs to it after it. Raises Malformed for one without an id."""
+    children = (
+        observe_entity(
+            child.name, workspace, one.remote_id, one.body, seen=whole.date, parent_id=whole.remote_id
+        )
+        for child, one in _iterate_children(kind, whole)
+    )
+    return (observe_list_row(kind, workspace, whole), *children)
 
 
 def count_page_rows(page: Page) -> int:
@@ -141,7 +158,7 @@ class Lists(Protocol):
     async def keep(self, asked: ListCacheRequest, found: RememberedList | None) -> None:
         """Remember this from now on; None: nothing."""
 
-    def followed(self, asked: ListCacheRequest, newest: NewestRows, calls: int) -> None:
+    def note_followed(self, asked: ListCacheRequest, newest: NewestRows, calls: int) -> None:
         """Take note of the newest rows of a list that is now as it is remembered, after so many calls."""
 
 
@@ -186,7 +203,7 @@ class ListFollower:
             known = RememberedList(rows, settled, step, self._known.completed, self._known.caught)
             await self._lists.keep(self._asked, known)
         if began is not None:
-            self._lists.followed(self._asked, walk.newest(known), self.calls)
+            self._lists.note_followed(self._asked, walk.newest(known), self.calls)
         found = {row.remote_id: Found(row.remote_id, row.body, row.date) for row in rows}
         return Page(tuple(found.values())[:step], len(rows), last=len(rows) <= step), found
 
@@ -306,7 +323,7 @@ class RowCache:
             return "a complete read was asked for"
         return why_full_read_due(known, now=self.now, every_s=refresh.complete_every_h * 3600)
 
-    def followed(self, asked: ListCacheRequest, newest: NewestRows, calls: int) -> None:
+    def note_followed(self, asked: ListCacheRequest, newest: NewestRows, calls: int) -> None:
         """Take note of the newest rows of a list that is now as it is remembered, after so many calls."""
         self.newest[asked.scope] = asked, newest, calls
 

@@ -16,7 +16,6 @@ from msgspec import Struct, structs
 
 from reconciler.concurrency import gather_limited
 from reconciler.core.compare.evidence import MissedLook, is_wrong_service, judge_absence
-from reconciler.core.compare.normalize import observe_entity
 from reconciler.core.reading_policy import (
     ListStart,
     ReadRequest,
@@ -35,7 +34,8 @@ from reconciler.engine.lists import (
     choose_list_fields,
     count_page_rows,
     find_shown_paths,
-    iterate_children,
+    observe_list_row,
+    observe_whole,
 )
 from reconciler.errors import NotFound, ServiceError
 from reconciler.instrumentation import record_span, report_progress, start_stopwatch, step_log
@@ -407,24 +407,11 @@ class ScopeReader:
         return self.kind.tickets and ticket.is_ticket_name(found.body.get("name"))
 
     def _observe_row(self, found: Found) -> LiveEntity:
-        return observe_entity(
-            self.kind.name, self.wanted.scope.workspace, found.remote_id, found.body, seen=found.date
-        )
+        return observe_list_row(self.kind, self.wanted.scope.workspace, found)
 
-    def _observe_whole(self, found: Found) -> list[LiveEntity]:
-        """Return a whole entity, and what belongs to it after it; nothing for a ticket of the lock."""
-        if self._is_ticket(found):
-            return []  # the one place: what is not read is not planned, adopted or pruned
-        workspace = self.wanted.scope.workspace
-        return [
-            self._observe_row(found),
-            *(
-                observe_entity(
-                    kind.name, workspace, one.remote_id, one.body, seen=found.date, parent_id=found.remote_id
-                )
-                for kind, one in iterate_children(self.kind, found)
-            ),
-        ]
+    def _observe_whole(self, found: Found) -> tuple[LiveEntity, ...]:
+        # The one place where a ticket of the lock is left out: what is not read is not planned or pruned.
+        return () if self._is_ticket(found) else observe_whole(self.kind, self.wanted.scope.workspace, found)
 
 
 def _explain_contradiction(error: ServiceError) -> str:

@@ -339,7 +339,7 @@ class PlanCache:
 
     async def keep(self, plan: Plan) -> None:
         """Keep a no-op plan that was made from followed lists alone."""
-        if is_noop_plan(plan) and (lists := self._followed(plan)):
+        if is_noop_plan(plan) and (lists := self._list_followed(plan)):
             # Records that were written meanwhile may have been written before they were loaded, or after.
             if await self._context.ask(Store.state) != self._state:
                 return
@@ -360,7 +360,7 @@ class PlanCache:
         due = any(self.lists.why_whole(one.newest) for one in kept.lists)
         return (kept.lists, plan) if all(as_then) and not due else ((), None)
 
-    def _followed(self, plan: Plan) -> tuple[_CachedList, ...]:
+    def _list_followed(self, plan: Plan) -> tuple[_CachedList, ...]:
         """Return the lists that a plan was made from; none where anything else was read for it."""
         found = []
         for read in plan.reads:

@@ -57,7 +57,7 @@ class Proof(Struct, frozen=True):
         """The fields that read back otherwise than they were sent, by path."""
         return tuple(sorted((*self.reading.refused, *self.reading.rewritten, *self.lost)))
 
-    def said(self) -> str:
+    def describe(self) -> str:
         """What a person should know of it, without any value."""
         reading = self.reading
         return join_sentences(

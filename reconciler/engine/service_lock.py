@@ -139,7 +139,7 @@ class TicketLock(ServiceLock):
             self._keeper.cancel()
         removing = asyncio.create_task(self._give_back())
         try:
-            await self._stop.patiently(removing, (release_s, asked_s, hurried_s))
+            await self._stop.wait_patiently(removing, (release_s, asked_s, hurried_s))
         finally:
             removing.cancel()
             with suppress(asyncio.CancelledError, ServiceError):

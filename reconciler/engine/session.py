@@ -277,7 +277,7 @@ class Session:
         halt = self.over()
         return halt is None or halt.reason in {"fail-fast", "unconfirmed"}
 
-    async def stretch(self, address: Address) -> None:
+    async def stretch_passwords(self, address: Address) -> None:
         """Compute the slow digests of a password in a thread: a look must not wait for them."""
         entity, salt = self.desired.entities.get(address), self.context.store.salt
         for text in digest_texts(entity, salt) if entity else ():

@@ -290,7 +290,7 @@ async def _find_rewritten(
                 raise NotDone("in doubt", what, suggest_create_again(address))
             proof = readback.prove_create(run, entity, row)
             missing = tuple(one for one in proof.reading.refused if one.shown is None)
-            what = join_sentences(f"it is there, by the id {sent.named} of its answer.", proof.said())
+            what = join_sentences(f"it is there, by the id {sent.named} of its answer.", proof.describe())
             return LandedWrite(sent.named, run.keep(proof.record, row), what, missing)
     if ids := await find_unclaimed(
         run, entity, parent_id, within_s=sent.passed_s, reach=sent.reach, listings=sent.listings

@@ -107,7 +107,7 @@ def _may_try_again(run: Session, tries: int) -> bool:
 async def _look_and_write(run: Session, attempt: Attempt) -> Outcome:
     """Look and write, with at most `Timing.gap_s` between them; otherwise look again, so many times."""
     # Before the look: a slow digest between look and write would make every look of a password too old.
-    await run.stretch(attempt.change.address)
+    await run.stretch_passwords(attempt.change.address)
     for _ in range(looks_max):
         try:
             async with run.context.client.at_once(look.count_look_calls(run, attempt.change)):
@@ -179,7 +179,7 @@ async def _send_update(run: Session, attempt: Attempt, change: Update) -> Outcom
         return end_unproven(run, attempt, f"not read back: {error}", done=not sent.accepted, error=error)
     proof = readback.prove_update(run, change, before, found, attempt.parent_id)
     if not proof.complete:
-        return end_unproven(run, attempt, proof.said(), done=not sent.accepted)
+        return end_unproven(run, attempt, proof.describe(), done=not sent.accepted)
     attempt.done(change.remote_id)
     return await _record_proof(run, attempt, proof)
 
@@ -240,10 +240,10 @@ def _mark_sending(run: Session, attempt: Attempt) -> None:
 async def _record_proof(run: Session, attempt: Attempt, proof: Proof) -> Outcome:
     """Return the outcome of what is there: applied, or failed where a field of it was not taken."""
     if proof.complete:
-        outcome = attempt.outcome("applied", proof.said(), fields=proof.fields)
+        outcome = attempt.outcome("applied", proof.describe(), fields=proof.fields)
     else:
         step = GIVE_AGAIN if proof.lost else SHOWN_AGAIN
-        outcome = attempt.outcome("failed", proof.said(), step, fields=proof.fields)
+        outcome = attempt.outcome("failed", proof.describe(), step, fields=proof.fields)
     return await _record_outcome(run, attempt, run.keep(proof.record, proof.row), outcome)
 
 

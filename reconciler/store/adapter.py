@@ -117,7 +117,7 @@ class Connection(ABC):
 
     def execute(self, sql: str, values: Values | None = None) -> Result:
         """Carry out a statement. A value that is a list fills the brackets around its name: `IN (:names)`."""
-        self.heard("executes", sql)
+        self.notify("executes", sql)
         if values is None:
             return self._execute(sql, None)
         text = self._in_own_style(sql)
@@ -132,12 +132,12 @@ class Connection(ABC):
 
     def execute_many(self, sql: str, rows: Sequence[Values]) -> None:
         """Carry out a statement for each row of values."""
-        self.heard("executes", sql)
+        self.notify("executes", sql)
         self._execute_many(self._in_own_style(sql), rows)
 
     def stream(self, sql: str, values: Values) -> Iterator[Row]:
         """Yield the rows of a query, of which only some are in memory at a time."""
-        self.heard("executes", sql)
+        self.notify("executes", sql)
         return self._stream(self._in_own_style(sql), values)
 
     @contextmanager
@@ -145,12 +145,12 @@ class Connection(ABC):
         """Commit what is done within, at the end; where anything is raised, the pool undoes it."""
         self._mode = mode
         self._begin(mode)
-        self.heard("began", mode)
+        self.notify("began", mode)
         yield
-        self.heard("commits", mode)
+        self.notify("commits", mode)
         self.raw.commit()
 
-    def heard(self, what: str, *about: object) -> None:
+    def notify(self, what: str, *about: object) -> None:
         """Let every observer hear of something."""
         for one in (*OF_EVERY_POOL, *self._observers):
             getattr(one, what)(self, *about)
@@ -249,7 +249,7 @@ class Pool:
             if connection is None:
                 connection = self._open(self.observers)
                 try:
-                    connection.heard("opened")
+                    connection.notify("opened")
                 except BaseException:
                     connection.close()
                     raise

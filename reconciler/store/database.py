@@ -247,9 +247,9 @@ class Store:
             settled=settled,
             identities=known,
         )
-        lines = [self._author.changed(at, outcome) for batch in batches for outcome in batch.ended]
-        lines += [self._author.left(at, address) for batch in batches for address in batch.left]
-        history.append_audit(seals, lines + [self._author.settled(at, entry) for entry in settled])
+        lines = [self._author.change_entry(at, outcome) for batch in batches for outcome in batch.ended]
+        lines += [self._author.leave_entry(at, address) for batch in batches for address in batch.left]
+        history.append_audit(seals, lines + [self._author.settle_entry(at, entry) for entry in settled])
 
     def remember(self, entities: Iterable[RecordedEntity], workspaces: Workspaces) -> None:
         """Record these entities as ours, replacing what was recorded for their addresses."""
@@ -288,8 +288,8 @@ class Store:
                     next="wait until it has ended, then run this again",
                 )
             moved = records.take_over_records(seals, before, ids=_ids(workspaces), company=company)
-            history.append_audit(seals, [self._author.record_move(at, origin, moved)])
-            line = self._author.record_move(at, self._owner.origin, -moved)
+            history.append_audit(seals, [self._author.move_entry(at, origin, moved)])
+            line = self._author.move_entry(at, self._owner.origin, -moved)
             write_sealed(seals.connection, before, lambda theirs: history.append_audit(theirs, [line]))
             return moved
 
@@ -316,7 +316,7 @@ class Store:
             history.record_run_begin(seals, author, plan, consent, started_at=started_at)
             moved = self._moved_aliases(seals.connection, ids)
             records.note_aliases(seals, ids)
-            moves = (self._author.renamed(started_at, one) for _, one in sorted(moved.items()))
+            moves = (self._author.rename_entry(started_at, one) for _, one in sorted(moved.items()))
             history.append_audit(seals, [line, *moves])
 
         self._write(work)

@@ -466,31 +466,31 @@ class Author(Struct, frozen=True):
             outcome=outcome,
         )
 
-    def changed(self, at: str, change: Outcome) -> AuditEntry:
+    def change_entry(self, at: str, change: Outcome) -> AuditEntry:
         """Return the entry about how a change ended."""
         entry = self.entry("changed", at, outcome=change.result)
-        return self._about(entry, change.address, change.action)
+        return self._add_subject(entry, change.address, change.action)
 
-    def left(self, at: str, address: Address) -> AuditEntry:
+    def leave_entry(self, at: str, address: Address) -> AuditEntry:
         """Return the entry about what is ours no longer and stays at the service."""
-        return self._about(self.entry("changed", at, outcome="applied"), address, "forget")
+        return self._add_subject(self.entry("changed", at, outcome="applied"), address, "forget")
 
-    def settled(self, at: str, known: JournalEntry) -> AuditEntry:
+    def settle_entry(self, at: str, known: JournalEntry) -> AuditEntry:
         """Return the entry about what became of an intent of an earlier run."""
         entry = self.entry("settled", at, run=known.run, outcome=known.ending)
-        return self._about(entry, known.intent.address, known.intent.action)
+        return self._add_subject(entry, known.intent.address, known.intent.action)
 
-    def renamed(self, at: str, moved: MovedAlias) -> AuditEntry:
+    def rename_entry(self, at: str, moved: MovedAlias) -> AuditEntry:
         """Return the entry about a workspace that has another alias than before."""
         entry = structs.replace(self.entry("renamed", at), workspace=moved.now, before=moved.before)
         return structs.replace(entry, counts={"records": moved.records})
 
-    def record_move(self, at: str, origin: str, records: int) -> AuditEntry:
+    def move_entry(self, at: str, origin: str, records: int) -> AuditEntry:
         """Return the entry about records that came from another address, or (below 0) went to one."""
         entry = structs.replace(self.entry("moved", at), before=origin)
         return structs.replace(entry, counts={"records": records})
 
-    def _about(self, entry: AuditEntry, address: Address, action: str) -> AuditEntry:
+    def _add_subject(self, entry: AuditEntry, address: Address, action: str) -> AuditEntry:
         return structs.replace(
             entry,
             entity=hash_entity(self.salt, address),

@@ -89,7 +89,7 @@ class SharedPace:
         """Change the row, and return what `change` returns beside the new pace."""
         try:
             async with time_limit(pace_answer_max_s), self._turn:
-                done: _Done = await self._offload(lambda: self._changed(change))
+                done: _Done = await self._offload(lambda: self._change_row(change))
         except TimeoutError:
             raise StoreError(
                 f"the store {self._database.name}: it did not answer within {pace_answer_max_s:g} s.",
@@ -98,7 +98,7 @@ class SharedPace:
         self._difference.saw(done.asked_at, done.now, done.answered_at)
         return done.found
 
-    def _changed(
+    def _change_row(
         self, change: Callable[[paces.Pace, float], tuple[paces.Pace, tuple[float, float]]]
     ) -> "_Done":
         # A store that was opened for reading is written too: a plan's calls count.
@@ -126,7 +126,7 @@ class SharedPace:
                 raise UnexpectedRows
         *known, now = row
         pace = paces.Pace(*known)
-        return (pace if _believable(pace, now) else paces.begin_pace(now, self._limit)), now
+        return (pace if _is_believable(pace, now) else paces.begin_pace(now, self._limit)), now
 
 
 class _Done(Struct, frozen=True):
@@ -155,7 +155,7 @@ class _Difference:
             self.seconds = answered_at - now
 
 
-def _believable(pace: paces.Pace, now: float) -> bool:
+def _is_believable(pace: paces.Pace, now: float) -> bool:
     """Whether this program can have left such a row: a clock that was turned back is no reason for doubt."""
     last = max(now, pace.seen_at)
     return (

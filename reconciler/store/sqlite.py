@@ -142,7 +142,7 @@ class SqliteFile:
     def check_pages(self, connection: Connection) -> None:
         """Raise StoreError where pages or indexes do not hold together."""
         if connection.execute("PRAGMA integrity_check(1)").scalar() != "ok":
-            raise self._torn()
+            raise self._damaged_error()
 
     def scrub(self, pool: Pool) -> None:
         """Write the file anew, without what was deleted from it before deleted content was overwritten."""
@@ -178,10 +178,10 @@ class SqliteFile:
         if self._whole:
             return
         if connection.execute("PRAGMA quick_check(1)").scalar() != "ok":
-            raise self._torn()
+            raise self._damaged_error()
         self._whole = True
 
-    def _torn(self) -> StoreError:
+    def _damaged_error(self) -> StoreError:
         return StoreError(f"the store {self.name}: it is damaged: its integrity check fails.", next=RESTORE)
 
     def tables(self, connection: Connection) -> list[str]:

@@ -174,7 +174,7 @@ class InMemory:
         known = msgspec.msgpack.decode(data, type=RememberedList)
         return CachedRows(known, why_full_read_due(known, now=self.now, every_s=self.every_s))
 
-    def followed(self, asked: ListCacheRequest, newest: NewestRows, calls: int) -> None:  # noqa: ARG002 - what is not asked here
+    def note_followed(self, asked: ListCacheRequest, newest: NewestRows, calls: int) -> None:  # noqa: ARG002 - what is not asked here
         self.newest = asked, newest
 
     async def keep(self, asked: ListCacheRequest, found: RememberedList | None) -> None:
