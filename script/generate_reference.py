@@ -34,19 +34,18 @@ FIELDS = f"""\
 
 {_MADE}
 
-Every field of every kind, as [manifests](manifest.md) name it. How fields are compared is in
-[planning](planning.md), what is checked of a value in
-[values that are checked](manifest.md#values-that-are-checked). A deployment may have further fields
-(`fields.contacts` of the [settings](settings.md)) and [kinds of its own](profiles.md#kinds-of-your-own).
+Every field of every kind, with its name in [manifests](manifest.md). [Planning](planning.md) says how fields
+are compared, [values that are checked](manifest.md#values-that-are-checked) what is checked. A deployment may
+have further fields (`fields.contacts` of the [settings](settings.md)) and [kinds of its own](profiles.md#kinds-of-your-own).
 
 | word | means |
 |---|---|
-| required | no entity without it, defaults included |
-| required to create | what exists is managed without it, and nothing is made without it |
-| secret | shown nowhere; take it from a variable |
-| write-only | cannot be read back, so it is compared with what was sent last |
-| own | has no default, because no two entities share it |
-| kept | stays at the service when it is left out, so leaving it out cannot clear it |
+| required | must be set, in the entry or in defaults |
+| required to create | must be set to create the entity; an existing one is managed without it |
+| secret | never shown; use a variable |
+| write-only | cannot be read back; compared with the value that was sent last |
+| own | cannot have a default, because each entity has its own value |
+| kept | the service keeps it when it is left out, so it cannot be cleared by leaving it out |
 """
 
 SCHEMAS_HEAD = f"""\
@@ -64,8 +63,8 @@ ALWAYS = {64, 130}  # whose options can be wrong, and what a signal can stop, ne
 # What a field of such a type holds, where its row says nothing.
 HOLDS = {
     "custom": "[Custom fields](manifest.md#contacts) by name.",
-    "channels": "[How somebody is reached](manifest.md#contacts): `sms`, `email`, `voice`.",
-    "content": "[What the file holds](manifest.md#resources): one of `file`, `text`, `rows`.",
+    "channels": "[Channels](manifest.md#contacts): `sms`, `email`, `voice`.",
+    "content": "[The content of the file](manifest.md#resources): one of `file`, `text`, `rows`.",
 }
 # What each schema is of, in the order in which people need them; all others are what commands print.
 READ = ("manifest", "settings", "profile", "message")
