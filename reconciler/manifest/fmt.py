@@ -1,4 +1,4 @@
-"""A manifest in its canonical form: the same meaning, every comment kept; or why it stays as it is.
+"""A manifest in its canonical form: the same meaning, every comment kept; or why it stays unchanged.
 
 Pure: bytes in, bytes out.
 
@@ -29,8 +29,8 @@ from reconciler.schema.shipped import read_schema
 
 # --- A manifest as it was written -----------------------------------------------------------------
 #
-# The YAML parser says where keys and values begin and end. What it skips between them is layout, and holds
-# the comments. Only texts that our reader accepts come here: no alias, no anchor, no tag, one document.
+# The YAML parser says where keys and values begin and end. The text between them is layout and contains the
+# comments. Only texts that our reader accepts are parsed here: no alias, no anchor, no tag, one document.
 #
 #     # leading: comments above a key move with it; a blank line above them ends a group
 #     - item  # beside
@@ -41,7 +41,7 @@ _COMMENT = re.compile(r"#[^\n]*")
 
 @dataclass(slots=True, eq=False)
 class LayoutNode:
-    """A scalar, or a mapping or list with its entries. `start` and `end` count characters of the text."""
+    """A scalar, or a mapping or list with its entries. `start` and `end` are indexes in the text."""
 
     start: int
     end: int
@@ -52,8 +52,8 @@ class LayoutNode:
     style: str = ""  # of a scalar: "" plain, else its first character
     mapping: bool = False
     flow: bool = False
-    keeps: bool = False  # a text whose blank lines at the end count is in it: it stays where it is
-    inline: bool = False  # a bracket that ends in the line where it begins
+    keeps: bool = False  # it contains a text whose final blank lines count, so keys are not sorted
+    inline: bool = False  # brackets in one line
     entries: "list[WrittenEntry] | None" = None
     trailing: list[str] = field(default_factory=list)
     owner: "WrittenEntry | None" = None
@@ -61,7 +61,7 @@ class LayoutNode:
 
 @dataclass(slots=True, eq=False)
 class WrittenEntry:
-    """A key and its value, or an item of a list, with the comments that belong to it; "" is a blank line."""
+    """A key and its value, or an item of a list, with its comments; "" is a blank line."""
 
     start: int
     line: int
@@ -86,12 +86,12 @@ class Layout:
 
 
 def normalize_newlines(text: str) -> str:
-    """Return a text whose line ends are one character each, as `parse_layout` takes it."""
+    """Return a text with one line feed at each line end, as `parse_layout` needs it."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def parse_layout(text: str) -> Layout:
-    """Return the parts of a text with line ends of one character, comments attached to their entries."""
+    """Return the layout of a text with normalized newlines, comments attached to their entries."""
     fit = fit_escapes(text, parse_events)
     reading = _LayoutReader(text)
     for event in parse_events(fit.text):
@@ -105,7 +105,7 @@ def parse_layout(text: str) -> Layout:
 
 
 class _LayoutReader:
-    """Events become nodes; the spans of scalars are remembered, for a `#` in them is no comment."""
+    """Builds nodes from events, and collects the spans of scalars, where a `#` is not a comment."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -114,7 +114,7 @@ class _LayoutReader:
         self.spans: list[tuple[int, int]] = []
         self.kept_lines: list[
             tuple[int, int]
-        ] = []  # first and last lines of texts whose last blank lines count
+        ] = []  # first and last lines of texts whose final blank lines count
         self.marked: int | None = None
         self._open: list[LayoutNode] = []
         self._pending: WrittenEntry | None = None  # the entry whose key was read
@@ -192,7 +192,7 @@ class _LayoutReader:
 
 
 class _CommentAttacher:
-    """Every comment goes to one entry, to the end of one container, or above the `---`."""
+    """Attaches every comment to one entry, to the end of one container, or above the `---`."""
 
     def __init__(self, source: Layout, reading: _LayoutReader) -> None:
         self._source = source
@@ -203,9 +203,9 @@ class _CommentAttacher:
         self._lines = [0, *(found.end() for found in re.finditer("\n", text))]
         kept = {line for first, last in reading.kept_lines for line in range(first, last)}
         rows = text.split("\n")
-        # A blank line at the end of a text that keeps them belongs to that text.
+        # A final blank line of a text that keeps them belongs to that text.
         self._blank = {at for at, row in enumerate(rows) if not row.strip()} - kept
-        self._gap = -1  # the number of the entry that the last comment stood before
+        self._gap = -1  # the number of the entry after the last comment
         self._lowest = 0  # the column of the last comment of this gap that ended a container
 
     def attach_all(self) -> None:
@@ -226,7 +226,7 @@ class _CommentAttacher:
             at = end
 
     def _neighbours(self, start: int) -> tuple[WrittenEntry | None, WrittenEntry | None, int]:
-        """Return the entries before and behind a place, and the number of the latter."""
+        """Return the entries before and after a place, and the number of the latter."""
         number = bisect_right(self._starts, start)
         entries = self._source.entries
         return (
@@ -256,7 +256,7 @@ class _CommentAttacher:
         place.append(text)
 
     def _choose_list(self, start: int, column: int) -> list[str]:
-        """Return the list that a comment on a line of its own belongs to."""
+        """Return the list for a comment on a line of its own."""
         before, after, number = self._neighbours(start)
         if before is None:
             return after.leading if after else self._source.root.trailing
@@ -293,14 +293,14 @@ class _CommentAttacher:
 
 # --- The order of keys ----------------------------------------------------------------------------
 #
-# Entries, tags, custom fields and the columns of rows keep the order of their author. All other keys follow
-# the order of the kind's row, as an export writes them. Derived from the table of kinds and from the schema.
+# Entries, tags, custom fields and the columns of rows keep their order. All other keys follow the order of
+# the kind, as an export writes them. It follows from the table of kinds and from the schema.
 
 KeyRank = Callable[[str], tuple[int, str]]
 
 
 def rank_keys_at(path: Steps) -> KeyRank | None:
-    """Return what the keys of the mapping at a path are sorted by; None where their order is the author's."""
+    """Return the sort key for the keys of the mapping at a path; None where their order is kept."""
     match path:
         case ():
             return _rank_by_list(_list_schema_keys()["manifest"])
@@ -327,8 +327,8 @@ def _rank_below(kind: Kind, rest: Steps) -> KeyRank | None:
     return None
 
 
-# How deep below a field its keys are sorted by their names, by the shape of the field. The names of custom
-# values are the author's.
+# How deep below a field its keys are sorted by name, by the shape of the field. Custom values keep their
+# order.
 _SORTED_DEPTH: Mapping[FieldShape, int] = require_rows(
     FieldShape, {"scalar": 0, "content": 0, "custom": 0, "channels": 2, "group": 1}
 )
@@ -336,7 +336,7 @@ _SORTED_DEPTH: Mapping[FieldShape, int] = require_rows(
 
 @cache_by_kinds
 def list_body_keys(kind: str) -> tuple[str, ...]:
-    """Return every key of an entry in its order: fields, what belongs to it, what the program should do."""
+    """Return every key of an entry in order: fields, children, meta."""
     row = next(one for one in kinds_by_plural().values() if one.name == kind)
     return (*(field.name for field in row.keys), *(child.plural for child in child_kinds(kind)), "meta")
 
@@ -361,19 +361,19 @@ def _number_keys(keys: tuple[str, ...]) -> Mapping[str, int]:
 
 # --- The canonical text ---------------------------------------------------------------------------
 #
-# Two spaces a level, keys in order, quotes where YAML may want them. What is in brackets in one line stays
-# there; brackets over several lines become blocks. Lines are never broken or joined.
+# Two spaces for each level, keys in order, quotes where another reader may need them. Brackets in one line
+# stay; brackets over several lines become blocks. Lines are never broken or joined.
 
 _INDENT = "  "
 _HEADER = re.compile(r"([|>])([-+0-9]*)(.*)")
-# What YAML 1.2 takes for a number, and 1.1 does not. What 1.1 takes for one, the library knows.
+# Numbers in YAML 1.2 that are none in 1.1; the library knows those of 1.1.
 _NUMBER = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|0o[0-7]+|0x[0-9a-fA-F]+")
 _RESOLVER: Any = yaml.resolver.Resolver()
 _TEXT = _RESOLVER.DEFAULT_SCALAR_TAG
 
 
 def write_layout(source: Layout) -> str:
-    """Return the whole text. `source` is left as it is."""
+    """Return the formatted text."""
     lines = [*source.before, *(["---"] if source.marked else [])]
     lines += _write_block(source.root, 0, ())
     while lines and not lines[0]:
@@ -399,16 +399,18 @@ def _write_block(node: LayoutNode, depth: int, path: Steps) -> list[str]:
     return lines + [f"{pad}{text}".rstrip() for text in node.trailing]
 
 
-_PlacedEntry = tuple[int, WrittenEntry, list[str]]  # its number, and the comments that move with it
+_PlacedEntry = tuple[int, WrittenEntry, list[str]]  # its number, itself, and the comments that move with it
 
 
 def _group_by_blank_lines(node: LayoutNode, path: Steps) -> Iterator[tuple[list[str], list[_PlacedEntry]]]:
-    """Yield the entries between blank lines, sorted, and what stands above them and stays there."""
+    """Yield groups of entries between blank lines, sorted, each after the comments that stay above it."""
     groups: list[tuple[list[str], list[_PlacedEntry]]] = [([], [])]
     for number, entry in enumerate(node.entries or ()):
         leading = _collect_leading(entry)
-        # What stands above the first key of a file is about the file.
-        cut = len(leading) if not path and not number else _count_until_blank(leading)
+        # Comments above the first key of a file are about the file; others stay up to the last blank line.
+        cut = max((at for at, text in enumerate(leading, 1) if not text), default=0)
+        if not path and not number:
+            cut = len(leading)
         if cut:
             groups.append((leading[:cut], []))
         groups[-1][1].append((number, entry, leading[cut:]))
@@ -419,12 +421,8 @@ def _group_by_blank_lines(node: LayoutNode, path: Steps) -> Iterator[tuple[list[
     yield from groups
 
 
-def _count_until_blank(leading: list[str]) -> int:
-    return max((at for at, text in enumerate(leading, 1) if not text), default=0)
-
-
 def _collect_leading(entry: WrittenEntry) -> list[str]:
-    """Return what stands above an entry, with the comments that have no place within it."""
+    """Return the comments above an entry, and those inside that the canonical form has no place for."""
     value = entry.value
     inside = list(value.trailing) if value.entries is not None and not value.entries else []
     moves = entry.beside and entry.key is None and _is_block(value)
@@ -440,7 +438,7 @@ def _write_item(entry: WrittenEntry, depth: int, path: Steps) -> list[str]:
     if not _is_block(entry.value):
         return _write_value(f"{pad}-", entry, depth, path)
     lines = _write_block(entry.value, depth + 1, path)
-    # Comments above the first key would stand behind the dash.
+    # Comments above the first key go above the dash, not after it.
     comments = next(at for at, line in enumerate(lines) if line and not line.lstrip().startswith("#"))
     above = [f"{pad}{line.strip()}" for line in lines[:comments] if line]
     return [*above, f"{pad}- {lines[comments].lstrip()}", *lines[comments + 1 :]]
@@ -461,7 +459,7 @@ def _write_value(start: str, entry: WrittenEntry, depth: int, path: Steps) -> li
 
 
 def _append_comment(line: str, entry: WrittenEntry) -> str:
-    """Return a line with its comment, in the column where it stood, if there is room."""
+    """Return a line with its comment, in the column where it was if there is room."""
     if not entry.beside:
         return line
     return f"{line}{' ' * max(2, entry.beside_column - len(line))}{entry.beside}"
@@ -490,7 +488,7 @@ def _write_inline(node: LayoutNode, depth: int, path: Steps) -> str:
 def _write_scalar(node: LayoutNode, depth: int, *, top: bool) -> str:
     """Return a scalar with the quotes it needs. `top`: the version of the file, a number to editors."""
     text, raw = node.value, node.raw
-    if "\n" in raw:  # lines are joined by the reader, whatever stands before each
+    if "\n" in raw:  # the reader joins lines, whatever their indentation
         first, *rest = raw.split("\n")  # an escaped space may end a line
         return "\n".join(
             [first, *(f"{_INDENT * (depth + 1)}{line}" if line else "" for line in map(str.lstrip, rest))]
@@ -505,10 +503,10 @@ def _write_scalar(node: LayoutNode, depth: int, *, top: bool) -> str:
 
 
 def _needs_quotes(text: str) -> bool:
-    """Whether a text without quotes is something else to another reader of YAML. Flags are meant to be."""
+    """Whether another YAML reader takes an unquoted text for another type. Flags stay unquoted."""
     if text in ("true", "false"):
         return False
-    if text in ("-", "?"):  # which may stand so in brackets alone
+    if text in ("-", "?"):  # allowed unquoted in brackets alone
         return True
     known = _RESOLVER.resolve(yaml.ScalarNode, text, (True, False)) != _TEXT
     return known or text.casefold() in YAML_WORDS or _NUMBER.fullmatch(text) is not None
@@ -545,10 +543,11 @@ class FormattedManifest(Struct, frozen=True):
 
 
 def format_manifest(data: bytes, file: str) -> FormattedManifest:
-    """Return a manifest in canonical form: what our reader reads of it is the same, and so are the comments.
+    """Return a manifest in canonical form: our reader reads the same values, and the comments are the same.
 
-    `file` is its name in messages. Line ends are those of the first line; a byte order mark goes. What cannot
-    be read, is no manifest, or would mean something else is returned as it is, with what is wrong.
+    `file` is its name in messages. Line ends are those of the first line; a byte order mark is removed. A
+    file that cannot be read, is not a manifest, or would change its meaning is returned unchanged, with the
+    reason.
     """
     tree = read_tree(data, file, subject=name_entry)
     if tree.problems:
@@ -570,7 +569,7 @@ def format_manifest(data: bytes, file: str) -> FormattedManifest:
 
 
 def _find_difference(before: Tree, after: Tree) -> Problem | None:
-    """Return where two readings differ; None where they are the same."""
+    """Return the first difference between two trees; None if there is none."""
     path: Steps | None = ()
     if not after.problems:
         path = next(_find_unlike_paths(before.value, after.value, ()), None)
@@ -583,7 +582,7 @@ def _find_difference(before: Tree, after: Tree) -> Problem | None:
 
 
 def _find_unlike_paths(before: Any, after: Any, path: Steps) -> Iterator[Steps]:
-    """Yield the paths at which two values differ. The order of keys counts where it is the author's."""
+    """Yield the paths at which two values differ. The order of keys counts where it is kept."""
     if type(before) is not type(after) or (not isinstance(before, dict | list) and before != after):
         yield path
     elif isinstance(before, list):
@@ -601,7 +600,7 @@ def _find_unlike_paths(before: Any, after: Any, path: Steps) -> Iterator[Steps]:
 
 
 def _find_lost_comment(file: str, comments: list[str], made: str) -> Problem | None:
-    """Return what says that a comment would not be kept; None where all are there, and no more."""
+    """Return a problem if the formatted text does not have the same comments."""
     if Counter(comments) == Counter(parse_layout(made).comments):
         return None
     what = f"formatting would lose a comment; {_LEFT}."
@@ -609,21 +608,21 @@ def _find_lost_comment(file: str, comments: list[str], made: str) -> Problem | N
     return Problem(file, 1, 1, what, hint, code="E100")
 
 
-# --- The difference, without what may be a secret -------------------------------------------------
+# --- The diff, without possible secrets -----------------------------------------------------------
 
 _REFERENCE = re.compile(r"[\"']?\$\{env:[A-Z0-9_]+\}[\"']?", re.ASCII | re.IGNORECASE)
 _SECRET = "(secret)"  # noqa: S105 - the word that stands for one
 
 
 def diff_formatted(file: str, before: bytes, after: bytes) -> Iterator[str]:
-    """Yield the lines of a unified diff of two forms of one manifest, without line ends."""
+    """Yield the lines of a unified diff of two versions of one manifest, without line ends."""
     yield from unified_diff(
         _redact_lines(before), _redact_lines(after), f"{file} (current)", f"{file} (formatted)", lineterm=""
     )
 
 
 def _redact_lines(data: bytes) -> list[str]:
-    """Return the lines of a manifest that can be read; the values of secret fields are not shown."""
+    """Return the lines of a valid manifest, with the values of secret fields replaced."""
     text = normalize_newlines(data.decode("utf-8-sig"))
     entries = parse_layout(text).entries
     secrets = {name.lower() for name in secret_keys()}
@@ -641,5 +640,5 @@ def _redact_lines(data: bytes) -> list[str]:
 
 
 def _may_hold_secret(key: str, secrets: Collection[str]) -> bool:
-    """Whether a key is that of a secret field, or looks like a misspelt one; `secrets` in lower case."""
+    """Whether a key is that of a secret field, or similar to one; `secrets` are in lower case."""
     return bool(get_close_matches(key.lower(), secrets, n=1, cutoff=0.8))

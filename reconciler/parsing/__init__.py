@@ -1,4 +1,4 @@
 """YAML and JSON files as trees with positions, strictly read.
 
-Of our fields they know only which hold secrets (display.py), so that no message shows one.
+They know which fields are secret (display.py), so that no message shows one, and nothing else of manifests.
 """

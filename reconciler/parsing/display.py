@@ -1,7 +1,6 @@
 """What messages may show of a file: the path of a value, the value itself, and the name of a character.
 
-Below a field that holds a secret nothing is named: to its author `password: {text}` is a secret, and to YAML
-it is a key.
+Nothing below a secret field is shown: `password: {text}` is a secret to its author and a key to YAML.
 """
 
 import re
@@ -16,8 +15,8 @@ TreePath = Sequence[str | int]
 Subject = Callable[[dict[str, Any], TreePath], tuple[str, int]]
 
 
-# Fields whose value no message may show: those of manifests, and those of `service.auth`. That may be
-# written as if it were the secret itself, so only its own keys are named there.
+# Fields whose value no message may show: those of manifests, and those of `service.auth`. The latter may be
+# written as if it were the secret itself, so messages show only its known keys.
 _AUTH = ("service", "auth")
 _AUTH_SECRET = frozenset({"username", "password", "api_key"})
 _AUTH_KEYS = _AUTH_SECRET | {"send_key"}
@@ -30,12 +29,12 @@ def _secret_fields() -> frozenset[str]:
 
 @cache_by_kinds
 def secret_keys() -> frozenset[str]:
-    """Return every key of a file below which no message may show anything."""
+    """Return the keys of which messages may show neither the value nor anything below."""
     return _secret_fields() | _AUTH_SECRET | {_AUTH[-1]}
 
 
 def no_subject(_root: dict[str, Any], _path: TreePath) -> tuple[str, int]:
-    """Name nothing in front: the sentence gives the whole dotted path."""
+    """Name no entity: the sentence has the whole dotted path."""
     return "", 0
 
 
@@ -48,7 +47,7 @@ def format_path(path: TreePath) -> str:
 
 
 def redact_path(path: TreePath) -> tuple[str | int, ...]:
-    """Return the part of a path that may be shown: up to a field that holds a secret, nothing below it."""
+    """Return the part of a path that may be shown: up to a secret field, nothing below it."""
     steps = tuple(path)
     for end in range(1, len(steps)):
         if _names_secret(steps[:end]) or (steps[:end][-2:] == _AUTH and steps[end] not in _AUTH_KEYS):
@@ -57,7 +56,7 @@ def redact_path(path: TreePath) -> tuple[str | int, ...]:
 
 
 def is_secret_path(path: TreePath) -> bool:
-    """Whether the value at a path is a secret, holds one, or stands below one."""
+    """Whether the value at a path is a secret, contains one, or is below one."""
     steps = tuple(path)
     return _names_secret(steps) or steps[-2:] == _AUTH or redact_path(steps) != steps
 
@@ -70,8 +69,8 @@ def _names_secret(steps: tuple[str | int, ...]) -> bool:
 
 # --- Characters -----------------------------------------------------------------------------------
 #
-# One rule for files, cells, variables and payload text. A character is refused here and not half-way through
-# an apply: XML cannot carry it, or a reviewer cannot see it.
+# One rule for files, cells, variables and payload text. Characters that XML cannot contain, or that a
+# reviewer cannot see, are refused here and not in the middle of an apply.
 
 # C0 without tab, LF and CR; DEL and C1 (NEL is a line break to some parsers); line and paragraph
 # separators; marks and overrides of writing direction; the BOM inside a text; lone surrogates;
@@ -88,7 +87,7 @@ _SEPARATORS = frozenset("\u2028\u2029")
 
 
 def describe_character(character: str) -> str:
-    """Return the noun phrase that says which character this is, without ever printing it."""
+    """Return the name of a character, without the character itself."""
     code = f"U+{ord(character):04X}"
     if character == "\0":
         return f"the character NUL ({code})"
@@ -109,6 +108,6 @@ CHARACTER_HINT = "remove it; invisible characters, and characters that XML canno
 
 
 def show_value(text: str, *, most: int = 60) -> str:
-    """Return a written value as a message may show it: short, on one line, escaped."""
+    """Return a value for a message: short, on one line, escaped."""
     cut = text if len(text) <= most else text[: most - 1] + "…"
     return cut.encode("unicode_escape").decode("ascii") if not cut.isprintable() else cut

@@ -1,7 +1,7 @@
 """JSON read strictly: as a tree with positions, and as rows of texts. Numbers stay as they were written.
 
-The tree has the same language as the YAML form. It has a scanner of its own because YAML parsers refuse some
-JSON (escaped surrogate pairs, long keys) and the standard library gives no positions.
+The language of the tree is that of the YAML form. It needs its own scanner because YAML parsers refuse some
+JSON (escaped surrogate pairs, long keys) and the standard library has no positions.
 """
 
 import json
@@ -35,7 +35,7 @@ _WANTED = {
 
 
 def build_json(text: str, builder: Builder) -> None:
-    """Feed the one value of `text` to `builder`. Raises Stop where it cannot be read further."""
+    """Feed the one value of `text` to `builder`. Raises StopReading at a syntax error."""
     _Scanner(text, builder).run()
 
 
@@ -138,7 +138,7 @@ TOO_DEEP = f"objects are nested here more than {DEPTH_MAX} deep."
 
 
 class Digits(str):
-    """A number as it stands there. It is an employee's, or a telephone's, and keeps all its digits."""
+    """A number as written, with all its digits: it may be an employee number or a phone number."""
 
     __slots__ = ()
 
@@ -159,7 +159,7 @@ EXACT_DECODER = json.JSONDecoder(
     object_pairs_hook=_build_object, parse_int=Digits, parse_float=Digits, parse_constant=_refuse_constant
 )
 
-# Every type that the decoder makes of what is no object.
+# How each type of value that the decoder returns becomes text, except objects.
 JSON_TEXTS: dict[type, Callable[[Any], str]] = {
     str: str,
     Digits: str,
@@ -170,7 +170,7 @@ JSON_TEXTS: dict[type, Callable[[Any], str]] = {
 
 
 def flatten_object(node: dict[str, Any], above: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Yield what an object holds, with the keys that lead to it. Raises ValueError where it is too deep."""
+    """Yield the dotted path and the value of each leaf. Raises ValueError where it is nested too deep."""
     if depth > DEPTH_MAX:
         raise ValueError(TOO_DEEP)
     for key, value in node.items():

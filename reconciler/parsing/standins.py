@@ -1,7 +1,7 @@
-"""Files that stand for another content, as a checkout may hold them: known by what they hold. Pure.
+"""Files of a checkout that stand for another content, recognized by their bytes. Pure.
 
-A pointer of git-lfs or git-annex, an unresolved merge and an encrypted file are text like any other. Read as
-a roster or sent as content they would replace what was meant without a word.
+A pointer of git-lfs or git-annex, an unresolved merge and an encrypted file are text like any other. Read
+as a roster, or sent as content, they would silently replace the intended content.
 """
 
 import re
@@ -18,7 +18,7 @@ _DECRYPT = "decrypt it first, in a step before this command, and name the decryp
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """What a file is instead of its content: the rest of a sentence about it, what to do, and the line."""
+    """What a file is instead of its content: the end of a sentence, the hint, and the line."""
 
     what: str
     hint: str
@@ -26,15 +26,15 @@ class StandIn:
     code: str = POINTER
 
     def problem(self, file: str) -> Problem:
-        """Return the mistake of a whole file; a conflict stands where its first marker is."""
+        """Return the mistake of a whole file; a conflict has the place of its first marker."""
         column = 1 if self.line else 0
         return Problem(file, self.line, column, f"the file {self.what}.", self.hint, code=self.code)
 
 
 def find_stand_in(data: bytes, *, armour: bool = True) -> StandIn | None:
-    """Return what these bytes stand for, or None where they are a content of their own.
+    """Return what these bytes stand for; None where they are the content itself.
 
-    Without `armour` a message of PGP is a content: somebody may publish one, and nobody a pointer.
+    Without `armour`, a PGP message counts as content: one may be published, a pointer never.
     """
     head = data[:_POINTER_MAX].lstrip(b"\xef\xbb\xbf")
     for begins, is_one, found in _BEGINNINGS:
@@ -50,27 +50,19 @@ def find_stand_in(data: bytes, *, armour: bool = True) -> StandIn | None:
     return _find_conflict(data)
 
 
-def _is_short(data: bytes) -> bool:
-    return len(data) < _POINTER_MAX
-
-
-def _always(_data: bytes) -> bool:
-    return True
-
-
 def _describe_encrypted(what: str) -> StandIn:
     return StandIn(f"is {what}", _DECRYPT)
 
 
 _BASE64 = re.compile(rb"[0-9A-Za-z+/\r\n]+={0,2}\s*")
-# How such files begin, and what else has to be true of them.
+# How such files begin, and a further condition.
 _BEGINNINGS: tuple[tuple[re.Pattern[bytes], Callable[[bytes], bool], StandIn], ...] = (
     (
         # Source: git-lfs, docs/spec.md, with the two older addresses that it still reads.
         re.compile(
             rb"version https?://(?:git-lfs\.github\.com/spec/|hawser\.github\.com/spec/|git-media\.io/v/)"
         ),
-        _is_short,
+        lambda data: len(data) < _POINTER_MAX,
         StandIn(
             "is a git-lfs pointer, not the file itself",
             "fetch the file: git lfs pull   (in CI, let the checkout do it, as with `lfs: true`)",
@@ -78,16 +70,20 @@ _BEGINNINGS: tuple[tuple[re.Pattern[bytes], Callable[[bytes], bool], StandIn], .
     ),
     (
         re.compile(rb"(?:\.\./)*(?:\.git)?/annex/objects/"),
-        _is_short,
+        lambda data: len(data) < _POINTER_MAX,
         StandIn(
             "is a git-annex pointer, not the file itself",
             "fetch the file: git annex get FILE",
         ),
     ),
-    (re.compile(rb"\s*\$ANSIBLE_VAULT;"), _always, _describe_encrypted("encrypted with Ansible Vault")),
+    (
+        re.compile(rb"\s*\$ANSIBLE_VAULT;"),
+        lambda _: True,
+        _describe_encrypted("encrypted with Ansible Vault"),
+    ),
     (
         re.compile(rb"\0GITCRYPT\0"),
-        _always,
+        lambda _: True,
         StandIn("is encrypted with git-crypt", "unlock the checkout first: git-crypt unlock KEY"),
     ),
     (
@@ -95,10 +91,10 @@ _BEGINNINGS: tuple[tuple[re.Pattern[bytes], Callable[[bytes], bool], StandIn], .
         lambda data: bool(_BASE64.fullmatch(data)),
         _describe_encrypted("encrypted with OpenSSL"),
     ),
-    (re.compile(rb"Salted__"), _always, _describe_encrypted("encrypted with OpenSSL")),
+    (re.compile(rb"Salted__"), lambda _: True, _describe_encrypted("encrypted with OpenSSL")),
     (
         re.compile(rb"# STRONGBOX ENCRYPTED RESOURCE"),
-        _always,
+        lambda _: True,
         _describe_encrypted("encrypted with Strongbox"),
     ),
 )
@@ -113,9 +109,9 @@ _MARKER = re.compile(rb"^(([<=>])\2{6,})(?: [^\r\n]*)?\r?$", re.MULTILINE)
 
 
 def _find_conflict(data: bytes) -> StandIn | None:
-    """Return the first conflict of which all three markers stand at the beginning of a line, in their order.
+    """Return the first conflict: all three markers at the beginning of lines, in order and equally long.
 
-    A line of `=======` alone underlines a heading, and is none.
+    A line of `=======` alone may underline a heading.
     """
     begin, size, wanted = 0, 0, b""
     for found in _MARKER.finditer(data) if b"<<<<<<<" in data else ():
@@ -135,7 +131,7 @@ def _find_conflict(data: bytes) -> StandIn | None:
 
 
 def extract_lone_path(data: bytes) -> str:
-    """Return the relative path that these bytes are and nothing else, as git writes a link as text; or ""."""
+    """Return the relative path that is all of these bytes, as git writes a link as text; else ""."""
     try:
         text = data.decode() if len(data) < _POINTER_MAX else ""
     except UnicodeDecodeError:
@@ -144,7 +140,7 @@ def extract_lone_path(data: bytes) -> str:
 
 
 def describe_link(target: str) -> StandIn:
-    """Return what a file with the path of another one in it is."""
+    """Describe a file that contains only the path of another one."""
     return StandIn(
         f"contains only the path of another file ({target}): a symbolic link that git wrote as text",
         "put the file itself there; git makes no links where core.symlinks is false",

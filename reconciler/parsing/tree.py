@@ -1,12 +1,12 @@
 """The reader: the bytes of one YAML or JSON file become plain dicts, lists and text, with positions.
 
-The limits and refusals of the language stand here, once, for manifests, settings and profiles. What
-keys may occur and what their values mean does not: that is the schemas and the callers.
+The limits and refusals of the language, for manifests, settings and profiles alike. Schemas and callers
+decide which keys may occur and what values mean.
 
-Every scalar stays the text that was written: `007`, `NO`, `+61...` and `12:30` are no numbers, no
-booleans and no times. A caller that asks for types gets `true`, `false` and decimal numbers as such. The
-parser's events are consumed one at a time, so an alias is refused before it could grow, and depth and size
-are counted before anything is built of them.
+Every scalar is the text as written: `007`, `NO`, `+61...` and `12:30` are not numbers, booleans or times. A
+caller that asks for types gets `true`, `false` and decimal numbers as such. The events of the parser are
+consumed one at a time, so an alias is refused before it expands, and depth and size are checked before
+anything is built.
 """
 
 from array import array
@@ -38,19 +38,18 @@ from reconciler.parsing.tree_builder import (
 from reconciler.parsing.yaml_reader import build_yaml
 
 TREE_BYTES_MAX = 10 * 1024 * 1024  # bytes of one file
-_UNFIT_SHOWN_MAX = 20  # a binary file would be a wall of them
+_UNFIT_SHOWN_MAX = 20  # a binary file would give thousands
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
     """One file as read. `value` is the root mapping; `{}` where nothing could be read.
 
-    Scalars are text as written; None stands only where null was written, which is always a problem
-    too. A tree with `problems` may still be checked further, so that all mistakes show at once;
-    `broken` is true where reading stopped, and then nothing else can be said about the file.
-    `hidden` are the places of values that no message may show, with the variables they came from. `partial`
-    and `again` are those of the builder: mappings that may lack anything, and second values of a key;
-    `secrets` are the lines that hold a secret, and the column of its key.
+    Scalars are text as written; None means a written null, which is always a problem too. A tree with
+    `problems` is checked further, so that all mistakes are reported at once, unless it is `broken`: then
+    reading stopped. `hidden` are the places of values that no message may show, with the variables that they
+    come from. `partial` and `again` are those of the builder: incomplete mappings, and second values of a
+    key. `secrets` are the lines with a secret, each with the column of its key.
     """
 
     file: str
@@ -65,7 +64,7 @@ class Tree:
     _indexes: dict[int, dict[str, int]] = field(default_factory=dict, repr=False)
 
     def place(self, path: TreePath) -> Place:
-        """Return the place of the key or item at the end of `path`, or of the nearest one above it."""
+        """Return the place of the key or item at `path`, or of its nearest ancestor that exists."""
         found = Place(self.file, 1, 1)
         node: Any = self.value
         for step in path:
@@ -90,7 +89,7 @@ class Tree:
         return self._marks.packed(node)
 
     def may_be_secret(self, path: TreePath) -> bool:
-        """Whether the key at the end of a path may be the rest of a secret, so that no message names it."""
+        """Whether the key at a path may be the rest of a secret, so that no message may show it."""
         place = self.place(path)
         return is_after_secret(self.secrets, (place.line, place.column))
 
@@ -100,29 +99,26 @@ class Tree:
         return Problem(self.file, place.line, place.column, what, hint, code=code)
 
     def with_second_value(self, again: SecondValue) -> "Tree":
-        """Return a tree with the second value of a key as its only entry, beside the head of this file."""
+        """Return a tree with the second value of a key as its only entry, and the head of this file."""
         kind, name = again.path
         entries = {name: again.value}
         self._marks.record(entries, [pack_position(again.line, again.column)])
         value: dict[str, Any] = {
             key: self.value[key] for key in ("version", "workspace", "defaults", "tags") if key in self.value
         }
-        packed = [self._packed_at(key) for key in value]
+        places = [self.place_in(self.value, key) for key in value]
+        packed = [pack_position(place.line, place.column) for place in places]
         value[kind] = entries
         self._marks.record(value, [*packed, pack_position(again.line, again.column)])
         return replace(self, value=value, again=(), _indexes={})
 
     def with_value(self, value: dict[str, Any], partial: Mapping[int, dict[str, Any]]) -> "Tree":
-        """Return this tree with another root, whose containers have their positions in the same marks."""
+        """Return this tree with another root, whose containers have positions in the marks of this tree."""
         return replace(self, value=value, partial=partial, _indexes={})
 
     def record_positions(self, container: dict[str, Any] | list[Any], packed: Sequence[int]) -> None:
-        """Remember the positions of the keys or items of a container that is about to join this tree."""
+        """Record the positions of the keys or items of a new container of this tree."""
         self._marks.record(container, list(packed))
-
-    def _packed_at(self, key: str) -> int:
-        place = self.place_in(self.value, key)
-        return pack_position(place.line, place.column)
 
     def _index(self, node: object, step: str | int) -> int | None:
         if isinstance(node, list) and isinstance(step, int):
@@ -136,11 +132,11 @@ class Tree:
 
 
 def read_tree(data: bytes, file: str, *, subject: Subject = no_subject, typed: bool = False) -> Tree:
-    """Return the tree of one file; whatever is wrong with it stands in `problems`, never in an exception.
+    """Return the tree of one file. Mistakes are in `problems`; nothing in the file raises an exception.
 
-    `file` is the name for messages; a name that ends in `.json` is read as strict JSON, every other
-    one as YAML. `subject` names what stands at a path. With `typed`, the words true and false and decimal
-    numbers are values of their type where they stand without quotes. Problems are in file order.
+    `file` is the name for messages. A name that ends in `.json` is read as strict JSON, every other one as
+    YAML. `subject` names the entity at a path. With `typed`, the words true and false and decimal numbers
+    without quotes become values of their type. Problems are in file order.
     """
     stands_for = find_stand_in(data) if len(data) <= TREE_BYTES_MAX else None
     if stands_for is not None:
@@ -158,7 +154,8 @@ def read_tree(data: bytes, file: str, *, subject: Subject = no_subject, typed: b
         text = UNFIT_CHARACTERS.sub(GAP, text) if unfit else text
         (build_json if file.lower().endswith(".json") else build_yaml)(text, builder)
     except StopReading as stop:
-        if not _follows_gap(stop.problem, unfit):
+        # After an unfit character, an error in its line or the next one is a consequence.
+        if not any(stop.problem.line - one.line in (0, 1) for one in unfit):
             builder.problems.append(stop.problem)
         return Tree(file, {}, _sort_problems(builder.all_problems()), broken=True)
     root = builder.root
@@ -173,11 +170,6 @@ def read_tree(data: bytes, file: str, *, subject: Subject = no_subject, typed: b
         secrets=builder.secrets,
         _marks=builder.marks,
     )
-
-
-def _follows_gap(problem: Problem, unfit: tuple[Problem, ...]) -> bool:
-    """Whether reading stopped over the gap that an unfit character left, in its line or the one after."""
-    return any(problem.line - one.line in (0, 1) for one in unfit)
 
 
 def _decode_text(data: bytes, file: str) -> str:

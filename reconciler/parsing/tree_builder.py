@@ -1,7 +1,7 @@
 """The builder: a stream of scalars, openings and closings becomes dicts, lists and packed positions.
 
-Both parsers feed it, so the rules on keys, duplicates, null, depth and size hold for YAML and JSON
-alike. It knows nothing of either syntax and nothing of what a manifest means.
+Both parsers feed it, so the rules on keys, duplicates, null, depth and size are the same for YAML and JSON.
+It knows neither syntax nor the meaning of manifests.
 """
 
 import re
@@ -25,20 +25,20 @@ from reconciler.parsing.display import (
     show_value,
 )
 
-DEPTH_MAX = 20  # containers inside each other; the deepest manifest has 7
+DEPTH_MAX = 20  # nested containers; a manifest needs at most 7
 NODES_MAX = 1_000_000  # scalars and containers in one file; about 40,000 contacts
 PROBLEMS_MAX = 1000  # as many as one run shows of all files together
-_SHARED_MAX = 40  # characters; longer text seldom occurs twice
+_SHARED_MAX = 40  # characters; longer texts seldom repeat
 
 _KEY_HINT = "write a key before the colon"
 NULL_HINT = 'write "" to clear the field, or remove the key to leave it unmanaged'
 
-# Stands for each unfit character that `read_tree` has reported, one for one, so that reading can go on and
-# positions stay right. A noncharacter that every YAML parser accepts.
+# Replaces each unfit character that `read_tree` has reported, so that reading can continue with correct
+# positions. A noncharacter that every YAML parser accepts.
 GAP = "\ufdd0"
 
-# What a scalar without quotes may be where a caller asks for types. YAML's own rules would make 16 of 020, 90
-# of 1:30 and false of no.
+# Types of scalars without quotes, where a caller asks for types. The rules of YAML 1.1 would read 020 as 16,
+# 1:30 as 90 and no as false.
 _WORDS: Mapping[str, bool] = {"true": True, "false": False}
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?", re.ASCII)
 
@@ -46,7 +46,7 @@ Position = tuple[int, int]
 
 
 class SecondValue(NamedTuple):
-    """The second value of a key that occurs twice: it is checked, though only the first one counts."""
+    """The second value of a key that occurs twice. It is checked too; the first one counts."""
 
     path: tuple[str, ...]
     value: dict[str, Any]
@@ -55,7 +55,7 @@ class SecondValue(NamedTuple):
 
 
 class _Null(NamedTuple):
-    """A null, and the path of its key; `blank` where nothing was written after the colon."""
+    """A null and the path of its key; `blank`: nothing was written after the colon."""
 
     position: Position
     path: tuple[str | int, ...]
@@ -63,7 +63,7 @@ class _Null(NamedTuple):
 
 
 class StopReading(Exception):
-    """Nothing after this place can be read. Ends the reading of one file; never leaves this package."""
+    """Reading of a file stops here. Not raised outside of this package."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.what)
@@ -71,7 +71,7 @@ class StopReading(Exception):
 
 
 class Marks:
-    """The position of every key and item, 8 bytes each, found by the container that holds it."""
+    """The position of every key and item in 8 bytes, by the identity of its container."""
 
     __slots__ = ("_all", "_starts")
 
@@ -80,7 +80,7 @@ class Marks:
         self._all = everything
 
     def record(self, container: dict[str, Any] | list[Any], packed: list[int]) -> None:
-        """Remember the positions of a finished container. It must live as long as these marks."""
+        """Record the positions of a finished container, which must live as long as these marks."""
         self._starts[id(container)] = len(self._all)
         self._all.extend(packed)
 
@@ -112,8 +112,8 @@ class _Frame:
         self.name = name  # the key that this stands under; None for the root and in lists
         self.marks: list[int] = []
         self.key: str | None = None  # of a mapping: the key whose value comes next
-        self.dropped = False  # that value is read and thrown away: its key was refused
-        self.again: Position | None = None  # of a key that occurs twice: where it stands now
+        self.dropped = False  # that value is read and discarded, because its key was refused
+        self.again: Position | None = None  # of the second occurrence of a key
         self.order: dict[str, int] = {}  # key -> its number; only made where a key occurs twice
 
     def first(self, key: str) -> int:
@@ -127,8 +127,8 @@ class _Frame:
 class Builder:
     """Takes nodes in document order. `root` is the finished mapping, or None when there is none.
 
-    `partial` are the mappings, by identity, that hold a key which could not be read: nobody can say what
-    they lack. `again` are the second values of keys that occur twice. With `gaps`, text may hold GAP. With
+    `partial` are the mappings, by identity, with a key that could not be read, so that missing keys cannot be
+    reported. `again` are the second values of keys that occur twice. With `gaps`, text may contain GAP. With
     `typed`, words and numbers without quotes become values.
     `subject` names what a path leads to, once all of it was read. No message quotes a value, nor anything
     below a field that holds a secret.
@@ -156,7 +156,7 @@ class Builder:
         self._shared: dict[str, str] = {}
 
     def all_problems(self) -> list[Problem]:
-        """Return every mistake so far; each null is named by its key and what it belongs to."""
+        """Return every mistake so far. Nulls are named by their key and entity."""
         root = self._frames[0].container if self._frames else self.root
         known = root if isinstance(root, dict) else {}
         return [*self.problems, *(self._null_problem(known, one) for one in self._nulls)]
@@ -181,7 +181,7 @@ class Builder:
         return (*steps, "" if due is None else due)
 
     def refuse(self, position: Position, what: str, hint: str, code: str) -> None:
-        """Record a mistake and go on, unless there are too many of them."""
+        """Record a mistake and continue, unless there are too many."""
         self.problems.append(Problem(self.file, *position, what, hint, code=code))
         self._limit_problems(position)
 
@@ -191,7 +191,7 @@ class Builder:
             self.stop(position, what, "", code="E108")
 
     def add_gap(self, position: Position, what: str, hint: str, code: str) -> None:
-        """Record a mistake in a character that GAP stands for in the text that follows."""
+        """Record a mistake in a character that GAP replaces in the following text."""
         self._gaps = True
         self.refuse(position, what, hint, code)
 
@@ -246,7 +246,7 @@ class Builder:
         return self._shared.setdefault(text, text) if len(text) <= _SHARED_MAX else text
 
     def add_refused(self, line: int, column: int) -> None:
-        """Take a node that was refused: it stands as None, or as a key that is thrown away."""
+        """Take a refused node: a value becomes None, a key is discarded."""
         self._count_node(line, column)
         top = self._top
         if top is None:
@@ -285,7 +285,7 @@ class Builder:
             self.root = frame.container
 
     def add_nothing(self) -> None:
-        """Take the news that the file holds no node at all."""
+        """Take the end of a file without any node."""
         self._bad_root(1, 1, empty=True)
 
     def _bad_root(self, line: int, column: int, *, empty: bool) -> None:
@@ -302,7 +302,7 @@ class Builder:
         self.stop((line, column), what, "split it: several files may describe one workspace", code="E108")
 
     def _accept_key(self, top: _Frame, key: str, line: int, column: int) -> None:
-        """Take a key with which nothing is wrong."""
+        """Take a correct key."""
         top.key = self._shared.setdefault(key, key)
         top.marks.append(line << 32 | column)
         if key in self._secret_keys:
@@ -356,7 +356,7 @@ class Builder:
 
 
 def parse_scalar(text: str) -> bool | int | float | str:
-    """Return the value of a scalar without quotes: a truth value, a decimal number, else the text itself."""
+    """Return the value of a scalar without quotes: a boolean, a decimal number, else the text."""
     if text in _WORDS:
         return _WORDS[text]
     number = _NUMBER.fullmatch(text)
@@ -364,9 +364,9 @@ def parse_scalar(text: str) -> bool | int | float | str:
 
 
 def is_after_secret(secrets: Mapping[int, int], position: Position) -> bool:
-    """Whether a secret stands before this place in its line.
+    """Whether a secret precedes this place in its line.
 
-    A secret with a comma or a brace in it, and without quotes, ends there to YAML: the rest of it is a key.
+    To YAML, a secret without quotes ends at a comma or a brace in it, and the rest of it is a key.
     """
     line, column = position
     return secrets.get(line, column) < column

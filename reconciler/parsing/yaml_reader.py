@@ -1,10 +1,10 @@
-"""YAML text to the builder: strict, with positions. The YAML library parses and constructs nothing.
+"""YAML text to the builder: strict, with positions. The YAML library only parses; it constructs nothing.
 
-Alias, anchor, merge key, tag and second document are refused. First come the rules of YAML 1.2 that the C
-parser does not hold (found in the text), then its events.
+Aliases, anchors, merge keys, tags and second documents are refused. First the rules of YAML 1.2 that the C
+parser does not check are checked on the text, then its events are read.
 
-No message quotes text of the file: a secret that begins with `!`, `*`, `&` or `{`, and that nobody put in
-quotes, is a tag, an alias, an anchor or a key to YAML. Line and column say which text is meant.
+No message quotes text of the file: a secret without quotes that begins with `!`, `*`, `&` or `{` is a tag, an
+alias, an anchor or a key to YAML. Messages give line and column instead.
 """
 
 import re
@@ -18,13 +18,13 @@ from reconciler.core.text import strip_quoted_text
 from reconciler.parsing.display import describe_character
 from reconciler.parsing.tree_builder import GAP, Builder, Position
 
-# --- Rules of YAML 1.2 that the C parser does not hold --------------------------------------------
+# --- Rules of YAML 1.2 that the C parser does not check -------------------------------------------
 #
-# The C parser (libyaml) reads YAML 1.1, and does not hold all of its rules: it takes a text that goes on to
-# the left of its key, `#` right behind a value, `?text` as `text`; and it takes no escaped surrogate pair, as
-# JSON writes every emoji. Another reader refuses such a file, or reads something else in it. The checks below
-# look at the text only where it gives cause to: nearly every file gives none. The cases are those of the YAML
-# test suite, which `tests/manifest/test_yaml_suite.py` runs.
+# The C parser (libyaml) reads YAML 1.1 and does not check all of its rules: it accepts a text that
+# continues to the left of its key, `#` right after a value, and `?text` as `text`; and it refuses escaped
+# surrogate pairs, as JSON writes every emoji. Another reader would refuse such a file, or read something
+# else. The checks below search the text only where there is a reason to, which nearly no file gives. Their
+# cases are those of the YAML test suite, which `tests/manifest/test_yaml_suite.py` runs.
 
 
 _BREAK = re.compile(r"\r\n?|\n")
@@ -35,7 +35,7 @@ Parse = Callable[[str], Iterator[Any]]  # the events of a text
 
 
 class Breach(NamedTuple):
-    """A rule that a text breaks: where (in characters from its start), what to say, and its code."""
+    """A broken rule: the index in the text, the sentence, the hint and the code."""
 
     at: int
     what: str
@@ -44,7 +44,7 @@ class Breach(NamedTuple):
 
 
 def locate_index(text: str, index: int) -> Position:
-    """Return line and column of a character, as the parser counts them."""
+    """Return the line and column of a character, counted as the parser does."""
     breaks = list(_BREAK.finditer(text, 0, index))
     return len(breaks) + 1, index - (breaks[-1].end() if breaks else 0) + 1
 
@@ -55,7 +55,7 @@ _DIRECTIVE = re.compile(r"^%(?:TAG\b|YAML(?![ \t]+1\.[12][ \t]*(?:[ \t]#.*)?\r?$
 
 
 def find_refused_directive(text: str) -> Breach | None:
-    """Return the first directive that is not read: one about tags, or a version that nobody knows."""
+    """Return the first refused directive: one about tags, or an unknown version."""
     found = _DIRECTIVE.search(text) if "%" in text else None
     if found is None:
         return None
@@ -73,10 +73,10 @@ _ONLY_BRACKETS = re.compile(r"[\[\]{},\s]*(?:#.*)?")
 
 
 def find_line_too_far_left(text: str, span: Span, indent: int, *, quoted: bool) -> Breach | None:
-    """Return the first line of a quoted text, or of what is in brackets, that is not inside of its parent.
+    """Return the first line of quoted text or brackets that is not indented more than its parent.
 
     `indent` is the column of the block mapping or list around it, -1 where there is none. Lines of brackets,
-    commas and comments alone may stand anywhere, as people write `key: [` and `]`: they say nothing.
+    commas and comments alone may be anywhere, as people write `key: [` and `]`.
     """
     for found in _BREAK.finditer(text, *span):
         start = found.end()
@@ -96,10 +96,10 @@ def find_line_too_far_left(text: str, span: Span, indent: int, *, quoted: bool) 
 
 
 def find_deep_blank_lines(text: str, start: int, value: str) -> Breach | None:
-    """Return the line below an empty block text that is less indented than the blank lines above it.
+    """Return the first line of a block text if it is less indented than the blank lines above it.
 
-    The parser would end the text there, and take the line for a comment. `start` is where the block text
-    begins, `value` what the parser read.
+    The parser would end the text there and take the line for a comment. The block text begins at `start`;
+    `value` is what the parser read.
     """
     head, *lines = text[start:].split("\n")
     if value.strip("\n") or re.match(r"[|>][+-]?[1-9]", head):
@@ -117,15 +117,15 @@ def find_deep_blank_lines(text: str, start: int, value: str) -> Breach | None:
 
 # --- `#` and `?` that are text to YAML ------------------------------------------------------------
 
-# Behind these the parser takes a # for a comment: quotes, brackets, and what begins a value or a block text.
+# After these the parser takes a # for a comment: quotes, brackets, and what begins a value or a block text.
 _BEFORE_HASH = frozenset("\"'[]{},:?|>+-0123456789")
 _BEFORE_QUESTION = _BLANK | frozenset("[{,:")
 
 
 def find_stray_sign(text: str, parse: Parse) -> Breach | None:
-    """Return the first `#` or `?` that the parser takes for a sign, and YAML for a part of a text.
+    """Return the first `#` or `?` that the parser takes for an indicator and YAML 1.2 for text.
 
-    The text is parsed once more, and only where one of them may stand.
+    The text is parsed once more only if one of them may be there.
     """
     questions = [at for at in _find_sign(text, "?") if _may_begin_text(text, at)]
     if not questions and not any(at and text[at - 1] in _BEFORE_HASH for at in _find_sign(text, "#")):
@@ -163,10 +163,10 @@ def _find_sign(text: str, sign: str) -> Iterator[int]:
 
 
 def _find_scalars(text: str, parse: Parse, *styles: str) -> tuple[list[Span], int]:
-    """Return where the texts of scalars stand, of all or of these styles; and where the parser stopped.
+    """Return the spans of scalars, of all or of these styles, and the index where the parser stopped.
 
-    That is the end, or a mistake, which is told where the text is built. A block text begins behind its
-    first line, which may end with a comment.
+    It stops at the end or at a mistake, which is reported when the tree is built. The span of a block text
+    begins after its first line, which may end with a comment.
     """
     spans, end = [], 0
     try:
@@ -190,20 +190,20 @@ def _is_within(at: int, spans: Sequence[Span], starts: Sequence[int]) -> bool:
 
 # --- Escapes of characters beyond the first 65,536 ------------------------------------------------
 
-# JSON writes such a character as two escapes, of which each alone is no character. An even number of
-# backslashes before them are characters of their own.
+# JSON writes such a character as two escapes; each alone is not a character. An even number of backslashes
+# before them is escaped backslashes.
 _HALVES = re.compile(
     r"(?<!\\)(?P<before>(?:\\\\)*)"
     r"(?:(?P<pair>\\u[dD][89aAbB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
     r"|(?P<lone>\\(?:u|U0000)[dD][89a-fA-F][0-9a-fA-F]{2}))"
 )
-_FILL = "\ufdd1"  # a noncharacter, for each place that an escape takes and its character does not
+_FILL = "\ufdd1"  # a noncharacter that fills up the length of an escape
 
 
 class FitText(NamedTuple):
-    """A text as the parser can read it, as long as the one that was written.
+    """A text that the parser can read, with the length of the original.
 
-    `lone` are the halves of pairs that stand alone, each with the character that it is; GAP stands there.
+    `lone` are single halves of pairs, by index and character; GAP replaces each.
     """
 
     text: str
@@ -212,7 +212,7 @@ class FitText(NamedTuple):
 
 
 def fit_escapes(text: str, parse: Parse) -> FitText:
-    """Return the text with the character in the place of two escapes that are one, in double quotes only."""
+    """Return the text with each escaped surrogate pair in double quotes replaced by its character."""
     if "\\" not in text or not (found := list(_HALVES.finditer(text))):
         return FitText(text)
     whole, _ = _replace_escapes(text, found)
@@ -224,7 +224,7 @@ def fit_escapes(text: str, parse: Parse) -> FitText:
 
 
 def remove_fill(value: str) -> str:
-    """Return a value of a text whose escapes were made fit, without what stood for their length."""
+    """Return a value without the fill that `fit_escapes` added."""
     return value.replace(_FILL, "")
 
 
@@ -246,8 +246,8 @@ def _replace_escapes(text: str, found: Sequence["re.Match[str]"]) -> tuple[str, 
 
 # --- Events ---------------------------------------------------------------------------------------
 
-# The C parser is about seven times faster; the pure one accepts the same language, but for a few
-# escapes that the builder checks again.
+# The C parser is about seven times faster; the pure one accepts the same language, except for a few escapes
+# that the builder checks again.
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
@@ -268,7 +268,7 @@ _TAG = "remove it: every value is text here; quote a text that begins with !"
 
 
 def build_yaml(text: str, builder: Builder, loader: Any = LOADER) -> None:
-    """Feed the one document of `text` to `builder`. Raises Stop where it cannot be read further."""
+    """Feed the one document of `text` to `builder`. Raises StopReading at a syntax error."""
 
     def parse(text: str) -> Iterator[Any]:
         return parse_events(text, loader)
@@ -286,7 +286,7 @@ def build_yaml(text: str, builder: Builder, loader: Any = LOADER) -> None:
 
 
 def parse_events(text: str, loader: Any = LOADER) -> Iterator[Any]:
-    """Yield what the parser says of a text. Raises what it raises: for texts that were read before."""
+    """Yield the events of a text. Raises the errors of the parser: for texts that were read before."""
     yield from yaml.parse(text, Loader=loader)
 
 
@@ -295,15 +295,13 @@ def _feed_events(fit: FitText, builder: Builder, loader: Any) -> None:
     documents = 0
     escapes = "\\" in text
     scalar = builder.add_scalar
-    indents = [
-        -1
-    ]  # the column of each open block, the innermost last; that of brackets is the one around them
-    opened: list[tuple[int, int]] = []  # of each open container: its line and index in brackets, else -1
+    indents = [-1]  # the column of each open block, innermost last; brackets have that of their parent
+    opened: list[tuple[int, int]] = []  # of each open container: line and index of a bracket, else -1
     for event in _read_events(text, builder, loader):
         kind = type(event)
         if kind is yaml.ScalarEvent:
             style = event.style
-            if style and event.anchor is None and event.tag is None:  # here and not in a function: for speed
+            if style and event.anchor is None and event.tag is None:  # not in a function, for speed
                 mark = event.start_mark
                 if event.end_mark.line != mark.line:
                     _check_lines(text, event, indents[-1], builder)
@@ -346,7 +344,7 @@ def _stop_at_breach(breach: Breach | None, text: str, builder: Builder) -> None:
 
 
 def _check_lines(text: str, event: Any, indent: int, builder: Builder) -> None:
-    """Stop at a line of a text of several lines that YAML refuses, and the parser does not."""
+    """Stop at a line of a multi-line text that YAML refuses and the parser accepts."""
     start, end = event.start_mark.index, event.end_mark.index
     if event.style in ("|", ">"):
         found = find_deep_blank_lines(text, start, event.value)
@@ -360,7 +358,7 @@ def _feed_scalar(event: Any, builder: Builder) -> None:
     line, column = mark.line + 1, mark.column + 1
     if event.anchor is not None or event.tag is not None:
         _refuse_decorations(event, builder)
-        if not text:  # `!text` and `&text` alone: what was meant as the value is the tag or the anchor
+        if not text:  # `!text` and `&text` alone: the intended value is the tag or the anchor
             builder.add_refused(line, column)
             return
     if style:
@@ -393,7 +391,7 @@ def _event_position(event: Any) -> Position:
 def _read_events(text: str, builder: Builder, loader: Any) -> Iterator[Any]:
     parser = loader(text)
     try:
-        # After the last there is none. `yaml.parse` would ask twice for each.
+        # get_event returns None at the end. `yaml.parse` would make two calls for each event.
         yield from iter(parser.get_event, None)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -413,7 +411,7 @@ def _read_events(text: str, builder: Builder, loader: Any) -> Iterator[Any]:
 
 
 def _has_tab(text: str, position: Position) -> bool:
-    """Whether a tab stands where the parser stopped, or in the indentation of that line."""
+    """Whether a tab is where the parser stopped, or in the indentation of that line."""
     lines = text.split("\n", position[0])
     line = lines[position[0] - 1] if len(lines) >= position[0] else ""
     indentation = line[: len(line) - len(line.lstrip())]
