@@ -36,7 +36,8 @@ FIELDS = f"""\
 
 Every field of every kind, with its name in [manifests](manifest.md). [Planning](planning.md) says how fields
 are compared, [values that are checked](manifest.md#values-that-are-checked) what is checked. A deployment may
-have further fields (`fields.contacts` of the [settings](settings.md)) and [kinds of its own](profiles.md#kinds-of-your-own).
+have further fields (`fields.contacts` of the [settings](settings.md)) and
+[kinds of its own](profiles.md#kinds-of-your-own).
 
 | word | means |
 |---|---|
