@@ -1,1 +1,1 @@
-"""The shipped schemas, what follows from the kinds in them, and whether a tree fits one."""
+"""The shipped schemas, the parts of them that are generated, and checking a tree against one."""

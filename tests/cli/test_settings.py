@@ -147,7 +147,7 @@ def test_a_profile_is_read_once(repository: Path) -> None:
 def test_a_profile_is_a_file_of_the_project(
     written: str, what: str, repository: Path, tmp_path: Path
 ) -> None:
-    """It is reviewed with the settings. A link would lead to a file that nobody reviews."""
+    """It is reviewed with the settings; a link could lead to a file without any review."""
     outside = tmp_path / "ours.yaml"
     outside.write_text("base: service\nvendor: canary\n", "utf-8")
     (repository / "link.yaml").symlink_to(outside)
@@ -235,7 +235,7 @@ def test_a_secret_may_stand_in_its_own_variable(repository: Path) -> None:
 
 
 def test_a_section_replaces_secrets_and_workspaces_whole(repository: Path) -> None:
-    """Half of one workspace and half of another would be a third that nobody meant."""
+    """The id of one workspace and the name of another would be a third, which was not intended."""
     settings = read(
         repository,
         """\
@@ -501,7 +501,7 @@ def test_a_store_on_a_server_needs_no_password_in_its_url(repository: Path) -> N
     assert read(repository, f"version: 1\nstore: {url}\n").settings.store == url
 
 
-# Each with what is said of it. What neither settings nor client take comes first.
+# Each with its message. Those that neither settings nor client accept come first.
 UNUSABLE = {
     "ftp://api.example.com": "it begins with neither https:// nor http://",
     "api.example.com": "it begins with neither https:// nor http://",

@@ -18,14 +18,14 @@ from reconciler.schema.shipped import list_schema_names, read_schema
 _GATE = read_schema("manifest")
 
 
-def _told(text: str) -> list[tuple[int, int, str, str]]:
+def list_problems(text: str) -> list[tuple[int, int, str, str]]:
     tree = read_tree(text.encode(), "m.yaml")
     found = check_tree("manifest", tree, subject=name_entry)
     return [(problem.line, problem.column, problem.what, problem.next) for problem in found]
 
 
 def test_all_schemas_are_draft_2020_12() -> None:
-    """Editors and validators are told the same dialect, and the schemas themselves are right."""
+    """Editors and validators read one dialect, and the schemas themselves are valid."""
     for name in list_schema_names():
         schema = read_schema(name)
         assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
@@ -115,29 +115,29 @@ def test_a_mistake_is_told_with_place_words_and_a_way_on(
     text: str, place: tuple[int, int], what: str, hint: str
 ) -> None:
     """What, where, why, next: one problem for each mistake."""
-    assert _told(text) == [(*place, what, hint)]
+    assert list_problems(text) == [(*place, what, hint)]
 
 
 def test_all_mistakes_are_told_at_once() -> None:
     """A second run for the second mistake is a wasted one."""
-    told = _told(
+    messages = list_problems(
         "version: 2\nworkspace: ops\ncontacts:\n  a: {fristName: x}\n  b: {lastnam: y}\nresorces: {}\n"
     )
 
-    assert [row[0] for row in told] == [1, 4, 5, 6]
+    assert [row[0] for row in messages] == [1, 4, 5, 6]
 
 
-def test_secret_values_are_never_told() -> None:
+def test_secret_values_are_neverlist_problems() -> None:
     """A push token in the wrong place would end up in a build log."""
     tree = read_tree(
         b"version: 1\nworkspace: ops\ncontacts:\n  a:\n    password: [hunter2]\n    status: hunter3\n",
         "m.yaml",
     )
 
-    told = " ".join(map(str, check_tree("manifest", tree)))
+    messages = " ".join(map(str, check_tree("manifest", tree)))
 
-    assert "hunter2" not in told
-    assert "hunter3" in told, "what is no secret is shown, so that it can be found"
+    assert "hunter2" not in messages
+    assert "hunter3" in messages, "other values are shown, so that they can be found"
 
 
 def test_fields_of_a_deployment_are_allowed_by_name() -> None:
@@ -153,9 +153,9 @@ def test_typed_values_are_named_by_their_types() -> None:
     tree = read_tree(b"version: 1\nworkspace: ops\n", "m.yaml")
     typed = {"version": 1, "workspace": "ops", "contacts": 5, "resources": True}
 
-    told = [problem.what for problem in check_tree("manifest", tree, value=typed)]
+    messages = [problem.what for problem in check_tree("manifest", tree, value=typed)]
 
-    assert told == [
+    assert messages == [
         "contacts must be a mapping, not a number.",
         "resources must be a mapping, not true or false.",
     ]
