@@ -324,6 +324,6 @@ def test_a_bad_recipient_ends_it_before_the_service_is_asked(project: Project, s
 
     assert (done.returncode, nowhere.returncode) == (3, 64)
     assert "is not a public key" in done.stderr
-    assert "are about a file: give -o FILE." in nowhere.stderr
+    assert "need a file to encrypt: pass -o FILE." in nowhere.stderr
     assert not (project.folder / "plan.age").exists()
     assert service.requests() == []

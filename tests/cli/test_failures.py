@@ -58,7 +58,7 @@ CASES: dict[str, Case] = {
     "drift without records": (nothing, ("drift",), 1, ("default: nothing is recorded there",)),
     "doctor": (misspell, ("doctor", "--offline"), 1, ("FAIL", "fristName")),
     "no such plan": (nothing, ("show", "none.json"), 1, ("none.json: cannot be read", "[E042]")),
-    "usage": (nothing, ("plan", "--encrypt-to", "age1x"), 64, ("give -o FILE",)),
+    "usage": (nothing, ("plan", "--encrypt-to", "age1x"), 64, ("pass -o FILE",)),
 }
 
 
