@@ -117,6 +117,7 @@ def plan_values(plan: Plan, verdict: Verdict, standing: RunStatus | None = None)
     """
     every = structs.asdict(plan).items()
     agreed = list_agreements(plan)
+    unfinished = tuple(_unfinished_values(run) for run in standing.left) if standing else ()
     return {
         **({"agreements": agreed} if agreed else {}),
         "plan": PlanFields({name: one for name, one in every if name not in NOT_SHOWN and one is not UNSET}),
@@ -124,13 +125,8 @@ def plan_values(plan: Plan, verdict: Verdict, standing: RunStatus | None = None)
         "lookalikes": lookalike_values(plan),
         "as_far_as_read": read_limit(plan.reads),
         "verdict": VerdictShown(verdict.safe, verdict.reasons),
-        **(_standing_values(standing) if standing else {}),
+        **({"running": standing.running, "unfinished": unfinished} if standing else {}),
     }
-
-
-def _standing_values(standing: RunStatus) -> dict[str, object]:
-    """Return `running`, and `unfinished` with how many changes ended, are in doubt, never left."""
-    return {"running": standing.running, "unfinished": tuple(map(_unfinished_values, standing.left))}
 
 
 def _unfinished_values(run: InterruptedRun) -> dict[str, object]:

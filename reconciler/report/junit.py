@@ -5,7 +5,7 @@ is refused, ambiguous, in doubt or failed does not. Only elements and attributes
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
@@ -57,12 +57,6 @@ def junit_suites(title: str, tests: Sequence[Test]) -> str:
     return "\n".join([*lines, "</testsuites>"]) + "\n"
 
 
-def make_remark_tests(found: Iterable[Remark], suite: str) -> Iterator[Test]:
-    """Yield a test for each remark; those about no entity are in `suite`."""
-    for one in found:
-        yield _make_test(one, suite, f"{one.rule} {one.subject}".strip())
-
-
 def make_place_test(found: Remark) -> Test:
     """Return the test of a remark in a file; the file is its suite."""
     place = ":".join(str(part) for part in (found.file, found.line, found.column) if part)
@@ -87,7 +81,9 @@ def _list_tests(review: Review) -> Iterator[Test]:
     else:
         changes = [(one.address, action_of(one)) for one in review.plan.changes]
     own = {one.subject: one for one in found if one.rule in OF_CHANGES}
-    yield from make_remark_tests((one for one in found if one.rule not in OF_CHANGES), suite)
+    for one in found:
+        if one.rule not in OF_CHANGES:
+            yield _make_test(one, suite, f"{one.rule} {one.subject}".strip())
     for address, word in changes if review.command != "drift" else ():
         name = f"{word} {address}"
         yield (

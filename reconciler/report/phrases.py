@@ -19,7 +19,6 @@ from reconciler.model.documents import DirectoryAnswer, InputDifference
 from reconciler.model.kinds import KINDS, child_kinds
 from reconciler.model.notices import Notice
 from reconciler.model.plans import (
-    Adoption,
     Change,
     Create,
     Delete,
@@ -256,7 +255,7 @@ def describe_origin(change: Delete) -> str:
 def list_record_changes(plan: Plan) -> list[tuple[Address, str]]:
     """Return what changes in our records and nowhere else: the address, and what of it."""
     state = "as it is; adopted" if plan.options.adopt else "exists as declared; adopted"
-    about = [(one.address, _describe_adoption(one, state)) for one in plan.adoptions]
+    about = [(one.address, f"{state} by {one.by}" if one.by else state) for one in plan.adoptions]
     about += [(new, f"renamed from {old}") for old, new in sorted(plan.renames.items())]
     about += [(one.address, _describe_record(one)) for one in plan.records]
     forgotten = "gone and no longer declared; forgotten"
@@ -277,7 +276,3 @@ def _describe_record(change: RecordChange) -> str:
         case "forgotten":
             return "removed from the manifests; no longer owned, and the live entity stays"
     assert_never(change.what)
-
-
-def _describe_adoption(adoption: Adoption, state: str) -> str:
-    return f"{state} by {adoption.by}" if adoption.by else state

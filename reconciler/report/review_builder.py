@@ -88,35 +88,29 @@ def build_review(review: Review) -> ReviewDocument:
     """Return the document of a plan, a drift, or a run with its plan. It holds no secret and no salt."""
     plan, run = review.plan, review.run
     drifts = find_drift(plan) if review.command == "drift" else ()
-    summary = summarize_review(review, drifts)
+    make = _EntryMaker.of(review)
     return ReviewDocument(
         command=review.command,
         subject=plan.target.stack,
         target=plan.target.origin,
         agreements=tuple(describe_agreement(one) for one in list_agreements(plan)),
-        headline=summary.headline,
-        conclusion=summary.conclusion,
-        grave=summary.grave,
-        details=summary.details,
-        counts=summary.counts,
-        limits=summary.limits,
         answers=tuple(describe_answer(one) for one in plan.answers),
         refusals=tuple(
             Entry("", what=one.what, next=one.next, code=one.rule) for one in review.verdict.reasons
         ),
-        next_step=summary.next_step,
         hides_values=not review.show_values,
-        run=build_run(run, _EntryMaker.of(review)) if run else None,
-        sections=tuple(one for one in _list_review_sections(review, drifts) if one.count),
+        run=build_run(run, make) if run else None,
+        sections=tuple(one for one in _list_review_sections(review, drifts, make) if one.count),
         reading=tuple(_list_read_limits(plan)),
         facts=tuple(one for one in _list_review_facts(review) if one.text),
         make_breakdown=partial(_break_down, review, drifts),
+        **structs.asdict(summarize_review(review, drifts)),
     )
 
 
-def _list_review_sections(review: Review, drifts: Sequence[Drift]) -> Iterator[Section]:
+def _list_review_sections(review: Review, drifts: Sequence[Drift], make: "_EntryMaker") -> Iterator[Section]:
     """Yield every list in its order: what went wrong, what goes away, then what is less grave."""
-    plan, make = review.plan, _EntryMaker.of(review)
+    plan = review.plan
     if review.run:
         about = "Worst first."
         yield _make_section(
