@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from reconciler import pipeline
 from reconciler.cli.console import output
 from reconciler.cli.console.logs import Events
-from reconciler.cli.console.output import Bars
+from reconciler.cli.console.progress import Bars
 from reconciler.cli.planning import content_sizes
 from reconciler.cli.results import ResultWork, RunReport
 from reconciler.cli.review_files import Reviews

@@ -5,8 +5,7 @@ import logging
 import pytest
 from waiting import until
 
-from reconciler.cli.console.output import Bars
-from reconciler.cli.console.progress import Watch, watch_progress
+from reconciler.cli.console.progress import Bars, Watch, watch_progress
 from reconciler.instrumentation import report_progress
 from reconciler.model.snapshots import Scope
 from reconciler.report.progress import ProgressLine, format_progress, format_progress_rest

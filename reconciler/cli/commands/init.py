@@ -92,7 +92,15 @@ def init_command(*, folder: str, workspace_id: str, ci: "Ci | None") -> InitResu
         reconciler init
         reconciler init on-call --workspace-id 4C8FE1A2B3D4E5F6 --ci none
     """
-    from reconciler.core.project_skeleton import HOOKS, IGNORE, MANIFEST, ProjectStart, pre_commit_hooks
+    from reconciler.core.project_skeleton import (
+        HOOKS,
+        IGNORE,
+        MANIFEST,
+        ProjectStart,
+        find_missing_ignores,
+        pre_commit_hooks,
+    )
+    from reconciler.files.atomic_files import read_file
     from reconciler.service.http.urls import parse_base_url
     from reconciler.settings.layers import flag_variable, variable_of_setting
     from reconciler.settings.reader import working_folder
@@ -109,10 +117,16 @@ def init_command(*, folder: str, workspace_id: str, ci: "Ci | None") -> InitResu
     _check_paths_are_free(place, wanted)
     written = _write_project(place, wanted)
     kept = tuple(name for name in wanted if name not in written)
+    lacking: tuple[str, ...] = ()
+    if IGNORE in kept:
+        lacking = find_missing_ignores(read_file(place / IGNORE).decode("utf-8", errors="replace"))
+    manifests = Path(MANIFEST).parent.as_posix()
+    if MANIFEST not in wanted and (place / manifests).is_dir():
+        kept += (f"{manifests}/",)
     return InitResult(
         written=written,
-        kept=(*kept, *(() if MANIFEST in wanted else _name_kept_folder(place, files))),
-        lacking=_find_lacking_ignores(place) if IGNORE in kept else (),
+        kept=kept,
+        lacking=lacking,
         elsewhere=not at_root and ci != "none",
         edit=tuple(name for name in written if "# edit" in jobs.get(name, "")),
         next=_choose_next_commands(folder, address) if written else (),
@@ -158,13 +172,6 @@ def _list_project_files(place: Path, start: "ProjectStart") -> dict[str, str]:
     if begun and not os.path.lexists(place / MANIFEST):
         del files[MANIFEST]
     return files
-
-
-def _name_kept_folder(place: Path, files: Mapping[str, str]) -> tuple[str, ...]:
-    from reconciler.core.project_skeleton import MANIFEST
-
-    folder = Path(MANIFEST).parent.as_posix()
-    return (f"{folder}/",) if MANIFEST not in files and (place / folder).is_dir() else ()
 
 
 def _is_repository_root(place: Path) -> bool:
@@ -215,13 +222,6 @@ def _write_project(place: Path, wanted: dict[str, str]) -> tuple[str, ...]:
         if write_new(path, text.encode("utf-8")):
             written.add(name)
     return tuple(name for name in wanted if name in written)
-
-
-def _find_lacking_ignores(place: Path) -> tuple[str, ...]:
-    from reconciler.core.project_skeleton import IGNORE, find_missing_ignores
-    from reconciler.files.atomic_files import read_file
-
-    return find_missing_ignores(read_file(place / IGNORE).decode("utf-8", errors="replace"))
 
 
 def _choose_next_commands(folder: str, address: str) -> tuple[str, ...]:

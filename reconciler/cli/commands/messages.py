@@ -25,7 +25,7 @@ from reconciler.messaging.values import (
 from reconciler.report.lines import Line
 
 if TYPE_CHECKING:
-    from reconciler.cli.console.output import LiveLines
+    from reconciler.cli.console.progress import LiveLines
     from reconciler.cli.session import Signals
     from reconciler.core.compare.match import Matches
     from reconciler.errors import ServiceError

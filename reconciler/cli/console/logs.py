@@ -157,7 +157,7 @@ def log_to_stderr(verbosity: int) -> None:
     """Show steps on stderr, and with 2 or more each call as well."""
     if verbosity:
         output.set_verbose(wanted=True)
-        _add_handler(Listener(output.note, _format_line), calls=verbosity > 1)
+        _add_handler(Listener(output.note, logging.LogRecord.getMessage), calls=verbosity > 1)
 
 
 def log_to_file(path: str) -> None:
@@ -187,10 +187,6 @@ def _add_handler(handler: logging.Handler, *, calls: bool) -> None:
         logger.addHandler(handler)
         logger.setLevel(logging.DEBUG)
         _added.append((logger, handler))
-
-
-def _format_line(record: logging.LogRecord) -> str:
-    return record.getMessage()
 
 
 def _format_json_line(record: logging.LogRecord) -> str:

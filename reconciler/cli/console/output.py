@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from typing import TYPE_CHECKING, TextIO
 
 from reconciler import signals
@@ -29,6 +28,7 @@ from reconciler.report.escaping import (
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from reconciler.cli.console.progress import Bars, LiveLines
     from reconciler.report.lines import Line
 
 # --- Streams: whether a person looks at one, whether it is coloured, which secrets none may show -----------
@@ -276,41 +276,14 @@ def _wait_interruptibly() -> Iterator[int]:
         os.close(filled)
 
 
-# --- Progress, and lines shown in place. These classes show nothing; terminal.py draws --------------------
-
-
-class Bars:
-    """Progress on stderr, one bar for each thing that advances. This one shows nothing: it is no terminal."""
-
-    def advance(self, what: str, done: int, total: int | None, more: str = "") -> None:
-        """Show that `done` of `total` are done; without a total the bar only shows that work goes on.
-
-        `more` stands behind the numbers.
-        """
-
-    def clear(self) -> None:
-        """Take all bars away, so that text or a question may follow. They may come again."""
-
-
-class LiveLines:
-    """Lines on stderr that are shown in place of those before. Here `shown` is false: it is no terminal."""
-
-    shown = False
-
-    def update(self, rendered: "Sequence[Line]") -> None:
-        """Show these lines now."""
-
-    def clear(self) -> None:
-        """Take the lines away."""
-
-
 @contextmanager
 def progress() -> "Iterator[Bars]":
     """Yield bars that are gone at the end, whatever happens. Where no terminal is, a line comes at times."""
+    from reconciler.cli.console.progress import Bars, watch_progress  # noqa: PLC0415 - `--version` does without
+
     terminal = is_terminal(sys.stderr)
     # Bars and the lines of -v would be drawn over each other.
     bars = _terminal().TerminalBars(coloured=_colours_stderr()) if terminal and not is_verbose() else Bars()
-    watch_progress = import_module("reconciler.cli.console.progress").watch_progress
     with watch_progress(bars, None if terminal else note) as watch:
         try:
             yield watch
@@ -321,6 +294,8 @@ def progress() -> "Iterator[Bars]":
 @contextmanager
 def live() -> "Iterator[LiveLines]":
     """Yield a place for lines that are gone at the end, whatever happens."""
+    from reconciler.cli.console.progress import LiveLines  # noqa: PLC0415 - `--version` does without
+
     terminal = is_terminal(sys.stderr)
     place = _terminal().TerminalLines(hide_secrets, coloured=_colours_stderr()) if terminal else LiveLines()
     try:

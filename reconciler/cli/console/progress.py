@@ -7,19 +7,50 @@ alive; a command that takes less prints none. The words are in report/progress.p
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from reconciler import instrumentation
-from reconciler.cli.console.output import Bars
 from reconciler.instrumentation import ReadProgress
 from reconciler.model.kinds import KINDS
 from reconciler.model.snapshots import Scope
+from reconciler.report.lines import Line
 from reconciler.report.progress import ProgressLine, format_progress, format_progress_rest
 
 every_s = 30.0  # between two lines where no terminal is
 _refresh_s = 0.2  # between two looks of a bar; a faster one only flickers
 _TOLD = (instrumentation.call_log, instrumentation.reading_log)
+
+
+# --- What is shown in place. These classes show nothing: stderr is no terminal. terminal.py draws ---------
+
+
+class Bars:
+    """Progress on stderr, one bar for each thing that advances. This one shows nothing: it is no terminal."""
+
+    def advance(self, what: str, done: int, total: int | None, more: str = "") -> None:
+        """Show that `done` of `total` are done; without a total the bar only shows that work goes on.
+
+        `more` stands behind the numbers.
+        """
+
+    def clear(self) -> None:
+        """Take all bars away, so that text or a question may follow. They may come again."""
+
+
+class LiveLines:
+    """Lines on stderr that are shown in place of those before. Here `shown` is false: it is no terminal."""
+
+    shown = False
+
+    def update(self, rendered: Sequence[Line]) -> None:
+        """Show these lines now."""
+
+    def clear(self) -> None:
+        """Take the lines away."""
+
+
+# --- Counting ---------------------------------------------------------------------------------------------
 
 
 class Watch(logging.Handler, Bars):

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
 from reconciler import signals
-from reconciler.cli.console.output import Bars, LiveLines
+from reconciler.cli.console.progress import Bars, LiveLines
 from reconciler.report.escaping import escape_control
 from reconciler.report.lines import Line
 

@@ -114,7 +114,7 @@ def _check_service_lock(settings: Settings, store: Store) -> tuple[CheckResult, 
         return (CheckResult("service lock", "fail", str(error), error.next),)
     if without is None:
         when = "by every run" if settings.lock.in_service == "always" else "in non-interactive runs (CI)"
-        return (CheckResult("service lock", "ok", f"taken {when}: runs with separate stores see each other"),)
+        return (CheckResult("service lock", "ok", f"used {when}: runs with separate stores see each other"),)
     if without.says:
         hint = "let all runs share one store (postgresql://...)"
         return (CheckResult("service lock", "warn", without.says, hint),)
