@@ -224,7 +224,7 @@ class Unavailable(Temporary):
 
 
 class Cached(Temporary):
-    """A cache answers in the service's place: what it says may be long past, and nothing is decided by it."""
+    """A cache answered instead of the service: the answer may be out of date, so nothing is decided by it."""
 
     error_code = "E024"
 
@@ -242,7 +242,7 @@ class Permanent(ServiceError):
 
 
 class Unauthorized(Permanent):
-    """The credentials are refused, or the day's quota is spent: the whole run stops."""
+    """The credentials are refused, or the day's quota is used up: the whole run stops."""
 
     error_code = "E027"
 
@@ -274,7 +274,7 @@ class InDoubt(ServiceError):
 
 
 class DirectoryError(ReconcilerError):
-    """A directory that rosters come from did not answer as it should: `problems` say which, where and why."""
+    """A directory that rosters come from gave an invalid answer: `problems` say which, where and why."""
 
     error_code = "E032"
 

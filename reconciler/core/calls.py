@@ -177,7 +177,7 @@ def _retry_or_give_up(attempt: int, budget: RetryBudget, wait: float, left_s: fl
         return GiveUp("not tried again: too many calls of this run failed already")
     # The deadline wins: a service that asks for a minute does not make a call of thirty seconds last for one.
     if wait >= left_s:
-        return GiveUp("not tried again: the call's time is over")
+        return GiveUp("not tried again: the time for this call is over")
     return Retry(wait)
 
 

@@ -111,7 +111,7 @@ class FeedWalk:
     def take(self, rows: Sequence[FeedRow | None], *, total: int | None, last: bool) -> PageVerdict:
         """Judge the next page. None stands for a row that tells no time; `last`: nothing follows."""
         if total is None:
-            return PageVerdict(why="the list does not tell how many rows it has")
+            return PageVerdict(why="the list does not say how many rows it has")
         if self._total not in (None, total):
             return PageVerdict(why="its total changed while it was read")
         self._total = total
@@ -156,7 +156,7 @@ class FeedWalk:
     def _row(self, row: FeedRow | None) -> str:
         """Take one row; return why it cannot be relied upon, or ""."""
         if row is None:
-            return "a row does not tell when it was changed"
+            return "a row does not say when it was changed"
         if row.at > self._last:
             return "its rows are not in the order of their times"
         if row.remote_id in self._shown:
@@ -169,7 +169,7 @@ class FeedWalk:
             self._creates += before is None
             return ""
         if before is None or before.body != row.body:
-            return "a row changed, and its time did not"
+            return "a row changed, but its time did not"
         self._beyond += 1
         return ""
 
@@ -179,7 +179,7 @@ class FeedWalk:
         if len(self._known) + self._creates != self._total:
             return "somebody was deleted, or added with an earlier time"
         if ended:
-            return "" if len(self._shown) == self._total else "its rows are fewer than its total"
+            return "" if len(self._shown) == self._total else "it has fewer rows than its total"
         # Who was not shown is unchanged, so in this order it comes after all that were.
         if any(row.at > self._last for one, row in self._known.items() if one not in self._shown):
             return "its rows are not in the order of their times"
@@ -187,7 +187,7 @@ class FeedWalk:
         walked = [places[one] for one in self._shown if one in places]
         # The list's own order, which a service gives that ignores what it was asked for: it proves nothing.
         if walked == sorted(walked):
-            return "its order of change is that of the list itself"
+            return "its order of change is the order of the list"
         return ""
 
 
@@ -255,9 +255,9 @@ def why_not_feed(changed: Sequence[object], total: int | None) -> str:
     times = [parse_seconds(one) for one in changed]
     known = [one for one in times if one is not None]
     if total is None and times:
-        return "the list does not tell how many rows it has"
+        return "the list does not say how many rows it has"
     if len(known) < len(times):
-        return "a row does not tell when it was changed"
+        return "a row does not say when it was changed"
     return "" if known == sorted(known, reverse=True) else "its rows are not in the order of their times"
 
 
@@ -268,5 +268,5 @@ def why_full_read_due(known: RememberedList | NewestRows, *, now: str, every_s: 
         return "its last complete read is too old"
     caught = parse_seconds(known.caught)
     if caught is not None and present - caught < every_s:
-        return "one of its rows had changed, and its time had not"
+        return "a row had changed, but its time had not"
     return ""

@@ -437,7 +437,7 @@ CALLBACK = Kind(
     headline=("name", "url", "contentType", "email"),
     telling=("name", "url"),
     company=True,
-    in_use="replies to messages that are on their way, and name it, would reach nobody",
+    in_use="replies to messages on their way that name it would be lost",
     fields=(
         Field(
             "name",

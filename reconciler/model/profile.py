@@ -97,14 +97,12 @@ def find_kind_contradictions(rows: Mapping[str, KindRow]) -> Iterator[KindContra
     for name, row in rows.items():
         plural, key = row.plural or f"{name}s", "plural" if row.plural else ""
         if name in BUILT_IN_KINDS:
-            yield KindContradiction(
-                (name,), f"{name} is a kind of this program.", "give the kind another name"
-            )
+            yield KindContradiction((name,), f"{name} is a built-in kind.", "give the kind another name")
         elif plural in plurals or plural in RESERVED:
-            what = f"{plural} is a key of manifests already."
+            what = f"{plural} is already a key of manifests."
             yield KindContradiction(tuple(filter(None, (name, key))), what, "give it another `plural`")
         elif (row.path or plural) in paths or (row.media or name) in media:
-            what = f"the service has /{row.path or plural}, or documents of this media type, already."
+            what = f"the service has /{row.path or plural}, or this media type, already."
             yield KindContradiction((name,), what, "give it another `path` or `media`")
         plurals.setdefault(plural, name)
         paths.add(row.path or plural)
@@ -124,18 +122,18 @@ def _of_fields(row: KindRow) -> Iterator[KindContradiction]:
                 path, f"{name} is in a group.", "leave `wire` out: its last part is its name"
             )
         if name in _TAKEN:
-            yield KindContradiction(path, f"every entity has {name} of its own.", "leave it out")
+            yield KindContradiction(path, f"every entity has its own {name}.", "leave it out")
         if head != name and (group is None or FIELD_TYPES[group.type].shape != "group"):
             yield KindContradiction(path, f"{head} is no group.", f"write `{head}: {{type: group}}` above it")
         if field.required and field.server_owned:
-            what = f"{name} is required, and server_owned: nobody could give it."
+            what = f"{name} is required, and server_owned: no manifest could give it."
             yield KindContradiction(path, what, "keep one of the two")
         if field.type != "text" and field.one_of:
             yield KindContradiction(
                 path, f"{name} is a {field.type} and has words.", "leave one of the two out"
             )
         if field.pattern and not _is_valid_pattern(field.pattern):
-            what = f"the pattern of {name} is no regular expression."
+            what = f"the pattern of {name} is not a regular expression."
             yield KindContradiction((*path, "pattern"), what, "check its brackets")
         first = wires.setdefault(field.wire or name, name)
         if first != name:
@@ -148,7 +146,7 @@ def _of_columns(name: str, row: KindRow) -> Iterator[KindContradiction]:
     for column in ("identity", "unique", "headline"):
         for index, path in enumerate(getattr(row, column)):
             if path not in readable:
-                state = "is no field that can be read back" if path in row.fields else "is no field"
+                state = "is not a field that can be read back" if path in row.fields else "is no field"
                 what = f"{column} names {path!r}, which {state}."
                 hint = f"name one of: {', '.join(readable)}" if readable else f"give the {name} fields"
                 yield KindContradiction((column, str(index)), what, hint)

@@ -152,7 +152,7 @@ def test_a_stale_plan_has_reports_that_say_what_moved(project: Project, service:
     assert mistakes("output/plan", found) == []
     assert (found["outcome"], found["exit_code"], found["verdict"]["safe"]) == ("stale", 5, False)
     assert (why["rule"], why["count"], why["next"]) == ("A1", 1, "plan again, and review it")
-    assert (moved["scope"], moved["what"]) == (JANE, f"{JANE}: update now, and not in the saved plan.")
+    assert (moved["scope"], moved["what"]) == (JANE, f"{JANE}: update now, but not in the saved plan.")
     for name in set(FORMATS) - {"gitlab", "prometheus"}:
         assert "the plan is stale" in texts[name], name
         assert "jane-doe" in texts[name], name

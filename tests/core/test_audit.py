@@ -117,7 +117,7 @@ def test_every_entry_that_is_taken_out_is_missed() -> None:
         cut = CHAIN[:gone] + CHAIN[gone + 1 :]
         assert finds(cut, HEAD).broken_at == gone + 1
         if gone < 39:
-            assert finds(cut).what == f"entry {gone + 1} does not hold: entry {gone + 2} stands in its place."
+            assert finds(cut).what == f"entry {gone + 1} does not hold: entry {gone + 2} is in its place."
     tally.count(TAMPERING, "removed", 40)
 
 
@@ -297,7 +297,7 @@ def test_the_chain_of_another_stack_or_service_does_not_pass_for_ours() -> None:
     for other in others:
         foreign = chain([entry(number) for number in range(5)], other)
         assert verify_chain(foreign, None, start=other).broken_at == 0
-        assert finds(foreign).what == "entry 1 does not hold: it begins another chain."
+        assert finds(foreign).what == "entry 1 does not hold: it starts another chain."
         assert finds(foreign, HEAD).broken_at == 1
     tally.count(TAMPERING, "foreign chain", 2 * len(others))
 

@@ -203,7 +203,7 @@ def test_a_workspace_that_resembles_none_is_told_which_there_are() -> None:
     """The list is short enough to be shown."""
     (problem,) = resolve_desired([manifest(workspace="zzz")], RULES).problems
 
-    assert problem.next == "the settings know: default, ops"
+    assert problem.next == "workspaces in the settings: default, ops"
 
 
 def test_a_name_that_is_declared_twice_names_both_places() -> None:

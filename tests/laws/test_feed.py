@@ -116,7 +116,7 @@ def test_a_change_without_its_time_is_late_by_one_complete_read_and_not_more() -
         assert (followed, read.how, read.why) == (scanned, "scan", "its last complete read is too old")
         crowd.at += 60
         _, _, read = both(crowd, declared, known, lists)
-        assert (read.how, read.why) == ("scan", "one of its rows had changed, and its time had not")
+        assert (read.how, read.why) == ("scan", "a row had changed, but its time had not")
 
 
 def test_a_list_that_did_not_change_takes_at_most_three_calls() -> None:
@@ -175,4 +175,4 @@ def test_an_order_that_is_also_the_own_one_of_the_list_proves_nothing() -> None:
     scanned, followed, read = both(crowd, everybody(crowd), recorded(), lists)
 
     assert followed == scanned
-    assert (read.how, read.why) == ("scan", "its order of change is that of the list itself")
+    assert (read.how, read.why) == ("scan", "its order of change is the order of the list")

@@ -170,7 +170,7 @@ def test_callbacks_stand_in_a_manifest_of_the_default_workspace(tmp_path: Path) 
         world.plan()
 
     (problem,) = caught.value.problems
-    assert problem.what == "callbacks belong to the account, and not to the workspace ops."
+    assert problem.what == "callbacks belong to the account, not to the workspace ops."
     assert "workspace: default" in problem.next
 
 

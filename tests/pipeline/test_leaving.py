@@ -232,7 +232,7 @@ def test_a_mark_that_the_service_keeps_keeps_the_record(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("manifest", "what"),
     [
-        ({"contacts": PEOPLE, "removed": {"contacts": ["jane"]}}, "is removed here, and still declared"),
+        ({"contacts": PEOPLE, "removed": {"contacts": ["jane"]}}, "is removed here, but still declared"),
         (
             {
                 "contacts": {"jo": person("jo", meta={"renamedFrom": "jane"})},

@@ -225,13 +225,13 @@ A = "fields: {a: {}}"
         ("t: {identity: [a]}", "3:3", "fields is missing"),
         (f"t: {{{A}}}", "3:3", "identity is missing"),
         (f"t: {{identity: [b], {A}}}", "3:18", "'b', which is no field"),
-        ("t: {identity: [a], fields: {a: {secret: true}}}", "3:18", "no field that can be read back"),
-        (f"contact: {{identity: [a], {A}}}", "3:3", "contact is a kind of this program"),
-        (f"tag: {{identity: [a], {A}}}", "3:3", "tags is a key of manifests already"),
-        (f"tag: {{plural: contacts, identity: [a], {A}}}", "3:9", "contacts is a key of manifests already"),
-        ("t: {identity: [a], fields: {a: {}, id: {}}}", "3:38", "every entity has id"),
+        ("t: {identity: [a], fields: {a: {secret: true}}}", "3:18", "not a field that can be read back"),
+        (f"contact: {{identity: [a], {A}}}", "3:3", "contact is a built-in kind"),
+        (f"tag: {{identity: [a], {A}}}", "3:3", "tags is already a key of manifests"),
+        (f"tag: {{plural: contacts, identity: [a], {A}}}", "3:9", "contacts is already a key of manifests"),
+        ("t: {identity: [a], fields: {a: {}, id: {}}}", "3:38", "every entity has its own id"),
         ("t: {identity: [a], fields: {a: {}, b.c: {}}}", "3:38", "b is no group"),
-        ("t: {identity: [a], fields: {a: {pattern: '('}}}", "3:35", "no regular expression"),
+        ("t: {identity: [a], fields: {a: {pattern: '('}}}", "3:35", "not a regular expression"),
         ("t: {identity: [a], fields: {a: {pattern: 'a\\Z'}}}", "3:35", "cannot be used in a schema"),
         ("t: {identity: [a], fields: {a: {pattern: '(?=a)a'}}}", "3:35", "cannot be used in a schema"),
         ("t: {identity: [a], fields: {a: {pattern: '(a)\\1'}}}", "3:35", "cannot be used in a schema"),
@@ -289,7 +289,7 @@ def test_two_kinds_with_one_plural_are_refused() -> None:
     rest = "identity: [n], fields: {n: {}}"
     text = f"base: service\nkinds: {{a: {{plural: xs, {rest}}}, x: {{{rest}}}}}"
 
-    with pytest.raises(SettingsError, match=r"two.yaml:2:.*xs is a key of manifests already"):
+    with pytest.raises(SettingsError, match=r"two.yaml:2:.*xs is already a key of manifests"):
         parse_profile(text.encode(), "two.yaml")
 
 

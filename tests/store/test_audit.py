@@ -174,7 +174,7 @@ def test_each_stack_and_each_service_has_a_chain_of_its_own(store: Store, store_
         change(store, "UPDATE audit SET stack = 'gone' WHERE stack = 'default'")
         change(store, "UPDATE audit SET stack = 'default' WHERE stack = 'other'")
         found = store.verify(None)
-    assert found.what == "entry 1 does not hold: it begins another chain."
+    assert found.what == "entry 1 does not hold: it starts another chain."
     tally.count(TAMPERING, "foreign chain in a store")
 
 

@@ -110,16 +110,20 @@ def _is_hidden_in_brackets(text: str) -> bool:
 MASKS: tuple[MaskForm, ...] = (
     MaskForm("is shorter than a secret can be", "1234", lambda text: len(text) < secret_length_min),
     MaskForm("holds blanks or control characters", "not shown here", re.compile(r"[\s\x00-\x1f\x7f]").search),
-    MaskForm("is filled up with the signs of a mask", "************1234", _PADDED.search),
+    MaskForm("is filled with the characters of a mask", "************1234", _PADDED.search),
     MaskForm("stands in brackets", "<not-shown>", _is_hidden_in_brackets),
     MaskForm("is a word that stands for a hidden value", "REDACTED", is_placeholder_word),
     MaskForm("is a digest", f"{SECRET}0123456789abcdef", _DIGEST.match),
-    MaskForm("holds signs that are in no token", "jetón-0001-verborgen", _IN_NO_TOKEN.search),
-    MaskForm("repeats one or two signs", "00000000-0000-0000", lambda text: len({*fold_case(text)}) <= 2),  # noqa: PLR2004 - the row says which number
+    MaskForm("holds characters that tokens do not have", "jetón-0001-verborgen", _IN_NO_TOKEN.search),
+    MaskForm(
+        "repeats one or two characters",
+        "00000000-0000-0000",
+        lambda text: len({*fold_case(text)}) <= 2,  # noqa: PLR2004 - the row says which number
+    ),
 )
 
 
-_NO_TEXT = "is shown as something that is no text"
+_NO_TEXT = "is not shown as text"
 
 
 def why_not_secret(value: Scalar) -> str:

@@ -87,7 +87,10 @@ def _unknown_workspaces(manifests: Sequence[Manifest], rules: Rules) -> Iterator
         if manifest.workspace not in rules.workspaces and not unread:
             known = ", ".join(sorted(rules.workspaces))
             hint = did_you_mean(
-                "workspace", manifest.workspace, rules.workspaces, f"the settings know: {known or 'none'}"
+                "workspace",
+                manifest.workspace,
+                rules.workspaces,
+                f"workspaces in the settings: {known or 'none'}",
             )
             what = f"the workspace {manifest.workspace} is not in the settings."
             yield manifest.workspace_place.problem(what, hint, code="E311")
@@ -99,7 +102,7 @@ def _misplaced_kinds(manifests: Sequence[Manifest]) -> Iterator[Problem]:
         for kind in sorted(manifest.kinds):
             if KINDS[kind].company and manifest.workspace not in ("default", "?"):
                 plural = KINDS[kind].plural
-                what = f"{plural} belong to the account, and not to the workspace {manifest.workspace}."
+                what = f"{plural} belong to the account, not to the workspace {manifest.workspace}."
                 hint = f"move `{plural}:` into a manifest with `workspace: default`"
                 yield manifest.workspace_place.problem(what, hint, code="E312")
 
@@ -193,14 +196,14 @@ def find_removed(manifests: Iterable[Manifest]) -> dict[Address, Place]:
 def find_contradictions(group: DeclaredEntities, names: Mapping[Address, Place]) -> Iterator[Problem]:
     """Yield what is removed and still declared, or still claimed by a new name (rule M6)."""
     for address in names.keys() & group.first.keys():
-        what = f"{address} is removed here, and still declared at {group.first[address].place()}."
-        yield names[address].problem(what, "take out the entry, or this name", code="E316")
+        what = f"{address} is removed here, but still declared at {group.first[address].place()}."
+        yield names[address].problem(what, "remove the entry, or this name", code="E316")
     for one in group.every:
         old = one.document.controls.renamed_from
         before = sibling_address(one.document, one.entity.address.workspace, old) if old else None
         if before is not None and before in names:
             what = f"meta.renamedFrom: {before} is removed, {names[before]}."
-            hint = "a renamed entry stays ours: take out one of the two"
+            hint = "a renamed entry stays ours: remove one of the two"
             yield one.problem("", what, hint, code="E316")
 
 

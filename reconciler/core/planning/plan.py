@@ -182,7 +182,7 @@ def _why_not_planned(
     if hit is None:
         return _skip_in_doubt(across, address)
     if mark := across.foreign_mark(hit.live):
-        what = f"carries the mark of another owner ({mark}); never written."
+        what = f"has the mark of another owner ({mark}); never written."
         return Skip(address, "foreign mark", what, "remove it here, or its mark there")
     record = at.group.records.get(hit.record) if hit.record and hit.by == "record" else None
     if record and (why := skip_reused(across, address, record, hit.live, entity)):
@@ -197,7 +197,7 @@ def _why_not_planned(
 def _skip_ambiguous(at: MatchedGroup, address: Address) -> Skip | None:
     if ids := at.matches.ambiguous.get(address):
         what = f"matches {len(ids)} live {KINDS[address.kind].plural}: {', '.join(ids)}."
-        step = "change or remove the others at the service, so that one is left; then plan again"
+        step = "change or remove the others at the service until one is left; then plan again"
         return Skip(address, "ambiguous", what, step)
     if holder := at.matches.claimed.get(address):
         # So an e-mail address moves from one person to another in two plans: docs/planning.md, M3.
@@ -214,8 +214,8 @@ def _skip_in_doubt(across: PlanContext, address: Address) -> Skip | None:
         what = "is being created by a run that is still writing."
         return Skip(address, "in doubt", what, "wait until that run ends, then plan again")
     # However long ago: no clock says that it cannot have landed, only a look by who holds the lock.
-    what = "was sent by an earlier run and its answer is not known; it may still appear."
-    step = "reconciler resume, or apply: it waits, looks, and settles this first"
+    what = "was sent by an earlier run and its answer is unknown; it may still appear."
+    step = "run reconciler resume or apply: they wait, look, and settle this first"
     return Skip(address, "in doubt", what, step)
 
 
@@ -309,13 +309,13 @@ def _require_devices(contact: Entity, row: LiveEntity | None) -> None:
     if row and not row.devices_known:
         raise Malformed(
             f"{contact.address}: the service does not show the devices of this contact.",
-            next="leave `devices:` out of its entry, so that they are not in scope",
+            next="leave `devices:` out of its entry to leave its devices alone",
         )
 
 
 def _skip_devices(across: PlanContext, contact: Entity, group: Group) -> ScopePlan:
     what = f"belongs to {contact.address}, which is not acted on."
-    step = "settle its contact first, or select it as well"
+    step = "resolve its contact first, or select it as well"
     left = [one.address for one in group.entities.values() if across.selects(one)]
     return ScopePlan(skips=tuple(Skip(address, "ambiguous", what, step) for address in left))
 
@@ -416,10 +416,10 @@ def _check_declared_once(total: ScopePlan, desired: Desired) -> None:
     for group in total.contested:
         places = [desired.entities[address].place for address in group]
         what = f"{group[0]} and {group[1]} ({places[1]}) are the same live {group[0].kind}."
-        hint = "declare it once, or give each what only it has"
+        hint = "declare it once, or give each its own identity"
         problems.append(places[0].problem(what, hint, code="E100"))
     problems.sort(key=lambda one: (one.file, one.line, one.column, one.what))
-    raise ManifestError("The manifests declare one live entity twice.", problems=tuple(problems))
+    raise ManifestError("The manifests declare the same live entity twice.", problems=tuple(problems))
 
 
 def _count_owned(beyond: Counts, recorded: Recorded) -> dict[str, int]:

@@ -124,7 +124,7 @@ def _drift_of_change(change: Change) -> Iterator[Drift]:
     if isinstance(change, Update):
         yield from _drift_of_fields(change)
     if isinstance(change, Delete) and change.cause == "duplicate":
-        what = f"{change.remote_id} is live beside {change.keeps}; made by us, and deleted by an apply"
+        what = f"{change.remote_id} is live beside {change.keeps}; we created it, and an apply deletes it"
         yield Drift(change.address, "duplicate", what=what)
 
 

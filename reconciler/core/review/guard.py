@@ -109,10 +109,10 @@ def _check_elsewhere(plan: Plan) -> Iterator[GuardReason]:
         if one.alike and one.claimed:
             what = (
                 f"{one.claimed} of the {one.records} entities that are recorded as ours at {one.origin} "
-                "would be adopted or made again, and ids of them are live here: it is the same service under "
-                "another address."
+                "would be adopted or created again, and some of their ids are live here: it is the same "
+                "service under another address."
             )
-            step = "plan again with --same-service: the records come with it, and who left is deleted"
+            step = "plan again with --same-service: it takes the records over and deletes entities that left"
             yield GuardReason("X8", one.origin, one.claimed, 0, what, step)
 
 
@@ -331,7 +331,7 @@ _WORDS: tuple[tuple[str, str, Callable[[Plan], tuple[str, ...]]], ...] = (
     ),
     (
         "--same-service",
-        "what was recorded at another address of the service is ours here",
+        "records from another address of the service are taken over",
         lambda plan: (plan.target.origin,) if plan.options.same_service is True else (),
     ),
 )

@@ -177,9 +177,9 @@ def make_stale_verdict(saved: Plan, fresh: Plan | None, why: str, next_step: str
 def _describe_change(old: Form | None, new: Form | None) -> str:
     was, now = (form["action"] if form else "" for form in (old, new))
     if not old:
-        return f"{now} now, and not in the saved plan."
+        return f"{now} now, but not in the saved plan."
     if not new:
-        return f"{was} in the saved plan, and nothing to do now."
+        return f"{was} in the saved plan, but nothing to do now."
     if was != now:
         return f"{was} in the saved plan, {now} now."
     before, after = (form["before" if was == "delete" else "fields"] for form in (old, new))

@@ -72,7 +72,7 @@ def read_entry(number: int, text: bytes, digest: bytes) -> AuditEntry | DamagedE
     if entry.number != number:
         return DamagedEntry(number, f"it was written as entry {entry.number}")
     # What reads the same need not be the same: one more space, an unknown word.
-    return entry if written == text else DamagedEntry(number, "it is not as it was written")
+    return entry if written == text else DamagedEntry(number, "it differs from what was written")
 
 
 def verify_chain(
@@ -113,9 +113,9 @@ def find_fault_backwards(entry: AuditEntry | DamagedEntry, held: Head) -> str:
     if isinstance(entry, DamagedEntry):
         return entry.what
     if entry.number != held.number:
-        return "another one is missing after it"
+        return "the one after it is missing"
     # Both: the stored hash is the one that the later entry is tied to, and it fits what stands here.
-    return "" if entry.hash == held.hash == _hash_entry(entry) else "it is not as it was written"
+    return "" if entry.hash == held.hash == _hash_entry(entry) else "it differs from what was written"
 
 
 def hash_entity(salt: str, address: Address) -> str:
@@ -130,13 +130,13 @@ def _find_fault(entry: AuditEntry | DamagedEntry, held: Head) -> str:
     # The number first: the report has to say that an entry is missing, not what the one in its place looks
     # like.
     if entry.number != number:
-        return f"entry {entry.number} stands in its place"
+        return f"entry {entry.number} is in its place"
     if isinstance(entry, DamagedEntry):
         return entry.what
     if entry.hash != _hash_entry(entry):
-        return "it is not as it was written"
+        return "it differs from what was written"
     if entry.previous != held.hash:
-        return f"it does not follow entry {held.number}" if held.number else "it begins another chain"
+        return f"it does not follow entry {held.number}" if held.number else "it starts another chain"
     return ""
 
 
