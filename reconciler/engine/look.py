@@ -1,7 +1,7 @@
 """The look right before every write: is everything still as the plan saw it?
 
-A scan suggests, it never decides (planning rule R2). Only GET here. What a difference means for the
-change is said by `NotDone`; nothing is written.
+A scan suggests and never decides (planning rule R2). Only GET here. A difference raises `NotDone`, which says
+what it means for the change; nothing is written.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ class LookMatch(Struct, frozen=True):
 
 
 def count_look_calls(run: Session, change: Change) -> int:
-    """How many calls the look before a change takes, as a rule: their turns are taken together."""
+    """Return how many calls the look before a change usually takes: their turns are taken together."""
     if not isinstance(change, Create) or KINDS[change.address.kind].parent:
         return 1
     return max(1, len(_usable_keys(run, run.desired.entities[change.address])))
@@ -49,7 +49,7 @@ def _usable_keys(run: Session, entity: Entity) -> list[Key]:
 
 
 async def check_absent(run: Session, entity: Entity, parent_id: str) -> None:
-    """Return when nothing live is this entity; raise NotDone where something is."""
+    """Raise NotDone where a live entity is this one."""
     hits = await find_matches(run, entity, parent_id)
     if len(hits) == 1:
         what = f"it exists now (id {hits[0].found.remote_id}, the same {hits[0].by}); nothing was sent."
@@ -61,14 +61,14 @@ async def check_absent(run: Session, entity: Entity, parent_id: str) -> None:
 
 
 async def read_unchanged(run: Session, change: Update, parent_id: str) -> Found:
-    """Return the fresh entity, whose fields are what the plan saw wherever we change them."""
+    """Return the entity as it is now. Raises NotDone where a field to change is not as planned."""
     found = await read_if_there(run, change, parent_id)
     if found is None:
         raise make_conflict("it no longer exists; nothing was sent.")
     kind = change.address.kind
     now = read_as_planned(run, kind, found.body)
     _check_not_reused(run, change, found, "nothing was sent")
-    # A foreign mark means hands off, also one that came after the plan (rules X of docs/planning.md).
+    # A mark of another owner means hands off, also one that is newer than the plan (docs/planning.md, X).
     mark = trim_edges(str(now.get(run.rules.mark_of(kind), "")))
     if mark and not mark.startswith(f"{run.rules.stack}/"):
         raise make_conflict("it carries the mark of another owner now; nothing was sent.")
@@ -87,7 +87,7 @@ async def read_unchanged(run: Session, change: Update, parent_id: str) -> Found:
 
 
 def check_secrets_carried(run: Session, entity: Entity, change: Update, found: Found) -> None:
-    """Return where a PUT of what was found carries every secret that nobody declares. Raises NotDone."""
+    """Raise NotDone where a PUT of what was found would lose an undeclared secret."""
     unusable = list(find_unusable_secrets(found.body, entity, change, run.shared_secrets))
     if unusable:
         what = " and ".join(f"{one.path} {one.why}" for one in unusable)
@@ -98,17 +98,17 @@ def check_secrets_carried(run: Session, entity: Entity, change: Update, found: F
 
 
 async def check_untouched(run: Session, change: Delete, parent_id: str) -> None:
-    """Return when the whole entity is what the plan saw, what goes with it included. Raises NotFound."""
+    """Raise NotDone where the entity, or what is deleted with it, is not as the plan saw it; NotFound."""
     found = await read_entity(run, change.address, change.remote_id, parent_id)
     _check_not_reused(run, change, found, "nothing was deleted")
     before, unknown = dict(change.before), KINDS[change.address.kind].readable_secrets
-    # A plan holds nothing of a secret that nobody declared, so that one is not compared.
+    # A plan holds no undeclared secret, so that one is not compared.
     now = {
         path: value
         for path, value in read_as_planned(run, change.address.kind, found.body).items()
         if path in before or path not in unknown
     }
-    # The whole of it, and not only what is ours: a person who edited it did not expect it to go.
+    # All fields, not only ours: a person who edited one did not expect the entity to be deleted.
     if now != before:
         moved = sorted(path for path in now.keys() | before if now.get(path) != before.get(path))
         raise make_conflict(f"{join_field_names(moved)} changed since the plan; nothing was deleted.")
@@ -118,9 +118,9 @@ async def check_untouched(run: Session, change: Delete, parent_id: str) -> None:
 
 
 def _check_not_reused(run: Session, change: Update | Delete, found: Found, left: str) -> None:
-    """Return where a recorded id is still whose it was; else raise NotDone, for this entity alone (M9).
+    """Raise NotDone, for this entity alone, where a recorded id is another entity's by now (M9).
 
-    Also where the plan could not see it: a service that moves no time of change shows it to this look first.
+    The plan may not have seen it: a service that moves no time of change shows it to this look first.
     """
     address, record = change.address, run.records.get(change.address)
     if record is None or record.remote_id != change.remote_id or str(address) in run.plan.options.confirmed:
@@ -154,16 +154,16 @@ async def _check_kept_is_there(run: Session, change: Delete, duplicate: Found, p
 
 
 def make_conflict(what: str) -> NotDone:
-    """Return what ends a change of something that is not as the plan saw it."""
+    """Return the conflict of a change whose entity is not as the plan saw it."""
     return NotDone("conflict", what, PLAN_AGAIN)
 
 
 class SeveralMatches(NotDone):
-    """More than one live entity is the declared one: no look can tell which of them a write of ours made."""
+    """Several live entities are the declared one: no look can tell which of them a write of ours made."""
 
 
 class ContactGone(NotDone):
-    """The contact of a device is not there any more, and the device with it."""
+    """The contact of a device is gone, and the device with it."""
 
 
 async def read_if_there(run: Session, change: Update | Delete, parent_id: str) -> Found | None:
@@ -182,16 +182,16 @@ async def read_entity(run: Session, address: Address, one: str, parent_id: str) 
 async def judge_missing(
     run: Session, address: Address, one: str, parent_id: str, seen: Fields, *, twice: bool = False
 ) -> Verdict:
-    """Return whether an entity that a look at its id did not find is gone, by what its list says (M8).
+    """Return whether an entity that a look at its id did not find is gone, by its list (M8).
 
-    `seen` is what was last known of it: the list is searched by every identity of it, and read as a whole
-    where there is none. `twice`: it was not found a settle window ago either. Raises Unauthorized.
+    `seen` are its last known fields: the list is searched by each identity in them, and read completely where
+    there is none. `twice`: it was not found a settle window ago either. Raises Unauthorized.
     """
     return judge_absence("absent", await _search_list(run, address, one, parent_id, seen), twice=twice)
 
 
 async def _search_list(run: Session, address: Address, one: str, parent_id: str, seen: Fields) -> ListSays:
-    """Return what the list says of an id: of a device, the document of its contact."""
+    """Return what the list, for a device the document of its contact, says about an id."""
     collection, kind = run.collection(address), KINDS[address.kind]
     workspace = run.workspace(address)
     try:
@@ -203,7 +203,7 @@ async def _search_list(run: Session, address: Address, one: str, parent_id: str,
     except Unauthorized:
         raise
     except NotFound:
-        # Without its contact there is no device; whether that one is gone is asked in the same way.
+        # Without its contact there is no device; whether the contact is gone is asked in the same way.
         return await _search_parent_list(run, address, parent_id) if kind.parent else "absent"
     except ServiceError:
         return "unread"
@@ -219,12 +219,12 @@ async def _search_parent_list(run: Session, address: Address, parent_id: str) ->
     record = run.records.get(above)
     seen = {**record.sent, **record.shown} if record else {}
     said = await _search_list(run, above, parent_id, "", seen)
-    # The contact is there, and its document was not: that says nothing of what belongs to it.
+    # The contact is there, and its document was not: that proves nothing about its devices.
     return "absent" if said == "shows" else said
 
 
 def _build_recorded_filters(run: Session, address: Address, seen: Fields) -> list[dict[str, str]]:
-    """Return a filter for every identity of an entity, as it was recorded and as it was seen."""
+    """Return a filter for every identity of an entity, as recorded and as last seen."""
     record = run.records.get(address)
     looks = [seen, *((record.shown, record.sent) if record else ())]
     keys = run.rules.identity.of(address.kind)
@@ -245,7 +245,7 @@ def read_as_planned(run: Session, kind: str, body: Mapping[str, Any]) -> Fields:
 async def find_matches(run: Session, entity: Entity, parent_id: str) -> tuple[LookMatch, ...]:
     """Return every live entity that is this one by any of its identities, compared exactly.
 
-    Raises NotDone where it has no identity to be looked for by, or its contact is gone.
+    Raises NotDone where it has no identity to search by, or its contact is gone.
     """
     if KINDS[entity.address.kind].parent:
         return await _find_child_matches(run, entity, parent_id)
@@ -255,7 +255,7 @@ async def find_matches(run: Session, entity: Entity, parent_id: str) -> tuple[Lo
         raise NotDone("failed", what, "declare an identity field, or name another one in the settings")
     hits: dict[str, LookMatch] = {}
     for key in keys:
-        # The search is the service's and may be loose: every hit is compared again, exactly.
+        # The service's search may be loose: every hit is compared again, exactly.
         for found in await search_rows(run, entity.address, search_texts(key, entity.fields), key):
             if found.remote_id not in hits:
                 hits |= {hit.found.remote_id: hit for hit in await _confirm_match(run, entity, key, found)}
@@ -267,7 +267,7 @@ async def search_rows(
 ) -> tuple[Found, ...]:
     """Return all rows whose fields contain these texts, with the fields of the filters, or of `key`.
 
-    Raises NotDone where some may have been missed.
+    Raises NotDone where rows may be missing.
     """
     # A row that does not show what it was found by would have to be looked at whole.
     paths = (*(key or filters), *fields_beside(key)) if KINDS[address.kind].brief else ()
@@ -275,14 +275,14 @@ async def search_rows(
     query = Query(filters, plain)
     rows = await run.collection(address).search(query, workspace=run.workspace(address))
     if not rows.complete:
-        # A row that slid to another page may be the one: made anew, it would be there twice.
+        # A row that slid to another page may be the one: created again, it would exist twice.
         what = f"it is not known whether it exists ({rows.trouble})."
         raise NotDone("failed", what, "run it again when fewer writes are under way there")
     return rows
 
 
 async def _confirm_match(run: Session, entity: Entity, key: Key, row: Found) -> tuple[LookMatch, ...]:
-    """Return the row as a hit if it is the entity: one that does not tell by this key is looked at whole."""
+    """Return the row as a match if it is the entity; one that does not show this key is looked at by id."""
     keys = run.rules.keys(entity.address.kind)
     fields = flatten_body(entity.address.kind, row.body)
     by = shared_identity(entity.fields, fields, keys)
@@ -290,7 +290,7 @@ async def _confirm_match(run: Session, entity: Entity, key: Key, row: Found) -> 
         try:
             row = await read_entity(run, entity.address, row.remote_id, "")
         except NotFound:
-            # Made anew because one answer does not find her, she would be there twice.
+            # Created again because of one answer that does not find it, it would exist twice.
             what = (
                 f"whether it exists cannot be told: the list shows {row.remote_id}, and a look at it does not"
             )
@@ -300,7 +300,7 @@ async def _confirm_match(run: Session, entity: Entity, key: Key, row: Found) -> 
 
 
 async def _find_child_matches(run: Session, entity: Entity, parent_id: str) -> tuple[LookMatch, ...]:
-    """Return the same of what another entity has: all of them are read, no search finds one."""
+    """Return the matches among the children of a contact: all are read, for no search finds one."""
     kind = entity.address.kind
     try:
         rows = await run.collection(entity.address).list(
@@ -333,6 +333,6 @@ def _check_no_new_child(run: Session, change: Delete, found: Found) -> None:
 
 
 def join_field_names(paths: list[str]) -> str:
-    """Return some names of fields as one phrase: values are people's, names are not."""
+    """Return some names of fields as one phrase, without values: these are personal data."""
     more = len(paths) - names_max
     return ", ".join(paths[:names_max]) + (f" and {more} more" if more > 0 else "")

@@ -1,10 +1,10 @@
-"""What is seen after a write, and what that proves: success is what reads back (planning rule A3).
+"""Reads back after a write, and says what that proves: success is what reads back (planning rule A3).
 
-    as it was sent                        taken, recorded
-    as it was before                      looked at once more after the settle window; then *not taken*
+    as it was sent                         taken, recorded
+    as it was before                       looked at once more after the settle window; then *not taken*
     a new entity that is not the one sent  in doubt, never recorded; looked for by its own identity
 
-Only GET here. Judging the fields is core/compare/readback.py.
+Only GET here. core/compare/readback.py judges the fields.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -38,7 +38,7 @@ class Proof(Struct, frozen=True):
     """What a read-back proves: the record that it allows, and what it says of the fields.
 
     `row` is what was read. `beside` names what others changed between the look and the read-back. `lost` are
-    the secrets that were carried over, and are not shown as they were.
+    secrets that were carried over, and are not shown as they were before.
     """
 
     record: RecordedEntity
@@ -49,16 +49,16 @@ class Proof(Struct, frozen=True):
 
     @property
     def complete(self) -> bool:
-        """Whether every field was taken, and every secret that was carried over is there still."""
+        """Whether every field was taken, and no carried-over secret was lost."""
         return not (self.reading.refused or self.lost)
 
     @property
     def fields(self) -> tuple[FieldResult, ...]:
-        """The fields that read back otherwise than they were sent, by path."""
+        """The fields whose read-back differs from what was sent, by path."""
         return tuple(sorted((*self.reading.refused, *self.reading.rewritten, *self.lost)))
 
     def describe(self) -> str:
-        """What a person should know of it, without any value."""
+        """Return what a person should know, without any value."""
         reading = self.reading
         return join_sentences(
             describe_not_taken(reading.refused),
@@ -91,9 +91,9 @@ def describe_lost_secrets(fields: Iterable[FieldResult]) -> str:
 def report_lost_secrets(
     run: Session, change: Update, looked: Found | None, found: Found
 ) -> tuple[FieldResult, ...]:
-    """Return the secrets that nobody declares and that a write has lost, with masks of their values.
+    """Return the undeclared secrets that a write has lost, with masks of their values.
 
-    None where no look of this run is known: nothing else remembers them.
+    () without a look of this run: nothing else knows them.
     """
     if looked is None:
         return ()
@@ -119,7 +119,7 @@ def prove_create(run: Session, entity: Entity, row: LiveEntity) -> Proof:
 
 
 def _share_texts(row: LiveEntity, entity: Entity) -> LiveEntity:
-    """Return the row with the declared texts in the place of equal ones: it is kept until the run ends."""
+    """Return the row with equal texts shared with the declaration: it stays in memory until the run ends."""
     ours = entity.fields
     fields = {
         intern(path): ours[path] if ours.get(path) == value else value for path, value in row.fields.items()
@@ -130,9 +130,9 @@ def _share_texts(row: LiveEntity, entity: Entity) -> LiveEntity:
 def prove_update(
     run: Session, change: Update, looked: Found | None, found: Found, parent_id: str, *, at_once: bool = True
 ) -> Proof:
-    """Return what an updated entity proves, as it was `found`; `looked` is what it was before the write.
+    """Return what an updated entity proves, as it was `found`; `looked` is how it was before the write.
 
-    Not read back `at_once`, another value than was sent may be anybody's: then nothing is learnt from it.
+    Not read back `at_once`, a value that was not sent may be another writer's: then nothing follows from it.
     """
     entity, known = run.desired.entities[change.address], run.records.get(change.address)
     row = make_live_row(change, found, parent_id)
@@ -147,7 +147,7 @@ def prove_update(
     )
     refused = {field.path for field in reading.refused}
     record = make_record(entity, row, salt=run.context.store.salt, before=known)
-    # What somebody else wrote at the same time reads back too: it must not be claimed as sent by us.
+    # A value that another writer set at the same time reads back too: it must not be recorded as sent by us.
     kept = keep_proven(record, known, taken=reading.taken, refused=refused)
     lost = report_lost_secrets(run, change, looked, found)
     beside = describe_outside_changes(looked, found, change, besides={field.path for field in lost})
@@ -163,11 +163,11 @@ def collect_sent_fields(change: Update, entity: Entity) -> Fields:
 
 
 async def confirm_created(run: Session, attempt: Attempt, entity: Entity, made: Found) -> LiveEntity:
-    """Return the entity that a create has made, seen to be the one that was sent.
+    """Return the new entity of a create, once it is seen to be the one that was sent.
 
-    The answer is enough where it shows its own id, every identity and every field. Else it is read. It may
-    show its identity in another way, and nothing else (core/compare/readback.py).
-    Raises InDoubt where the service names or shows another one.
+    The answer is enough where it shows its own id, every identity and every field; else the entity is read.
+    Only its identity may read back in another form (core/compare/readback.py). Raises InDoubt where the
+    service names or shows another entity.
     """
     if why := run.id_conflict(entity.address, made.remote_id):
         raise InDoubt(f"the answer to the create names an entity that {why} (id {made.remote_id}).")
@@ -179,7 +179,7 @@ async def confirm_created(run: Session, attempt: Attempt, entity: Entity, made: 
     found = readback.judge_identity(row.kind, entity.fields, row.fields, keys)
     passed_s = run.context.timing.monotonic() - attempt.began
     if found == "other" and judge_made(run, entity, row, within_s=passed_s) == "other":
-        # Not even read: what it shows is somebody else's answer, whichever id it names.
+        # Not even read: this is the answer for another entity, whichever id it names.
         raise InDoubt(f"the answer to the create shows another entity (id {made.remote_id}).")
     # One call less for each create of a service that answers with what it made.
     if named and found == "same" and prove_create(run, entity, row).complete:
@@ -217,9 +217,9 @@ def make_live_row(change: Change, found: Found, parent_id: str) -> LiveEntity:
 def describe_outside_changes(
     before: Found | None, after: Found, change: Change, *, besides: Collection[str] = ()
 ) -> str:
-    """Name what changed between the look and the read-back, and was not changed by us; nested values too.
+    """Name what others changed between the look and the read-back, nested values too.
 
-    Without a look by this run nothing can be named. Fields `besides` are said elsewhere.
+    Without a look by this run nothing can be named. Fields in `besides` are reported elsewhere.
     """
     if before is None or not isinstance(change, Update):
         return ""
@@ -239,13 +239,13 @@ def _is_same_value(kind: str, path: str, one: Fields, other: Fields) -> bool:
 
 
 def _find_nested_changes(one: Mapping[str, Any], other: Mapping[str, Any]) -> set[str]:
-    """Return the keys whose values are nested and differ; flat values are compared in their normal form."""
+    """Return the keys whose nested values differ; flat values are compared in their normal form."""
     keys = {key for key in one.keys() | other if one.get(key) != other.get(key)}
     return {key for key in keys if isinstance(one.get(key) or other.get(key), (list, dict))}
 
 
 def _drop_cleared(fields: Fields) -> Fields:
-    """On something new there is nothing to clear."""
+    """Return the fields without cleared ones: a new entity has nothing to clear."""
     return {path: value for path, value in fields.items() if value != ""}
 
 

@@ -1,11 +1,11 @@
-"""One change, in the order of planning rule A3: from the fresh look to the record; and how it may end.
+"""Writes one change, in the order of planning rule A3, from the fresh look to the record; and its outcomes.
 
     turns due -> intent durable, lock ours -> fresh look -> as planned? -> one call -> read back -> recorded
                                                  |- at most 50 ms -|            | not as sent: looked at
                                                                                 | again at the end
 
-`write_change` never raises: whatever happens ends in one outcome, which reaches the store once: together
-with what was done, or by itself where nothing was. It says too whether the run may go on.
+`write_change` never raises: every case ends in one outcome, which reaches the store once, together with what
+was done. Where the run must not go on, it is halted.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ SLOWER = "run it again with a lower service.limits.concurrency, or on a machine 
 async def write_change(run: Session, change: Change) -> Outcome:
     """Carry out one change and return how it ended; a write in doubt stands in `run.doubts` too."""
     attempt = Attempt(change, remote_id="" if isinstance(change, Create) else change.remote_id)
-    # Nothing gets out of here but an outcome: a worker that raised would leave its queue undone (rule A7).
+    # Only an outcome leaves this function: a worker that raised would not finish its queue (rule A7).
     try:
         run.check_moved(change)
         attempt.parent_id = run.parent_id(change)
@@ -61,7 +61,7 @@ async def write_change(run: Session, change: Change) -> Outcome:
         return end_cut_off(run, attempt)
     except ReconcilerError as error:
         return end_with_error(run, attempt, error)
-    except Exception as error:  # noqa: BLE001 - our own mistake: told like a failure, and it ends the run
+    except Exception as error:  # noqa: BLE001 - our own mistake: reported like a failure, and it ends the run
         return end_with_mistake(run, attempt, error)
 
 
@@ -80,14 +80,14 @@ async def _write_with_retries(run: Session, attempt: Attempt) -> Outcome:
         except Throttled as error:
             if attempt.stage != "sending":
                 raise
-            # Who says "slower" may have carried it out all the same: unsure until somebody has looked (A8).
+            # A service that says "slower" may have carried it out all the same: unsure until a look (A8).
             put_off, attempt.unsure = error, str(error)
         patience_s = _patience_s(run, attempt.change, tries, put_off)
         step_log.info("%s: put off by the service; looking in %.1f s", attempt.change.address, patience_s)
         await run.pause(patience_s)
         if run.over():
             raise put_off
-        # A 503 may hide a create that was done: sent again unseen, it makes somebody twice (rule A8).
+        # A 503 may hide a create that was done: sent again without a look, it may exist twice (rule A8).
         passed_s = run.context.timing.monotonic() - attempt.began
         sent = settle.SentWrite(passed_s, released=_was_refused(put_off), reach="recent")
         landed = await settle.find_landed(run, attempt.change, attempt.parent_id, sent, attempt.before)
@@ -128,8 +128,8 @@ async def _look_and_write(run: Session, attempt: Attempt) -> Outcome:
 def _patience_s(run: Session, change: Change, tries: int, error: Throttled) -> float:
     """Return how long to wait before the look that decides whether a write is sent again.
 
-    Whoever says 503 or 408 may have passed the request on, and lists may lag behind: a look that finds
-    nothing says that nothing was made only when the settle window is over (rule A9).
+    A proxy that answers 503 or 408 may have passed the request on, and lists may lag behind: a look that
+    finds nothing proves that nothing was created only when the settle window is over (rule A9).
     """
     asked_s = retry_wait_s(tries, run.context.timing.random(), error.wait_s)
     at_once = _was_refused(error) or not isinstance(change, Create)
@@ -137,7 +137,7 @@ def _patience_s(run: Session, change: Change, tries: int, error: Throttled) -> f
 
 
 def _was_refused(error: Throttled) -> bool:
-    """Whether a limit before the service has refused a write: nothing was done."""
+    """Whether a rate limit in front of the service refused a write: nothing was done."""
     return error.status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.FORBIDDEN)
 
 
@@ -202,7 +202,7 @@ async def _send_delete(run: Session, attempt: Attempt, change: Delete) -> Outcom
         said_done = not sent.accepted
     except NotFound:
         # Not by a try of ours: one that was in doubt is never sent again. The look before it showed the
-        # entity, so the 404 has to be seen too: otherwise somebody who is there would no longer be ours.
+        # entity, so the 404 has to be confirmed: otherwise a live entity would no longer be ours.
         was_there = False
     attempt.stage = "answered"
     try:
@@ -231,7 +231,7 @@ def _already_gone_outcome(attempt: Attempt) -> Outcome:
 
 
 def _mark_sending(run: Session, attempt: Attempt) -> None:
-    """From now on the write may have left."""
+    """Note that the write may have been sent from now on. Raises NotDone where it may not be sent."""
     run.check_may_send(attempt.began)  # the look may have taken a while
     # Set before the call and not after it: cut off in between, the write counts as sent.
     attempt.stage = "sending"
@@ -249,24 +249,24 @@ async def _record_proof(run: Session, attempt: Attempt, proof: Proof) -> Outcome
 
 async def _record_outcome(run: Session, attempt: Attempt, batch: Batch, outcome: Outcome) -> Outcome:
     """Return `outcome` when it is durable, together with what it did."""
-    # Set first: cut off while it waits for the disk, the change has ended so; the ledger writes it anyway.
+    # Set first: where this is cancelled during the wait for the disk, the ledger writes the outcome anyway.
     attempt.ending = outcome
     # One transaction: an ending without its record would leave what we made without an owner.
     await run.ledger.after_call(structs.replace(batch, ended=(outcome,)))
     return outcome
 
 
-# --- How a change ends that does not come to its end: an error, a stop, or a mistake of ours ------
+# --- Outcomes of changes that an error, a stop or a mistake of ours has cut short -----------------
 #
-# What was sent is never forgotten: a write without an answer is in doubt, a write that is done is
-# applied, whatever comes after. Each ending is written down here, once. No call is made here.
+# What was sent is never forgotten: a write without an answer is in doubt, a write that is done is applied,
+# whatever comes after. Each outcome is recorded here, once. No call is made here.
 
 
 REPORT = "report it, with these words"
 
 
 def note_outcome(run: Session, outcome: Outcome) -> Outcome:
-    """Return the outcome of a change of which nothing is left open, and write it down without waiting."""
+    """Return the final outcome of a change, and record it without waiting."""
     run.ledger.later(Batch(ended=(outcome,)))
     return outcome
 
@@ -283,10 +283,10 @@ def end_with_error(run: Session, attempt: Attempt, error: ReconcilerError) -> Ou
         case StoreError():
             return _end_unrecorded(run, attempt, error)
         case Unauthorized():
-            # Every further call would be refused too, and look like somebody who tries passwords.
+            # Every further call would be refused too, and look like an attack on passwords.
             run.halt(StopReason("credentials", str(error), error.next))
         case NotFound() if isinstance(attempt.change, Update) and not attempt.unsure:
-            # Seen a moment ago by our look, so somebody has deleted it; nothing of ours can land on it.
+            # Our look saw it a moment ago, so it was deleted since; nothing of ours can land on it.
             return note_outcome(run, attempt.outcome("conflict", "it was deleted a moment ago.", PLAN_AGAIN))
     if attempt.unsure:  # the look that was to tell has failed
         return _put_in_doubt(run, attempt, attempt.unsure)
@@ -298,7 +298,7 @@ def end_with_error(run: Session, attempt: Attempt, error: ReconcilerError) -> Ou
 
 
 def end_not_done(run: Session, attempt: Attempt, ended: NotDone) -> Outcome:
-    """Return the outcome of a change for which nothing was sent, or about which a look could not tell."""
+    """Return the outcome of a change for which nothing was sent, or whose write a look could not confirm."""
     if attempt.unsure:
         return _put_in_doubt(run, attempt, f"{attempt.unsure} Now {ended.what}")
     return note_outcome(run, attempt.outcome(ended.result, ended.what, ended.next))
@@ -319,7 +319,7 @@ def _report_not_recorded(outcome: Outcome, why: str, hint: str) -> Outcome:
 def end_unproven(
     run: Session, attempt: Attempt, what: str, *, done: bool, error: ServiceError | None = None
 ) -> Outcome:
-    """Return the outcome, for now, of what was answered with yes and does not show; it is looked at again.
+    """Return the preliminary outcome of a write that was confirmed and does not show; it is looked at again.
 
     `done`: the service said that it is done; otherwise it only accepted it (202).
     """
@@ -332,15 +332,15 @@ def end_unproven(
 
 
 def _put_in_doubt(run: Session, attempt: Attempt, what: str, *, answered: bool = False) -> Outcome:
-    """Write down that it may still land; what becomes of it is settled at the end of the run."""
+    """Record that it may still land; the doubt is settled at the end of the run."""
     run.doubts.append(Doubt(attempt, run.context.timing.monotonic(), what, answered))
-    # No caller waits for it: the intent is durable already, and open until something is written that ends it.
+    # No caller waits for it: the intent is durable already, and open until an outcome is recorded.
     run.ledger.later(Batch(intents=(run.intent(attempt, run.context.limits.settle_s),)))
     return attempt.outcome("in doubt", what, IN_DOUBT)
 
 
 def end_cut_off(run: Session, attempt: Attempt) -> Outcome:
-    """Return the outcome of a change that was cancelled because the run has to end at once."""
+    """Return the outcome of a change that was cancelled because the run has to stop at once."""
     run.halt(StopReason("interrupted", "the run was stopped.", GO_ON))
     if attempt.ending is not None:
         return attempt.ending  # it is in the ledger's hands, and written all the same
@@ -358,7 +358,7 @@ def end_cut_off(run: Session, attempt: Attempt) -> Outcome:
 
 
 def end_with_mistake(run: Session, attempt: Attempt, error: Exception) -> Outcome:
-    """Return the outcome after a mistake of ours: its kind and place; its text may hold data of people."""
+    """Return the outcome after a mistake of ours: its type and place; its text may hold personal data."""
     what = f"a mistake in this program ({type(error).__name__} in {_find_error_place(error)})."
     run.halt(StopReason("mistake", what, REPORT))
     if attempt.ending is not None:
@@ -387,7 +387,7 @@ def _end_after_write(run: Session, attempt: Attempt, what: str) -> Outcome:
 
 
 def _make_bare_record(run: Session, attempt: Attempt) -> RecordedEntity:
-    """Return a record of what was made and is ours, and of which nothing more is claimed."""
+    """Return a record that an entity is ours, without any claim about its fields."""
     address = attempt.change.address
     entity = run.desired.entities.get(address)
     protected = entity is not None and entity.controls.protect
