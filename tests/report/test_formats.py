@@ -1,6 +1,8 @@
 """What every format of `--report` keeps to, and what each looks like (golden_reviews/)."""
 
 import os
+import re
+from html import unescape as html_unescape
 from pathlib import Path
 
 import growth
@@ -13,6 +15,7 @@ from report.strategies import calm
 
 from reconciler.report.json import drift_json, plan_json, run_json
 from reconciler.report.report_formats import FORMATS
+from reconciler.report.review_builder import build_review
 from reconciler.report.review_document import Review
 
 GOLDEN = Path(__file__).parent / "golden_reviews"
@@ -65,6 +68,19 @@ def test_text_of_a_run_tells_the_plan_and_every_outcome() -> None:
 
     assert all(str(one.address) in text for one in (*cases.MIXED.changes, *cases.PARTIAL.outcomes))
     assert "Nothing was written" not in text
+
+
+@pytest.mark.parametrize("name", ["text", "markdown", "html"])
+@pytest.mark.parametrize("review", REVIEWS)
+def test_forms_for_people_show_every_entry_of_the_document(name: str, review: str) -> None:
+    """What one of them shows and another does not is decided once, where the document is built."""
+    shown = re.sub(r"<[^>]+>", "", html_unescape(FORMATS[name](REVIEWS[review])))
+    document = build_review(REVIEWS[review])
+    entries = [one for section in document.sections for one in section.make_entries()]
+
+    assert [one.subject for one in entries if one.subject not in shown] == []
+    codes = {one.code for one in (*entries, *document.refusals) if one.code}
+    assert [code for code in sorted(codes) if f"[{code}]" not in shown] == []
 
 
 @every
