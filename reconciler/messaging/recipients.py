@@ -130,7 +130,7 @@ class _KnownContacts:
 
     def suggest_name(self, text: str, known: Iterable[str], otherwise: str) -> str:
         # Each wrong name is compared with all others: a file of wrong ones would take minutes
-        # (tests/core/test_recipients.py).
+        # (tests/messaging/test_recipients.py).
         self._hints -= 1
         return did_you_mean("entity", text, known if self._hints >= 0 else (), otherwise)
 

@@ -218,7 +218,7 @@ def test_slow_callers_do_not_keep_a_good_one_waiting(
     """200 sockets that drip (reliability S22): a good callback is taken while they are there.
 
     Served one after the other, each would cost its deadline, and the good one would come after a quarter of
-    an hour; how it comes before any of them is claimed in `tests/receiver/test_hostile_callbacks.py`.
+    an hour; how it comes before any of them is claimed in `tests/messaging/test_hostile_callbacks.py`.
     """
     with listening(project, service) as ear, slow_sockets(ear.address, 200):
         assert ear.post(json.dumps(GOOD).encode(), {HEADER: KEY}) == 200

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from hostile import corpora
 from hostile.corpora import Case
-from receiver.post import HEADER, KEY, endpoint
+from messaging.post import HEADER, KEY, endpoint
 
 
 def said(case: Case, folder: Path) -> str:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import tally
-from receiver.post import HEADER, KEY, Endpoint, endpoint, payload, request, said
+from messaging.post import HEADER, KEY, Endpoint, endpoint, payload, request, said
 from simulation.virtualloop import in_no_time, pause
 
 from reconciler.messaging import receiver

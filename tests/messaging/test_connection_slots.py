@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Event, Thread
 
 import pytest
-from receiver.post import HEADER, KEY, payload
+from messaging.post import HEADER, KEY, payload
 from waiting import patience_s, until
 
 from reconciler.asgi_server import open_listening_socket

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from receiver.post import HEADER, KEY, Endpoint, endpoint, payload, request, said
+from messaging.post import HEADER, KEY, Endpoint, endpoint, payload, request, said
 
 from reconciler.errors import FileError, SettingsError, StoreError
 from reconciler.messaging.inbox import EventFile, Inbox, keep_days
