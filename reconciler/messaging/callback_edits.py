@@ -109,7 +109,7 @@ def select_calls(
             f"the callback has no call {missing[0][:64]}; nothing was written.",
             next=did_you_mean("call", missing[0], known, _CALLS),
         )
-    # All or none: one unknown id makes the service refuse the whole call (tests/messaging/test_callback_edits.py).
+    # All or none: one unknown id makes the service refuse the whole call (test_callback_edits.py).
     return tuple(known[one] for one in dict.fromkeys(call_ids))
 
 
