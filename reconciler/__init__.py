@@ -73,7 +73,8 @@ if TYPE_CHECKING:
     )
     from reconciler.model.plans import Consent, Options, Plan, Verdict, Workspace
     from reconciler.model.runs import Outcome, Run
-    from reconciler.model.settings import Limits, Secret
+    from reconciler.model.secrets import Secret
+    from reconciler.model.settings import Limits
     from reconciler.service.http.limiter import Timing
     from reconciler.service.paging import Found, Page, Query, Rows
     from reconciler.version import __version__

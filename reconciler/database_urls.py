@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from reconciler.core.redact import mask_url
 from reconciler.errors import SettingsError
-from reconciler.model.settings import Secret
+from reconciler.model.secrets import Secret
 
 SQLITE = "sqlite:///"
 POSTGRESQL = "postgresql://"

@@ -63,7 +63,8 @@ from reconciler.manifest.sources import is_without_manifests
 from reconciler.model.address import Address
 from reconciler.model.plans import Consent, Explanation, Options, Plan
 from reconciler.model.runs import Outcome, Run
-from reconciler.model.settings import NO_FILES, Settings
+from reconciler.model.secrets import NO_FILES
+from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired, Recorded, Scope
 from reconciler.service.profile import bring_kinds
 from reconciler.store.database import Store, await_store

@@ -17,11 +17,12 @@ import click
 from msgspec import structs
 
 from reconciler.cli.main import COMMANDS, cli
+from reconciler.model.directories import DIRECTORY_SETTINGS
 from reconciler.model.kind import Field, Kind
 from reconciler.model.kinds import KINDS
 from reconciler.model.runs import EXIT_CODE_WORDS
 from reconciler.model.setting_description import DescribedSetting, list_settings
-from reconciler.model.settings import DIRECTORY_SETTINGS, SETTINGS, WorkspaceRef
+from reconciler.model.settings import SETTINGS, WorkspaceRef
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -22,7 +22,8 @@ from reconciler.core.runs.recover import InterruptedRun
 from reconciler.engine.context import StopFlag
 from reconciler.model.plans import Change, Consent, Options, Plan
 from reconciler.model.runs import Outcome, Run
-from reconciler.model.settings import Auth, Limits, Secret, Service, Settings, WorkspaceRef
+from reconciler.model.secrets import Secret
+from reconciler.model.settings import Auth, Limits, Service, Settings, WorkspaceRef
 from reconciler.sandbox.app import SandboxConfig, create_app
 from reconciler.sandbox.collections import Collection
 from reconciler.service.client import open_client

@@ -11,15 +11,9 @@ from typing import TYPE_CHECKING
 
 from reconciler.core.suggest import did_you_mean
 from reconciler.instrumentation import start_stopwatch, step_log
+from reconciler.model.directories import Directories, Directory, LdapDirectory, ScimDirectory, SqlDirectory
 from reconciler.model.documents import ROWS_MAX
-from reconciler.model.settings import (
-    Directories,
-    Directory,
-    LdapDirectory,
-    ScimDirectory,
-    SqlDirectory,
-    Trust,
-)
+from reconciler.model.settings import Trust
 from reconciler.parsing.display import show_value
 
 if TYPE_CHECKING:

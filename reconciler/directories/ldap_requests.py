@@ -20,7 +20,7 @@ from ldap3.utils.asn1 import encode
 from pyasn1.error import PyAsn1Error
 
 from reconciler.directories.answers import DirectoryFailed
-from reconciler.model.settings import LdapDirectory
+from reconciler.model.directories import LdapDirectory
 
 _START_TLS = "1.3.6.1.4.1.1466.20037"
 _SCOPES = {"one": LEVEL, "subtree": SUBTREE}

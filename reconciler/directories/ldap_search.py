@@ -41,7 +41,7 @@ from reconciler.directories.ldap_wire import (
     split_elements,
 )
 from reconciler.extras import require_extra
-from reconciler.model.settings import LdapDirectory
+from reconciler.model.directories import LdapDirectory
 
 if TYPE_CHECKING:
     from reconciler.directories.ldap_requests import LdapRequests

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 from reconciler.core.calls import is_loopback
 from reconciler.directories.answers import DirectoryFailed, load_directory_trust, require_plain_url
+from reconciler.model.directories import LdapDirectory
 from reconciler.model.documents import CHARACTERS_MAX
-from reconciler.model.settings import LdapDirectory
 
 # --- BER as LDAP uses it (RFC 4511, 5.1) ----------------------------------------------------------
 #

@@ -27,8 +27,8 @@ from reconciler.directories.answers import (
     load_directory_trust,
     require_plain_url,
 )
+from reconciler.model.directories import ScimDirectory
 from reconciler.model.documents import CHARACTERS_MAX
-from reconciler.model.settings import ScimDirectory
 from reconciler.parsing.json_reader import EXACT_DECODER
 from reconciler.parsing.tree_builder import NODES_MAX
 from reconciler.service.http.exchange import chain_of_causes

@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 from reconciler.directories.answers import AnswerRows, ChangedError, DirectoryFailed, read_until_unchanged
 from reconciler.directories.scim_http import ScimCalls, ScimQuery
+from reconciler.model.directories import ScimDirectory
 from reconciler.model.documents import CELLS_MAX, COLUMNS_MAX, UNSAID
-from reconciler.model.settings import ScimDirectory
 from reconciler.parsing.display import show_value
 from reconciler.parsing.json_reader import JSON_TEXTS, flatten_object
 

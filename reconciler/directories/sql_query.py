@@ -22,7 +22,7 @@ from reconciler.directories.sql_values import (
     why_not_url,
 )
 from reconciler.extras import require_extra
-from reconciler.model.settings import SqlDirectory
+from reconciler.model.directories import SqlDirectory
 from reconciler.parsing.display import show_value
 
 

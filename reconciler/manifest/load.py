@@ -48,7 +48,8 @@ from reconciler.manifest.variables import ManifestVariables, UnsetVariable, subs
 from reconciler.model.documents import ROWS_MAX, Content, Document, InputFile, Manifest, Place, Removed
 from reconciler.model.kinds import CONTACT
 from reconciler.model.notices import Notice
-from reconciler.model.settings import NO_FILES, Settings, VariableFiles
+from reconciler.model.secrets import NO_FILES, VariableFiles
+from reconciler.model.settings import Settings
 from reconciler.parsing.display import show_value
 from reconciler.parsing.standins import find_stand_in
 from reconciler.parsing.tree import Tree, read_tree

@@ -13,7 +13,7 @@ from reconciler.core.suggest import did_you_mean
 from reconciler.core.text import is_blank
 from reconciler.errors import Problem
 from reconciler.model.documents import Place
-from reconciler.model.settings import NO_FILES, VariableFiles
+from reconciler.model.secrets import NO_FILES, VariableFiles
 from reconciler.parsing.display import UNFIT_IN_LINE, describe_character, show_value
 from reconciler.parsing.tree import Tree
 

@@ -17,7 +17,7 @@ from reconciler.errors import InDoubt, InputError, ServiceError
 from reconciler.messaging.message_shapes import get_text, parse_wire_count
 from reconciler.messaging.values import Callback, CallbackAuth, CallbackCall, CallStatus
 from reconciler.model.profile import Profile
-from reconciler.model.settings import Secret
+from reconciler.model.secrets import Secret
 from reconciler.service import entities, paging
 from reconciler.service.answers import Answer, BadBody, Call
 from reconciler.service.http import refusals, urls

@@ -9,7 +9,8 @@ from reconciler.errors import SettingsError
 from reconciler.messaging.callbacks import Callbacks, ReadCallbacks
 from reconciler.messaging.messages import Messages, ReadMessages
 from reconciler.model.profile import Profile
-from reconciler.model.settings import Auth, Limits, Secret, SendKey, Service, Settings
+from reconciler.model.secrets import Secret
+from reconciler.model.settings import Auth, Limits, SendKey, Service, Settings
 from reconciler.service.client import EntityClient, Reader, open_with_transport
 from reconciler.service.http.connections import Connections
 from reconciler.service.http.limiter import Timing

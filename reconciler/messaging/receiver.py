@@ -30,7 +30,7 @@ from reconciler.errors import ReconcilerError, SettingsError
 from reconciler.messaging.inbox import Inbox, StoredReply
 from reconciler.messaging.replies import parse_reply
 from reconciler.messaging.values import Reply
-from reconciler.model.settings import Secret
+from reconciler.model.secrets import Secret
 
 if TYPE_CHECKING:  # an application that serves it elsewhere needs none of our server
     from starlette.types import ASGIApp, Receive, Scope, Send

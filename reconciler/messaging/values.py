@@ -10,7 +10,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from reconciler.model.documents import Scalar
-from reconciler.model.settings import Secret
+from reconciler.model.secrets import Secret
 
 
 class BulkResource(Struct, frozen=True):

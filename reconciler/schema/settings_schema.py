@@ -6,6 +6,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from reconciler.model.directories import DIRECTORY_SETTINGS
 from reconciler.model.setting_description import (
     DIRECTORY_NAME,
     NAME,
@@ -15,7 +16,7 @@ from reconciler.model.setting_description import (
     list_own_settings,
     list_settings,
 )
-from reconciler.model.settings import DIRECTORY_SETTINGS, SECTIONS, Settings, WorkspaceRef
+from reconciler.model.settings import SECTIONS, Settings, WorkspaceRef
 from reconciler.schema.shipped import SchemaDict
 
 _COMMENT = (

@@ -14,13 +14,8 @@ from reconciler import database_urls
 from reconciler.core.calls import is_loopback
 from reconciler.directories import sql_values
 from reconciler.errors import Problem
-from reconciler.model.settings import (
-    DIRECTORY_STRUCTS,
-    Directories,
-    Directory,
-    DirectorySetting,
-    Secret,
-)
+from reconciler.model.directories import DIRECTORY_STRUCTS, Directories, Directory, DirectorySetting
+from reconciler.model.secrets import Secret
 from reconciler.service.http.urls import UnusableUrl, read_base
 from reconciler.settings import secrets, trust
 from reconciler.settings.layers import DIRECTORY_SECRETS, SettingLayers, SettingValue, settings_error

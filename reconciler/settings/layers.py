@@ -18,9 +18,10 @@ from reconciler.core.suggest import did_you_mean, find_suggestions
 from reconciler.core.text import escape_undecodable, why_not_text
 from reconciler.errors import Problem, SettingsError
 from reconciler.files.project_files import ReadLog
+from reconciler.model.directories import DIRECTORY_SETTINGS
 from reconciler.model.documents import Place
 from reconciler.model.setting_description import SECRET, list_settings
-from reconciler.model.settings import DIRECTORY_SETTINGS, SETTINGS, Auth
+from reconciler.model.settings import SETTINGS, Auth
 from reconciler.parsing.tree import Tree, read_tree
 from reconciler.schema.check import check_tree
 from reconciler.settings import trust

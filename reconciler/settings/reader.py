@@ -19,16 +19,9 @@ from reconciler.files.project_files import Unreadable, read_below_root, resolve_
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import BUILT_IN_KINDS, CONTACT
 from reconciler.model.profile import KindContradiction, KindRow, Profile, find_kind_contradictions
+from reconciler.model.secrets import Secret
 from reconciler.model.setting_description import StructSection, list_own_settings
-from reconciler.model.settings import (
-    Auth,
-    Identity,
-    Network,
-    Secret,
-    Service,
-    Settings,
-    WorkspaceRef,
-)
+from reconciler.model.settings import Auth, Identity, Network, Service, Settings, WorkspaceRef
 from reconciler.parsing.tree import read_tree
 from reconciler.schema.check import check_tree
 from reconciler.schema.patterns import is_linear_pattern

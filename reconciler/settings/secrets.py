@@ -23,7 +23,7 @@ from reconciler.errors import FileError, InputError, Problem
 from reconciler.files import encryption
 from reconciler.files.project_files import ReadLog, is_in_repository
 from reconciler.model.documents import InputFile
-from reconciler.model.settings import NO_FILES, Secret, VariableFiles
+from reconciler.model.secrets import NO_FILES, Secret, VariableFiles
 from reconciler.settings import trust
 from reconciler.settings.layers import (
     DIRECTORY_SECRETS,

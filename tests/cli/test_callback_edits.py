@@ -16,7 +16,7 @@ from service.support import app_wire, with_client
 from reconciler.errors import InDoubt, Rejected, StalePlan
 from reconciler.messaging.callback_updates import write_edit
 from reconciler.messaging.values import Callback, CallbackAuth, CallbackEdit
-from reconciler.model.settings import Secret
+from reconciler.model.secrets import Secret
 from reconciler.sandbox.app import SandboxConfig, running_sandbox
 
 NOWHERE = "http://127.0.0.1:9/"

@@ -11,7 +11,7 @@ from cli.test_settings import read, refusal
 from directories.sql.sources import ROSTER, database, people
 
 from reconciler.errors import SettingsError
-from reconciler.model.settings import LdapDirectory, ScimDirectory, SqlDirectory
+from reconciler.model.directories import LdapDirectory, ScimDirectory, SqlDirectory
 from reconciler.settings.reader import read_settings
 
 SQL = "sql: {url: 'sqlite:///hr.db', statement: 'SELECT id, name, mail FROM staff'}"

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from reconciler.errors import SettingsError
+from reconciler.model.directories import DIRECTORY_SETTINGS
 from reconciler.model.setting_description import DescribedSetting, StructSection, list_own_settings
-from reconciler.model.settings import DIRECTORY_SETTINGS, SETTINGS, Settings, WorkspaceRef
+from reconciler.model.settings import SETTINGS, Settings, WorkspaceRef
 from reconciler.schema.settings_schema import settings_schema
 from reconciler.settings.layers import variable_of_setting
 from reconciler.settings.reader import ReadSettings, read_settings

@@ -31,7 +31,8 @@ from msgspec import structs
 from reconciler.directories.answers import AnswerRows, DirectoryFailed
 from reconciler.directories.ldap_search import EMPTY_PAGES_MAX, read_ldap
 from reconciler.directories.ldap_wire import LDAP_RESULTS, MESSAGE_MAX, LdapWire
-from reconciler.model.settings import LdapDirectory, Secret
+from reconciler.model.directories import LdapDirectory
+from reconciler.model.secrets import Secret
 
 BASE = "ou=people,dc=example,dc=com"
 LOGIN = {"dn": Secret("cn=canary"), "password": Secret("canary-password")}

@@ -25,7 +25,7 @@ from service.roads import STRANGER, TRUSTED, Answers, beside, proving
 from reconciler.directories.answers import DirectoryFailed
 from reconciler.directories.scim_http import BODY_MAX, SCIM_REFUSALS, TRIES_MAX
 from reconciler.directories.scim_users import read_scim
-from reconciler.model.settings import Secret
+from reconciler.model.secrets import Secret
 
 Bend = Callable[[int, dict[str, str], Document], object]
 

@@ -12,7 +12,8 @@ from service.roads import STRANGER, TRUSTED
 
 from reconciler.directories.answers import AnswerRows, DirectoryFailed
 from reconciler.directories.ldap_search import read_ldap
-from reconciler.model.settings import LdapDirectory, Secret
+from reconciler.model.directories import LdapDirectory
+from reconciler.model.secrets import Secret
 
 ODD = f"ou=odd,{BASE}"
 LOGIN = {"dn": Secret(READER), "password": Secret(PASSWORD)}

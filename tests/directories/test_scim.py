@@ -12,7 +12,8 @@ from service.roads import TRUSTED, Answers, beside, proving
 
 from reconciler.directories.answers import AnswerRows
 from reconciler.directories.scim_users import read_scim
-from reconciler.model.settings import ScimDirectory, Secret
+from reconciler.model.directories import ScimDirectory
+from reconciler.model.secrets import Secret
 
 TOKEN = "canary-token"
 

@@ -6,15 +6,15 @@ import pytest
 from manifest.project import Project
 
 from reconciler.directories.answers import AnswerRows, ReadOnce
-from reconciler.model.documents import Place
-from reconciler.model.settings import (
+from reconciler.model.directories import (
     Directory,
     DirectorySetting,
     LdapDirectory,
     ScimDirectory,
-    Secret,
     SqlDirectory,
 )
+from reconciler.model.documents import Place
+from reconciler.model.secrets import Secret
 
 ROSTER = b"""\
 rosters:

@@ -26,7 +26,8 @@ from reconciler.model.address import Address, contact_address, device_address, r
 from reconciler.model.documents import Content, Controls, Fields, Place
 from reconciler.model.plans import Consent, Options, Plan, PlanMoment, Target, Workspace
 from reconciler.model.runs import Context, Outcome, Run
-from reconciler.model.settings import Auth, Limits, Secret, Service, Settings
+from reconciler.model.secrets import Secret
+from reconciler.model.settings import Auth, Limits, Service, Settings
 from reconciler.model.snapshots import Desired, Entity, LiveEntity, Recorded, Scope
 from reconciler.sandbox.app import SandboxConfig, create_app
 from reconciler.service.client import EntityClient, open_client

@@ -16,8 +16,9 @@ from manifest.project import Project
 from reconciler.core.desired.resolve import resolve_desired
 from reconciler.core.rules import Rules
 from reconciler.errors import Problem, SettingsError
+from reconciler.model.directories import DirectorySetting, SqlDirectory
 from reconciler.model.documents import Place
-from reconciler.model.settings import DirectorySetting, Secret, SqlDirectory
+from reconciler.model.secrets import Secret
 from reconciler.settings.reader import read_settings
 
 PLAIN = "some plain words: x"

@@ -13,8 +13,9 @@ from reconciler.directories.answers import AnswerRows, ReadOnce
 from reconciler.manifest.rosters.roster_sources import build_answer_table, summarize_answer
 from reconciler.manifest.rosters.snapshot import build_snapshot, compare_snapshots
 from reconciler.manifest.rosters.table import read_csv
+from reconciler.model.directories import DirectorySetting, SqlDirectory
 from reconciler.model.documents import Place
-from reconciler.model.settings import DirectorySetting, Secret, SqlDirectory
+from reconciler.model.secrets import Secret
 
 ROSTER = """rosters:
   - {source}

@@ -10,7 +10,8 @@ from msgspec import structs
 from reconciler import pipeline
 from reconciler.errors import ManifestError
 from reconciler.manifest.cache import ManifestCache
-from reconciler.model.settings import Auth, Secret, Service, Settings, WorkspaceRef
+from reconciler.model.secrets import Secret
+from reconciler.model.settings import Auth, Service, Settings, WorkspaceRef
 from reconciler.model.snapshots import Desired
 
 AUTH = Auth(Secret("demo"), Secret("demo"), Secret("demo-key"))

@@ -8,8 +8,8 @@ from reconciler.core.rules import Rules
 from reconciler.directories.answers import ReadOnce
 from reconciler.errors import Problem
 from reconciler.manifest.load import LoadedManifests, load_manifests
+from reconciler.model.directories import DirectorySetting
 from reconciler.model.documents import Document
-from reconciler.model.settings import DirectorySetting
 
 RULES = Rules(workspaces=frozenset({"ops", "default"}))
 

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message
 from reconciler.messaging.inbox import Inbox
 from reconciler.messaging.receiver import ReceiverConfig, RefusedRequest, create_receiver
 from reconciler.messaging.values import Reply
-from reconciler.model.settings import Secret
+from reconciler.model.secrets import Secret
 
 KEY = "canary-key-5d41402abc4b2a76"
 HEADER = "X-Service-Callback-Key"

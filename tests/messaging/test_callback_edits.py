@@ -11,7 +11,7 @@ from reconciler.messaging.callback_edits import (
     select_calls,
 )
 from reconciler.messaging.values import Callback, CallbackAuth, CallbackCall, CallbackEdit
-from reconciler.model.settings import Secret
+from reconciler.model.secrets import Secret
 
 KEY = "canary-callback-key"
 URL = "https://replies.example.com/"

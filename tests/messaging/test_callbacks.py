@@ -37,7 +37,7 @@ from reconciler.messaging.values import (
     Reply,
     Respondent,
 )
-from reconciler.model.settings import Secret
+from reconciler.model.secrets import Secret
 from reconciler.sandbox.app import create_app
 from reconciler.service.xml import documents as xml
 

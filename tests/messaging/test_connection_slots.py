@@ -16,7 +16,7 @@ from reconciler.asgi_server import open_listening_socket
 from reconciler.messaging.inbox import Inbox
 from reconciler.messaging.receiver import ReceiverConfig, create_receiver
 from reconciler.messaging.receiver_server import ConnectionSlots, serve_receiver
-from reconciler.model.settings import Secret
+from reconciler.model.secrets import Secret
 
 STRANGERS, CALLERS = 4, 2
 BODY = json.dumps(payload()).encode()

@@ -19,7 +19,7 @@ from simulation.virtualloop import in_no_time, pause
 
 from reconciler.messaging import receiver
 from reconciler.messaging.receiver import ReceiverConfig
-from reconciler.model.settings import Secret
+from reconciler.model.secrets import Secret
 
 GOOD = json.dumps(payload()).encode()
 OTHER_HEADERS = ("Authorization", "X-Api-Key", "X-Callback-Key", "X-Other-Callback-Key", "Cookie")

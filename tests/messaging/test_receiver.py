@@ -18,7 +18,7 @@ from reconciler.messaging.inbox import EventFile, Inbox, keep_days
 from reconciler.messaging.listener import lock_reply_output
 from reconciler.messaging.receiver import ReceiverConfig, create_receiver, pass_on_waiting
 from reconciler.messaging.values import Reply, Respondent
-from reconciler.model.settings import Secret
+from reconciler.model.secrets import Secret
 from reconciler.ownership import find_fault
 
 XML = b"""<?xml version="1.0"?>

@@ -17,7 +17,7 @@ from world import World
 from reconciler.core.feed import RememberedList
 from reconciler.engine.lists import ListCacheRequest, RowCache, _StoredList
 from reconciler.engine.resources import open_run_store
-from reconciler.model.settings import Secret
+from reconciler.model.secrets import Secret
 from reconciler.private_cache import ListCache
 
 _SEAL = 32  # octets before what was kept

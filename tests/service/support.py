@@ -11,7 +11,8 @@ from simulation.virtualloop import in_no_time
 
 from reconciler.errors import ServiceError
 from reconciler.messaging.client import ServiceClient, open_service_client
-from reconciler.model.settings import Auth, Limits, Secret, SendKey, Service
+from reconciler.model.secrets import Secret
+from reconciler.model.settings import Auth, Limits, SendKey, Service
 from reconciler.sandbox.app import SandboxConfig, create_app
 from reconciler.service.http.limiter import Timing
 

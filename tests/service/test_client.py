@@ -29,7 +29,8 @@ from reconciler.errors import InDoubt, NotFound, Rejected, SettingsError, Unauth
 from reconciler.messaging.client import ServiceClient, open_service_client
 from reconciler.model.plans import Workspace
 from reconciler.model.profile import Capabilities
-from reconciler.model.settings import Auth, Limits, Secret, SendKey, Service
+from reconciler.model.secrets import Secret
+from reconciler.model.settings import Auth, Limits, SendKey, Service
 from reconciler.sandbox.app import create_app, running_sandbox
 from reconciler.service.entities import Collection, ReadCollection
 from reconciler.service.http.limiter import Timing

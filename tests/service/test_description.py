@@ -24,7 +24,7 @@ from service.support import BASE, PASSWORD, USER, Clock, sandbox_config, service
 from reconciler.errors import NotFound, Rejected
 from reconciler.messaging.client import ServiceClient, open_service_client
 from reconciler.messaging.values import BulkResource, Callback, CallbackAuth, Message
-from reconciler.model.settings import Secret
+from reconciler.model.secrets import Secret
 from reconciler.sandbox.app import create_app
 from reconciler.sandbox.xml_codec import read_xml
 from reconciler.service.paging import Query

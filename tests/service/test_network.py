@@ -22,7 +22,8 @@ from waiting import patience_s
 from reconciler import tls
 from reconciler.errors import InDoubt, ServiceError, SettingsError, Unavailable
 from reconciler.messaging.client import ServiceClient, open_service_client
-from reconciler.model.settings import Network, Proxy, Secret, Service, Trust
+from reconciler.model.secrets import Secret
+from reconciler.model.settings import Network, Proxy, Service, Trust
 from reconciler.service.http.connections import open_connections
 from reconciler.service.http.limiter import Timing
 

@@ -36,7 +36,7 @@ from reconciler.core.calls import (
 from reconciler.errors import InDoubt, ServiceError, Throttled, Unauthorized, Unavailable
 from reconciler.messaging.client import ServiceClient
 from reconciler.messaging.values import Callback, CallbackAuth, Message
-from reconciler.model.settings import Secret
+from reconciler.model.secrets import Secret
 from reconciler.service.paging import Query
 
 METHODS = tuple(CALLS)

@@ -37,7 +37,8 @@ from service.support import (
 from reconciler.cli.console import output
 from reconciler.errors import ReconcilerError, ServiceError
 from reconciler.messaging.client import ServiceClient, open_service_client
-from reconciler.model.settings import Auth, Proxy, Secret, SendKey
+from reconciler.model.secrets import Secret
+from reconciler.model.settings import Auth, Proxy, SendKey
 from reconciler.report.escaping import escape_ci_commands, escape_control
 from reconciler.report.lines import Line, line, plain, wrap_lines
 from reconciler.sandbox.app import running_sandbox

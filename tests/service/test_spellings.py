@@ -16,7 +16,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from reconciler.cli.console import output
-from reconciler.model.settings import Auth, Secret
+from reconciler.model.secrets import Secret
+from reconciler.model.settings import Auth
 from reconciler.report import forge, junit, sarif
 from reconciler.report.escaping import escape_ci_commands, escape_control
 from reconciler.report.html import escape_text

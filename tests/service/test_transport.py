@@ -40,7 +40,8 @@ from reconciler.errors import (
     Unavailable,
 )
 from reconciler.messaging.client import ServiceClient, open_service_client
-from reconciler.model.settings import Auth, Secret, Service
+from reconciler.model.secrets import Secret
+from reconciler.model.settings import Auth, Service
 from reconciler.service.answers import Call
 from reconciler.service.client import Reader, open_reader
 from reconciler.service.http.limiter import Timing

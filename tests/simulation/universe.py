@@ -32,7 +32,8 @@ from reconciler.engine.context import StopFlag
 from reconciler.errors import ReconcilerError
 from reconciler.model.plans import Change, Consent, Options, Plan, action_of
 from reconciler.model.runs import Outcome, Run
-from reconciler.model.settings import Auth, Limits, LockSettings, Secret, Service, Settings, WorkspaceRef
+from reconciler.model.secrets import Secret
+from reconciler.model.settings import Auth, Limits, LockSettings, Service, Settings, WorkspaceRef
 from reconciler.model.snapshots import Desired
 from reconciler.service.http.limiter import Timing
 from reconciler.store.database import Store

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from reconciler.cli.session import Signals
     from reconciler.messaging.client import ServiceClient, ServiceReader
     from reconciler.messaging.inbox import StoredReply
-    from reconciler.model.settings import Secret, Settings
+    from reconciler.model.secrets import Secret
+    from reconciler.model.settings import Settings
     from reconciler.settings.secrets import SecretSource
 
 default_port = 8490

@@ -17,7 +17,8 @@ from hashlib import sha256
 from urllib.parse import quote
 
 from reconciler.errors import ServiceError, SettingsError
-from reconciler.model.settings import Auth, Proxy, Secret
+from reconciler.model.secrets import Secret
+from reconciler.model.settings import Auth, Proxy
 
 concealed_min = 4  # characters; replacing shorter secrets in a text would tear it up and tell them
 concealed_anywhere_min = 8  # the same in everything that is printed, where a word such as `demo` is common

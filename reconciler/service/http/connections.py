@@ -25,7 +25,8 @@ from reconciler.concurrency import time_limit
 from reconciler.core.calls import is_loopback
 from reconciler.core.redact import mask_url
 from reconciler.errors import SettingsError
-from reconciler.model.settings import Proxy, Secret, Service
+from reconciler.model.secrets import Secret
+from reconciler.model.settings import Proxy, Service
 from reconciler.service.http import urls
 from reconciler.service.http.auth import login_of
 from reconciler.service.http.urls import HOST, BaseUrl, UnusableUrl

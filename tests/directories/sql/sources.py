@@ -7,8 +7,9 @@ from pathlib import Path
 
 from manifest.project import Project
 
+from reconciler.model.directories import DirectorySetting, SqlDirectory
 from reconciler.model.documents import Place
-from reconciler.model.settings import DirectorySetting, Secret, SqlDirectory
+from reconciler.model.secrets import Secret
 
 ROSTER = """rosters:
   - directory: staff

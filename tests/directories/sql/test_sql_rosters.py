@@ -22,7 +22,7 @@ from reconciler.directories.sql_query import read_sql
 from reconciler.directories.sql_values import NotText, build_sql_answer
 from reconciler.errors import DirectoryError, ManifestError
 from reconciler.manifest.rosters.roster_sources import build_answer_table, summarize_answer
-from reconciler.model.settings import DirectorySetting
+from reconciler.model.directories import DirectorySetting
 
 
 def _contacts(project: Project) -> Mapping[str, Mapping[str, object]]:
