@@ -2,7 +2,8 @@
 
 A field with a `Setting` is a setting. Its path, default, variable, check, part of the JSON Schema and row of
 docs/settings.md follow from it (`model/setting_description.py` says how a setting is described), so a new
-setting is one field here, or in `model/directories.py`. Then `script/generate-schemas` and `script/generate-docs`.
+setting is one field here, or in `model/directories.py`. Then `script/generate-schemas` and
+`script/generate-docs`.
 """
 
 from collections.abc import Iterator, Mapping
