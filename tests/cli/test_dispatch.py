@@ -1,17 +1,22 @@
-"""The function of a command takes just its options, and its module is cheap to import."""
+"""The function of a command takes its options, its result is printed, and its module is cheap to import."""
 
 import inspect
 import subprocess
 import sys
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from pathlib import Path
 
 import click
 import pytest
 from waiting import patience_s
 
-from reconciler.cli.dispatch import CommandWork
+from reconciler.cli.console.output import OutputLost
+from reconciler.cli.dispatch import CommandWork, prints_result
 from reconciler.cli.main import COMMANDS
 from reconciler.cli.result_schemas import command_leaves, result_types
-from reconciler.cli.results import FileText
+from reconciler.cli.results import CommandResult, FileText, ResultWork
+from reconciler.report.lines import Line, line
 
 
 @pytest.mark.parametrize(("name", "command"), [*command_leaves()])
@@ -38,3 +43,49 @@ def test_the_help_of_a_command_loads_no_engine(name: str) -> None:
     heavy = {"asyncio", "httpx2", "jsonschema_rs", "rich", "sqlalchemy", "sqlite3", "starlette", "yaml"}
     heavy |= {"reconciler.pipeline", "reconciler.cli.session", "reconciler.settings.reader"}
     assert not heavy & set(done.stdout.split())
+
+
+class Told(CommandResult, frozen=True):
+    """A result of one word."""
+
+    word: str
+
+    def lines(self) -> Sequence[Line]:
+        """Return it."""
+        return (line(self.word),)
+
+
+@pytest.mark.parametrize(("is_written", "code"), [(True, 0), (False, 1)])
+def test_a_command_goes_on_when_its_result_is_printed(
+    capsys: pytest.CaptureFixture[str], *, is_written: bool, code: int
+) -> None:
+    """Reports and the undo file come after the text; one that could not be written changes the exit code."""
+    printed: list[str] = []
+
+    @click.command()
+    @prints_result
+    def command() -> ResultWork[Told]:
+        yield Told(word="done")
+        printed.append(capsys.readouterr().out)
+        return is_written
+
+    assert command.main([], standalone_mode=False) == code
+    assert printed == ["done\n"]
+
+
+def test_a_command_ends_its_work_though_its_result_cannot_be_printed() -> None:
+    """A full disk behind standard output loses no undo file."""
+    written: list[str] = []
+
+    @click.command()
+    @prints_result
+    def command() -> ResultWork[Told]:
+        try:
+            yield Told(word="done")
+        finally:
+            written.append("undo")
+        return True
+
+    with Path("/dev/full").open("w") as full, redirect_stdout(full), pytest.raises(OutputLost):
+        command.main([], standalone_mode=False)
+    assert written == ["undo"]
