@@ -42,7 +42,8 @@ from reconciler.sandbox.state import DataFileError, State
 
 __all__ = ["SandboxConfig", "create_app", "running_sandbox", "serve_sandbox"]
 
-# Past its limit a body is read on and thrown away, so that the sender sees the refusal and no broken pipe.
+# A body over the limit is read to this multiple of it, so that the sender gets the refusal and no broken
+# pipe.
 oversize_factor = 8
 
 
@@ -78,9 +79,9 @@ def serve_sandbox(
     port: int,
     on_ready: Callable[[str], None],
 ) -> None:
-    """Serves until SIGINT or SIGTERM, then returns; `on_ready` gets the address once connections are taken.
+    """Serve until SIGINT or SIGTERM; call `on_ready` with the address once connections are accepted.
 
-    Port 0 is any free port. Raises OSError as it came for a port in use, DataFileError for the data file.
+    Port 0 is any free port. Raises OSError for a port in use, DataFileError for the data file.
     """
     server.serve_app(lambda: _guarded_app(config, collections), host=host, port=port, on_ready=on_ready)
 
@@ -93,7 +94,7 @@ def running_sandbox(
 
 
 def _guarded_app(config: SandboxConfig, collections: Sequence[Collection]) -> ASGIApp:
-    """The service as it stands behind a port; a name that it writes into its links is one of its own."""
+    """The application for a port. It may also be reached by the host name of its links."""
     named = urlsplit(config.link_base).hostname if config.link_base else None
     return refuse_web_pages(create_app(config, collections=collections), frozenset({named} if named else ()))
 
@@ -122,43 +123,43 @@ class SandboxService:
         self._log = control.RequestLog()
         self._gateway = Gateway(state.config)
         self._cache = Cache[Outgoing](state.config.caching) if state.config.caching else None
-        self._late: list[tuple[datetime, Incoming]] = []  # carried out once their time has come
+        self._late: list[tuple[datetime, Incoming]] = []  # delayed by a fault, with their times
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one HTTP request."""
-        incoming = await self._read(scope, receive)
-        await self._land()
+        incoming = await self._read_request(scope, receive)
+        await self._carry_out_late()
         if incoming.path.startswith(control.control_prefix):
-            await self._send(await self._control(incoming), send)
+            await self._send_answer(await self._serve_control(incoming), send)
             return
         if incoming.path == openapi.openapi_path and incoming.method == "GET":
             described = openapi.encode_openapi(
                 self._config, server=incoming.base, own=self._added.collections
             )
-            await self._send(Outgoing(HTTPStatus.OK, described), send)
+            await self._send_answer(Outgoing(HTTPStatus.OK, described), send)
             return
         with self._log.arriving():
             await self._serve(incoming, scope, receive, send)
 
     async def _serve(self, incoming: Incoming, scope: Scope, receive: Receive, send: Send) -> None:
-        stored = self._stored(incoming)
-        if stored is not None:  # the service never hears of it
-            await self._send(stored, send)
+        stored = self._find_stored(incoming)
+        if stored is not None:  # the service does not see the request
+            await self._send_answer(stored, send)
             return
         course = self._state.faults.course(incoming.method, incoming.path)
         wait_s = self._config.latency_ms / 1000 + course.wait_s
         if wait_s:
             await asyncio.sleep(wait_s)
-        outgoing = await self._follow(course, incoming)
+        outgoing = await self._follow_course(course, incoming)
         status = int(outgoing.status) if outgoing else 0
         self._log.add(control.ServedRequest(incoming.method, incoming.path, incoming.query, status))
         if outgoing:
-            self._keep(incoming, outgoing)
-            await self._send(outgoing, send, keep=course.keep)
+            self._store_answer(incoming, outgoing)
+            await self._send_answer(outgoing, send, keep=course.keep)
         if outgoing is None or course.keep is not None:
             await _close_connection(scope, receive)
 
-    def _stored(self, incoming: Incoming) -> Outgoing | None:
+    def _find_stored(self, incoming: Incoming) -> Outgoing | None:
         if self._cache is None or incoming.method != "GET":
             return None
         now = self._config.clock()
@@ -169,12 +170,12 @@ class SandboxService:
         shown = tuple(self._cache.headers(given_at, now).items())
         return replace(outgoing, headers=(*outgoing.headers, *shown))
 
-    def _keep(self, incoming: Incoming, outgoing: Outgoing) -> None:
+    def _store_answer(self, incoming: Incoming, outgoing: Outgoing) -> None:
         if self._cache is not None and incoming.method == "GET" and outgoing.status in stored_statuses:
             self._cache.keep(incoming.address, incoming.headers, outgoing, self._config.clock())
 
-    async def _follow(self, course: Course, incoming: Incoming) -> Outgoing | None:
-        """What is answered when the request takes this course; None closes the connection instead."""
+    async def _follow_course(self, course: Course, incoming: Incoming) -> Outgoing | None:
+        """The answer to a request under these faults; None closes the connection."""
         base = course.origin or incoming.base
         struck = replace(incoming, course=course, base=base, query=course.ask(incoming.query))
         if course.late_s is not None:
@@ -192,8 +193,8 @@ class SandboxService:
             return replace(outgoing, content=outgoing.content[: len(outgoing.content) // 2])
         return outgoing
 
-    async def _land(self) -> None:
-        """Carries out what was to land late and is due. Before every request, so nobody sees a difference."""
+    async def _carry_out_late(self) -> None:
+        """Carry out requests that a fault delayed and that are due. Called before every request."""
         now = self._config.clock()
         due = [incoming for when, incoming in self._late if when <= now]
         self._late = [(when, incoming) for when, incoming in self._late if when > now]
@@ -216,9 +217,9 @@ class SandboxService:
             route = place.route
             return await self._carry_out(incoming, place)
         except Refusal as refusal:
-            return self._refused(incoming, refusal, route)
+            return self._write_refusal(incoming, refusal, route)
         except DataFileError as cause:
-            return self._refused(incoming, storage_failed(cause), route)
+            return self._write_refusal(incoming, storage_failed(cause), route)
 
     async def _carry_out(self, incoming: Incoming, place: Place) -> Outgoing:
         endpoint = place.route.endpoint(incoming.method)
@@ -237,17 +238,17 @@ class SandboxService:
         found = endpoint(call)
         answer = await found if isawaitable(found) else found
         self._delay_in_lists(incoming, answer)
-        return self._shown(incoming, answer, kind, shown)
+        return self._write_answer(incoming, answer, kind, shown)
 
     def _delay_in_lists(self, incoming: Incoming, answer: Answer) -> None:
-        """Keep what was made out of lists for a while, where a fault says so."""
+        """Hide a new record from lists for a while, where a fault says so."""
         if incoming.course.lag_s and answer.location:
             self._state.faults.hide(
                 answer.location.rpartition("/")[2],
                 until=self._config.clock() + timedelta(seconds=incoming.course.lag_s),
             )
 
-    def _shown(self, incoming: Incoming, answer: Answer, kind: str, shown: AnswerType) -> Outgoing:
+    def _write_answer(self, incoming: Incoming, answer: Answer, kind: str, shown: AnswerType) -> Outgoing:
         headers: Headers = (("location", answer.location),) if answer.location else ()
         if answer.text is not None:
             content = answer.text.encode()
@@ -258,13 +259,13 @@ class SandboxService:
             return Outgoing(answer.status)
         return Outgoing(answer.status, content, shown.type, headers)
 
-    def _refused(self, incoming: Incoming, refusal: Refusal, route: Route | None) -> Outgoing:
+    def _write_refusal(self, incoming: Incoming, refusal: Refusal, route: Route | None) -> Outgoing:
         accept = incoming.headers.get("accept", "")
         shown = choose_refusal_type(accept, self._config, route.kind if route else None)
         content = encode_document(error_body(refusal.status, refusal.text), "error", shown, self._config)
         return Outgoing(refusal.status, content, shown.type, refusal.headers)
 
-    async def _control(self, incoming: Incoming) -> Outgoing:
+    async def _serve_control(self, incoming: Incoming) -> Outgoing:
         try:
             if not (self._is_public(incoming) or accepts_user(self._config, incoming.headers)):
                 raise unauthorized()
@@ -273,15 +274,15 @@ class SandboxService:
                 self._state, self._log, incoming.method, incoming.path, incoming.body or b""
             )
         except Refusal as refusal:
-            return self._refused(incoming, refusal, None)
+            return self._write_refusal(incoming, refusal, None)
         except DataFileError as cause:
-            return self._refused(incoming, storage_failed(cause), None)
+            return self._write_refusal(incoming, storage_failed(cause), None)
 
     def _is_public(self, incoming: Incoming) -> bool:
         """Is it the content of a public resource? The real service shows everybody that too."""
         return incoming.method == "GET" and control.is_public_content(self._state, incoming.path)
 
-    async def _read(self, scope: Scope, receive: Receive) -> Incoming:
+    async def _read_request(self, scope: Scope, receive: Receive) -> Incoming:
         headers = {
             name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
         }
@@ -298,8 +299,8 @@ class SandboxService:
             address=f"{scope.get('raw_path', b'').decode('latin-1') or scope['path']}?{query}",
         )
 
-    async def _send(self, outgoing: Outgoing, send: Send, *, keep: int | None = None) -> None:
-        """Sends the answer; of its body only `keep` bytes (-1: half), and then not its end."""
+    async def _send_answer(self, outgoing: Outgoing, send: Send, *, keep: int | None = None) -> None:
+        """Send the answer; with `keep`, only so many bytes of its body (-1: half), without its end."""
         headers = [
             ("content-type", outgoing.content_type),
             ("content-length", str(len(outgoing.content))),

@@ -272,7 +272,7 @@ CALL_STATUSES = ("SUCCESS", "FAILED")
 
 
 class CallbackCollection(CollectionRow[Callback]):
-    """Of the company, each by a name of its own; their key is shown to whoever may read them."""
+    """Callbacks of the company, with unique names; their key is shown to all who may read them."""
 
     def read(self, call: Call, before: Callback | None) -> Callback:
         """A callback of a name that is free."""

@@ -39,7 +39,7 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What goes back: a document, a plain text, or nothing; Location after a create."""
+    """The answer of an endpoint: a document, a plain text, or nothing; Location after a create."""
 
     status: int
     document: Body | None = None
@@ -59,7 +59,7 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One accepted request: who it is is settled, its address is known, its media types fit."""
+    """One accepted request: authenticated, with a known address and matching media types."""
 
     state: State
     shelf: Shelf
@@ -73,7 +73,7 @@ class Call:
 
     @property
     def query(self) -> Mapping[str, str]:
-        """The parameters of the query, of those that stand there twice the last."""
+        """The parameters of the query; of a repeated one the last."""
         return self.incoming.query
 
     @property
@@ -88,7 +88,7 @@ class Call:
 
     @property
     def page(self) -> Page:
-        """The page that the query asks for; refuses (400) one that cannot be."""
+        """The page that the query asks for; refuses (400) an invalid one."""
         return read_page(self.query, zero=self.config.limit_zero)
 
     def body(self) -> Body:
@@ -131,7 +131,7 @@ def _names_key(parameter: str) -> bool:
     return parameter.lower() == "apikey"
 
 
-json_depth_max = 64  # levels; what was once read can always be written again
+json_depth_max = 64  # levels, so that whatever was read can be written
 
 
 def _read_json_object(written: bytes) -> Body:

@@ -1,4 +1,4 @@
-"""One collection is one row: what its records hold, where they are reached, how they are listed and replaced.
+"""One collection is one row: the fields of its records, its addresses, and how it is listed and replaced.
 
 The rows of contacts, devices, resources and callbacks stand with their subjects: contacts.py, devices.py,
 resources.py, callback_calls.py. Workspaces, messages, calls, tokens and imports have no row: none of them is
@@ -43,14 +43,13 @@ RowFieldType = Literal["text", "flag", "number", "group"]  # of a field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectionRow(ABC, Generic[RowValue]):
-    """A collection of values. The columns say where it is and how it is described; the rest are hooks.
+    """A collection of values. The columns say where it is and how it is described; the methods are hooks.
 
-    `name`: of one record; `plural`: its part of the address; `rows`: the key of its rows, the plural if
-    ""; `media`: the word in its media type, the name if "". `above`: the collections in whose records it
-    stands. `order`: a list begins with the oldest record, or with the one that was changed last.
-    `filters`: what a list is asked for beside its page, None for every field; `options`: what a create
-    and a GET are asked for. `says`: the sentence of an endpoint, by its verb, where another than that of
-    all rows (rows.py) describes it.
+    `name`: of one record; `plural`: its part of the address; `rows`: the key of its rows, the plural if "";
+    `media`: the word in its media type, the name if "". `above`: the collections of its parents. `order`: a
+    list begins with the oldest record, or with the one updated last. `filters`: query parameters of a list
+    besides those of pages, None for every field; `options`: those of a create and a GET. `says`: the
+    descriptions of endpoints by verb, where they differ from ENDPOINT_SENTENCES.
     """
 
     name: str
@@ -85,33 +84,33 @@ class CollectionRow(ABC, Generic[RowValue]):
         return self.filters or ()
 
     def records(self, call: Call) -> Mapping[str, RowValue]:
-        """The records that stand at the address of the call, by id."""
+        """The records at the address of the call, by id."""
         return call.shelf.records(self.name)
 
     def one(self, call: Call, place: int = -1) -> RowValue:
-        """The record of the id in this place of the address; refuses (404) an unknown one."""
+        """The record with the id at this place of the address; refuses (404) an unknown one."""
         found = self.records(call).get(call.ids[place])
         if found is None:
             raise not_found()
         return found
 
     def found(self, call: Call) -> Sequence[RowValue]:
-        """The records that answer the query, in its order."""
+        """The records that match the query, in its order."""
         return call.listed(self.records(call).values())
 
     @abstractmethod
     def read(self, call: Call, before: RowValue | None) -> RowValue:
-        """What the body makes: a new record, or what becomes of this one. Refuses (422) what cannot be."""
+        """The new record of a body, or the replacement of `before`. Refuses (422) an invalid body."""
 
     async def check(self, call: Call, record: RowValue) -> None:
-        """The last thing before a new record is kept."""
+        """The last check before a new record is stored."""
 
     def keep(self, call: Call, record: RowValue) -> None:
-        """The record stands there from now on."""
+        """Store the record."""
         call.state.put_record(self.name, cast("StoredRecord", record), last=self.order == "updated")
 
     def drop(self, call: Call, record: RowValue) -> None:
-        """The record is gone."""
+        """Delete the record."""
         call.state.drop_records(self.name, [cast("StoredRecord", record)])
 
     @abstractmethod
@@ -125,7 +124,7 @@ class CollectionRow(ABC, Generic[RowValue]):
 
 @dataclass(frozen=True, slots=True)
 class RowField:
-    """One field. `one_of`: the only texts that it may have, () for any. `withheld`: taken, and never shown.
+    """One field. `one_of`: its allowed texts, () for any. `withheld`: accepted and never shown.
 
     `parts` are the fields of a group, which is an object.
     """
@@ -143,11 +142,11 @@ class RowField:
 
     @property
     def rule(self) -> XmlRule | None:
-        """How it is written in XML, None for a text."""
+        """Its rule in XML, None for a text."""
         return _FIELD_TYPES[self.type].rule(self)
 
     def given(self, body: Body) -> Body:
-        """The field as the body has it, by its name, or nothing; refuses (422) what it cannot be."""
+        """The field of a body by its name, or nothing; refuses (422) a value of another type."""
         if self.name not in body:
             return {}
         value: Any = body[self.name]
@@ -160,7 +159,7 @@ class RowField:
         return {self.name: value}
 
     def shown(self, value: Any) -> Any:
-        """The value without what is withheld in it."""
+        """The value without withheld parts."""
         if self.type != "group":
             return value
         known = {one.name: one for one in self.parts if not one.withheld}
@@ -168,9 +167,9 @@ class RowField:
 
 
 class _FieldTypeRow(NamedTuple):
-    """A type of field: what JSON has for it, how a refusal calls that, and how it is written in XML."""
+    """A type of field: its types in JSON, its name in refusals, and its rule in XML."""
 
-    taken: tuple[type, ...]  # not `isinstance`: true is a number to Python
+    taken: tuple[type, ...]  # compared exactly: in Python, True is an int
     said: str
     rule: Callable[[RowField], XmlRule | None]
 
@@ -188,12 +187,12 @@ if _FIELD_TYPES.keys() != {*get_args(RowFieldType)}:
 
 
 def xml_rules_of(fields: Sequence[RowField]) -> dict[str, XmlRule]:
-    """The rules in XML of those fields that are more than a text."""
+    """The XML rules of those fields that are not plain texts."""
     return {one.name: rule for one in fields if (rule := one.rule) is not None}
 
 
 def _read_fields(fields: Sequence[RowField], body: Body, path: str = "") -> Body:
-    """The fields that a body gives; refuses (422) a missing one by its path."""
+    """The fields of a body; refuses (422) missing ones by their paths."""
     missing = [one.name for one in fields if one.required and body.get(one.name, "") == ""]
     if missing:
         raise invalid(f"{', '.join(path + name for name in missing)}: required and missing")
@@ -202,11 +201,10 @@ def _read_fields(fields: Sequence[RowField], body: Body, path: str = "") -> Body
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collection(CollectionRow[Record]):
-    """A collection of plain records. Raises ValueError where two of its parts contradict each other.
+    """A collection of plain records. Raises ValueError where its columns contradict each other.
 
-    `brief`: the fields that a row of a list shows, () for all of them. `unique`: fields of which no two
-    records of a workspace have the same value. `spares`: the fields that stay when a PUT leaves them out;
-    others are gone.
+    `brief`: the fields in a row of a list, () for all. `unique`: fields with different values in all records
+    of a workspace. `spares`: fields that a PUT keeps when it leaves them out; it clears others.
     """
 
     fields: tuple[RowField, ...]
@@ -225,7 +223,7 @@ class Collection(CollectionRow[Record]):
 
     @property
     def required(self) -> tuple[str, ...]:
-        """The fields that stand in every create and every update, except those that a PUT spares."""
+        """The fields required in every create and update, except those that a PUT spares."""
         return tuple(one.name for one in self.fields if one.required)
 
     @property
@@ -252,7 +250,7 @@ class Collection(CollectionRow[Record]):
         return self.plural, self.kind, f"retrieve{plural}", f"create{self.noun}"
 
     def found(self, call: Call) -> Sequence[Record]:
-        """The records that contain every text that is asked for, in any letter case."""
+        """The records that contain every text of the query, in any letter case."""
         wanted = {name: lower_letters(call.query.get(name, "")) for name in self.filtered}
         found = [
             one
@@ -269,7 +267,7 @@ class Collection(CollectionRow[Record]):
         return found
 
     def read(self, call: Call, before: Record | None) -> Record:
-        """A record of the fields that the row has; what is no field of it is ignored."""
+        """A record with the fields of the row; other keys are ignored."""
         old = before.fields if before else {}
         spared = {name: old[name] for name in self.spares if name in old}
         fields = self._fields({**spared, **given_values(call.body())})
@@ -341,7 +339,7 @@ def record_methods(row: AnyCollection) -> dict[str, Endpoint]:
 def _name_endpoint(
     row: AnyCollection, verb: str, does: Callable[[AnyCollection, Call], Answer | Awaitable[Answer]]
 ) -> Endpoint:
-    """The endpoint of this row, under the name and with the sentence that its description shows."""
+    """The endpoint of this row, with the name and the docstring that the description shows."""
 
     def endpoint(call: Call) -> Answer | Awaitable[Answer]:
         return does(row, call)

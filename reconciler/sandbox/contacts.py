@@ -267,22 +267,22 @@ def require_free_username(call: Call, fields: Body, *, owner: str | None) -> Non
 
 
 def new_contact(call: Call, written: WrittenContact) -> Contact:
-    """A contact of this workspace that nobody keeps yet."""
+    """A new contact of this workspace, not stored yet."""
     known, workspace = call.state.new_id("contact"), (call.shelf.id, call.shelf.name)
     return build_contact(written, known=known, workspace=workspace, now=call.config.clock())
 
 
 class ContactCollection(CollectionRow[Contact]):
-    """Found by any field, fast at 100,000; of usernames each is there once in the company."""
+    """Found by any field, fast at 100,000 contacts; usernames are unique in the company."""
 
     def found(self, call: Call) -> Sequence[Contact]:
-        """The contacts that answer the query."""
+        """The contacts that match the query."""
         found = call.shelf.find(read_contact_query(call.query))
-        # Not always, because this list may hold 100,000 contacts.
+        # Only if needed, because this list may have 100,000 contacts.
         return call.listed(found) if call.hidden else found
 
     def read(self, call: Call, before: Contact | None) -> Contact:
-        """A contact with the service's rewriting done; a PUT spares what the recorded one spared."""
+        """A contact as the service rewrites it; a PUT keeps what the recorded one kept."""
         body = call.body()
         require_contact_fields(body, strict=call.config.strict and before is None)
         written = read_contact(body)
@@ -292,11 +292,11 @@ class ContactCollection(CollectionRow[Contact]):
         return replace_contact(before, written, workspace_name=call.shelf.name, now=call.config.clock())
 
     def keep(self, call: Call, record: Contact) -> None:
-        """With its username and its devices, which are known in the whole company."""
+        """Store the contact with its username and devices, which are known in the whole company."""
         call.state.put_contact(record)
 
     def drop(self, call: Call, record: Contact) -> None:
-        """Its devices go with it."""
+        """Delete the contact and its devices."""
         call.state.drop_contact(record)
 
     def shown(self, call: Call, record: Contact, view: View) -> Body:

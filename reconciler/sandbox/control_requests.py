@@ -75,7 +75,7 @@ class RequestLog:
 
     @contextmanager
     def arriving(self) -> Iterator[None]:
-        """A context in which one request is under way: whoever sent it may have gone meanwhile."""
+        """A context in which one request is under way; its sender may have disconnected."""
         self._under_way += 1
         try:
             yield
@@ -93,7 +93,7 @@ class RequestLog:
         self._total = 0
 
     def document(self) -> Body:
-        """What is remembered; of the query everything but the key."""
+        """The requests, with their queries except the key."""
         shown = [
             {
                 "method": served.method,

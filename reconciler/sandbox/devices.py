@@ -36,7 +36,7 @@ failures_until_disabled = 2
 
 @dataclass(frozen=True, slots=True)
 class PushResult:
-    """What one simulated push did: was it sent at all, and was it charged?"""
+    """The result of one simulated push: whether it was sent, and whether it was charged."""
 
     device: Device
     delivered: bool
@@ -94,14 +94,14 @@ def _read_device(body: Body, *, short_os: bool) -> tuple[Body, str]:
 
 
 def _keep_devices(call: Call, contact: Contact) -> None:
-    """The contact is kept with its changed devices; its own time moves only when so configured."""
+    """Store the contact with its changed devices; its own time changes only if so configured."""
     if call.config.device_touches_contact:
         contact = msgspec.structs.replace(contact, modified=cut_to_seconds(call.config.clock()))
     call.state.put_contact(contact)
 
 
 class DeviceCollection(CollectionRow[Device]):
-    """Kept within their contact, in the order of creation."""
+    """Devices are stored in their contact, in the order of creation."""
 
     def records(self, call: Call) -> Mapping[str, Device]:
         """Those of the contact in the address; refuses (404) an unknown one."""
@@ -120,11 +120,11 @@ class DeviceCollection(CollectionRow[Device]):
         return device
 
     def keep(self, call: Call, record: Device) -> None:
-        """In its old place, or behind the others of the contact."""
+        """Store the device in its old place, or after the others of the contact."""
         _keep_devices(call, with_device(CONTACTS.one(call, 0), record))
 
     def drop(self, call: Call, record: Device) -> None:
-        """Gone from its contact for good."""
+        """Delete the device from its contact."""
         _keep_devices(call, without_device(CONTACTS.one(call, 0), record.id))
 
     def shown(self, call: Call, record: Device, view: View) -> Body:  # noqa: ARG002  the same everywhere

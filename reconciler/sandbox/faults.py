@@ -2,8 +2,8 @@
 
     rule (matcher, options) ──armed──▶ strikes(method, path)? ──▶ Course ──▶ app.py follows it
 
-A fault strikes a request whose method and path fit, from the `nth` such request on, `times` times at most
-(null: until it is disarmed), each time with `probability`; the same seed strikes the same requests.
+A fault strikes requests whose method and path match: from the `nth` on, at most `times` times (null: until it
+is disarmed), each with `probability`. The same seed strikes the same requests.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -59,12 +59,12 @@ class FaultRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What becomes of one request; as it stands here nothing is wrong.
+    """What happens to one request. The defaults are a request without faults.
 
-    `done`: how often it is carried out. `late_s`: it is carried out only after that time. `answered`: or
-    the connection is closed without an answer. `lag_s`: what it creates is missing from lists for so long.
-    `keep`: the answer is cut there (-1: in the middle), and the connection closed. `status`: it is answered
-    with this status and no body, whatever was done.
+    `done`: how often it is carried out. `late_s`: it is carried out that much later. Without `answered`, the
+    connection is closed without an answer. `lag_s`: how long lists lack what it creates. `keep`: the answer
+    is cut after so many bytes (-1: in the middle) and the connection closed. `status`: the answer is this
+    status without a body, whatever was done.
     """
 
     wait_s: float = 0.0
@@ -101,7 +101,7 @@ no_fault_course = Course()
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One row of the table: where it acts, what it does in words, and to the course of a request."""
+    """One row of the table: where it acts, what it does in words, and how it changes a course."""
 
     where: Literal["request", "state", "answer"]
     does: str
@@ -249,7 +249,7 @@ EXTRAS: Body = {
 
 @dataclass(slots=True)
 class ArmedFault:
-    """A fault that waits, and how far it has counted."""
+    """An armed fault and its counts."""
 
     id: str
     rule: FaultRule
@@ -258,7 +258,7 @@ class ArmedFault:
     struck: int = 0
 
     def strikes(self, method: str, path: str) -> bool:
-        """Is this request struck? Asked once for every request, for it counts."""
+        """Whether this request is struck. Call it once for every request, because it counts."""
         rule = self.rule
         if not (fnmatchcase(method, rule.method) and fnmatchcase(path, rule.path)):
             return False
@@ -287,18 +287,18 @@ class Faults:
             self.arm(rule)
 
     def arm(self, rule: FaultRule) -> ArmedFault:
-        """The fault waits from now on."""
+        """Arm a fault."""
         self._number += 1
         armed = ArmedFault(str(self._number), rule, Random(rule.seed))  # noqa: S311 - repeatable on purpose
         self._armed[armed.id] = armed
         return armed
 
     def disarm(self, fault_id: str) -> bool:
-        """The fault is gone; False when there is none with this id."""
+        """Disarm a fault; return False if there is none with this id."""
         return self._armed.pop(fault_id, None) is not None
 
     def disarm_all(self) -> None:
-        """No fault waits any more. What is hidden already stays hidden for its time."""
+        """Disarm all faults. Records that are hidden already stay hidden for their time."""
         self._armed.clear()
 
     def document(self) -> Body:
@@ -307,7 +307,7 @@ class Faults:
         return {"faults": [armed.document() for armed in self._armed.values()], "kinds": kinds}
 
     def course(self, method: str, path: str) -> Course:
-        """What becomes of this request: all faults that strike it, one after the other."""
+        """Apply all faults that strike this request, in the order of arming."""
         course = no_fault_course
         for armed in self._armed.values():
             if armed.strikes(method, path):

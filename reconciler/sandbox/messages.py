@@ -1,4 +1,4 @@
-"""What happens to a message: how a body becomes one, whom it reaches, when it is sent, which lists show it.
+"""Messages: how a body becomes one, its recipients, when it is sent, which lists show it.
 
 Source: specification 2.4, 4.5 and 8; docs/service.md, messages.
 """
@@ -271,7 +271,7 @@ def delivery_word(message: Message, recipient: Recipient) -> str:
 
 
 def read_reply_filter(query: Mapping[str, str]) -> tuple[ReplyCategory, ...]:
-    """The categories that a query asks for; refuses (400) a filter that nobody knows."""
+    """The categories that a query asks for; refuses (400) an unknown filter."""
     asked = query.get("filter", "default").lower()
     if asked not in REPLY_FILTERS:
         raise malformed(f"filter must be one of {', '.join(REPLY_FILTERS)}")

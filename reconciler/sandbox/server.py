@@ -89,7 +89,7 @@ def running_app(make: Callable[[], ASGIApp]) -> Iterator[str]:
             thread.join()
 
 
-# --- Who may ask a sandbox behind a port: programs of this machine, and no web page ---------------
+# --- Requests behind a port: from programs on this machine, not from web pages --------------------
 #
 # A browser on the same machine reaches loopback for every page that it shows. A page names us by its own
 # name,
@@ -107,7 +107,7 @@ OriginRefusal = tuple[HTTPStatus, str]
 
 
 def refuse_web_pages(app: ASGIApp, also: frozenset[str] = frozenset()) -> ASGIApp:
-    """The application, asked by nobody but who may; `also` are further names under which it is reached."""
+    """The application, which refuses requests of web pages; `also` are further names of this host."""
     names = _own_names | {name.lower() for name in also}
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,4 +1,4 @@
-"""What the service knows: its workspaces, what stands in each, the next id; in a file if one is given."""
+"""The state of the service: its workspaces and their records, the next id; in a file if one is given."""
 
 import sqlite3
 import weakref
@@ -162,7 +162,7 @@ class Shelf:
         self._contacts[contact.id] = contact
 
     def drop_contact(self, contact: Contact) -> None:
-        """The contact is gone, with its devices."""
+        """Delete the contact and its devices."""
         self._views.clear()
         place = self._place(contact)
         del self._order[place], self._contacts[contact.id]
@@ -231,12 +231,12 @@ class State:
         self._add_workspaces(config.named_workspaces())
 
     def close(self) -> None:
-        """The data file is closed; nothing is lost."""
+        """Close the data file; nothing is lost."""
         if self._storage is not None:
             self._storage.close()
 
     def new_id(self, kind: str) -> tuple[str, int]:
-        """An id and a number that no record had before, also not in an earlier run on the same file."""
+        """A new id and number, also unused in earlier runs with the same file."""
         self._number += 1
         return make_id(kind, self._number), self._number
 
@@ -251,16 +251,16 @@ class State:
             self.shelves[""].put_contact(contact)
 
     def contact_of_device(self, device_id: str) -> Contact | None:
-        """The contact that has this device, in whichever workspace."""
+        """The contact with this device, in any workspace."""
         home = self._homes.get(device_id)
         return self.shelves[home[0]].contact(home[1]) if home else None
 
     def put_contact(self, contact: Contact) -> None:
-        """The contact is kept, in the place of its former value if there was one."""
+        """Store the contact in place of its former value, if there was one."""
         self.put_contacts([contact])
 
     def put_contacts(self, contacts: Iterable[Contact]) -> None:
-        """All of these are kept, each in the place of its former value if there was one; or none is."""
+        """Store all contacts in place of their former values, or none."""
         kept = list(contacts)
         self._save(_stored_row("contact", one) for one in kept)
         for contact in kept:
@@ -291,7 +291,7 @@ class State:
         return len(gone)
 
     def expire_resources(self) -> None:
-        """What was not updated for as long as resources are kept is gone."""
+        """Delete resources that were not updated within their retention."""
         if self.config.resource_days is None:
             return
         limit = self.config.clock() - timedelta(days=self.config.resource_days)
@@ -315,7 +315,7 @@ class State:
             self.mail.put_call(call)
 
     def drop_callback(self, callback: Callback) -> None:
-        """The callback is gone, with its calls; none of them is tried again."""
+        """Delete the callback and its calls; none is tried again."""
         calls = self.mail.calls_of(callback)
         self._save([], gone=[("callback", callback.id), *(("call", call.id) for call in calls)])
         self.mail.drop_calls(calls)
