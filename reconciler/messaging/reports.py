@@ -27,7 +27,7 @@ from reconciler.model.encoding import encode_json
 from reconciler.model.runs import REPORT_VERSION
 from reconciler.report.escaping import escape_control
 from reconciler.report.json import json_text
-from reconciler.report.lines import BLANK, Line, Style, count, line, pad, table, width
+from reconciler.report.lines import BLANK, Line, Style, count, line, pad_text, table, width
 
 
 def reply_json(reply: Reply, received_at: str, reply_id: str) -> str:
@@ -101,7 +101,7 @@ def detail_lines(detail: MessageDetail) -> tuple[Line, ...]:
     }
     shown = {"id": detail.message_id, **fields}
     wide = max(width(escape_control(key)) for key in shown)
-    return tuple(line(pad(key, wide), "  ", value) for key, value in shown.items())
+    return tuple(line(pad_text(key, wide), "  ", value) for key, value in shown.items())
 
 
 def status_lines(states: Sequence[StatusCount]) -> tuple[Line, ...]:
@@ -219,7 +219,7 @@ def field_lines(value: Struct) -> tuple[Line, ...]:
     """Show every field of a value, a line each."""
     fields = {name: format_field_value(one) for name, one in structs.asdict(value).items()}
     wide = max(map(width, fields))
-    return tuple(line(pad(name, wide), "  ", one) for name, one in fields.items())
+    return tuple(line(pad_text(name, wide), "  ", one) for name, one in fields.items())
 
 
 def edit_lines(callback_id: str, name: str, edits: Sequence[FieldEdit]) -> tuple[Line, ...]:
@@ -228,7 +228,7 @@ def edit_lines(callback_id: str, name: str, edits: Sequence[FieldEdit]) -> tuple
     if not edits:
         return (line(f"{head} already has these values; nothing was written"),)
     wide = max(width(one.field) for one in edits)
-    rows = [line("    ", pad(one.field, wide), "  ", one.before, "  →  ", one.after) for one in edits]
+    rows = [line("    ", pad_text(one.field, wide), "  ", one.before, "  →  ", one.after) for one in edits]
     return (line(("~ ", "update"), head), *rows)
 
 

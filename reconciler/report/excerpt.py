@@ -15,7 +15,7 @@ from collections.abc import Container, Sequence
 from difflib import get_close_matches
 from typing import NamedTuple
 
-from reconciler.report.lines import Line, cut, line, width
+from reconciler.report.lines import Line, cut_text, line, width
 
 MASK = "..."
 _LEAST = 20  # columns of the file that are shown beside the number, however narrow the screen
@@ -150,7 +150,7 @@ def _cut_window(shown: ShownLine, most: int) -> tuple[int, int, str]:
         return start, end, text
     first = max(0, min(start, end - most // 2) - most // 4) if start > most // 2 else 0
     whole = text[first:]
-    part = cut(whole, most - 1)
+    part = cut_text(whole, most - 1)
     kept, back = (whole, "") if part == whole else (part[:-1], "…")
     front = "…" if first else ""
     start = min(max(start - first, 0), len(kept))

@@ -23,7 +23,7 @@ from reconciler.model.plans import (
 )
 from reconciler.model.snapshots import UNKNOWN
 from reconciler.report.escaping import escape_control
-from reconciler.report.lines import BLANK, Line, Style, line, pad, sentence, width
+from reconciler.report.lines import BLANK, Line, Style, line, pad_text, sentence_lines, width
 from reconciler.report.values import DisplayedValue, display_change, display_value
 
 _label = 10  # columns of the words before a place, an id or a value
@@ -106,7 +106,7 @@ def _entity_lines(one: Explanation) -> Iterator[Line]:
 def _fact_lines(said: DecidingFact) -> list[Line]:
     place = f" ({said.place})" if said.place else ""
     quiet = said.word in {"unchanged", "update", "create", "adopt", "record", "rename", "removed", "not read"}
-    return sentence(
+    return sentence_lines(
         f"{said.word}: ", f"{said.what}{place}", said.next, style="" if quiet else "warn", indent="  "
     )
 
@@ -134,11 +134,11 @@ def _describe_record_of(one: Explanation) -> str:
 
 def _control_line(control: Control) -> Line:
     place = f"   {control.place}" if control.place else ""
-    return line("  ", (pad(control.name, _label), "dim"), "  ", control.value, (place, "dim"))
+    return line("  ", (pad_text(control.name, _label), "dim"), "  ", control.value, (place, "dim"))
 
 
 def _label_line(label: str, text: str) -> Line:
-    return line("  ", (pad(label, _label), "dim"), "  ", text)
+    return line("  ", (pad_text(label, _label), "dim"), "  ", text)
 
 
 def _explained_field_lines(one: Explanation) -> list[Line]:
@@ -149,7 +149,7 @@ def _explained_field_lines(one: Explanation) -> list[Line]:
 def _field_lines(one: Explanation, field: ExplainedField, columns: int) -> Iterator[Line]:
     kind, path = one.address.kind, field.path
     sign, style = _choose_sign(one, field)
-    head = ((f"{sign} ", style), (pad(path, columns), style), "  ")
+    head = ((f"{sign} ", style), (pad_text(path, columns), style), "  ")
     if one.planned == "delete":
         yield line(*head, _format_value(kind, path, field.live))
         return
@@ -221,7 +221,7 @@ def _format_value(kind: str, path: str, value: Scalar | None) -> str:
 
 
 def _value_line(label: str, text: str, about: str = "") -> Line:
-    return line("    ", (pad(label, _label), "dim"), text, ("   " + about if about else "", "dim"))
+    return line("    ", (pad_text(label, _label), "dim"), text, ("   " + about if about else "", "dim"))
 
 
 def _describe_source(source: FieldSource) -> str:

@@ -91,13 +91,13 @@ def width(text: str) -> int:
     return sum(0 if category(c) in {"Mn", "Me"} else 1 + (east_asian_width(c) in {"W", "F"}) for c in text)
 
 
-def pad(text: str, columns: int) -> str:
+def pad_text(text: str, columns: int) -> str:
     """Return `text`, inert, with spaces up to that many columns."""
     text = escape_control(text)
     return text + " " * (columns - width(text))
 
 
-def cut(text: str, columns: int) -> str:
+def cut_text(text: str, columns: int) -> str:
     """Return as much of an inert text as fits into that many columns, an ellipsis at its end if not all."""
     if width(text) <= columns:
         return text
@@ -109,7 +109,7 @@ def cut(text: str, columns: int) -> str:
     return kept + "…"
 
 
-def flow(parts: Sequence[tuple[str, Style]], *, gap: str = "   ", indent: str = "  ") -> list[Line]:
+def flow_parts(parts: Sequence[tuple[str, Style]], *, gap: str = "   ", indent: str = "  ") -> list[Line]:
     """Return the parts side by side, on as many lines as a screen's width makes of them."""
     lines: list[list[str | tuple[str, Style]]] = []
     at = screen_columns
@@ -128,7 +128,7 @@ def count(number: int, word: str, plural: str = "") -> str:
     return f"{number:,} {word if number == 1 else plural or word + 's'}"
 
 
-def fold(items: Sequence[T], *, full: bool) -> tuple[Sequence[T], tuple[Line, ...]]:
+def fold_items(items: Sequence[T], *, full: bool) -> tuple[Sequence[T], tuple[Line, ...]]:
     """Return the `items` to list, and a line that counts the others, if there are any."""
     if full or len(items) <= fold_over:
         return items, ()
@@ -138,15 +138,15 @@ def fold(items: Sequence[T], *, full: bool) -> tuple[Sequence[T], tuple[Line, ..
 
 def notice_lines(notices: Sequence[Notice], *, full: bool) -> list[Line]:
     """Return what a person should know beside the changes: what it is and where, then what to do."""
-    listed, rest = fold(notices, full=full)
+    listed, rest = fold_items(notices, full=full)
     lines: list[Line] = []
     for one in listed:
         place = f" ({one.place})" if one.place else ""
-        lines += sentence("! ", f"{one.subject}: {one.what}{place}", one.next)
+        lines += sentence_lines("! ", f"{one.subject}: {one.what}{place}", one.next)
     return [*lines, *rest]
 
 
-def sentence(
+def sentence_lines(
     prefix: str, what: str, next_step: str, *, style: Style = "warn", indent: str = ""
 ) -> list[Line]:
     """Two lines at most, as every refusal has them: what it is, then what to do."""
@@ -171,8 +171,10 @@ def table(head: Cells, rows: Sequence[Cells], summary: str, *, last: int = cell_
         for row in rows
     ]
     wide = [max(width(row[at]) for row in (head, *shown)) for at in range(len(head))]
-    lines = [line(("  ".join(pad(cell, wide[at]) for at, cell in enumerate(head)), "dim"))]
-    lines += [line("  ".join(pad(cell, wide[at]) for at, cell in enumerate(row)).rstrip()) for row in shown]
+    lines = [line(("  ".join(pad_text(cell, wide[at]) for at, cell in enumerate(head)), "dim"))]
+    lines += [
+        line("  ".join(pad_text(cell, wide[at]) for at, cell in enumerate(row)).rstrip()) for row in shown
+    ]
     if not rows:
         lines = []
     return (*lines, *((line(summary),) if summary else ()))
@@ -180,4 +182,4 @@ def table(head: Cells, rows: Sequence[Cells], summary: str, *, last: int = cell_
 
 def _format_cell(text: str, columns: int) -> str:
     shown = escape_control(text) or "-"
-    return cut(shown, columns) if columns else shown
+    return cut_text(shown, columns) if columns else shown

@@ -14,7 +14,7 @@ from reconciler.core.review.saved_plans import compare_plans, encode_shown, with
 from reconciler.model.address import Address
 from reconciler.model.plans import Delete, Plan
 from reconciler.report.escaping import escape_control
-from reconciler.report.lines import ACTIONS, BLANK, Line, count, fold, line, pad, width
+from reconciler.report.lines import ACTIONS, BLANK, Line, count, fold_items, line, pad_text, width
 from reconciler.report.values import display_value, short_fingerprint, value_max
 
 _address_max = 64  # columns
@@ -41,7 +41,7 @@ def plan_difference(before: Plan, after: Plan, *, full: bool = False) -> tuple[L
     if before.fingerprint == after.fingerprint and encode_shown(before) == encode_shown(after):
         return ()
     found = compare_plans(before, after)
-    listed, rest = fold(found.addresses, full=full)
+    listed, rest = fold_items(found.addresses, full=full)
     at = min(max((width(address) for address in listed), default=0), _address_max)
     codes = " → ".join(short_fingerprint(plan.fingerprint) for plan in (before, after))
     lines = [
@@ -107,7 +107,7 @@ def _change_lines(
     else:
         style, about = "update", now if was == now else f"{was} before, {now} now"
     sign, colour = ACTIONS[style]
-    head = line((f"{sign} ", colour), (pad(address, at), colour), "   ", (about, "dim"))
+    head = line((f"{sign} ", colour), (pad_text(address, at), colour), "   ", (about, "dim"))
     return [
         head,
         *(_value_change_lines(address.kind, old, new, full=full) if old and new and was == now else ()),
@@ -125,7 +125,7 @@ def _value_change_lines(
         for keys, level in ((level.path(output_format="list"), level) for level in levels)
     )
     at = min(max((width(label) for label, _ in table), default=0), _path_max)
-    return [line("    ", pad(label, at), "  ", said) for label, said in table]
+    return [line("    ", pad_text(label, at), "  ", said) for label, said in table]
 
 
 def _format_key_path(keys: Sequence[str | int]) -> str:

@@ -24,15 +24,15 @@ from reconciler.report.lines import (
     Span,
     Style,
     count,
-    cut,
-    flow,
-    fold,
+    cut_text,
+    flow_parts,
+    fold_items,
     line,
     notice_lines,
-    pad,
+    pad_text,
     plain,
     screen_columns,
-    sentence,
+    sentence_lines,
     width,
 )
 from reconciler.report.phrases import AGREED_TITLE
@@ -110,7 +110,7 @@ def failure_lines(plan: Plan, verdict: Verdict) -> tuple[Line, ...]:
             lines += _sentence_lines(section, full=False, named=False)
         if section.name == "notices":
             ambiguous = [one for one in section.make_entries() if one.cause == "ambiguous"]
-            listed, rest = fold(ambiguous, full=False)
+            listed, rest = fold_items(ambiguous, full=False)
             lines += [*chain.from_iterable(_entry_sentence(one) for one in listed), *rest]
     if not verdict.safe:
         lines.append(line(document.conclusion.text))
@@ -124,7 +124,11 @@ def run_failure_lines(run: Run) -> tuple[Line, ...]:
     lines = [*_outcome_lines(bad, document, full=False), *_uncertain_lines(document)]
     lines += [line(("stopped: ", "warn"), document.stopped)] if document.stopped else []
     said = f"{document.outcome}: {document.conclusion}"
-    return (*lines, *sentence("", said, _step_text(document.next_step)), line((f"run {run.run}", "dim")))
+    return (
+        *lines,
+        *sentence_lines("", said, _step_text(document.next_step)),
+        line((f"run {run.run}", "dim")),
+    )
 
 
 def problem_lines(problems: Sequence[Problem]) -> tuple[Line, ...]:
@@ -132,7 +136,7 @@ def problem_lines(problems: Sequence[Problem]) -> tuple[Line, ...]:
     return tuple(
         each
         for problem in problems
-        for each in sentence(f"{problem.where}: ", problem.what, problem.next, style="bold")
+        for each in sentence_lines(f"{problem.where}: ", problem.what, problem.next, style="bold")
     )
 
 
@@ -193,7 +197,9 @@ def _plan_head(document: ReviewDocument, read: Fact | None, seconds: float | Non
     took = f"{seconds:.1f} s" if seconds is not None else ""
     about = ", ".join(filter(None, [read.text if read else "", took]))
     about += "".join(f"; {note.text}" for note in read.notes) if read else ""
-    return line((pad(f"{document.subject} → {document.target}", _head_columns), "bold"), "  ", (about, "dim"))
+    return line(
+        (pad_text(f"{document.subject} → {document.target}", _head_columns), "bold"), "  ", (about, "dim")
+    )
 
 
 def _origin_lines(document: ReviewDocument, facts: Mapping[str, Fact]) -> Iterator[Line]:
@@ -211,7 +217,7 @@ def _origin_lines(document: ReviewDocument, facts: Mapping[str, Fact]) -> Iterat
 def _count_lines(counts: Sequence[Clause]) -> list[Line]:
     changed = any(clause.tone in {"delete", "update", "create"} for clause in counts)
     parts: list[tuple[str, Style]] = [] if changed else [("no changes", "")]
-    return flow([*parts, *((clause.text, clause.tone) for clause in counts)])
+    return flow_parts([*parts, *((clause.text, clause.tone) for clause in counts)])
 
 
 def _cut_values(body: Sequence[Line]) -> list[Line]:
@@ -226,7 +232,7 @@ def _reading_lines(reading: Sequence[ListReading], *, full: bool) -> list[Line]:
 
     An empty `contacts: {}` in a manifest would mean deletes.
     """
-    listed, rest = fold([one for one in reading if one.how], full=full)
+    listed, rest = fold_items([one for one in reading if one.how], full=full)
     lines = [
         line((f"{one.scope}: {one.how}", "dim"), (f", {one.limit}" if one.limit else "", "warn"))
         for one in listed
@@ -242,7 +248,7 @@ def _refusal_lines(document: ReviewDocument) -> list[Line]:
     return [
         each
         for one in document.refusals
-        for each in sentence("refused: ", one.coded, one.next, style="delete")
+        for each in sentence_lines("refused: ", one.coded, one.next, style="delete")
     ]
 
 
@@ -251,7 +257,7 @@ def _refusal_lines(document: ReviewDocument) -> list[Line]:
 
 def _list_entries(section: Section, *, full: bool) -> tuple[Iterator[Entry], tuple[Line, ...]]:
     """Return the entries to list, and a line that counts the others; no more entries are made than these."""
-    listed, rest = fold(range(section.count), full=full)
+    listed, rest = fold_items(range(section.count), full=full)
     return islice(section.make_entries(), len(listed)), rest
 
 
@@ -316,19 +322,19 @@ def _entry_sentence(entry: Entry, *, full: bool = False, named: bool = True) -> 
     joint = " " if entry.predicate else ": "
     place = "".join(f" ({note.text})" for note in entry.notes if note.role == "place")
     subject = f"{entry.subject} ({who})" if who else entry.subject
-    return sentence("! ", f"{subject}{joint}{entry.coded}{place}", entry.next)
+    return sentence_lines("! ", f"{subject}{joint}{entry.coded}{place}", entry.next)
 
 
 def _headline(sign: str, style: Style, entry: Entry, columns: int, *, full: bool) -> Line:
     who = _short_who(entry, full=full)
     notes = (note.words for note in entry.notes if note.role in {"", "place", "cause"})
     about = ", ".join(filter(None, [who, *notes]))
-    return line((f"{sign} ", style), (pad(entry.subject, columns), style), "  ", (about, "dim"))
+    return line((f"{sign} ", style), (pad_text(entry.subject, columns), style), "  ", (about, "dim"))
 
 
 def _short_who(entry: Entry, *, full: bool) -> str:
     who = escape_control(entry.who)
-    return who if full else cut(who, _who_max)
+    return who if full else cut_text(who, _who_max)
 
 
 def _address_columns(section: Section, *, full: bool) -> int:
@@ -337,7 +343,7 @@ def _address_columns(section: Section, *, full: bool) -> int:
 
 def _longest_subject(section: Section, *, full: bool) -> int:
     """Return the columns of the longest subject that is listed."""
-    listed, _ = fold(range(section.count), full=full)
+    listed, _ = fold_items(range(section.count), full=full)
     return max(map(width, islice(section.list_subjects(), len(listed))), default=0)
 
 
@@ -415,7 +421,7 @@ def _fits_column(row: ShownField, value: int) -> bool:
 
 def row_lines(row: ShownField, at: Columns) -> list[Line]:
     """Return one line, or two where a value is too long to stand beside the other."""
-    path = " " * _indent + pad(row.path, at.path) + "  "
+    path = " " * _indent + pad_text(row.path, at.path) + "  "
     cause: tuple[str, Style] = (row.cause, "warn" if row.cause in {"drifted", "both"} else "dim")
     if _fits_column(row, at.value):
         before = _style_value(row.before, at.before)
@@ -429,8 +435,8 @@ def row_lines(row: ShownField, at: Columns) -> list[Line]:
 
 
 def _style_value(value: DisplayedValue, columns: int = 0, *, cut_at: int = 0) -> tuple[str, Style]:
-    text = cut(value.text, cut_at) if cut_at else value.text
-    return pad(text, columns), "dim" if value.placeholder else ""
+    text = cut_text(value.text, cut_at) if cut_at else value.text
+    return pad_text(text, columns), "dim" if value.placeholder else ""
 
 
 def _value_lines(entry: Entry, *, full: bool) -> list[Line]:
@@ -440,7 +446,8 @@ def _value_lines(entry: Entry, *, full: bool) -> list[Line]:
     columns = min(max((width(escape_control(row.path)) for row in rows), default=0), _path_max)
     limit = 0 if full else value_max
     lines = [
-        line(" " * _indent, pad(row.path, columns), "  ", _style_value(row.texts(limit)[0])) for row in rows
+        line(" " * _indent, pad_text(row.path, columns), "  ", _style_value(row.texts(limit)[0]))
+        for row in rows
     ]
     more = f"… and {count(left, 'more field')} (--full shows all)"
     return [*lines, line((" " * _indent + more, "dim"))] if left else lines
@@ -467,10 +474,10 @@ def _lay_out_drift(document: ReviewDocument, *, full: bool) -> tuple[Line, ...]:
     lines: list[Line] = [line((head.text.removesuffix("."), style), "   applied → live now"), BLANK]
     for entry, table in zip(entries, tables, strict=True):
         about = ", ".join(filter(None, [_short_who(entry, full=full), entry.cause]))
-        lines.append(line(("! ", "warn"), (pad(entry.subject, at), "warn"), "   ", (about, "dim")))
+        lines.append(line(("! ", "warn"), (pad_text(entry.subject, at), "warn"), "   ", (about, "dim")))
         lines += [line("    ", entry.what)] if entry.what else []
         lines += [each for row in table for each in row_lines(row, shared)]
-    repair = sentence("", "Nothing was written.", _step_text(document.next_step))
+    repair = sentence_lines("", "Nothing was written.", _step_text(document.next_step))
     return *lines, *rest, *others, BLANK, *repair
 
 
@@ -494,9 +501,12 @@ _SIGNS: Mapping[str, tuple[str, Style]] = {
 def _lay_out_run(document: RunDocument, *, full: bool, verbose: bool) -> tuple[Line, ...]:
     facts = {fact.name: fact for fact in document.facts}
     about = ", ".join(filter(None, [facts["Calls"].text, document.took]))
-    lines: list[Line] = [line((pad(document.outcome, _head_columns), "bold"), "  ", (about, "dim")), BLANK]
+    lines: list[Line] = [
+        line((pad_text(document.outcome, _head_columns), "bold"), "  ", (about, "dim")),
+        BLANK,
+    ]
     if document.counts:
-        lines += [*flow([(clause.text, clause.tone) for clause in document.counts]), BLANK]
+        lines += [*flow_parts([(clause.text, clause.tone) for clause in document.counts]), BLANK]
     lines += _outcome_lines(document.sections, document, full=full)
     if document.sections:
         lines.append(BLANK)
@@ -505,7 +515,7 @@ def _lay_out_run(document: RunDocument, *, full: bool, verbose: bool) -> tuple[L
     lines += [*uncertain, BLANK] if uncertain else []
     if document.stopped:
         lines += [line(("stopped: ", "warn"), document.stopped), BLANK]
-    lines += sentence("", document.conclusion, _step_text(document.next_step))
+    lines += sentence_lines("", document.conclusion, _step_text(document.next_step))
     return *lines, *(_trace_lines(facts) if verbose else ())
 
 
@@ -513,7 +523,7 @@ def _uncertain_lines(document: RunDocument) -> list[Line]:
     return [
         each
         for one in document.uncertain
-        for each in sentence("ambiguous: ", f"{one.subject} {one.what}", one.next)
+        for each in sentence_lines("ambiguous: ", f"{one.subject} {one.what}", one.next)
     ]
 
 
@@ -554,7 +564,7 @@ def _outcome_head(entry: Entry, at: int, result: str) -> Line:
     action = next(note.text for note in entry.notes if not note.role)
     sign, style = _SIGNS.get(result) or ACTIONS.get(action, (" ", ""))
     ended = action if result == "applied" else f"{action}, {result}"
-    return line((f"{sign} ", style), (pad(entry.subject, at), style), "   ", (ended, "dim"))
+    return line((f"{sign} ", style), (pad_text(entry.subject, at), style), "   ", (ended, "dim"))
 
 
 def _outcome_entry_lines(entry: Entry, at: int, result: str, *, alike: int) -> list[Line]:
@@ -563,7 +573,7 @@ def _outcome_entry_lines(entry: Entry, at: int, result: str, *, alike: int) -> l
     if not entry.what:
         return [head, *fields, *([line("    next: ", entry.next)] if entry.next else [])]
     these = f"each of these {alike:,}: " if alike > 1 else ""
-    what, *step = sentence("", these + entry.what, entry.next, indent="    ")
+    what, *step = sentence_lines("", these + entry.what, entry.next, indent="    ")
     return [head, what, *fields, *step]
 
 
@@ -582,7 +592,7 @@ def unfinished_lines(runs: Sequence[InterruptedRun], next_step: str = "") -> tup
     """Return for each run a sentence that says how far it came; `next_step` follows the last."""
     lines: list[Line] = []
     for number, run in enumerate(runs, start=1):
-        lines += sentence("", _describe_progress(run), next_step if number == len(runs) else "")
+        lines += sentence_lines("", _describe_progress(run), next_step if number == len(runs) else "")
     return tuple(lines)
 
 
@@ -590,7 +600,7 @@ def running_lines(running: Running) -> tuple[Line, ...]:
     """Say that a run has not ended, whose it is, its progress, and that the reader has to wait."""
     who = f"run {running.run} has been writing since {running.since}, by {running.holder}: {running.how_far}."
     return tuple(
-        sentence(
+        sentence_lines(
             "", who, "wait until it ends and plan again: this plan may include changes that it still makes"
         )
     )
@@ -607,8 +617,8 @@ def unplanned_change_lines(
     changes: Sequence[Change], next_step: str, *, full: bool = False
 ) -> tuple[Line, ...]:
     """Return what there would be to do besides what is resumed, and where to see it."""
-    listed, rest = fold(changes, full=full)
+    listed, rest = fold_items(changes, full=full)
     head = f"{count(len(changes), 'change')} not in the old plan will not be made:"
     lines = [line((head, "warn"))]
     lines += [line("    ", (action_of(change), "dim"), "  ", str(change.address)) for change in listed]
-    return *lines, *rest, *flow([(f"    next: {next_step}", "")])
+    return *lines, *rest, *flow_parts([(f"    next: {next_step}", "")])

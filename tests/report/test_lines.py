@@ -8,11 +8,11 @@ from report.strategies import calm
 from reconciler.report.escaping import escape_control
 from reconciler.report.lines import (
     count,
-    cut,
-    flow,
-    fold,
+    cut_text,
+    flow_parts,
+    fold_items,
     line,
-    pad,
+    pad_text,
     plain,
     screen_columns,
     width,
@@ -27,8 +27,8 @@ inert_texts = st.text(max_size=40).map(escape_control)
 @given(inert_texts, st.integers(1, 60))
 def test_a_padded_cut_text_fills_its_column_exactly(text: str, columns: int) -> None:
     """Or every column to the right of it would be out of line."""
-    assert width(cut(text, columns)) <= columns
-    assert width(pad(cut(text, columns), columns)) == columns
+    assert width(cut_text(text, columns)) <= columns
+    assert width(pad_text(cut_text(text, columns), columns)) == columns
 
 
 @pytest.mark.parametrize(
@@ -44,24 +44,24 @@ def test_width_is_what_a_terminal_takes(text: str, columns: int) -> None:
     [("Jane Doe", 8, "Jane Doe"), ("Jane Doe", 5, "Jane…"), ("近藤花", 5, "近藤…"), ("近藤花", 4, "近…")],
 )
 def test_a_cut_never_splits_a_wide_character(text: str, columns: int, kept: str) -> None:
-    assert cut(text, columns) == kept
+    assert cut_text(text, columns) == kept
 
 
 @pytest.mark.parametrize(("number", "listed", "more"), [(0, 0, 0), (20, 20, 0), (21, 10, 1), (2_000, 10, 1)])
 def test_a_list_folds_when_it_is_longer_than_twenty(number: int, listed: int, more: int) -> None:
-    items, rest = fold(range(number), full=False)
+    items, rest = fold_items(range(number), full=False)
 
     assert (len(items), len(rest)) == (listed, more)
-    assert fold(range(number), full=True) == (range(number), ())
+    assert fold_items(range(number), full=True) == (range(number), ())
 
 
 def test_parts_flow_onto_as_many_lines_as_they_need() -> None:
     """Counts that wrap in the middle of a word cannot be compared by eye."""
-    lines = flow([("x" * 30, "")] * 7)
+    lines = flow_parts([("x" * 30, "")] * 7)
 
     assert [width(each) for each in plain(lines).splitlines()] == [98, 98, 32]
     assert all(width(each) <= screen_columns for each in plain(lines).splitlines())
-    assert flow([]) == []
+    assert flow_parts([]) == []
 
 
 def test_a_line_takes_nothing_that_acts() -> None:

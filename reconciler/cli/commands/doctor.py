@@ -12,7 +12,7 @@ from reconciler.cli.dispatch import prints_result
 from reconciler.cli.results import CommandResult, Doc
 from reconciler.model.notices import CheckResult, CheckState
 from reconciler.report.escaping import escape_control
-from reconciler.report.lines import BLANK, Line, Style, count, line, pad, width
+from reconciler.report.lines import BLANK, Line, Style, count, line, pad_text, width
 
 if TYPE_CHECKING:
     from reconciler.cli.doctor.check_context import Surroundings
@@ -55,7 +55,9 @@ def _check_lines(findings: Sequence[CheckResult]) -> list[Line]:
     lines: list[Line] = []
     for one in findings:
         word, style = _STATES[one.state]
-        lines.append(line((pad(word, _state_columns), style), "  ", pad(one.name, wide), "  ", one.what))
+        lines.append(
+            line((pad_text(word, _state_columns), style), "  ", pad_text(one.name, wide), "  ", one.what)
+        )
         if one.next:
             lines.append(line(" " * (_state_columns + wide + 4), ("next: ", "bold"), one.next))
     return lines

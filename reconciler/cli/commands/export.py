@@ -19,7 +19,7 @@ from reconciler.model.address import Address
 from reconciler.model.kinds import KINDS, child_kinds
 from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired, Scope
-from reconciler.report.lines import Line, count, fold, line
+from reconciler.report.lines import Line, count, fold_items, line
 
 if TYPE_CHECKING:
     from reconciler.core.export import Exported, IdentityAdvice
@@ -117,7 +117,7 @@ def _left_lines(about: ExportReport) -> Iterator[Line]:
         found = [one for one in about.left if one.reason == reason]
         if found:
             noun = ("live entity", "live entities") if reason in WHOLE else ("field", "fields")
-            listed, rest = fold(found, full=about.full)
+            listed, rest = fold_items(found, full=about.full)
             yield line(("! ", "warn"), f"{count(len(found), *noun)}: {says}.")
             yield from (line(f"    {one.subject}{f': {one.field}' if one.field else ''}") for one in listed)
             yield from rest
@@ -162,7 +162,7 @@ def _variable_lines(about: ExportReport) -> list[Line]:
     names = [one.name for one in about.variables]
     if not names:
         return []
-    listed, rest = fold(names, full=about.full)
+    listed, rest = fold_items(names, full=about.full)
     # What is under meta.ignore is not compared, so only a write wants it.
     later = all(path in one.ignored for one in about.exported for path in one.variables)
     when = "before the entities that use them are written" if later else "before you plan"

@@ -15,7 +15,17 @@ from reconciler.cli.results import CommandResult, Doc
 from reconciler.errors import UnknownAddress
 from reconciler.model.address import Address, parse_address
 from reconciler.model.runs import AuditEntry, Head, Running
-from reconciler.report.lines import ACTIONS, BLANK, Line, Style, count, fold, line, pad, sentence
+from reconciler.report.lines import (
+    ACTIONS,
+    BLANK,
+    Line,
+    Style,
+    count,
+    fold_items,
+    line,
+    pad_text,
+    sentence_lines,
+)
 from reconciler.report.values import moment_text, short_fingerprint
 
 if TYPE_CHECKING:
@@ -55,7 +65,7 @@ def history_lines(
         runs.setdefault(entry.run, []).append(entry)
     size = f"{count(len(runs), 'run')}, {count(len(entries), 'entry', 'entries')}"
     shown: list[Line] = [
-        line((pad(f"history of stack {stack}", _head_columns), "bold"), "  ", (size, "dim")),
+        line((pad_text(f"history of stack {stack}", _head_columns), "bold"), "  ", (size, "dim")),
         BLANK,
     ]
     for told in runs.values():
@@ -109,7 +119,7 @@ class VerificationResult(CommandResult, frozen=True):
     def lines(self) -> Sequence[Line]:
         """Say whether the chain is sound, and what to keep or to do."""
         if self.broken_at:
-            return tuple(sentence("", f"the history is broken: {self.what}", _BROKEN))
+            return tuple(sentence_lines("", f"the history is broken: {self.what}", _BROKEN))
         if not self.head:
             return (line("nothing is recorded yet."),)
         end = " Nothing was cut off since the anchor." if self.anchor else ""
@@ -152,7 +162,7 @@ def _run_history_lines(
         )
     ]
     shown += [line("  ", (about, "dim")) for about in _describe_run(entries, first, last)]
-    listed, rest = fold([one for one in entries if _entry_line(one, addresses)], full=full)
+    listed, rest = fold_items([one for one in entries if _entry_line(one, addresses)], full=full)
     return [*shown, *(_entry_line(one, addresses) for one in listed), *rest]
 
 

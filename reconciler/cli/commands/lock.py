@@ -15,7 +15,7 @@ from reconciler.cli import options
 from reconciler.cli.dispatch import prints_result
 from reconciler.cli.results import CommandResult, Doc
 from reconciler.model.runs import Running
-from reconciler.report.lines import Line, line, pad
+from reconciler.report.lines import Line, line, pad_text
 from reconciler.report.values import moment_text
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class LockResult(CommandResult, frozen=True):
             ("id", holder.id),
         )
         for name, value in rows:
-            yield line("  ", (pad(name, _store_columns), "dim"), value)
+            yield line("  ", (pad_text(name, _store_columns), "dim"), value)
 
 
 class TicketsResult(CommandResult, frozen=True):
@@ -126,7 +126,7 @@ class TicketsResult(CommandResult, frozen=True):
                 ("until", f"{one.until}, by the service's clock; renewed while the run lives"),
                 ("id", one.nonce),
             )
-            shown += [line("  ", (pad(name, _ticket_columns), "dim"), value) for name, value in rows]
+            shown += [line("  ", (pad_text(name, _ticket_columns), "dim"), value) for name, value in rows]
         force = f"reconciler unlock --in-service --force {self.tickets[0].nonce}"
         return (
             *shown,

@@ -37,7 +37,7 @@ from reconciler.report.excerpt import (
     whole_excerpt,
     yaml_excerpt,
 )
-from reconciler.report.lines import Line, line, sentence
+from reconciler.report.lines import Line, line, sentence_lines
 from reconciler.schema.shipped import schema_resources
 
 # --- The lines of the author's files that an error shows ---------------------------------------------------
@@ -167,11 +167,11 @@ def error_lines(
     )
     for problem in listed:
         what = f"{problem.what} [{problem.code}]"
-        said = sentence(f"{problem.where}: ", what, problem.next, style="bold")
+        said = sentence_lines(f"{problem.where}: ", what, problem.next, style="bold")
         shown += [said[0], *(excerpts.of(problem) if excerpts else ()), *said[1:]]
     if len(problems) > problems_max:
         shown.append(line(f"and {len(problems) - problems_max:,} more"))
-    said = sentence("", f"{error} [{error.error_code}]", "")
+    said = sentence_lines("", f"{error} [{error.error_code}]", "")
     if isinstance(error, UnsafePlan):
         said += [line(f"  {reason}") for reason in error.reasons if reason not in str(error)]
     if isinstance(error, ProgramError):
