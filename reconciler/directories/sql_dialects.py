@@ -23,10 +23,10 @@ from reconciler.core.calls import is_loopback
 from reconciler.directories.answers import DirectoryFailed, load_directory_trust
 from reconciler.directories.sql_values import READ_ONLY, parse_dialect
 
-# --- Encryption: how each driver is told to require TLS -------------------------------------------
+# --- Encryption: how each driver is made to require TLS -------------------------------------------
 #
-# A driver that is told nothing sends login and rows readable by everyone on the way, or to whoever answers.
-# Each one is told in its own words, which is a row here; one without a row is not used for another machine,
+# Without an option, drivers send login and rows unencrypted, or to any server that answers.
+# Each driver has options of its own, which are a row here; one without a row is not used for another machine,
 # unless `tls: driver` of the settings leaves the connection to it. What never leaves this machine needs none.
 #
 # Decided about the arguments that the driver gets in the end, for options of a URL can lead elsewhere.
@@ -96,9 +96,8 @@ def require_tls(
     if way is None:
         if _stays_here(url):
             return given
-        what = (
-            f"it is on another machine, and how the driver {driver} is told to require TLS is not known here."
-        )
+        unknown = f"reconciler does not know how to require TLS with the driver {driver}"
+        what = f"it is on another machine, and {unknown}."
         known = ", ".join(sorted(WAYS))
         raise DirectoryFailed(what, f"use one of the drivers {known}, {_LEAVE}")
     led = way is _by_libpq and any(map(environ.get, _LIBPQ_ELSEWHERE))

@@ -53,7 +53,7 @@ def _open_unnamed(folder: Path, mode: int) -> int | None:
         return None
     try:
         return os.open(folder, os.O_WRONLY | os.O_TMPFILE, mode)
-    except OSError:  # what is wrong with the folder itself is told by the next try
+    except OSError:  # an error of the folder itself is raised by the next try
         return None
 
 
@@ -78,7 +78,7 @@ def write_pieces(
     """`path` holds exactly what `fill` writes, which may be long, as if `write_private` had got it.
 
     Whatever `fill` raises, what was there is untouched too. The umask takes from any other
-    `mode` than 0600: let others read only what names nobody.
+    `mode` than 0600: let others read only files without personal data.
     """
     _require_file(path)
     try:
@@ -123,14 +123,14 @@ def write_over(
 ) -> None:
     """`path`, of which `before` was read, holds exactly `after`, durable; or FileError, and it is untouched.
 
-    Rights, owner and group stay; with `private` nobody but its owner keeps a right. It is left alone where
-    somebody has written it meanwhile, where it is a link, and where it would change hands.
+    Rights, owner and group stay; with `private` only its owner keeps rights. It is left alone where
+    another process has written it meanwhile, where it is a link, and where it would change hands.
     """
 
     def place(temporary: Path, path: Path) -> None:
         if read_file(path) != before:
             raise FileError(
-                f"{path}: was left as it is: somebody has changed it meanwhile.", next="try again"
+                f"{path}: was left as it is: another process has changed it meanwhile.", next="try again"
             )
         temporary.replace(path)
 
@@ -217,7 +217,7 @@ def _write_and_place(
 
 
 def _open_temporary(path: Path, mode: int) -> int:
-    """Return a new file under this name, which was nobody's."""
+    """Return a new file under this name, which did not exist before."""
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), mode)
 
 
@@ -238,7 +238,7 @@ def _keep_rights(path: Path, about: os.stat_result, descriptor: int, *, rights: 
             os.fchown(descriptor, about.st_uid, about.st_gid)
         except PermissionError:
             hint = "let its owner do it, or make it yours: copy it, and move the copy to its place"
-            raise _file_error(path, "written", "it belongs to somebody else", hint) from None
+            raise _file_error(path, "written", "it belongs to another user", hint) from None
     os.fchmod(descriptor, stat.S_IMODE(about.st_mode) & rights)
 
 
@@ -257,7 +257,7 @@ def _give_name(temporary: Path, path: Path, *, link: Callable[[Path, Path], None
 def make_folder(path: Path, *, mode: int = 0o755) -> None:
     """`path` is a folder, made with those above it where it was not there. Raises FileError.
 
-    By default nobody else may write what is made here, whatever the umask: settings in such a folder would
+    By default no other user can write what is made here, whatever the umask: settings in such a folder would
     not be read.
     """
     try:
@@ -310,7 +310,7 @@ def require_writable_place(path: Path) -> None:
 def read_file(path: Path, *, most: int = read_max, private: bool = False) -> bytes:
     """Return the content of a regular file of at most `most` bytes. Raises FileError.
 
-    With `private`, a file that anybody but its owner may read or write is refused.
+    With `private`, a file that others than its owner can read or write is refused.
     """
     try:
         # Non-blocking, or a pipe in the place of the file would make us wait for ever.

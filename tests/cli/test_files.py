@@ -259,7 +259,7 @@ def test_a_file_is_replaced_only_as_it_was_read(way: Way, tmp_path: Path) -> Non
     path.chmod(0o664)
 
     write_over(path, b"old", b"new", **way)
-    with pytest.raises(FileError, match="somebody has changed it meanwhile"):
+    with pytest.raises(FileError, match="another process has changed it meanwhile"):
         write_over(path, b"old", b"newer", **way)
 
     assert path.read_text() == "new"
@@ -314,7 +314,7 @@ def test_a_file_does_not_change_hands(tmp_path: Path) -> None:
     theirs = os.stat_result((0o100644, 0, 0, 1, 4711, 4712, 0, 0, 0, 0))
     descriptor = os.open(tmp_path / "own", os.O_CREAT | os.O_WRONLY, 0o600)
     try:
-        with as_nobody(), pytest.raises(FileError, match="it belongs to somebody else") as caught:
+        with as_nobody(), pytest.raises(FileError, match="it belongs to another user") as caught:
             atomic_files._keep_rights(tmp_path / "ops.yaml", theirs, descriptor)
     finally:
         os.close(descriptor)

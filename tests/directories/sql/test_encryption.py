@@ -148,7 +148,7 @@ registry.register("unheard", __name__, "_Unknown")
 def test_a_driver_that_is_not_known_is_refused_before_it_connects(url: str) -> None:
     """Nobody can say whether it would send the login readable by everyone."""
     with pytest.raises(
-        DirectoryFailed, match="the driver unheard is told to require TLS is not known"
+        DirectoryFailed, match="does not know how to require TLS with the driver unheard"
     ) as caught:
         read_sql("staff", sql(url), rows_max=9)
 
