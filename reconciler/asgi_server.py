@@ -62,9 +62,9 @@ class ServedConnection(H11Protocol):
 
 
 class QuietServer(uvicorn.Server):
-    """uvicorn that tells when it is ready. It writes no logs: they would hold paths, and keys in a query.
+    """uvicorn that reports when it is ready. It writes no logs: they would hold paths, and keys in a query.
 
-    `stop_wait_s`: seconds that requests in flight get to end when the server is told to stop.
+    `stop_wait_s`: seconds that requests in flight get to end when the server has to stop.
     """
 
     def __init__(

@@ -36,7 +36,7 @@ async def run_in_thread(work: Callable[[], T]) -> T:
             end = lambda: done.set_exception(failure)  # noqa: E731 - one of two words
         else:
             end = lambda: done.set_result(result)  # noqa: E731 - the other one
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed: no caller waits any more
             loop.call_soon_threadsafe(finish, end)
 
     start_daemon_thread(run)
@@ -44,7 +44,7 @@ async def run_in_thread(work: Callable[[], T]) -> T:
 
 
 def start_daemon_thread(work: Callable[[], object]) -> None:
-    """Start `work` in a thread that nobody waits for: it holds up no end of the process."""
+    """Start `work` in a daemon thread: it does not delay the end of the process."""
     Thread(target=work, name="aside", daemon=True).start()
 
 
@@ -72,7 +72,7 @@ async def time_limit(seconds: float) -> AsyncIterator[None]:
 
     As `asyncio.timeout`, which before Python 3.11.3 lets the cancellation out where an earlier one still
     counts. A task group of 3.11 leaves one behind in the task whose group failed: an error of the service,
-    and a store that fell silent while it was closed, looked like a run that somebody had cancelled.
+    and a store that fell silent while it was closed, looked like a run that was cancelled.
     """
     task = asyncio.current_task()
     asked = task.cancelling() if task else 0

@@ -18,7 +18,7 @@ _BEHIND_NAME = re.compile(r"[^A-Za-z0-9._-]")  # what ends the name of a package
 
 
 class Library(NamedTuple):
-    """A package that an extra installs: what pip is asked for, and the module that tells that it is there."""
+    """A package that an extra installs: its requirement for pip, and the module that shows it is there."""
 
     required: str
     module: str

@@ -1,8 +1,8 @@
-"""Logs and spans: what the parts of the program report about their work, and the seam to whoever records it.
+"""Logs and spans: what the parts of the program report about their work, and the seam to the recorder.
 
 An attribute of a span is a number or a word of ours: no address, id, path, query or value of anybody has a
 row. No line of a log holds a secret, nor personal data other than the address of what is written. Who records
-is in cli/telemetry/, who listens in cli/console/. Nothing is decided by either; where nobody records, a span
+is in cli/telemetry/, who listens in cli/console/. Nothing is decided by either; without a recorder, a span
 costs one function call.
 """
 
@@ -126,7 +126,7 @@ def record_span(kind: str, /, **notes: SpanValue) -> Iterator[SpanNotes]:
 
 
 def current_trace_id() -> str:
-    """Return the trace that this command is recorded in; "" where nobody records."""
+    """Return the trace that this command is recorded in; "" without a recorder."""
     recorder = _recorder.get()
     return recorder.trace_id if recorder else ""
 
@@ -159,7 +159,7 @@ for _name in ("httpx2", "httpcore2"):
 
 
 def start_stopwatch(clock: Callable[[], float] = time.monotonic) -> Callable[[], float]:
-    """Return what tells the seconds since now."""
+    """Return a function that returns the seconds since this call."""
     began = clock()
     return lambda: clock() - began
 

@@ -1,4 +1,4 @@
-"""Files and folders that nobody but this account can have made: what one must be, reading and writing them.
+"""Files and folders that only this account can have made: what one must be, reading and writing them.
 
 Belongs here: the one rule for files that grow (logs, events, replies) and for what is kept between runs and
 believed (parsed manifests, lists, known stores, the key of the account); a folder that is ours alone, and
@@ -22,7 +22,7 @@ _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-_OLD_S = 30 * 24 * 3600  # seconds after which what nobody uses is removed
+_OLD_S = 30 * 24 * 3600  # seconds after which unused files are removed
 
 Write = Callable[[int, memoryview], int]  # os.write
 
@@ -57,7 +57,7 @@ def find_fault(
 
 
 def find_folder_fault(about: os.stat_result) -> str:
-    """Why nothing in a folder is believed; "" where nobody but this account can have written there."""
+    """Why nothing in a folder is trusted; "" where only this account can have written there."""
     if about.st_uid != os.geteuid():
         return "it belongs to another user"
     if about.st_mode & _OTHERS_WRITE:
@@ -66,7 +66,7 @@ def find_folder_fault(about: os.stat_result) -> str:
 
 
 class Folder:
-    """A folder below another one; both must be ours, and nobody else may write them."""
+    """A folder below another one; both must be ours, and writable by no other account."""
 
     def __init__(self, base: Path, parts: tuple[str, ...], *, write: Write = os.write) -> None:
         """`parts` are the names that lead from `base` to it; `base` may be reached by links."""
@@ -114,7 +114,7 @@ class Folder:
     def write(self, name: str, pieces: Iterable[bytes], *, once: bool = False) -> bool:
         """Let a file hold exactly these, mode 0600; False where it cannot, and then it is as it was.
 
-        With `once`, what has that name already stays, whoever was first.
+        With `once`, an existing file of that name stays.
         """
         with suppress(OSError, ValueError), self._opened(make=True) as folder:
             temporary = f".{name}.{token_hex(8)}"

@@ -67,8 +67,8 @@ class CacheFolder(Folder):
 #
 #     <digest>.list    the seal (32 bytes), then the content
 #
-# What the content is: engine/lists.py. The seal is keyed by the store's salt: it tells of which store a
-# list is, and proves nothing about who wrote it, for everybody who plans reads the salt.
+# What the content is: engine/lists.py. The seal is keyed by the store's salt: it shows of which store a
+# list is, and proves nothing about its writer, for every plan reads the salt.
 
 list_bytes_max = 1024 * 1024 * 1024  # of one file; a list of a million rows has some 400 MB
 _seal_bytes = 32
@@ -112,7 +112,7 @@ class ListCache:
         return b"", b""
 
     def write(self, name: str, data: bytes | None) -> None:
-        """Keep this under a name, for nobody else to read; None: nothing."""
+        """Keep this under a name, readable by this account alone; None: remove it."""
         # Not durable on purpose: what a crash leaves half is no list, and it costs a scan.
         self.seals.pop(name, None)
         place = _list_file_name(name)
@@ -146,7 +146,7 @@ def _list_file_name(name: str) -> str:
 # --- The key of the account that seals cached manifests, in its home and never in a project ---------
 #
 # A project's folder comes and goes: a CI server restores it from what another job left, a colleague sends it,
-# a backup holds it. Whoever wrote such a folder must not decide what reviewed manifests mean, so what proves
+# a backup holds it. The writer of such a folder must not decide what reviewed manifests mean, so what proves
 # an entry is not in there. Nothing else is sealed with this key, and whoever can read it is this account, or
 # root.
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 interrupted = 130  # 128 + SIGINT, as shells report it
 # Together they are what is promised: 2 seconds from the second signal to the end, whatever hangs.
 at_once_s = 1.5  # seconds for an end in good order
-last_words_s = 0.4  # seconds for words and traces: a pipe that nobody reads takes none
+last_words_s = 0.4  # seconds for words and traces: a pipe without a reader takes none
 
 STOPPED = b"stopped before anything was written. [E043]\n  next: run it again\n"
 STOPPED_JSON = b"""\

@@ -1,4 +1,4 @@
-"""Which certificates prove whom we call: settings to a TLS context. No variable is read here.
+"""Which certificates are trusted: settings to a TLS context. No variable is read here.
 
 `ssl.create_default_context` is not used: it writes the keys of every session to the file that SSLKEYLOGFILE
 names, and whoever has that file reads the credentials from recorded traffic.
@@ -26,7 +26,7 @@ def make_tls_context(trust: Trust) -> ssl.SSLContext:
     Raises OSError, of which ssl.SSLError is one.
     """
     if not trust.certificates and not trust.folders:
-        # SSL_CERT_FILE and SSL_CERT_DIR do not count: whom to believe is said by the settings.
+        # SSL_CERT_FILE and SSL_CERT_DIR do not count: the settings say which certificates to trust.
         return httpx2.create_ssl_context(trust_env=False)
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     # Each is believed by itself: an authority in the middle of a chain needs no root beside it.
@@ -59,5 +59,5 @@ def parse_certificates(data: bytes) -> tuple[str, int]:
 
 
 def make_empty_tls_context() -> ssl.SSLContext:
-    """Return a context for connections without TLS: it trusts nobody, and loads nothing from this system."""
+    """Return a context for connections without TLS: it trusts and loads no certificate."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

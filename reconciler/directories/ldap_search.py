@@ -123,7 +123,7 @@ class EntryColumns:
         """Return which column an attribute is, and whether what it holds is a part of its values."""
         name, part = _normalize_attribute(described.decode("ascii", "replace"))
         if name.partition(";")[0] not in self._asked:
-            # Asked for `surname`, a server answers `sn`: the column would be empty for everybody.
+            # Asked for `surname`, a server answers `sn`: the column would be empty in every row.
             what = f"it answers the attribute {show_value(name)}, which `attributes` does not name."
             raise DirectoryFailed(what, "name attributes as this server does")
         found = self._met[described] = self._columns.get(name, _OTHER), part
@@ -173,7 +173,7 @@ def read_ldap(_name: str, directory: LdapDirectory, *, rows_max: int) -> AnswerR
     is read is read once more. Raises DirectoryFailed, MissingExtra, and whatever revealing a secret raises.
     """
     require_extra("ldap")
-    # Nobody here can mend it: names that another library of its own calls old.
+    # Not ours to mend: names that a library of its own calls deprecated.
     warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"ldap3\b")
     from reconciler.directories.ldap_requests import LdapRequests  # noqa: PLC0415 - loads the extra
 
@@ -207,7 +207,7 @@ def _take_entries(entries: Iterator[bytes], columns: EntryColumns, rows_max: int
 
 
 def _prepare_bind(directory: LdapDirectory, requests: "LdapRequests") -> Callable[[int], bytes] | None:
-    """Return the request to be taken for somebody; None where nobody asks for that."""
+    """Return the bind request; None for an anonymous search."""
     dn = directory.dn.reveal() if directory.dn is not None else ""
     password = directory.password.reveal() if directory.password is not None else ""
     # A DN without a password is an anonymous bind that succeeds (RFC 4513, 5.1.2), and then shows less.
@@ -216,7 +216,7 @@ def _prepare_bind(directory: LdapDirectory, requests: "LdapRequests") -> Callabl
     if not dn:
         return None
     bind = partial(requests.bind, dn=dn, password=password)
-    bind(1)  # what cannot be sent is told before anybody is called
+    bind(1)  # what cannot be encoded fails before any call
     return bind
 
 
@@ -262,6 +262,6 @@ def _find_cookie(done: LdapMessage) -> bytes:
         if parts[:1] == [(OCTETS, PAGED_CONTROL)] and parts[-1][0] == OCTETS:
             (page,) = match_elements(parts[-1][1], SEQUENCE)
             return match_elements(page, INTEGER, OCTETS)[1]
-    # Without it nobody can tell the last page from one that others follow.
+    # Without it the last page cannot be distinguished from others.
     what = "a page does not say whether another one follows (RFC 2696)."
     raise DirectoryFailed(what, "ask the operator of the directory")

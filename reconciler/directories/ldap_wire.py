@@ -159,7 +159,7 @@ class LdapWire:
             self._socket.sendall(data)
 
     def secure(self, trust: ssl.SSLContext, host: str) -> None:
-        """Speak TLS from now on, with whoever proves to be `host`."""
+        """Speak TLS from now on, with a server whose certificate is for `host`."""
         # What came in the clear behind the answer would be read as if it had come encrypted.
         if self._data:
             raise DirectoryFailed(*STRANGE)

@@ -24,7 +24,7 @@ from reconciler.parsing.json_reader import JSON_TEXTS, flatten_object
 # the columns are userName, name.givenName and emails.work.value.
 #
 # Of an attribute with several values, each value has the columns of its `type`, and the one that is `primary`
-# those of that name as well (RFC 7643, 2.4). The list itself is a column from which nobody can take.
+# those of that name as well (RFC 7643, 2.4). The list itself is a column that no field can use.
 
 
 PRIMARY = "primary"
@@ -195,7 +195,7 @@ def parse_list_page(document: Any, count: int) -> ListPage:
     if len(resources) > count:
         raise DirectoryFailed(f"it sends {len(resources)} users, asked for {count} at most.", _PAGES_HINT)
     # Many services repeat here how many were asked for, as the example of RFC 7644, 3.4.2.4 does. The total
-    # proves that nobody is missing; where there is none, nothing else would show a page that was cut.
+    # proves that no user is missing; where there is none, nothing else would show a page that was cut.
     if total is None and (per_page := _read_count(found, "itemsPerPage")) not in (None, len(resources)):
         raise DirectoryFailed(f"it sends {len(resources)} users, and says {per_page}.", _PAGES_HINT)
     return ListPage(resources, total, _read_count(found, "startIndex"), _read_cursor(found.get("nextcursor")))
@@ -316,7 +316,7 @@ def read_scim(
     ends_at = time.monotonic() + directory.timeout_s  # of both readings, where it is read twice
 
     def read() -> AnswerRows:
-        # In a thread: whoever reads manifests may be in an event loop, where no second one can run.
+        # In a thread: manifests may be read within an event loop, where no second one can run.
         with ThreadPoolExecutor(1, "scim") as beside:
             return beside.submit(asyncio.run, _read_pages(directory, rows_max, sleep, ends_at)).result()
 

@@ -20,7 +20,7 @@ from reconciler.store import postgres
 from reconciler.store.postgres_tls import libpq_environment, tls_arguments
 
 _connect_s = 10.0  # seconds; a server that is there answers within one
-_lock_s = 7  # seconds; a query waits for nobody but who changes the tables themselves
+_lock_s = 7  # seconds; a query waits only for changes of the tables themselves
 _beyond_s = 2.0  # seconds; the server's own limit comes first, and its error says more
 _at_once = 1_000  # rows
 

@@ -89,7 +89,7 @@ _OF_FILES = ("passfile", "sslkey", "ssl_key")  # options that name a file with a
 
 
 _WHOLE_MAX = 1e15  # floats below it have all their digits
-_DIGITS_MAX = 1_000  # of a decimal; nobody's number has more
+_DIGITS_MAX = 1_000  # of a decimal; no personnel number has more
 
 
 _FEWER = "let its statement leave out columns that no contact needs"

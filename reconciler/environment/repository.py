@@ -1,8 +1,8 @@
 """A git repository on the disk, read without git: where it is, what it is set to, its commit and files.
 
 Nothing is run, locked, written or fetched, whatever its settings, hooks and attributes say: they are bytes to
-be read here. What git would refuse to read, and forms that are not known here, are told apart from a folder
-that has no repository: a run must not look as if there was nothing to compare with.
+be read here. Repositories that git would refuse to read, or of an unknown form, are distinguished from a
+folder without a repository: a run must not look as if there was nothing to compare with.
 
 Source: git, Documentation/gitrepository-layout.txt, gitattributes.txt and config.txt, setup.c.
 """
@@ -127,7 +127,7 @@ class Repository:
             raise UnreadableRepository(str(error)) from error
 
     def _check_owner(self, place: Path) -> None:
-        """Raise NoRepository where somebody else made it: git does not believe it either."""
+        """Raise NoRepository where another user made it: git refuses it too."""
         if os.name != "posix":
             return
         others = {(place / ".git").lstat().st_uid, self.folder.stat().st_uid} - self.owners
@@ -372,7 +372,7 @@ def _read_reference(path: Path) -> tuple[str, str]:
 
 
 def _trusted_owners(root: Path, environ: Mapping[str, str]) -> frozenset[int]:
-    """Return whose repositories are read: ours, root's, and those of whoever owns the project itself."""
+    """Return whose repositories are read: ours, root's, and those of the owner of the project."""
     if os.name != "posix":
         return frozenset()
     user, caller = os.geteuid(), environ.get("SUDO_UID", "")

@@ -75,7 +75,7 @@ def _format_commit(tree: Checkout) -> str:
 
 
 def _commit_of_build(tree: Checkout, environ: Mapping[str, str]) -> str:
-    """Return the commit that the build system tells, where none can be read."""
+    """Return the commit that the build system names, where none can be read."""
     known = _first_match(COMMIT, (environ.get(name, "") for name in _COMMITS))
     return known + UNCHECKED if known and tree.silent else known
 

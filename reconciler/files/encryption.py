@@ -92,7 +92,7 @@ class _ErrorKeepingWriter:
             raise
 
     def flush(self) -> None:
-        """Leave that to whoever opened the file."""
+        """Leave that to the code that opened the file."""
 
 
 def check_recipients(recipients: Iterable[str]) -> list[Key]:

@@ -19,11 +19,11 @@ from reconciler.errors import StoreError
 Values = Mapping[str, object]
 Row = tuple[Any, ...]
 
-# What a transaction is: a look at one moment, the one writer, or a change of rows that waits for nobody but
-# who changes the same rows.
+# What a transaction is: a look at one moment, the one writer, or a change of rows that waits only for
+# changes of the same rows.
 Mode = Literal["reading", "writing", "rows"]
 
-_wait_max_s = 30.0  # seconds until somebody gets a connection while all of them are in use
+_wait_max_s = 30.0  # seconds to wait for a connection while all of them are in use
 
 
 class UnexpectedRows(Exception):
@@ -273,7 +273,7 @@ class Pool:
         usable = False
         try:
             usable = connection.reset()
-        except Exception:  # noqa: BLE001, S110 - what went wrong before is what is told
+        except Exception:  # noqa: BLE001, S110 - the first error is the one that is raised
             pass
         finally:
             with self._lock:

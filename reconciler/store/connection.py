@@ -178,7 +178,7 @@ class Database:
 
     @contextmanager
     def changing_rows(self) -> Iterator[Connection]:
-        """Give a transaction that takes no turn: it waits for nobody but who changes the same rows.
+        """Give a transaction that takes no turn: it waits only for changes of the same rows.
 
         A store that was opened for reading is written too, where its user may. Only for a shared store.
         """
@@ -266,10 +266,10 @@ class Database:
         except self._errors as error:
             what, hint = self.engine.explain_error(error)
             kind = _Collided if self.engine.is_collision(error) else StoreError
-            told = kind(f"the store {self.name}: {what}.", next=hint)
+            failure = kind(f"the store {self.name}: {what}.", next=hint)
             if self.engine.is_silent(error):
-                self.give_up(told)
-            raise told from error
+                self.give_up(failure)
+            raise failure from error
         except (OverflowError, UnicodeError) as error:
             if why := why_not_text(self.name):
                 raise StoreError(
@@ -292,7 +292,7 @@ class Database:
     def close(self) -> None:
         """Close every connection: at once, or in a daemon thread where the database was given up.
 
-        A file on a disk that hangs takes as long to close as anything else on it, and nobody waits for that.
+        A file on a disk that hangs takes as long to close as anything else on it, and that is not waited for.
         """
         if self.pool is None:
             return
@@ -394,7 +394,7 @@ def _prepare_tables(
 
 
 def _migrate_for_reader(engine: StoreEngine, version: int, now: Callable[[], datetime]) -> None:
-    """Bring a store that was found to be older to the present version, for somebody who only reads."""
+    """Migrate an older store to the present version, for a command that only reads."""
     try:
         with _open_engine(engine, now, writing=True) as database:
             _prepare_store(database, str)

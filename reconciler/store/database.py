@@ -339,7 +339,7 @@ class Store:
     def unfinished(self) -> tuple[InterruptedRun, ...]:
         """Return the runs that have not ended, or left something in doubt or not attempted; oldest first.
 
-        A run that somebody carries out right now is among them: only who holds the lock can tell.
+        A run that is under way is among them: only the holder of the lock can tell them apart.
         """
         return self._read(lambda connection: history.load_unfinished_runs(connection, self._owner), ())
 
@@ -356,7 +356,7 @@ class Store:
             return read_running(connection, self._owner, found) if found else None
 
     def standing(self) -> RunStatus:
-        """Return who writes right now, and what the runs left that nobody carries out any more.
+        """Return the run that writes now, and what interrupted runs left.
 
         Both are of one moment: the run of a holder whose lease lives and whose process is not gone is under
         way, not left.
@@ -370,7 +370,7 @@ class Store:
         return RunStatus(now, tuple(one for one in known if now is None or one.run != now.run))
 
     def close_run(self, run: str, outcome: str) -> None:
-        """An unfinished run is over, as far as it is known: nobody goes on with it."""
+        """Close an unfinished run: it is not resumed."""
         at = self._moment()
         line = self._author.entry("settled", at, run=run, outcome=outcome)
 
@@ -443,7 +443,7 @@ class Store:
             ]
         hashes: dict[str, Address] = {}
         for workspace_id, address in known:
-            # The history tells of an entity by the alias that its workspace had then.
+            # The history names an entity by the alias that its workspace had then.
             now = address.in_workspace(last.get(workspace_id, address.workspace))
             former = {one.alias for one in found if one.id == workspace_id} or {address.workspace}
             hashes |= {self.entity_hash(address.in_workspace(alias)): now for alias in former}
@@ -507,7 +507,7 @@ class Store:
     def unlock(self, lock_id: str) -> Holder:
         """Take the lock away from exactly the holder with this id, and return who that was.
 
-        Raises LockHeld, and changes nothing, when somebody else holds it; InputError when it is free.
+        Raises LockHeld, and changes nothing, when another run holds it; InputError when it is free.
         """
 
         def work(seals: Seals) -> Holder:
@@ -520,9 +520,9 @@ class Store:
         return self._write(work)
 
     def pace(self, credential: str, per_second: float) -> "SharedPace | None":
-        """Return the pace that everybody with this credential shares, at most `per_second` turns a second.
+        """Return the pace that all runs with this credential share, at most `per_second` turns a second.
 
-        None for a store that nobody shares. The store knows a keyed hash of the credential, not itself.
+        None for a store that is not shared. The store knows a keyed hash of the credential, not itself.
         """
         if not self.shared or self._empty:
             return None
@@ -588,7 +588,7 @@ async def await_store(
 ) -> Answer:
     """Return what `work` returns, or raise StoreError when it has not answered within so many seconds.
 
-    `give_up` hears of that: whoever has waited once does not wait again for the same store.
+    `give_up` is called then: the same store is not waited for a second time.
     """
     try:
         async with time_limit(seconds):

@@ -134,7 +134,7 @@ def settle_intents(
     of_others = {**seals.owner.key(), "run": run, "open": _OPEN}
     for entry in map(_decode_journal_entry, seals.connection.execute(others, of_others)):
         address = entry.intent.address
-        # Those of one run are named as it named them; whoever names no run has the aliases of now.
+        # Those of one run are named as it named them; without a run the present aliases are used.
         ending = known.get((entry.run, address)) or known.get(("", entry.address_now(aliases)))
         if ending is not None:
             settled.append(msgspec.structs.replace(entry, ending=ending))
@@ -231,7 +231,7 @@ def _decode_journal_entry(row: Row) -> JournalEntry:
 
 # --- Progress of the run that holds the lock --------------------------------------------------------------
 #
-# Counting, cheap enough for somebody who asks every second.
+# Counting is cheap enough for a caller that asks every second.
 
 
 # The key under which a run that has begun keeps the number of its changes, until it ends.
@@ -261,7 +261,7 @@ def _decode_counts(text: str) -> dict[str, int]:
     try:
         return decode_json(text, dict[str, int])
     except (DecodeError, ValueError):
-        return {}  # a number that cannot be read stops nobody
+        return {}  # a number that cannot be read is no reason to fail
 
 
 # --- Runs, and plans that were used -----------------------------------------------------------------------
@@ -329,7 +329,7 @@ def record_run_end(seals: Seals, run: Run) -> None:
 
 
 def record_run_closed(seals: Seals, run: str, *, outcome: str, ended_at: str) -> None:
-    """An unfinished run is over: nobody goes on with it. How it ended stays, if it had said so itself.
+    """Close an unfinished run: it is not resumed. Its own outcome stays, where it recorded one.
 
     Its intents and its plan go, unless something is still in doubt.
     """
@@ -512,7 +512,7 @@ def name_operator() -> str:
 
 def append_audit(seals: Seals, entries: Iterable[AuditEntry]) -> None:
     """Add the entries at the end of the chain, in their order; their numbers and hashes are made here."""
-    # Only one transaction writes at a time, so nobody else ties an entry to the same end.
+    # Only one transaction writes at a time, so no other entry is chained to the same end.
     entries = tuple(entries)
     if not entries:
         return
@@ -554,7 +554,7 @@ def _check_audit_head(connection: Connection, owner: Owner, seal: Seal) -> Head 
 def verify_audit(connection: Connection, owner: Owner, anchor: Head | None, *, start: Head) -> Verification:
     """Return how far the chain holds, to the end that it had when it was last written.
 
-    Its seal tells that end. Whoever can write the store can change both: only an anchor finds that.
+    Its seal has that end. A program that can write the store can change both: only an anchor shows that.
     """
     found = verify_chain(stream_audit(connection, owner), anchor, start=start)
     seal = sealed_tables.read_seal(connection, AUDIT, owner)

@@ -87,7 +87,7 @@ class Lock:
         return moment + timedelta(seconds=self._monotonic() - at)
 
     def take(self) -> None:
-        """Become the one writer. Raises LockHeld, naming the holder, where somebody else is."""
+        """Become the one writer. Raises LockHeld, naming the holder, where another run is."""
         self._mine = self._database.write(
             lambda connection: write_sealed(connection, self._owner, self._taken)
         )
@@ -103,7 +103,7 @@ class Lock:
             self._database.write(self.check_in)
 
     def check_in(self, connection: Connection) -> None:
-        """The same, within somebody else's writing transaction: without the lock, nothing of it is kept.
+        """The same, within another writing transaction: without the lock, it is rolled back.
 
         Raises StoreError where the store is not the one any more in which the lock was taken.
         """
@@ -116,7 +116,7 @@ class Lock:
         self._database.write(lambda connection: _free_lock(connection, self._owner, self._mine.nonce))
 
     def _taken(self, seals: Seals) -> Holder:
-        # Writers take turns: nobody comes between this look and what is written after it.
+        # Writers take turns: nothing is written between this look and what follows it.
         connection = seals.connection
         self._database.confirm(connection)
         row, now = _read_sealed_lock(connection, self._owner), self._time(connection)
@@ -138,7 +138,7 @@ class Lock:
         row, now = _read_lock_row(connection, self._owner), self._time(connection)
         if row is None or row.nonce != self._mine.nonce:
             raise self._lost(row, now)
-        # More than a lease is left where the clock was put back: nobody else could ever take over then.
+        # More than a lease is left where the clock was put back: no other run could ever take over then.
         left_s = (_parse_lock_time(row.expires) - now).total_seconds()
         return not lease_s / 2 <= left_s <= lease_s
 
@@ -193,7 +193,7 @@ def read_running(connection: Connection, owner: Owner, held_by: Holder) -> Runni
 
 
 def find_live_holder(connection: Connection, owner: Owner, *, now: datetime) -> Holder | None:
-    """Return the holder whose lease lives and whose process is not gone; None where nobody writes."""
+    """Return the holder whose lease lives and whose process is not gone; None where no run writes."""
     found = read_lock_holder(connection, owner)
     return found if found is not None and not _may_take_over(found, now) else None
 
@@ -201,7 +201,7 @@ def find_live_holder(connection: Connection, owner: Owner, *, now: datetime) -> 
 def force_unlock(connection: Connection, owner: Owner, lock_id: str, *, now: datetime) -> Holder:
     """Take the lock away from exactly the holder with this id, and return who that was.
 
-    For a writing transaction. Raises LockHeld, and changes nothing, when somebody else holds it: a newer
+    For a writing transaction. Raises LockHeld, and changes nothing, when another run holds it: a newer
     holder is never unlocked by mistake. Raises InputError when it is free.
     """
     found = read_lock_holder(connection, owner)
@@ -263,7 +263,7 @@ def _process_is_alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True  # somebody else's process
+        return True  # a process of another user
     return not _is_zombie(pid)
 
 
@@ -326,8 +326,8 @@ def _format_lock_time(moment: datetime) -> str:
 
 # --- Tickets of our own runs ------------------------------------------------------------------------------
 #
-# Runs of this store that asked for the lock in the service: their tickets hold up nobody with this store.
-# Whoever holds the store's lock knows that each of them writes no more. Written down before the ticket is
+# Runs of this store that asked for the lock in the service: their tickets delay no run with this store.
+# The holder of the store's lock knows that each of them writes no more. Written down before the ticket is
 # sent: a copy of the store that was made before knows nothing of it. Tickets: core/runs/ticket.py.
 
 

@@ -44,7 +44,7 @@ def find_old_writer(connection: Connection, now: datetime) -> str:
 def _lease_lives(expires: object, now: datetime) -> bool:
     try:
         return datetime.fromisoformat(str(expires)) > now
-    except (ValueError, TypeError):  # no time, or one without a zone: nobody who writes has written it
+    except (ValueError, TypeError):  # no time, or one without a zone: no writer has written it
         return False
 
 
@@ -102,7 +102,7 @@ CREATE TABLE runs (
 
 def _to_3(connection: Connection) -> None:
     """Records say whose their entity is, and forget what a write without effect left; rows are sealed."""
-    # Nobody wrote down whether we made them.
+    # It was not recorded whether we made them.
     _rebuild(connection, _ENTITIES_3, {"adopted": "'unknown'", "earlier": "'[]'"})
     _forget_what_was_not_taken(connection)
     _stretch_secrets(connection)

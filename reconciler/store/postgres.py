@@ -27,7 +27,7 @@ SCHEMA = "reconciler"
 # Seconds, by our own clock, for the call and for every answer (`_TimedConnection`): a server that is there
 # answers within one. Longer than the server's own limits below, whose errors say more.
 connect_timeout_s = 10
-lock_timeout_s = 7  # seconds; everything that somebody else may be doing takes milliseconds
+lock_timeout_s = 7  # seconds; everything that another run may be doing takes milliseconds
 statement_timeout_s = 8  # seconds; and so do our statements
 # Seconds: a machine that fell asleep within a transaction must not keep the others out.
 idle_timeout_s = 60
@@ -43,7 +43,7 @@ _rows_at_once = 1_000
 _TURN = int.from_bytes(b"reconcil")
 
 _SESSION = {
-    "search_path": SCHEMA,  # nothing that somebody put elsewhere is taken for ours
+    "search_path": SCHEMA,  # no object of another schema is taken for ours
     "statement_timeout": f"{statement_timeout_s}s",
     "lock_timeout": f"{lock_timeout_s}s",
     "idle_in_transaction_session_timeout": f"{idle_timeout_s}s",
@@ -206,7 +206,7 @@ class PostgresServer:
 
     def make_schema(self, connection: Connection) -> None:
         """Make the schema for the tables where there is none."""
-        # Where somebody made it for us, we need no right to make one.
+        # Where it exists already, we need no permission to create one.
         query = "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = :schema"
         if connection.execute(query, {"schema": SCHEMA}).first() is None:
             connection.execute(f"CREATE SCHEMA {SCHEMA}")

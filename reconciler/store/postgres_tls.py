@@ -13,14 +13,14 @@ from pathlib import Path
 
 from reconciler.database_urls import ServerUrl, UnusableDatabaseUrl
 
-# Whatever is weaker lets somebody on the way, or another server, be taken for ours.
+# Any weaker mode lets a machine on the way, or another server, be taken for ours.
 _FULL = "verify-full"
 
 
 def libpq_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return what libpq takes from variables and from a service file, by its own names; nothing is decided.
 
-    `environ` is the process's own, which libpq reads: it tells a default from the same value that was set.
+    `environ` is the process's own, which libpq reads: it shows whether a value is a default or was set.
     """
     from psycopg import pq  # noqa: PLC0415 - loads the driver, which few need
 
@@ -41,7 +41,7 @@ def resolve_host(name: str) -> set[str]:
 
 
 def is_local_server(host: str, hostaddr: str, resolve: Callable[[str], Iterable[str]]) -> bool:
-    """Whether every server of these lists is reached by a socket or by loopback, so that nobody sits between.
+    """Whether every server of these lists is reached by a socket or by loopback: no machine is between.
 
     Both are lists with commas, as libpq takes them; an address goes before the name beside it. Of names only
     `localhost` can be near, and only where all of its addresses are loopback.
@@ -76,7 +76,7 @@ def tls_arguments(
 
     On this machine encryption is used where it is offered; everywhere else the mode is verify-full. A weaker
     one counts only where the URL names it beside the host that it is for. Raises UnusableUrl for one that
-    comes from the surroundings: nobody looked at both together.
+    comes from the environment: no person has seen both together.
     """
     place = {name: found[name] for name in ("host", "hostaddr") if name in found} | (
         {"host": url.host} if url.host else {}

@@ -55,7 +55,7 @@ class Batch(msgspec.Struct, frozen=True):
     what may be sent from now on, `ended` how changes of this run ended: one in doubt leaves its intent
     open. `found` and `absent` are addresses that *other* runs left open and that were looked for since;
     `left_by` is the one that did, where only its intents are meant. `left` are those of `forget` that leave
-    the manifests while what is live stays: the audit tells of them. `identities` are digests of what deleted
+    the manifests while what is live stays: the audit names them. `identities` are digests of what deleted
     entities were known by, under this store's salt.
     """
 
@@ -101,7 +101,7 @@ def load_records(
 
     sealed_tables.check_seal(
         connection, ENTITIES, owner, read()
-    )  # first: a kind that nobody ever had is damage
+    )  # first: a kind that never existed is damage
     if unknown:
         raise unknown[-1]
     return found
@@ -436,7 +436,7 @@ def _format_deleted_time(moment: datetime) -> str:
 # --- Aliases of workspaces --------------------------------------------------------------------------------
 #
 # Records are kept by the service's id of a workspace. Its alias is what a person calls it: it may be spelt
-# anew, and the records go with it. What was written down last here tells that it was.
+# anew, and the records go with it. The last entry here shows that it was.
 
 
 _alias_columns = sealed_tables.pick_columns(WORKSPACES, "number", "workspace_id", "alias", "applied")

@@ -8,12 +8,12 @@
     runs        who applied what, when, and how it ended; the plan too, as long as it is not finished
     journal     intent before each call, ending after it; rows go when their run is finished
     audit       everything that was done, chained by hashes; only ever added to
-    paces       how fast a credential may call, shared by everybody who uses it
+    paces       how fast a credential may call, shared by all runs that use it
     seals       how many rows of entities, workspaces, journal, runs, audit and locks an owner has, and a
                 digest of them
     proofs      that many passwords together are those last sent; without it they are compared one by one
     plans_used  plans that were carried out, so that none is carried out twice
-    tickets     runs of this store that asked for the lock in the service: their tickets hold nobody here up
+    tickets     runs of this store that asked for the lock in the service: their tickets delay no run here
     deleted     what was deleted, by id and by digests of its identities, so that a plan knows it again
 
 Text and integers only, and JSON as text, so that the same tables serve every database.

@@ -68,7 +68,7 @@ class Seals:
     """The seals of an owner in one writing transaction: read once, changed with the rows, saved at the end.
 
     `connection` is that of the transaction, and `at_once` how many values a statement may hold. Only one
-    transaction writes at a time, so nobody changes a seal between its reading and its saving.
+    transaction writes at a time, so no seal changes between its reading and its saving.
     """
 
     def __init__(self, connection: Connection, owner: Owner, *, at_once: int = values_max) -> None:

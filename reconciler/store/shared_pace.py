@@ -25,7 +25,7 @@ from reconciler.store.schema import PACES
 pace_share = 0.95
 ahead_s = 0.5  # seconds' worth of turns taken at once: a few transactions a second, whatever the rate
 pace_answer_max_s = 5.0  # seconds; a limit that costs more than the calls it spaces is no help
-statement_max_s = 2.0  # seconds, at the server, so that no statement waits on for somebody who has left
+statement_max_s = 2.0  # seconds, at the server, so that no statement waits on for a run that has gone
 ahead_max_s = (
     600.0  # seconds; a pace that is further ahead was not left by this program (it pauses for 60 at most)
 )
@@ -72,7 +72,7 @@ class SharedPace:
         return max(begins_at + self._difference.seconds - self._monotonic(), 0.0), spacing_s
 
     async def slowed(self, asked_s: float) -> None:
-        """Halve everybody's rate, at most once a second, and pause everybody for `asked_s` seconds."""
+        """Halve the rate of all runs, at most once a second, and pause all for `asked_s` seconds."""
 
         def slow(pace: paces.Pace, now: float) -> tuple[paces.Pace, tuple[float, float]]:
             return paces.slow_down(pace, now, self._limit, asked_s), (now, 0.0)
@@ -113,11 +113,11 @@ class SharedPace:
         return _Done(found, asked_at, now, answered_at)
 
     def _read(self, connection: Connection) -> tuple[paces.Pace, float]:
-        """Return the pace and the store's time, from when nobody else can change it."""
+        """Return the pace and the store's time, once no other run can change it."""
         engine = self._database.engine
         row = engine.read_pace(connection, self._credential)
         if row is None:
-            # Last used when the clock began. Whoever else does this now: one of them makes the row.
+            # Last used when the clock began. Several runs may do this at once: one of them makes the row.
             new = {"rate": self._limit, "changed_at": 0.0, "next_at": 0.0, "seen_at": 0.0}
             mine = {"credential": self._credential, **new}
             connection.execute(f"{PACES.insert} ON CONFLICT DO NOTHING", mine)

@@ -84,7 +84,7 @@ class SqliteFile:
 
     def exists(self) -> bool:
         """Whether the file is there. Raises StoreError where that cannot be seen, or where it was lost."""
-        marked = is_marked(self._path)  # first: whoever is just making a store writes its marker last
+        marked = is_marked(self._path)  # first: a process that is creating a store writes its marker last
         try:
             self._path.stat()
         except (FileNotFoundError, NotADirectoryError):
@@ -195,7 +195,7 @@ class SqliteFile:
         """Nothing has to be made before the tables."""
 
     def now(self, connection: Connection) -> datetime | None:
-        """None: everybody who writes here has the same clock."""
+        """None: all writers are on this machine, with its clock."""
 
     def relax_transaction(self, connection: Connection, statement_max_s: float) -> None:
         """Never called: a file is not shared."""
@@ -217,7 +217,7 @@ class SqliteFile:
 
 
 def _require_trusted(path: Path) -> None:
-    """Refuse a store that another user put where everybody may write: they would read whom we keep in it.
+    """Refuse a store that another user put where everyone can write: they would read its personal data.
 
     In other folders only those whom the owner of the folder lets write could have. Raises StoreError.
     """
@@ -276,8 +276,8 @@ def explain_sqlite_error(
 class FileConnection(Connection):
     """A connection, and the file that it has opened: its device and inode, and those of the log beside it.
 
-    SQLite goes on with an open file that nobody else can find any more. What it commits there is lost for
-    every other process, and for us when we end.
+    SQLite goes on with an open file that no other process can find any more. What it commits there is lost
+    for every other process, and for us when we end.
     """
 
     raw: sqlite3.Connection
@@ -436,8 +436,8 @@ def _enable_wal(connection: sqlite3.Connection) -> None:
 
 def _reading_mode(path: Path) -> str:
     # In WAL mode even a reader needs small files beside the database, and only one that may write
-    # removes them again. Where none can be made and none is there, nobody writes either, and SQLite
-    # has to be told so.
+    # removes them again. Where none can be made and none is there, no process writes either, and SQLite
+    # needs the flag for that.
     if os.access(path.parent, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
         return "rw"
     return "ro" if Path(f"{path}-wal").exists() else "ro&immutable=1"
@@ -448,8 +448,8 @@ def _reading_mode(path: Path) -> str:
 #     store.db       the store; every commit that changes a row raises its generation (`PRAGMA user_version`)
 #     store.db.id    the marker: the store's id, and the generation of the last commit, as far as it is known
 #
-# A missing or empty file looks like a store that nobody has made yet. With a marker beside it, it is a store
-# that was lost. The store commits first and the marker follows, so a marker that is ahead tells of commits
+# A missing or empty file looks like a store that was never made. With a marker beside it, it is a store
+# that was lost. The store commits first and the marker follows, so a marker that is ahead proves commits
 # which the store does not hold: an older copy was put back. A marker that is behind says nothing.
 
 
@@ -477,7 +477,7 @@ def marker_of(path: Path) -> Path:
 
 
 def store_id(salt: str) -> str:
-    """Return the id of the store with this salt, which is not told by it."""
+    """Return the id of the store with this salt, which cannot be computed back."""
     return sha256(b"reconciler store\0" + salt.encode()).hexdigest()[:_id_digits]
 
 
@@ -497,7 +497,7 @@ def read_marker(path: Path) -> Marker | None:
     try:
         with os.fdopen(_open_marker(path, os.O_RDONLY), "rb") as file:
             text = file.read(_size_max)
-    except OSError:  # somebody who may only read the store may not be able to read the marker
+    except OSError:  # a user who can only read the store may not be able to read the marker
         return None
     with suppress(msgspec.DecodeError):
         found = msgspec.json.decode(text, type=Marker)
@@ -544,7 +544,7 @@ def update_marker(path: Path, salt: str, generation: int) -> None:
 def _open_marker(path: Path, access: int) -> int:
     """Return a descriptor of the marker, which is a file of its own. Raises OSError.
 
-    Whoever may write in the folder of a store could lead a name there to another file of ours, or to a pipe.
+    A user who can write in the folder of a store could link a name there to another file of ours, or a pipe.
     """
     links = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     descriptor = os.open(marker_of(path), access | links)
