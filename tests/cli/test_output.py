@@ -256,7 +256,8 @@ def test_json_in_pieces_is_printed_as_the_whole_is() -> None:
     """What acts on a terminal, what orders a runner, what is secret: wherever a piece ends."""
     program = """
 from reconciler.cli.console import output
-from reconciler.model.settings import Auth, Secret
+from reconciler.model.secrets import Secret
+from reconciler.model.settings import Auth
 from reconciler.service.http.auth import Credentials
 output.conceal(Credentials(Auth(Secret("u"), Secret("two words"), Secret("a-key-of-ours"))).conceal_pieces)
 lines = ['{', ' "##[group]\\u202e": "a-key-of-ours",', ' "b": "two', 'words"', '}']

@@ -166,7 +166,7 @@ import sys
 sys.modules["ldap3"] = None
 from reconciler.directories.ldap_search import read_ldap
 from reconciler.errors import MissingExtra
-from reconciler.model.settings import LdapDirectory
+from reconciler.model.directories import LdapDirectory
 try:
     read_ldap("staff", LdapDirectory("ldaps://ldap.example.com", "dc=example"), rows_max=1)
 except MissingExtra as error:
