@@ -20,7 +20,7 @@ from reconciler.cli.session import (
 )
 from reconciler.core.planning.deletes import uncertain_notices
 from reconciler.core.review.guard import plan_exit_code
-from reconciler.files.encryption import check_recipients, read_recipients, require_file_path
+from reconciler.files.encryption import collect_recipients
 from reconciler.model.address import Address
 from reconciler.model.plans import Consent, Options
 from reconciler.pipeline import PlanResult
@@ -107,12 +107,7 @@ def read_plan_recipients(given: Mapping[str, Any], missing: str) -> tuple[str, .
             )
         return ()
     settings = load_settings(given["config"], given["environment"], service=False)
-    named = [require_file_path(one, "a key", "--recipients-file") for one in given["recipients_file"]]
-    files = (key for path in named for key in read_recipients(path))
-    recipients = (*settings.plan_recipients, *given["encrypt_to"], *files)
-    if recipients:
-        check_recipients(recipients)
-    return recipients
+    return collect_recipients((*settings.plan_recipients, *given["encrypt_to"]), given["recipients_file"])
 
 
 def make_plan_options(given: Mapping[str, Any]) -> Options:

@@ -22,7 +22,7 @@ from reconciler.files.atomic_files import (
     write_over,
     write_pieces,
 )
-from reconciler.files.encryption import check_recipients, encrypt_to, read_recipients, require_file_path
+from reconciler.files.encryption import collect_recipients, encrypt_to
 from reconciler.files.project_files import is_in_repository
 from reconciler.manifest.sources import MANIFEST_SUFFIXES
 from reconciler.model.settings import Settings
@@ -115,15 +115,13 @@ def choose_secrets_files(
 
 
 def _require_recipients(settings: Settings, given: Mapping[str, Any]) -> tuple[str, ...]:
-    named = [require_file_path(one, "a key", "--recipients-file") for one in given["recipients_file"]]
-    files = (key for path in named for key in read_recipients(path))
-    recipients = (*settings.plan_recipients, *given["encrypt_to"], *files)
+    keys = (*settings.plan_recipients, *given["encrypt_to"])
+    recipients = collect_recipients(keys, given["recipients_file"])
     if not recipients:
         raise InputError(
             "--secrets-file: no recipients to encrypt the file for.",
             next="name public keys: plan.recipients of the settings, --encrypt-to, or --recipients-file",
         )
-    check_recipients(recipients)
     return recipients
 
 

@@ -95,6 +95,18 @@ class _ErrorKeepingWriter:
         """Leave that to the code that opened the file."""
 
 
+def collect_recipients(keys: Iterable[str], files: Iterable[str]) -> tuple[str, ...]:
+    """Return these public keys and those of the files of --recipients-file, checked.
+
+    Raises InputError, FileError.
+    """
+    paths = [require_file_path(one, "a key", "--recipients-file") for one in files]
+    recipients = (*keys, *(key for path in paths for key in read_recipients(path)))
+    if recipients:
+        check_recipients(recipients)
+    return recipients
+
+
 def check_recipients(recipients: Iterable[str]) -> list[Key]:
     """Return the public keys that these texts write. Raises InputError for the first that writes none."""
     return [_parse_recipient(text) for text in dict.fromkeys(text.strip() for text in recipients)]
