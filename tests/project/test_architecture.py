@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "architecture.md"
 
-_LINE = re.compile(r"(?P<number>[0-9]+)\. `(?P<file>[a-z_/]+\.py)`: `(?P<name>\w+)` - \S.*")
+_LINE = re.compile(r"(?P<number>[0-9]+)\. `(?P<file>[a-z_/]+\.py)`: `(?:\w+\.)?(?P<name>\w+)` - \S.*")
 _PATH = re.compile(r"`([\w.-]*/[\w/.-]*|\w+\.py)`")
 _MODULE = re.compile(r"(?<![\w/.])(?:[a-z_]+/)+[a-z_]+\.py\b")
 _NAMED = re.compile(r"`([\w.]+)` in `([\w/]+\.py)`")
