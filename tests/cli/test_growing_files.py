@@ -126,5 +126,5 @@ def test_a_cache_that_others_may_write_is_not_used_and_told_once(project: Projec
     assert "is not used" not in first.stderr
     assert ended.stderr.count("is not used") == 1
     assert "because of .reconciler/cache: others may write in it (mode 0777)" in ended.stderr
-    assert "next: let .reconciler/cache be yours alone" in ended.stderr
+    assert "next: make .reconciler/cache writable for you alone" in ended.stderr
     assert "Nothing to do" in ended.stdout

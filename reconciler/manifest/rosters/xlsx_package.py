@@ -19,7 +19,7 @@ from xml.parsers import expat
 from reconciler.files.project_files import Unreadable
 
 UNPACKED_MAX = 512 * 1024 * 1024  # bytes of the parts that are read
-# Sheets of people pack to a tenth; what packs to less than a hundredth repeats itself and holds nobody.
+# Sheets of people compress to a tenth; one that compresses to less than a hundredth only repeats itself.
 _FREE_BYTES, RATIO_MAX = 32 * 1024 * 1024, 100
 # An element of a sheet takes two bytes and more when it is packed: its place differs from all others.
 _FREE_ELEMENTS, _ELEMENTS_A_BYTE = 2 * 1024 * 1024, 2
@@ -46,18 +46,18 @@ _DAMAGED = (
 
 
 class PartReader(Protocol):
-    """What takes the elements of one part. `elements` and `depth` count those that began, and are open."""
+    """Receives the elements of one part. `elements` counts those begun, `depth` those that are open."""
 
     elements: int
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        """Take the begin of an element."""
+        """Receive the start of an element."""
 
     def end(self, name: str) -> None:
-        """Take the end of an element."""
+        """Receive the end of an element."""
 
     def text(self, text: str) -> None:
-        """Take a piece of a text."""
+        """Receive a piece of a text."""
 
 
 class XlsxPackage:
@@ -85,7 +85,7 @@ class XlsxPackage:
         return part.lower() in self._parts
 
     def refusal(self, what: str, hint: str = SAVE_HINT) -> Unreadable:
-        """Return the mistake of the whole file; `what` is the rest of a sentence after its name."""
+        """Return the mistake of the whole file; `what` continues a sentence that begins with its name."""
         return Unreadable(f"{self.name} {what}", hint, code="E511")
 
     @staticmethod
@@ -94,7 +94,7 @@ class XlsxPackage:
         return Unreadable(what, hint, code="E511")
 
     def damage(self) -> Unreadable:
-        """Return the mistake of a file that breaks the rules of its form."""
+        """Return the mistake of a damaged file."""
         return self.refusal("is damaged or not an .xlsx file.")
 
     def _locked(self) -> Unreadable:
@@ -103,7 +103,7 @@ class XlsxPackage:
         )
 
     def parse(self, part: str, reader: PartReader, bytes_max: int = UNPACKED_MAX) -> Iterator[None]:
-        """Give the reader what the part holds; yields after each piece, so that nobody holds it whole.
+        """Feed the part to the reader; yield after each piece, so that it is never whole in memory.
 
         Names are as they are written, with their prefix: with the whole address before each of a million
         cells, reading takes half as long again.
@@ -123,7 +123,7 @@ class XlsxPackage:
             raise self._locked() from error
 
     def _require_modest(self, info: zipfile.ZipInfo, bytes_max: int) -> None:
-        """Refuse a part for what its header says; no byte more is unpacked than that."""
+        """Refuse a part because of its header; nothing more of it is unpacked."""
         if self.unpacked + info.file_size > bytes_max:
             what = f"has more than {bytes_max:,} bytes when it is unpacked, which is the limit."
             raise self.refusal(what, REMOVE_HINT)
@@ -177,7 +177,7 @@ class XlsxPackage:
 
 
 class OutlineReader:
-    """A reader that gives each element, with the names of those that it stands in, to one function."""
+    """A reader that calls one function with each element and the names of its ancestors."""
 
     def __init__(self, package: XlsxPackage, take: Callable[[tuple[str, ...], dict[str, str]], None]) -> None:
         self.elements = 0
@@ -186,14 +186,14 @@ class OutlineReader:
         self._path: list[str] = []
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        """Take the begin of an element."""
+        """Receive the start of an element."""
         self.elements += 1
         self._path.append(name.rpartition(":")[2])
         self._package.require_depth(len(self._path))
         self._take(tuple(self._path), attributes)
 
     def end(self, _: str) -> None:
-        """Take the end of an element."""
+        """Receive the end of an element."""
         self._path.pop()
 
     def text(self, _: str) -> None:

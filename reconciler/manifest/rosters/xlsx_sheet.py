@@ -1,4 +1,4 @@
-"""One sheet of an .xlsx file as a table of texts: what a cell holds, as the same roster in CSV would say it.
+"""One sheet of an .xlsx file as a table of texts: each cell as the same roster in CSV has it.
 
 A number that is whole has no point, and leading zeros where its format is of zeros alone; true and false
 are words; rows count as the spreadsheet counts them. What a cell cannot hold safely is told where somebody
@@ -37,17 +37,17 @@ from reconciler.parsing.display import show_value
 _MERGED_SHOWN_MAX = 20
 _WHOLE_MAX = 10**15  # numbers below it have all their digits
 _LAST = 1_048_576  # the last row that a spreadsheet has
-# Cells that no file holds, between those that it does: eight bytes each, for the file's few letters.
+# Empty cells between others: eight bytes each in memory, and nearly none in the file.
 _FREE_GAPS, _GAPS_A_CELL = 8 * 1024 * 1024, 4
 # Characters of all cells. A text that many cells share is written once, and every one of them shows it.
 _FREE_CHARACTERS, _CHARACTERS_A_BYTE = 4 * 1024 * 1024, 2
 _AT = re.compile(r"([A-Z]{1,3})([1-9][0-9]{0,6})")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
-_NUMBER_MAX = 64  # characters of one, as it is written
+_NUMBER_MAX = 64  # characters of a written number
 _FALSE = ("0", "false")
 _ROW_NUMBER, _STYLE_NUMBER = re.compile(r"[1-9][0-9]{0,6}"), re.compile(r"[0-9]{1,9}")
 
-# Where the reader is. `_ASIDE` is within an element that no cell is made of.
+# Where the reader is. `_ASIDE`: inside an element that contains no cells.
 _OUTSIDE, _IN_SHEET, _IN_DATA, _IN_ROW, _IN_CELL, _IN_VALUE, _IN_TEXT, _IN_RUN, _ASIDE = range(9)
 _WHOLE, _PART = range(9, 11)  # a text in one piece, and a piece of one
 _OF_TEXTS = frozenset({_WHOLE, _PART})
@@ -64,8 +64,8 @@ _ABOVE: Mapping[int, int] = {
     _IN_CELL: _IN_ROW,
     **{below: level for (level, _), below in _BELOW.items()},
 }
-# What an element may hold beside what cells are made of. In any other, somebody would be there whom some
-# programs show, and others do not.
+# Further elements that an element may contain. Any other one is refused, because some programs would show its
+# content as people and others would not.
 _BESIDE: Mapping[int, frozenset[str]] = {
     _IN_DATA: frozenset(),
     _IN_ROW: frozenset({"extLst"}),
@@ -103,7 +103,7 @@ def read_sheet(data: bytes, file: str, wanted: str) -> RosterTable:
 
 
 def _list_merged_cells(ranges: Sequence[str], place: str) -> Iterator[Problem]:
-    """Yield a mistake for each group of merged cells: all but the first are empty, whatever they show."""
+    """Yield a mistake for each group of merged cells: all but the first are empty in the file."""
     for one in ranges:
         found = _AT.match(one)
         row, column = (int(found[2]), _column_index(found[1]) + 1) if found else (0, 0)
@@ -139,10 +139,10 @@ class _CellReader:
         if "0" in self._plain:
             self._plain.add("")
         self._read: list[TableRow] = []
-        self._width = 0  # of the first row that holds something
+        self._width = 0  # of the first row with a value
         self._held = self._gaps = self._characters = 0
         self._level = _OUTSIDE
-        self._back = self._aside = 0  # the level that we were at, and how many elements are open beside it
+        self._back = self._aside = 0  # the level before `_ASIDE`, and how many elements are open in it
         self._names: Mapping[str, str] = {}
         self.name_c = self.name_v = ""
         self._columns: dict[str, int] = {}  # by their letters, as far as they were met
@@ -160,7 +160,7 @@ class _CellReader:
         self._rich = RichText()
 
     def rows(self, part: str) -> Iterator[TableRow]:
-        """Yield each row that holds something, with its number."""
+        """Yield each row with a value, with its number."""
         for _ in self._package.parse(part, self):
             limit = _FREE_CHARACTERS + _CHARACTERS_A_BYTE * self._package.unpacked
             if self._characters > limit:
@@ -170,7 +170,7 @@ class _CellReader:
             self._read.clear()
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        """Take the begin of an element."""
+        """Receive the start of an element."""
         level = self._level
         if level == _IN_ROW and name == self.name_c:
             self._level = _IN_CELL
@@ -191,7 +191,7 @@ class _CellReader:
             self._start_other(name, attributes)
 
     def end(self, _: str) -> None:
-        """Take the end of an element."""
+        """Receive the end of an element."""
         level = self._level
         if level == _IN_VALUE:
             self._level = _IN_CELL
@@ -228,7 +228,7 @@ class _CellReader:
             self._level = _ABOVE[level]
 
     def text(self, text: str) -> None:
-        """Take a piece of a text."""
+        """Receive a piece of a text."""
         level = self._level
         if level == _IN_VALUE:
             if not self._value:
@@ -271,7 +271,7 @@ class _CellReader:
         self._package.require_depth(self._aside)
 
     def _start_root(self, name: str) -> None:
-        """Take the prefix that all names of this sheet have."""
+        """Note the prefix of all names of this sheet."""
         front = name[: name.rfind(":") + 1]
         if name != f"{front}worksheet":
             raise self._package.damage()
@@ -280,7 +280,7 @@ class _CellReader:
         self._level = _IN_SHEET
 
     def _start_array(self, ref: str) -> None:
-        """Take the cells, `A2:B9`, that the formula of this cell fills."""
+        """Note the cells, `A2:B9`, that the formula of this cell fills."""
         first, colon, last = ref.partition(":")
         begin, end = _AT.fullmatch(first), _AT.fullmatch(last if colon else first)
         if begin is None or end is None:
@@ -292,14 +292,14 @@ class _CellReader:
             raise self._package.refusal(what, "write their results as values, then save it")
 
     def _is_computed(self) -> bool:
-        """Whether the cell holds a formula, or one of the results of another cell's."""
+        """Whether the cell has a formula, or a result of the formula of another cell."""
         return self._formula or any(first <= self._last <= last for _, first, last in self._arrays)
 
     # --- rows ---
 
     def _start_row(self, number: str) -> None:
         self._last = -1
-        self._end = "?"  # the first cell says which row it is, where the row does not
+        self._end = "?"  # where the row has no number, its first cell has
         if number:
             self._begin_row(number)
 
@@ -392,10 +392,10 @@ class _CellReader:
         return self._texts[int(number)]
 
     def _hold(self, text: str, untold: str) -> None:
-        """Put a text into the row, or what stands for one that nobody may take."""
+        """Add a text to the row, or UNSAID for an unusable cell."""
         if untold:
             self._untold[self._last] = untold
-            text = UNSAID  # never empty: a row of formulas is somebody, and not the end of the list
+            text = UNSAID  # not empty: a row of formulas is a row
         if text:
             self._characters += len(text)
             if self._last > len(self._cells):
@@ -435,9 +435,9 @@ def _format_number_cell(written: str) -> tuple[str, str]:
     return str(int(value)) if value == int(value) else repr(value), ""
 
 
-# What each type of a cell says is its value, as a text, and what it holds instead.
+# The text of each type of cell, and what an unusable one contains instead.
 _KINDS: Mapping[str, Callable[[str], tuple[str, str]]] = {
-    "inlineStr": lambda _: ("", ""),  # the text stands elsewhere
+    "inlineStr": lambda _: ("", ""),  # the text is in another element
     "n": _format_number_cell,
     "str": lambda written: (unescape_text(written), ""),
     "b": lambda written: (("false" if written in _FALSE else "true") if written else "", ""),

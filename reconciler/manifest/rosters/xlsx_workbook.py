@@ -15,9 +15,9 @@ from reconciler.parsing.display import UNFIT_CHARACTERS, show_value
 
 # --- What a spreadsheet shows of a number or a text, by the format of its cell --------------------
 #
-# Somebody types 7 into a column of the format 00000 and sees 00007, which is the staff number in every other
-# system. So a number counts as what is shown where a format says that exactly: one of zeros alone. Where
-# another one shows something else than the number (50 %, 1,234, Level 3, rounded), nobody can take it.
+# A 7 in a column of the format 00000 is shown as 00007, which is the staff number in every other system. So a
+# format of zeros alone counts: the number is read as shown. Where another format shows something else than
+# the number (50 %, 1,234, Level 3, rounded), the cell cannot be used.
 #
 # Source: ECMA-376 part 1, 18.8.30 (numFmt) and 18.8.31 (numFmts).
 
@@ -56,14 +56,14 @@ _BUILT_IN: Mapping[int, str] = {
     48: "##0.0E+0",
     49: TEXT,
 }
-_UNKNOWN = ""  # shows nobody knows what
+_UNKNOWN = ""  # what it shows is unknown
 _UNCLOSED = "?@"
-_CODE_MAX = 255  # characters of a format, as many as a spreadsheet program takes
+_CODE_MAX = 255  # characters of a format, as many as spreadsheet programs allow
 _ID_MAX = 9  # digits
 
-# No sign begins two of these forms: with two ways to read `_x`, a format that is not closed takes years.
+# No character begins two of these forms: with two ways to read `_x`, matching would take exponential time.
 _SECTION = re.compile(r'((?:"[^"]*"|\\.|\[[^\]]*\]|[_*](?:.|\Z)|[^;"\\\[_*])*)(?:;|\Z)', re.DOTALL)
-# What changes nothing that is read: colours, a language, the room that a sign would take, blanks that fill.
+# Parts that do not change the text: colours, a language, the width of a character, filling blanks.
 _UNSEEN = re.compile(
     r"\[(?:Black|Blue|Cyan|Green|Magenta|Red|White|Yellow|Color ?\d+|\$-[0-9A-F]{1,4})\]|_.|\* |\"\"",
     re.IGNORECASE,
@@ -77,7 +77,7 @@ _DIGITS = re.compile(r"([#0](?:[#0,]*[#0])?)?(\.([#0]*))?")
 _ZEROS = re.compile(r"0+")
 _TEXT_SECTION = 3  # the fourth one is that of texts
 _SIGNED = 2  # sections from which on negative numbers have their own
-_ZERO = 3  # sections from which on zero has its own
+_ZERO = 3  # with so many sections, zero has its own
 
 
 def builtin_format(number: str) -> str:
@@ -86,7 +86,7 @@ def builtin_format(number: str) -> str:
 
 
 def is_format_code(code: str) -> bool:
-    """Whether a format is as short as spreadsheet programs write it; nobody knows what another one shows."""
+    """Whether a format is as short as spreadsheet programs write it; what a longer one shows is unknown."""
     return len(code) <= _CODE_MAX
 
 
@@ -171,9 +171,9 @@ _NO_CELLS = frozenset({"chartsheet", "dialogsheet", "xlMacrosheet", "xlIntlMacro
 _SPACE = "xml:space"
 _SHEETS_SHOWN_MAX = 10
 CELL_MAX = 32_767  # characters of one cell, as many as a spreadsheet program keeps
-TOO_LONG = None  # stands for a text of more
+TOO_LONG = None  # in place of a longer text
 
-# How a text holds a character that XML has no form for, and an underscore before what looks so.
+# The escape of characters that XML cannot contain, and of an underscore before what looks like one.
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _BLANKS = " \t\r\n"
 
@@ -287,7 +287,7 @@ def _read_to_end(pieces: Iterator[None]) -> None:
 
 
 class RichText:
-    """One text as XML writes it, collected from its runs: without what says how it is spoken."""
+    """One text of XML, collected from its runs, without phonetic hints."""
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
@@ -302,19 +302,19 @@ class RichText:
         self._length = 0
 
     def start_run(self, attributes: dict[str, str]) -> None:
-        """Take from here on."""
+        """Start to collect."""
         self.taking = True
         self._begin = len(self.pieces)
         self._trimmed = attributes.get(_SPACE) != "preserve"
 
     def take(self, text: str) -> None:
-        """Take a piece, as long as the text is one that a cell can hold."""
+        """Add a piece, unless the text is longer than a cell can be."""
         self._length += len(text)
         if self._length <= CELL_MAX:
             self.pieces.append(text)
 
     def end_run(self) -> None:
-        """Take no more."""
+        """Stop collecting."""
         self.taking = False
         if self._trimmed and self._begin == len(self.pieces) - 1:
             self.pieces[-1] = self.pieces[-1].strip(_BLANKS)
@@ -349,11 +349,11 @@ class _SharedTexts:
         self._same: dict[str, str] = {}
         self._depth = 0
         self._text = RichText()
-        self._spoken = 0  # the depth of what says how the text is spoken
+        self._spoken = 0  # the depth inside phonetic hints
         self._item = self._run = self._speech = ""  # the names of a text, of a run, and of that
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        """Take the begin of an element."""
+        """Receive the start of an element."""
         self.elements += 1
         self._depth += 1
         if not self._run:
@@ -372,7 +372,7 @@ class _SharedTexts:
             self._package.require_depth(self._depth)
 
     def end(self, name: str) -> None:
-        """Take the end of an element."""
+        """Receive the end of an element."""
         if name == self._run and self._text.taking:
             self._text.end_run()
         elif self._depth == self._spoken:
@@ -384,6 +384,6 @@ class _SharedTexts:
         self._depth -= 1
 
     def text(self, text: str) -> None:
-        """Take a piece of a text."""
+        """Receive a piece of a text."""
         if self._text.taking:
             self._text.take(text)
