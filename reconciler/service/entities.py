@@ -360,12 +360,7 @@ class ReadWorkspaces:
     async def get(self, workspace_id: str) -> Found:
         """The whole workspace. Raises NotFound."""
         call = Call("GET", _workspace_path(workspace_id), "workspace")
-        return await self._transport.call(
-            call,
-            lambda answer: decode_single(
-                answer, workspace_id, "workspace", WORKSPACES, lambda body: "projectName" in body
-            ),
-        )
+        return await self._transport.call(call, lambda answer: _decode_workspace(answer, workspace_id))
 
 
 class Workspaces(ReadWorkspaces):
@@ -402,6 +397,10 @@ class Workspaces(ReadWorkspaces):
 
 def _workspace_path(workspace_id: str) -> str:
     return urls.fill_path("/workspaces/{wid}", {"wid": workspace_id})
+
+
+def _decode_workspace(answer: Answer, asked: str) -> Found:
+    return decode_single(answer, asked, "workspace", WORKSPACES, lambda body: "projectName" in body)
 
 
 # --- The company that an account belongs to -------------------------------------------------------
