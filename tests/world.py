@@ -20,13 +20,13 @@ from wire import Fault, Rule, Wire
 from reconciler import pipeline
 from reconciler.core.runs.recover import InterruptedRun
 from reconciler.engine.context import StopFlag
+from reconciler.messaging.client import open_service_client
 from reconciler.model.plans import Change, Consent, Options, Plan
 from reconciler.model.runs import Outcome, Run
 from reconciler.model.secrets import Secret
 from reconciler.model.settings import Auth, Limits, Service, Settings, WorkspaceRef
 from reconciler.sandbox.app import SandboxConfig, create_app
 from reconciler.sandbox.collections import Collection
-from reconciler.service.client import open_client
 from reconciler.service.http.limiter import Timing
 
 T = TypeVar("T")
@@ -229,7 +229,9 @@ class World:
 
     def client(self) -> Any:
         """Open a client of one's own, to edit at the service as another user."""
-        return open_client(self.settings.service, timing=self.dependencies.timing, connections=self.wire)
+        return open_service_client(
+            self.settings.service, timing=self.dependencies.timing, connections=self.wire
+        )
 
     def behind_our_back(self, edit: Any) -> Any:
         """Run `edit(client)`, a coroutine function, and let a minute pass."""
