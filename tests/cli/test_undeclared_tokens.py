@@ -62,6 +62,7 @@ def test_the_undo_of_a_delete_names_the_code(project: Project, service: Service)
     deleted = project.run(service, "apply", "--yes", "--undo", "undo.json")
     assert deleted.returncode == 0, deleted.stdout + deleted.stderr
 
-    assert "cannot be made again, for its pushToken is not kept. [E162]" in deleted.stdout + deleted.stderr, (
-        deleted
-    )
+    assert (
+        "cannot be created again, because its pushToken is not kept. [E162]"
+        in deleted.stdout + deleted.stderr
+    ), deleted

@@ -118,7 +118,7 @@ def test_doctor_tells_of_a_distribution_with_the_name_of_the_package(tmp_path: P
     alone = run(*command, "doctor", "--offline", cwd=tmp_path)
 
     assert f"the distribution reconciler {number} is installed too" in told.stdout + told.stderr
-    assert "make a new environment" in told.stdout + told.stderr
+    assert "create a new environment" in told.stdout + told.stderr
     assert "is installed too" not in alone.stdout + alone.stderr
     assert run(*command, "--version", cwd=tmp_path, env=env).stdout == f"reconciler {__version__}\n"
 

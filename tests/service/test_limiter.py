@@ -16,8 +16,7 @@ from waiting import for_ever
 
 from reconciler.core import calls as paces
 from reconciler.errors import StoreError
-from reconciler.messaging.client import open_service_client
-from reconciler.service.client import open_reader
+from reconciler.service.client import open_client, open_reader
 from reconciler.service.http.limiter import (
     Limiter,
     LocalPace,
@@ -375,7 +374,7 @@ def test_a_machine_that_is_always_late_still_goes_on() -> None:
     assert sum(row.asked) <= 4 * late_retries_max
 
 
-@pytest.mark.parametrize("opened", [open_reader, open_service_client])
+@pytest.mark.parametrize("opened", [open_reader, open_client])
 def test_a_client_takes_its_turns_from_the_pace_it_is_given(opened: Callable[..., Any]) -> None:
     """Plans and applies alike: the limit of the settings is in the pace already."""
     clock = Clock()

@@ -263,10 +263,10 @@ def test_a_certificate_that_nobody_trusts_is_never_sent_anything(method: str) ->
 ENVIRONMENT = """
 import asyncio, sys
 from service.support import CALLS, service
-from reconciler.service.client import Timing, open_service_client
+from reconciler.service.client import Timing, open_client
 
 async def main():
-    async with open_service_client(service(sys.argv[1]), timing=Timing.real()) as client:
+    async with open_client(service(sys.argv[1]), timing=Timing.real()) as client:
         print(len(await client.contacts.list()), dict(client.calls))
 
 asyncio.run(main())
@@ -306,10 +306,10 @@ TRUST = """
 import asyncio, sys
 from service.support import ID, service
 from reconciler.errors import Unavailable
-from reconciler.service.client import Timing, open_service_client
+from reconciler.service.client import Timing, open_client
 
 async def main():
-    async with open_service_client(service(sys.argv[1]), timing=Timing.real()) as client:
+    async with open_client(service(sys.argv[1]), timing=Timing.real()) as client:
         try:
             await client.contacts.get(ID)
         except Unavailable as error:
