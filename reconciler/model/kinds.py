@@ -257,9 +257,9 @@ CONTACT = Kind(
     plural="contacts",
     media="contact",
     title="Contact",
-    about="One person, as fields and their values. A field that is absent is not ours and stays as it is; "
+    about="One person, as fields and their values. A field that is absent is not managed and stays as it is; "
     '"" clears it.',
-    listed="Contacts by our name for them.",
+    listed="Write each contact under its name: `jane-doe: {...}`.",
     example={"firstName": "Jane", "lastName": "Doe", "workEmailAddress1": "jane.doe@example.com"},
     example_name="jane-doe",
     identity=("workEmailAddress1",),
@@ -294,10 +294,10 @@ DEVICE = Kind(
     plural="devices",
     media="contactdevice",
     title="Device",
-    about="One push device of a contact. All fields but status and pushToken are needed, defaults included. "
-    "Without pushToken an existing device is managed, and none is created.",
-    listed="Push devices of this contact by our name. The key alone says that its devices are managed "
-    "here: with {} every managed one is removed; without the key they are left alone.",
+    about="One push device of a contact. All fields but status and pushToken are required, here or under "
+    "`defaults`. Without pushToken, an existing device is managed, but no device is created.",
+    listed="Write each push device of this contact under its name. If the key is present, its devices are "
+    "managed here: with {} every managed one is deleted. Without the key they are left alone.",
     example={
         "deviceName": "Jane's phone",
         "appId": "com.example.oncall",
@@ -343,7 +343,7 @@ DEVICE = Kind(
             "status",
             "Device status",
             "ACTIVE or DISABLED, used when the device is created. A device that the service disabled stays "
-            "so until meta.reactivate asks otherwise.",
+            "disabled until meta.reactivate is true.",
             "ACTIVE",
             sticky=True,
             words=_ENABLED,
@@ -353,8 +353,8 @@ DEVICE = Kind(
         Field(
             "pushToken",
             "Push token",
-            "Token that the app received from its push platform. Left out, an existing device keeps the one "
-            "that it has; to create one it is needed. It is a secret: take it from the environment.",
+            "Token that the app received from its push platform. Without it, an existing device keeps its "
+            "token; a new device needs one. It is a secret: take it from the environment.",
             "${env:JANE_PUSH_TOKEN}",
             required=True,
             secret=True,
@@ -368,8 +368,8 @@ RESOURCE = Kind(
     plural="resources",
     media="resource",
     title="Resource",
-    about="One file kept by the service. All fields are needed, defaults included.",
-    listed="Resources by our name for them.",
+    about="One file kept by the service. All fields are required, here or under `defaults`.",
+    listed="Write each resource under its name: `staff: {...}`.",
     example={
         "name": "staff-import.csv",
         "scope": "private",
@@ -423,8 +423,8 @@ CALLBACK = Kind(
     media="api-callback",
     title="Callback",
     about="Where the service sends replies to messages, and failed deliveries. Messages name it by its name.",
-    listed="Callbacks by our name for them. They belong to the account, so they stand in manifests of the "
-    "workspace default alone.",
+    listed="Write each callback under its name: `on-call: {...}`. Callbacks belong to the account: declare them "
+    "only in manifests of the workspace default.",
     example={
         "name": "on-call",
         "url": "https://replies.example.com/whispir",
@@ -451,7 +451,7 @@ CALLBACK = Kind(
         Field(
             "url",
             "Address",
-            "Where replies are sent. When a callback is created, the service asks it once and wants a 200.",
+            "Where replies are sent. When a callback is created, the service calls it once and expects 200.",
             "https://replies.example.com/whispir",
             required=True,
             pattern=r"^https?://[!-~]{1,1990}$(?!\n)",
@@ -459,12 +459,12 @@ CALLBACK = Kind(
         Field(
             "contentType",
             "Form",
-            "The form of what is sent.",
+            "The format of the calls.",
             "json",
             words=_FORMS,
             absent="json",
         ),
-        Field("auth", "Authentication", "How the service proves itself.", type="group", own=True),
+        Field("auth", "Authentication", "How the service authenticates its calls.", type="group", own=True),
         Field(
             "auth.type",
             "Way",
@@ -476,14 +476,14 @@ CALLBACK = Kind(
         Field(
             "auth.key",
             "Key",
-            "The secret that each call has to show, of at most 128 characters. Take it from the environment.",
+            "The secret that each call carries, at most 128 characters. Take it from the environment.",
             "${env:ON_CALL_KEY}",
             required=True,
             write_only=True,
             secret=True,
             own=True,
         ),
-        Field("events", "Events", "What is sent.", type="group", wire="callbacks"),
+        Field("events", "Events", "Which events are sent.", type="group", wire="callbacks"),
         Field(
             "events.reply", "Replies", "Whether replies are sent.", "enabled", words=_SWITCH, absent="enabled"
         ),
@@ -506,12 +506,12 @@ CALLBACK = Kind(
         Field(
             "removeHTML",
             "Remove HTML",
-            "Whether tags are taken out of replies.",
+            "Whether HTML tags are removed from replies.",
             "disabled",
             words=_SWITCH,
             absent="disabled",
         ),
-        Field("email", "E-mail", "Who is told of calls that failed.", "oncall@example.com", type="email"),
+        Field("email", "E-mail", "The address that is notified of failed calls.", "oncall@example.com", type="email"),
         *_server_owned_fields("id", "link"),
     ),
 )

@@ -187,7 +187,7 @@ def _make_kind(name: str, row: KindRow) -> Kind:
         telling=tuple({one.wire or one.name: None for one in declared if one.head == one.name}),
         title=title,
         about=row.about or f"One {name} of this deployment.",
-        listed=f"{plural.capitalize()} by our name for them.",
+        listed=f"Write each {name} under its name.",
         example={one.name: one.example for one in declared if one.required and one.head == one.name},
         example_name="example",
         together=row.together,

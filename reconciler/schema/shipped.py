@@ -156,12 +156,12 @@ def _fill_manifest(schema: SchemaDict) -> SchemaDict:
 
 def _removed_schema(kind: Kind) -> SchemaDict:
     above = f"{KINDS[kind.parent].example_name}/" if kind.parent else ""
-    path = f", each behind the name of its {kind.parent} and a slash" if kind.parent else ""
+    path = f", each after the name of its {kind.parent} and a slash" if kind.parent else ""
     name = "#/$defs/nameBelow" if kind.parent else "#/$defs/name"
     return {
         "type": "array",
         "title": f"{kind.plural.capitalize()} that leave",
-        "description": f"Our names for {kind.plural}{path}. What is live stays as it is.",
+        "description": f"Names of {kind.plural}{path}. The live entities stay as they are.",
         "items": {"$ref": name},
         "examples": [[f"{above}{kind.example_name}"]],
     }
@@ -286,7 +286,7 @@ def _column_schema(kind: Kind, field: Field) -> SchemaDict:
     if field.row.schema == "messagingOptions":
         return {"$ref": "#/$defs/rosterMessagingOptions"}
     if field.words:
-        about = f"{field.about} A column may say it."
+        about = f"{field.about} The value may come from a column."
         examples = [field.example, f"{{{field.title}}}"]
         return {"$ref": "#/$defs/text", "title": field.title, "description": about, "examples": examples}
     return {"$ref": f"#/$defs/{definition_name(kind)}/properties/{field.name}"}
