@@ -53,7 +53,8 @@ def _make_consent_option(word: str, what: str) -> Decorator:
         f"--allow-{word}",
         type=Count(min=0),
         metavar="N",
-        help=f"Allow up to N {what} in this run where the guard refuses. A plan file carries it.",
+        help=f"Allow up to N {what} in this run if the guard would refuse them. A plan file keeps this "
+        "consent.",
     )
 
 
@@ -88,15 +89,15 @@ log_options = combine_options(
         count=True,
         expose_value=False,
         callback=_set_verbosity,
-        help="Show each step on stderr, and the ids of a run after its result; "
-        "-vv: also each call with status, time, bytes and tries.",
+        help="Show each step on stderr, and the ids of the run after its result. -vv also shows each call "
+        "with its status, time, bytes and tries.",
     ),
     click.option(
         "--log-file",
         metavar="FILE",
         expose_value=False,
         callback=_open_log_file,
-        help="Append steps and calls to FILE, which only you can read, as JSON lines with their times.",
+        help="Append each step and call with its time to FILE, as JSON lines. Only you can read FILE.",
     ),
 )
 
@@ -126,7 +127,7 @@ settings_options = combine_options(
         "-e",
         metavar="NAME",
         shell_complete=Completes("environments"),
-        help="The section of `environments:` in the settings to use.",
+        help="Use this section of `environments:` in the settings.",
     ),
     log_options,
 )
@@ -158,7 +159,7 @@ recipients_option = click.option(
     type=Count(min=0),
     default=0,
     metavar="N",
-    help="Allow up to N recipients where guard.recipients_max refuses.",
+    help="Allow up to N recipients if guard.recipients_max would refuse them.",
 )
 dry_run_option = click.option(
     "--dry-run", is_flag=True, help="Show what would change. Sends nothing but GET."
@@ -223,7 +224,7 @@ recipients_options = combine_options(
         multiple=True,
         metavar="KEY",
         help="Encrypt the file for this public key, age1... or ssh-ed25519 ..., in addition to "
-        "plan.recipients of the settings. Repeatable. Needs the extra encryption.",
+        "plan.recipients of the settings. Repeatable. Needs the extra `encryption`.",
     ),
     click.option(
         "--recipients-file",
@@ -268,8 +269,8 @@ report_option = click.option(
     "reports",
     multiple=True,
     metavar="FORMAT=FILE",
-    help="Also write a report to FILE, which only you can read: markdown=plan.md. docs/reports.md has the "
-    "formats. Repeatable.",
+    help="Also write a report to FILE, for example markdown=plan.md. Only you can read FILE. "
+    "docs/reports.md has the formats. Repeatable.",
 )
 # `reports`, and `show_values`: whether reports for many readers hold values.
 report_options = combine_options(
@@ -283,7 +284,7 @@ events_option = click.option(
     "--events",
     metavar="FILE",
     shell_complete=Completes("files"),
-    help="Append events to FILE, which only you can read, as JSON lines while the command runs. With -, "
+    help="Append events to FILE, as JSON lines, while the command runs. Only you can read FILE. With -, "
     "write them to standard output instead of the text.",
 )
 full_option = click.option("--full", is_flag=True, help="Do not shorten long lists.")

@@ -35,12 +35,12 @@ _STILL_IN_GIT = "git still holds what was undone: revert the commit too, or the 
     "--undo",
     "undo_file",
     metavar="FILE",
-    help="Write the plan that undoes this run to FILE, which only you can read.",
+    help="Write the plan that undoes this run to FILE. Only you can read FILE.",
 )
 @click.option(
     "--allow-dirty",
     is_flag=True,
-    help="In CI: apply even if the files differ from the recorded commit.",
+    help="In CI: apply even if the files differ from the commit that the run records.",
 )
 @options.same_service_option
 @options.refresh_option
@@ -67,13 +67,13 @@ def apply_command(
     Without FILE it plans, shows the plan and asks; without a terminal, pass --yes. With the FILE of
     `reconciler plan -o FILE` it plans again, and continues only if the new plan is the same. Changes that
     an earlier run left in doubt are settled first. The first Ctrl-C finishes the requests under way and
-    reports; the second stops at once.
+    reports; the second one stops at once.
 
-    With --undo FILE it writes the inverse of what was applied, also if the run ended early. Show it with
-    `reconciler show`, and apply it with `reconciler apply`, as a plan of its own.
+    With --undo FILE it writes a plan that undoes what was applied, also if the run ended early. Review
+    that plan with `reconciler show FILE`, and carry it out with `reconciler apply FILE`.
 
-    The run records the commit, with +dirty if the files differ from it. In CI (the variable CI is set) a
-    dirty run is refused before anything is sent, unless you give --allow-dirty.
+    The run records the commit, with +dirty if the files differ from it. In CI (the variable CI is set)
+    apply refuses a dirty run before it sends anything, unless you pass --allow-dirty.
 
     Reads settings, manifests, FILE, the store and the service; writes the service and the store, FILE of
     --undo and --report, and caches of large manifests and of lists in .reconciler/cache.

@@ -532,7 +532,7 @@ def delete_callback(*, callback_id: str, config: str | None, environment: str | 
 
     Reads settings; writes the service.
 
-    Exit codes: 0 deleted, 1 not there or refused, 3 settings invalid, 8 in doubt.
+    Exit codes: 0 deleted, 1 not found or refused, 3 settings invalid, 8 in doubt.
 
     \b
     Example:
@@ -594,7 +594,7 @@ def show_callback(*, callback_id: str, config: str | None, environment: str | No
 
     Reads settings and the service; writes nothing.
 
-    Exit codes: 0 shown, 1 not there or failed, 3 settings invalid.
+    Exit codes: 0 shown, 1 not found or failed, 3 settings invalid.
 
     \b
     Example:
@@ -702,7 +702,7 @@ def update_callback(
 
     Reads settings and the service; writes the service.
 
-    Exit codes: 0 done, or nothing to change; 1 not there, refused by the service or not taken,
+    Exit codes: 0 done, or nothing to change; 1 not found, refused by the service or not applied,
     3 input invalid, 5 changed by others, 7 refused by you, 8 in doubt, 64 usage, 130 interrupted.
 
     \b
@@ -786,7 +786,7 @@ def mark_calls(
 
     Reads settings and the service; writes the service.
 
-    Exit codes: 0 done, or nothing to change; 1 not there or not taken, 3 input invalid,
+    Exit codes: 0 done, or nothing to change; 1 not found or not applied, 3 input invalid,
     7 refused by you, 8 in doubt, 64 usage, 130 interrupted.
 
     \b

@@ -17,11 +17,11 @@ _PROGRAM, _VARIABLE = "reconciler", "_RECONCILER_COMPLETE"
 def completion_command(*, shell: str) -> FileText:
     """Print the script that completes `reconciler` in bash (4.4 or newer), zsh or fish.
 
-    Completes commands, options and their choices, files, environments and workspaces of the settings,
-    addresses of manifests up to 2 MiB, rosters left out, and codes. Everything is read offline, and no
-    secret is.
+    Completes commands, options and their choices, files, codes of errors, the environments and workspaces
+    of the settings, and the addresses in manifests of up to 2 MiB, except those from rosters. Completion
+    works offline and reads no secrets.
 
-    Writes nothing. To install it, send the output to where your shell looks for it, and open a new shell:
+    Writes nothing. To install the script, redirect the output to the file below, and open a new shell:
 
     \b
         bash   ~/.local/share/bash-completion/completions/reconciler

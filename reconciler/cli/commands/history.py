@@ -296,13 +296,15 @@ def history_command(
     """Show runs and what they changed, the newest last.
 
     The store holds one entry for the start and the end of each run and for each change, chained by
-    hashes. It holds no personal data: an entity is a keyed hash, by which --of finds it. Entities that
-    the store still knows are shown by address, also in JSON (`addresses`, by hash); deleted ones are not.
+    hashes. It holds no personal data: it names an entity by a keyed hash, and --of finds that hash for an
+    address. Entities that the store still knows are shown by address, also in JSON (`addresses`, by hash);
+    deleted ones are shown by hash.
 
-    --verify finds every entry that was changed, removed, inserted or moved. A history whose end was cut
-    off, or that was rewritten from some entry on, can be detected only with an earlier head. `history`,
-    --verify, `apply -v` and the JSON report of a run print the head. Keep it where nobody who can write
-    the store can change it (a CI log, a ticket, a signed tag), and give it as --anchor.
+    --verify finds every entry that was changed, removed, inserted or moved. To detect also that the end
+    was cut off, or that everything from some entry on was rewritten, pass an earlier head as --anchor. The
+    head is the number and hash of the last entry; `history`, --verify, `apply -v` and the JSON report of a
+    run print it. Keep it where people who can write the store cannot change it (a CI log, a ticket, a
+    signed tag).
 
     Reads settings and the store; writes nothing, and reads no credential of the service.
 

@@ -77,8 +77,8 @@ def _check_workspace_id(_ctx: click.Context, _parameter: click.Parameter, given:
 def init_command(*, folder: str, workspace_id: str, ci: "Ci | None") -> InitResult:
     """Start a project in FOLDER: settings, a manifest, .gitignore, hooks and a CI job that check it.
 
-    FOLDER is the current folder by default, and is created if missing. No question is asked and no file
-    is overwritten: existing files are kept and listed. The service address comes from
+    FOLDER is the current folder by default, and is created if missing. The command asks nothing and
+    overwrites nothing: it keeps existing files and lists them. The service address comes from
     RECONCILER_SERVICE_BASE_URL; without it, a sandbox on this machine. A project that already has
     settings or manifests gets no new manifest.
 

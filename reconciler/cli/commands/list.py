@@ -64,15 +64,16 @@ def list_command(*, owned: bool, unmanaged: bool, drifted: bool, **given: Any) -
 
     Each row shows the state, address, service id, place in the manifests, the planned change, and the
     identity fields. The states: declared (not ours yet), owned, drifted (somebody else changed it),
-    unmanaged (live, neither declared nor ours). Several of --owned, --unmanaged and --drifted add up.
-    Selectors match unmanaged entities by kind and workspace: contact/ops/* includes them.
+    unmanaged (live, neither declared nor ours). --owned, --unmanaged and --drifted can be combined: rows
+    that match any of them are listed. Selectors match unmanaged entities by kind and workspace:
+    contact/ops/* includes them.
 
-    Kinds that no manifest declares in a workspace are not read, and a line says so. Lines also say where
-    an alias was renamed or records belong to a former address of the service, because that decides which
+    A kind that no manifest declares in a workspace is not read; a line says so. Other lines say that an
+    alias was renamed, or that records belong to an earlier address of the service: both decide which
     entities are owned.
 
-    In CSV, a cell that a spreadsheet would take for a formula begins with an apostrophe, telephone numbers
-    as well: '+61491570156. Control characters are written as escapes, such as \\n.
+    In CSV, a cell that a spreadsheet could take for a formula gets an apostrophe in front. Telephone
+    numbers do too: '+61491570156. Control characters are written as escapes, such as \\n.
 
     Reads settings, manifests, the store and the service; writes nothing, except caches of large manifests
     and of lists in .reconciler/cache.

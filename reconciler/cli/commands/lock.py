@@ -83,7 +83,7 @@ class LockResult(CommandResult, frozen=True):
         return (
             *shown,
             line(("  next: ", "bold"), "wait until that run ends"),
-            line(f"        if it is gone for good: reconciler unlock --force {self.holder.id}"),
+            line(f"        if that run is dead: reconciler unlock --force {self.holder.id}"),
         )
 
     def _rows(self, holder: HolderNow) -> Iterator[Line]:
@@ -131,7 +131,7 @@ class TicketsResult(CommandResult, frozen=True):
         return (
             *shown,
             line(("  next: ", "bold"), "wait until that run ends"),
-            line(f"        if it is gone for good: {force}"),
+            line(f"        if that run is dead: {force}"),
         )
 
 
@@ -154,7 +154,7 @@ def lock_command(
     --in-service it reads the credentials and the service, and not the store.
 
     Exit codes: 0 shown, free or held; 1 it cannot be read, 3 settings invalid,
-    4 a ticket of another version holds the lock in the service.
+    4 another version holds the lock in the service.
 
     \b
     Examples:
@@ -264,20 +264,21 @@ class TicketRemoval(CommandResult, frozen=True):
 
 @click.command()
 @options.settings_options
-@click.option("--force", "lock_id", metavar="ID", help="The id that `reconciler lock` shows.")
+@click.option("--force", "lock_id", metavar="ID", help="The id of the holder, as `reconciler lock` shows it.")
 @options.in_service_option
 @options.format_option
 @prints_result
 def unlock_command(
     *, config: str | None, environment: str | None, lock_id: str | None, in_service: bool
 ) -> UnlockResult | TicketRemoval:
-    """Release the lock of this stack if the holder has exactly this id.
+    """Release the lock of this stack, if the id given with --force is that of its holder.
 
     Rarely needed: the lock of a dead run expires (`reconciler lock` shows when). Make sure that the run
     is dead. A run that is still alive notices before its next write and writes nothing more; the request
     it was sending is in doubt. The history records who released the lock.
 
-    With --in-service: removes the ticket with this id from the service. The history does not record that.
+    With --in-service it releases the lock that the run with this id keeps in the service. The history
+    does not record that.
 
     Reads settings and the store; writes the store. Makes no request, and reads no credential of the
     service. With --in-service it reads the credentials, and reads and writes the service, not the store.
@@ -292,8 +293,8 @@ def unlock_command(
     """
     if lock_id is None:
         raise click.UsageError(
-            "unlock takes the lock from a run that may be writing. See whose it is with "
-            "`reconciler lock`; if that run has died, give its id: --force ID."
+            "unlock can take the lock from a run that is still writing. `reconciler lock` shows the "
+            "holder and its id; if that run is dead, pass --force ID."
         )
     if in_service:
         settings, removed = _ask_tickets(config, environment, lambda held: held.force(lock_id))

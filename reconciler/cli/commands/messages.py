@@ -714,7 +714,7 @@ def _parse_moment(ctx: click.Context, parameter: click.Parameter, written: str |
     callback=_parse_moment,
     help="Up to and including this ISO date. Default: now.",
 )
-@click.option("--shared", is_flag=True, help="Messages that other users have sent.")
+@click.option("--shared", is_flag=True, help="List messages that other users have sent.")
 @options.workspace_option
 @options.settings_options
 @options.format_option
@@ -763,7 +763,7 @@ def show_message(
 
     Reads settings and the service; writes nothing.
 
-    Exit codes: 0 shown, 1 not there or failed, 3 settings invalid.
+    Exit codes: 0 shown, 1 not found or failed, 3 settings invalid.
 
     \b
     Example:
@@ -790,7 +790,7 @@ def show_status(
 
     Reads settings and the service; writes nothing.
 
-    Exit codes: 0 shown, 1 not there or failed, 3 settings invalid.
+    Exit codes: 0 shown, 1 not found or failed, 3 settings invalid.
 
     \b
     Example:
@@ -833,7 +833,7 @@ def show_responses(
 
     Reads settings and the service; writes nothing.
 
-    Exit codes: 0 shown, 1 not there or failed, 3 settings invalid.
+    Exit codes: 0 shown, 1 not found or failed, 3 settings invalid.
 
     \b
     Example:

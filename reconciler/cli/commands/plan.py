@@ -114,7 +114,7 @@ class PlanReport(CommandResult, frozen=True, kw_only=True):
 @options.selection_options
 @options.consent_options
 @click.option(
-    "--output", "-o", "file", metavar="FILE", help="Write the plan to FILE, which only you can read."
+    "--output", "-o", "file", metavar="FILE", help="Write the plan to FILE. Only you can read FILE."
 )
 @options.recipients_options
 @options.same_service_option
@@ -127,9 +127,9 @@ class PlanReport(CommandResult, frozen=True, kw_only=True):
 def plan_command(*, file: str | None, detailed_exitcode: bool, full: bool, **given: Any) -> PlanReport:
     """Compare the manifests with the service, and show what would change and why.
 
-    Nothing is written to the service. With -o the plan can be reviewed and then applied with `reconciler
-    apply FILE`, which refuses it if anything has changed since. With --encrypt-to, or plan.recipients in
-    the settings, only those people can read FILE.
+    It writes nothing to the service. With -o you can review the plan and then apply it with `reconciler
+    apply FILE`, which refuses the plan if anything has changed since. With --encrypt-to, or plan.recipients
+    in the settings, only the owners of those keys can read FILE.
 
     Reads settings, manifests, the store and the service; writes FILE with -o and --report, and caches of
     large manifests and of lists in .reconciler/cache.

@@ -55,7 +55,7 @@ SWITCHES = (
     Switch(
         "device-token",
         ("shown", "masked", "omitted"),
-        "What a look at a device shows of its push token.",
+        "How a GET of a device returns its push token.",
     ),
     Switch(
         "callback-failure-key",

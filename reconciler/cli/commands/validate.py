@@ -72,9 +72,9 @@ def validate_command(
     Values that are probably wrong, such as a phone number in no known range, are warnings. They do not
     change the exit code (`checks` of the settings).
 
-    Use --without-variables where secrets are not available, such as in a pull request: manifests that
-    take values from the environment are still checked, and so is the rest of a manifest with a roster
-    from a directory. `plan` and `apply` need every value.
+    Use --without-variables where secrets are not available, such as in a pull request. Values of unset
+    variables and rosters from directories are then not checked; everything else is. `plan` and `apply`
+    need every value.
 
     Reads settings, manifests, the files they name and the directories that rosters come from; writes
     nothing, except FILE of --report, and caches of large manifests in .reconciler/cache.
