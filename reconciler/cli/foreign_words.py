@@ -14,7 +14,7 @@ COMMANDS: Mapping[str, str] = {
     "delete": "remove the entry from the manifest and apply; reconciler forget ADDRESS keeps the live entity",
     "refresh": "reconciler drift   (every plan reads the service; no refresh is needed)",
     "import": "reconciler export writes live entities as manifests; reconciler adopt starts managing them",
-    "state": "reconciler list   (what is ours); reconciler forget ADDRESS, reconciler adopt ADDRESS",
+    "state": "reconciler list   (what we own); reconciler forget ADDRESS or reconciler adopt ADDRESS",
     "taint": "change the entry; or remove it, apply, and declare it again",
     "untaint": "entities are not tainted here; reconciler plan shows what would change",
     "output": "reconciler list --format json",
@@ -30,7 +30,7 @@ COMMANDS: Mapping[str, str] = {
     "graph": "reconciler plan   (changes are shown in their order)",
     "force-unlock": "reconciler lock shows who holds it; reconciler unlock --force ID",
     "workspace": "reconciler workspaces; --environment NAME chooses a section of the settings",
-    "login": "credentials are secrets of the settings: see reconciler config, reconciler doctor",
+    "login": "set the credentials in the settings (service.auth), then run reconciler doctor",
     "providers": "reconciler config   (service.profile describes the service)",
     "get-schema": "reconciler schema",
     "format": "reconciler fmt",
@@ -38,8 +38,8 @@ COMMANDS: Mapping[str, str] = {
     "lint": "reconciler validate",
     "version": "reconciler --version",
     "help": "reconciler --help",
-    "rollback": "reconciler apply --undo FILE keeps an undo; reconciler apply FILE carries it out",
-    "undo": "reconciler apply --undo FILE keeps an undo; reconciler apply FILE carries it out",
+    "rollback": "reconciler apply --undo FILE writes an undo plan; reconciler apply FILE applies it",
+    "undo": "reconciler apply --undo FILE writes an undo plan; reconciler apply FILE applies it",
 }
 OPTIONS: Mapping[str, str] = {
     "out": "-o FILE",
@@ -47,7 +47,7 @@ OPTIONS: Mapping[str, str] = {
     "auto-approve": "--yes",
     "autoapprove": "--yes",
     "approve": "--yes",
-    "force": "--yes; where the guard refuses, --allow-deletes N and its like agree to a number",
+    "force": "--yes; if the guard refuses the plan, also --allow-deletes N or a similar option",
     "y": "--yes",
     "target": "--only ADDRESS",
     "exclude": "--except ADDRESS",
@@ -55,22 +55,22 @@ OPTIONS: Mapping[str, str] = {
     "prune": "apply deletes entities removed from the manifests; `protect: true` keeps them",
     "replace": "change the entry; or remove it, apply, and declare it again",
     "var": "${env:NAME} in a manifest, a variable that `variables:` of the settings names",
-    "var-file": "variables of the environment, or --environment NAME for a section of the settings",
-    "f": "`manifests:` of the settings names the files; a saved plan stands alone: apply FILE",
-    "file": "`manifests:` of the settings names the files; a saved plan stands alone: apply FILE",
-    "filename": "`manifests:` of the settings names the files",
+    "var-file": "environment variables, or --environment NAME for a section of the settings",
+    "f": "set `manifests:` in the settings; to apply a saved plan: reconciler apply FILE",
+    "file": "set `manifests:` in the settings; to apply a saved plan: reconciler apply FILE",
+    "filename": "set `manifests:` in the settings",
     "chdir": "--config FILE   (paths begin at the folder of the settings)",
     "json": "--format json",
     "no-color": "the variable NO_COLOR=1",
     "no-colour": "the variable NO_COLOR=1",
     "refresh-only": "reconciler drift",
-    "refresh": "--refresh full reads every list completely; what is live is read by every plan",
+    "refresh": "--refresh full reads every list completely; every plan reads what is live",
     "lock": "the lock is always taken; --lock-timeout SECONDS waits for it",
     "parallelism": "service.limits.concurrency of the settings",
     "input": "--yes, in non-interactive runs",
     "upgrade": "init downloads nothing; install another version the way you installed this one",
     "reconfigure": "edit reconciler.yaml; reconciler config shows the effective settings",
-    "migrate-state": "`store:` of the settings; docs/settings.md says how a store moves",
+    "migrate-state": "`store:` of the settings; docs/settings.md says how to move a store",
     "backend-config": "`store:` of the settings",
     "state": "`store:` of the settings",
     "dry-run": "reconciler plan",
@@ -92,7 +92,7 @@ class ForeignWord(click.UsageError):
 def check_command(name: str, ctx: click.Context) -> None:
     """Raise ForeignWord where another tool has a command of this name, which is none of ours."""
     if (ours := COMMANDS.get(name.lower())) is not None:
-        raise ForeignWord(f"{name!r} is not a command here.", f"did you mean: {ours}", ctx)
+        raise ForeignWord(f"{name!r} is not a command here.", f"instead: {ours}", ctx)
 
 
 def check_options(command: click.Command, ctx: click.Context, arguments: Sequence[str]) -> None:
@@ -120,11 +120,11 @@ def check_options(command: click.Command, ctx: click.Context, arguments: Sequenc
             continue
         if name in known:
             if equals and not name.startswith("--"):
-                raise ForeignWord(f"{word}: no = follows {name}.", f"did you mean {name} {value}", ctx)
+                raise ForeignWord(f"{word}: write a space after {name}, not =.", f"write {name} {value}", ctx)
             is_value = not equals and not known[name].is_flag and not known[name].count
             continue
         if (ours := _translate_option(name.lstrip("-"), value, known)) is not None:
-            raise ForeignWord(f"{name} is not an option of {path}.", f"did you mean {ours}", ctx)
+            raise ForeignWord(f"{name} is not an option of {path}.", f"instead: {ours}", ctx)
 
 
 def _translate_option(word: str, value: str, known: Mapping[str, click.Option]) -> str | None:

@@ -136,7 +136,7 @@ service:
   auth: {{username: {{env: SVC_USER}}, password: {{env: SVC_PASSWORD}}, api_key: {{env: SVC_API_KEY}}}}
 workspaces:
   default: {{}}{named}
-variables: [{patterns}] # what manifests may read of the environment; `export` names secrets so
+variables: [{patterns}] # the variables that manifests may read; `export` uses these names for secrets
 """
 
 
@@ -150,9 +150,9 @@ def _variable_patterns() -> tuple[str, ...]:
 def _manifest_file(start: ProjectStart) -> str:
     example = "".join(f"#     {name}: {value}\n" for name, value in CONTACT.example.items())
     return f"""\
-# Who should be in this workspace. Whoever stands here is created, or adopted where they are there already,
-# and kept as written. Who is there and does not stand here is left alone. `reconciler plan` shows it first.
-# Nobody has to type whom the service has already: `reconciler export` writes them beside this file.
+# The contacts that this workspace should have. `reconciler apply` creates each of them, or adopts it if it
+# exists already, and keeps its fields as written here. Contacts that are not listed here are left alone.
+# `reconciler plan` shows every change first. `reconciler export` writes existing contacts beside this file.
 version: 1
 workspace: {ALIAS if start.workspace_id else "default"}
 

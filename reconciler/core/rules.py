@@ -105,7 +105,7 @@ def check_one_alias(found: Iterable[Workspace], aliases: Mapping[str, WorkspaceR
         if one.id and (other := next(others, "")):
             raise SettingsError(
                 f"the workspaces {one.alias} and {other} are one at the service: {one.name} ({one.id}).",
-                next="keep one alias, and declare everything of it there; its records go with it",
+                next="keep one alias, and declare all its entities there; the records move with them",
             )
 
 

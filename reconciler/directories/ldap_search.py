@@ -104,7 +104,7 @@ class EntryColumns:
     def limit(self, rows_max: int) -> None:
         """Raise DirectoryFailed where there are more rows, or more cells, than a table may have."""
         if len(self.rows) > rows_max:
-            what = f"it answers more than {rows_max:,} entries, which is the limit."
+            what = f"it returns more than {rows_max:,} entries, which is the limit."
             raise DirectoryFailed(what, "narrow `filter` or `base` in the settings")
         if len(self.rows) * len(self.header) > CELLS_MAX:
             what = f"its entries make more than {CELLS_MAX:,} cells, which is the limit."
@@ -124,7 +124,7 @@ class EntryColumns:
         name, part = _normalize_attribute(described.decode("ascii", "replace"))
         if name.partition(";")[0] not in self._asked:
             # Asked for `surname`, a server answers `sn`: the column would be empty in every row.
-            what = f"it answers the attribute {show_value(name)}, which `attributes` does not name."
+            what = f"it returns the attribute {show_value(name)}, which `attributes` does not name."
             raise DirectoryFailed(what, "name attributes as this server does")
         found = self._met[described] = self._columns.get(name, _OTHER), part
         return found

@@ -206,7 +206,7 @@ class LdapWire:
         if not data:
             raise DirectoryFailed(*_CLOSED)
         if self._left < 0:
-            what = f"it answers more than {self._bytes_max:,} bytes, which is the limit."
+            what = f"it returns more than {self._bytes_max:,} bytes, which is the limit."
             raise DirectoryFailed(what, "narrow `filter` or `base`, or leave large attributes out")
         return data
 
@@ -299,7 +299,7 @@ _LATER = "run it again later"
 _BASE = "check `base` in the settings: it is a DN, such as ou=people,dc=example,dc=com"
 
 ELSEWHERE = (
-    "a part of the tree is on another server, and no referral is followed.",
+    "a part of the tree is on another server; reconciler follows no referrals.",
     "name a `base` below which everything is on this server, or ask a server that holds all of it",
 )
 
@@ -321,9 +321,9 @@ LDAP_RESULTS: dict[int, tuple[str, str]] = {
     14: ("the server requires an authentication method that is not supported.", _ASK),
     16: ("the server does not know one of the attributes.", "check `attributes` and `filter`"),
     17: ("the server does not know one of the attributes.", "check `attributes` and `filter`"),
-    18: ("an attribute of the filter cannot be compared like that.", "check `filter`"),
+    18: ("the filter compares an attribute in a way that the server does not support.", "check `filter`"),
     19: ("the server refuses the value: it breaks a rule of the directory.", _ASK),
-    21: ("a value of the filter is none that its attribute can have.", "check `filter`"),
+    21: ("the filter has a value that its attribute cannot have.", "check `filter`"),
     32: ("there is no such `base`, or this user may not see it.", _BASE),
     33: ("an alias points to nothing.", _ASK),
     34: ("a DN of the settings is invalid.", "check `base` and `dn`"),

@@ -193,7 +193,7 @@ def parse_list_page(document: Any, count: int) -> ListPage:
     if not isinstance(resources, list) or not all(isinstance(one, dict) for one in resources):
         raise DirectoryFailed("its `Resources` is not a list of objects.", _PAGES_HINT)
     if len(resources) > count:
-        raise DirectoryFailed(f"it sends {len(resources)} users, asked for {count} at most.", _PAGES_HINT)
+        raise DirectoryFailed(f"it sends {len(resources)} users; the request allowed {count}.", _PAGES_HINT)
     # Many services repeat here how many were asked for, as the example of RFC 7644, 3.4.2.4 does. The total
     # proves that no user is missing; where there is none, nothing else would show a page that was cut.
     if total is None and (per_page := _read_count(found, "itemsPerPage")) not in (None, len(resources)):
@@ -266,7 +266,8 @@ class PageWalk:
         self._total = page.total
         if not self._by_cursor and page.total and page.start not in (None, self._got + 1):
             raise DirectoryFailed(
-                f"it answers from user {page.start} on, asked from {self._got + 1}.", _PAGES_HINT
+                f"it returns users from number {page.start} on; the request asked for {self._got + 1} on.",
+                _PAGES_HINT,
             )
 
     def _limit(self) -> None:

@@ -140,7 +140,7 @@ def _explain_postgresql_error(error: psycopg.Error) -> DirectoryFailed:
         )
     if isinstance(error, psycopg.DataError):
         return DirectoryFailed(
-            "it answers a value that cannot be read here.", "convert it with CAST(... AS text)"
+            "it returns a value that reconciler cannot read.", "convert it with CAST(... AS text)"
         )
     for words, what, hint in _SENTENCES:
         if words in said.lower():

@@ -93,7 +93,7 @@ _MEANINGS = (
     ("SQLITE_CANTOPEN", "the file cannot be opened.", "check its path, and that this user may read it"),
     ("SQLITE_PERM", "permission to open the file is denied.", "give this user permission to read it"),
     ("SQLITE_IOERR", "the disk failed.", "check that disk"),
-    ("SQLITE_TOOBIG", "it answers a value that is too long.", "leave that column out of the statement"),
+    ("SQLITE_TOOBIG", "it returns a value that is too long.", "leave that column out of the statement"),
     ("SQLITE_NOMEM", "there is not enough memory for its answer.", "return less data from the statement"),
 )
 # Messages about the statement; those about data could quote it.

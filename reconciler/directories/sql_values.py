@@ -117,18 +117,18 @@ def build_sql_answer(
             left -= sum(map(len, texts))  # type: ignore[arg-type] # none of them is None here
             rows.append(texts)  # type: ignore[arg-type] # the same
             if left < 0:
-                raise DirectoryFailed(f"it answers more than {CHARACTERS_MAX:,} characters.", _FEWER)
+                raise DirectoryFailed(f"it returns more than {CHARACTERS_MAX:,} characters.", _FEWER)
         if len(rows) > rows_max:
-            what = f"it answers more than {rows_max:,} rows, which is the limit."
+            what = f"it returns more than {rows_max:,} rows, which is the limit."
             raise DirectoryFailed(what, "let its statement return fewer rows")
         if len(rows) * len(header) > CELLS_MAX:
-            raise DirectoryFailed(f"it answers more than {CELLS_MAX:,} cells, which is the limit.", _FEWER)
+            raise DirectoryFailed(f"it returns more than {CELLS_MAX:,} cells, which is the limit.", _FEWER)
     return AnswerRows(header, tuple(rows), unusable=unusable)
 
 
 def _require_columns(header: tuple[str, ...]) -> None:
     if len(header) > COLUMNS_MAX:
-        what = f"it answers {len(header):,} columns; the limit is {COLUMNS_MAX:,}."
+        what = f"it returns {len(header):,} columns; the limit is {COLUMNS_MAX:,}."
         raise DirectoryFailed(what, "let its statement name only the columns that contacts need")
     times = Counter(header)
     if len(times) < len(header):

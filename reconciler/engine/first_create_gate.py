@@ -30,7 +30,7 @@ from reconciler.model.snapshots import Entity, Scope
 wait_first_s = 0.25  # seconds before the second look; doubled before each further one: 7 looks in 10 s
 
 _NEXT = (
-    "check `identity` in the settings, the workspace, and what the service's search answers; "
+    "check `identity` in the settings, the workspace, and what the service's search returns; "
     "then plan again. What was created is recorded, and is not created again."
 )
 
@@ -75,7 +75,7 @@ class FirstCreateGate:
             # The next create is the first; a doubt is settled at the end of the run. But where the service
             # says that it created another entity than was sent, it may do so with every create.
             if made.result == "in doubt" and self._run.is_named(change.address):
-                what = f"{change.address} was created, and what the service shows of it is another one."
+                what = f"{change.address} was created, but the service now shows a different entity."
                 self._run.halt(StopReason("unconfirmed", what, _NEXT_OF_ANOTHER))
             return
         entity = self._with_shown_identity(self._run.desired.entities[change.address])
@@ -120,7 +120,7 @@ class FirstCreateGate:
             self._run.halt(StopReason("credentials", str(error), error.next))
             return str(error).removesuffix(".")
         except ReconcilerError as error:
-            return f"looking for it failed ({error})"
+            return f"the lookup failed ({error})"
         ids = sorted({hit.found.remote_id for hit in hits})
         if ids == [remote_id]:
             return ""

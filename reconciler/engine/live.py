@@ -417,6 +417,6 @@ class ScopeReader:
 def _explain_contradiction(error: ServiceError) -> str:
     """Return why a look did not show an entity, without its path."""
     if not error.elsewhere:
-        return "a look at its id finds nothing, but the list shows it"
+        return "a read by its id does not find it, but the list shows it"
     moved = f" ({error.status})" if error.status != HTTPStatus.OK else ""
-    return f"a look at its id shows another entity, or sends us elsewhere{moved}"
+    return f"a read by its id shows another entity, or redirects{moved}"

@@ -56,7 +56,7 @@ async def check_absent(run: Session, entity: Entity, parent_id: str) -> None:
         raise NotDone("conflict", what, "plan again: what exists is adopted")
     if hits:
         ids = ", ".join(sorted(hit.found.remote_id for hit in hits))
-        what = f"{len(hits)} like it exist now (ids {ids}); nothing was sent."
+        what = f"{len(hits)} matching entities exist now (ids {ids}); nothing was sent."
         raise NotDone("conflict", what, "leave one of them, then plan again")
 
 
@@ -251,7 +251,7 @@ async def find_matches(run: Session, entity: Entity, parent_id: str) -> tuple[Lo
         return await _find_child_matches(run, entity, parent_id)
     keys = _usable_keys(run, entity)
     if not keys:
-        what = "it has none of the fields by which it could be recognized; nothing was sent."
+        what = "it has no identity field, so it cannot be recognized; nothing was sent."
         raise NotDone("failed", what, "declare an identity field, or name another one in the settings")
     hits: dict[str, LookMatch] = {}
     for key in keys:
@@ -292,7 +292,7 @@ async def _confirm_match(run: Session, entity: Entity, key: Key, row: Found) -> 
         except NotFound:
             # Created again because of one answer that does not find it, it would exist twice.
             what = (
-                f"whether it exists cannot be told: the list shows {row.remote_id}, and a look at it does not"
+                f"it is unclear whether it exists: the list shows {row.remote_id}, a read by its id does not"
             )
             raise NotDone("conflict", f"{what}; nothing was sent.", PLAN_AGAIN) from None
         by = shared_identity(entity.fields, flatten_body(entity.address.kind, row.body), keys)
@@ -310,7 +310,7 @@ async def _find_child_matches(run: Session, entity: Entity, parent_id: str) -> t
         what = "its contact no longer exists; nothing was sent."
         if entity.address.above and await _search_parent_list(run, entity.address, parent_id) == "lacks":
             raise ContactGone("conflict", what, PLAN_AGAIN) from None
-        what = "a look at its contact finds nothing, and its list does not say the same; nothing was sent."
+        what = "a read of its contact does not find it, but the list may still show it; nothing was sent."
         raise NotDone("conflict", what, PLAN_AGAIN) from None
     keys = run.rules.keys(kind)
     hits = ((row, shared_identity(entity.fields, flatten_body(kind, row.body), keys)) for row in rows)

@@ -170,7 +170,7 @@ async def _settle_intent(
     except (LockHeld, StoreError, Unauthorized):
         raise
     except ReconcilerError as error:
-        return _keep_in_doubt(intent, name, f"looking for it failed: {error}", error.next)
+        return _keep_in_doubt(intent, name, f"the lookup failed: {error}", error.next)
     if landed is None:
         # Durable before the plan is made: only an intent that is closed may be planned, and sent, again.
         await run.ledger.after_call(Batch(absent=(intent.address,), left_by=name))

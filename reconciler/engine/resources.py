@@ -274,7 +274,7 @@ async def _hold_store_lock(store: Store, run: str, offload: Offload) -> AsyncIte
         # with its process and its lease.
         with suppress(StoreError):
             await await_store(offload, lock.release, give_up=store.give_up)
-            step_log.info("run %s let go of the lock", run)
+            step_log.info("run %sreleased the lock", run)
 
 
 def collect_finished_runs(store: Store, before: Holder | None) -> frozenset[str]:

@@ -426,8 +426,8 @@ class TicketLock(ServiceLock):
         return LockHeld(
             f"{self._name} is held by {other.holder}, run {other.run}, since "
             f"{rules.format_service_time(other.made)}.",
-            next=f"wait until that run ends (--lock-timeout waits for it); {_suggest_unlock(other.nonce)}, "
-            f"and its lease ends by itself at {rules.format_service_time(other.until)}",
+            next=f"wait until that run ends (--lock-timeout waits for it); {_suggest_unlock(other.nonce)}; "
+            f"otherwise its lease ends at {rules.format_service_time(other.until)}",
         )
 
 
@@ -435,10 +435,10 @@ def _explain_wait(terms: LockTerms) -> str:
     """Return how long a run waits before its first write, why, and where that is not needed."""
     wait_s, settle_s = rules.spread_s + terms.window_s, terms.window_s
     return (
-        f"taking the lock in the service: {wait_s:.0f} s or more before the first write, for runs with other "
-        f"stores show nowhere else, and only after service.limits.settle_s ({settle_s:g} s); what is to be "
-        "read is read meanwhile. Not needed where one job at a time applies (lock.in_service: never), or "
-        "where all share a store"
+        f"taking the lock in the service: it delays the first write by {wait_s:.0f} s or more, because a run "
+        f"with another store becomes visible only after service.limits.settle_s ({settle_s:g} s). "
+        "Reading goes on in the meantime. The lock is not needed if only one job at a time applies (set "
+        "lock.in_service: never), or if all runs share one store"
     )
 
 
@@ -447,7 +447,9 @@ _WITHOUT = "let this account write resources in its default workspace, or set lo
 
 
 def _suggest_unlock(lock_id: str) -> str:
-    return f"if it is gone for good, `reconciler unlock --in-service --force {lock_id}` frees it at once"
+    return (
+        f"if that run is dead, `reconciler unlock --in-service --force {lock_id}` releases the lock at once"
+    )
 
 
 def _parse_epoch(date: str) -> int:

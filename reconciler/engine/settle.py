@@ -112,9 +112,7 @@ async def _settle_doubt(run: Session, doubt: Doubt) -> Outcome:
     except NotDone as ended:
         return _leave_in_doubt(run, structs.replace(doubt, what=f"{doubt.what} Now {ended.what}"))
     except ReconcilerError as error:
-        return _leave_in_doubt(
-            run, structs.replace(doubt, what=f"{doubt.what} Looking for it failed: {error}")
-        )
+        return _leave_in_doubt(run, structs.replace(doubt, what=f"{doubt.what} The lookup failed: {error}"))
     return _leave_in_doubt(run, doubt)
 
 
@@ -211,7 +209,7 @@ async def find_landed(
                 run, change.address, change.remote_id, parent_id, change.before, twice=sent.unseen
             )
             if said != "gone":
-                what = "a look at its id finds nothing, and its list does not say the same."
+                what = "a read by its id does not find it, but the list may still show it."
                 raise NotDone("in doubt", what)
             return LandedWrite(change.remote_id, forget_deleted(run, change), "it is gone.")
         case never:
@@ -225,7 +223,7 @@ async def _find_created(run: Session, change: Create, parent_id: str) -> LandedW
         # Ours and another's, or ours twice: taking one would leave the other unmanaged for ever.
         ids = ", ".join(sorted(hit.found.remote_id for hit in hits))
         raise look.SeveralMatches(
-            "conflict", f"{len(hits)} like it exist (ids {ids}).", "leave one, then plan again"
+            "conflict", f"{len(hits)} matching entities exist (ids {ids}).", "leave one, then plan again"
         )
     if not hits:
         return None
@@ -233,7 +231,7 @@ async def _find_created(run: Session, change: Create, parent_id: str) -> LandedW
         found = await look.read_entity(run, change.address, hits[0].found.remote_id, parent_id)
     except NotFound:
         # Closed as absent it would be sent again, beside the one that the list shows.
-        what = f"the list shows {hits[0].found.remote_id}, and a look at it does not."
+        what = f"the list shows {hits[0].found.remote_id}, but a read by its id does not."
         raise NotDone("in doubt", what) from None
     _check_not_of_another(run, change.address, found.remote_id)
     row = make_live_row(change, found, parent_id)
@@ -279,7 +277,7 @@ async def _find_rewritten(
                 await look.judge_missing(run, address, sent.named, parent_id, entity.fields, twice=True)
                 != "gone"
             ):
-                what = f"its answer named {sent.named}, which a look does not find and the list shows."
+                what = f"its answer named {sent.named}; the list shows it, a read by its id does not find it."
                 raise NotDone("in doubt", what, suggest_create_again(address)) from None
         else:
             row = make_live_row(change, found, parent_id)

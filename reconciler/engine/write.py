@@ -43,7 +43,7 @@ from reconciler.service.http.limiter import LookAgain
 from reconciler.store.records import Batch
 
 looks_max = 8  # of one write whose looks were too old; then nothing is sent
-UNSEEN = "a look at its id finds nothing, and its list does not say the same"
+UNSEEN = "a read by its id does not find it, but the list may still show it"
 SLOWER = "run it again with a lower service.limits.concurrency, or on a machine that is less busy"
 
 
@@ -216,7 +216,7 @@ async def _send_delete(run: Session, attempt: Attempt, change: Delete) -> Outcom
         return await _record_outcome(run, attempt, forget, ended)
     except ServiceError as error:
         return end_unproven(
-            run, attempt, f"whether it is gone cannot be told: {error}", done=said_done, error=error
+            run, attempt, f"it is unclear whether it is gone: {error}", done=said_done, error=error
         )
     return end_unproven(run, attempt, "it is still there.", done=said_done)
 

@@ -63,7 +63,9 @@ def find_manifests(
             known = strip_volume_version(path)
             found[path] = ManifestFile(path, display_path(known, root), known.parent, at)
         if not paths and len(problems) == before:
-            hint = "name the folder or the files that contain the manifests"
+            hint = (
+                "add a .yaml file to it, or set `manifests` in the settings to the folder with your manifests"
+            )
             what = "this folder contains no manifest."
             problems.append(Problem(display_path(source, root), 0, 0, what, hint, code="E116"))
     if not sources:

@@ -423,8 +423,8 @@ CALLBACK = Kind(
     media="api-callback",
     title="Callback",
     about="Where the service sends replies to messages, and failed deliveries. Messages name it by its name.",
-    listed="Write each callback under its name: `on-call: {...}`. Callbacks belong to the account: declare them "
-    "only in manifests of the workspace default.",
+    listed="Write each callback under its name: `on-call: {...}`. Callbacks belong to the account: declare "
+    "them only in manifests of the workspace default.",
     example={
         "name": "on-call",
         "url": "https://replies.example.com/whispir",
@@ -511,7 +511,13 @@ CALLBACK = Kind(
             words=_SWITCH,
             absent="disabled",
         ),
-        Field("email", "E-mail", "The address that is notified of failed calls.", "oncall@example.com", type="email"),
+        Field(
+            "email",
+            "E-mail",
+            "The address that is notified of failed calls.",
+            "oncall@example.com",
+            type="email",
+        ),
         *_server_owned_fields("id", "link"),
     ),
 )

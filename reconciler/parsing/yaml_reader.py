@@ -263,7 +263,7 @@ _HINTS = (
 )
 _BLOCK = (-1, -1)
 _ALIAS = "write the value out; quote a text that begins with *"
-_ANCHOR = "use `defaults`, or write it out; quote a text that begins with &"
+_ANCHOR = "use `defaults`, or write the value in each place; quote a text that begins with &"
 _TAG = "remove it: every value is text here; quote a text that begins with !"
 
 
@@ -368,7 +368,7 @@ def _feed_scalar(event: Any, builder: Builder) -> None:
         what = "this is not YAML: a dash in brackets is not text."
         builder.stop((line, column), what, "put it in quotes", code="E122")
     if text == "<<":
-        hint = "use `defaults`, or write it out"
+        hint = "use `defaults`, or write the values in each place"
         builder.refuse((line, column), "the merge key << is refused.", hint, code="E102")
         builder.add_refused(line, column)
         return

@@ -71,7 +71,7 @@ def _list_circumstances(before: Plan, after: Plan) -> Iterator[Line]:
         ("unchanged", _describe_unchanged(before, after)),
         ("outside", "The number of recorded entities that no manifest declares has changed."),
         ("owned", "The number of entities that were ours before has changed."),
-        ("directories", "A directory answers something else now."),
+        ("directories", "A directory returns other data now."),
         ("notices", "The notices are different."),
         ("reads", "Other scopes were read, or not as completely."),
     ):

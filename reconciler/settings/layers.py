@@ -503,10 +503,12 @@ def _choose_section(tree: Tree, flag: str | None, environ: Mapping[str, str]) ->
     known = tuple(tree.value.get("environments", {}))
     if name in known:
         return name, origin
-    there = f"there are {', '.join(known)}" if known else "it has none"
+    there = f"the settings have {', '.join(known)}" if known else "the settings have none"
     raise SettingsError(
         f"{tree.file}: no environment {name!r} ({origin}); {there}.",
-        next=did_you_mean("environment", name, known, "name one of `environments:` in the settings"),
+        next=did_you_mean(
+            "environment", name, known, "leave it out, or add it under `environments:` in the settings"
+        ),
     )
 
 

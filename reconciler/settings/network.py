@@ -71,7 +71,7 @@ def choose_proxy(
     """
     value = layers.value_of(PROXY)
     if value.raw == "none":
-        return NetworkProxy(f"none: directly ({_place(value)})")
+        return NetworkProxy(f"none: connects directly ({_place(value)})")
     if value.raw == "env":
         return _proxy_of_environment(layers, environ)
     if isinstance(value.raw, str):
@@ -107,8 +107,10 @@ def _proxy_of_environment(layers: SettingLayers, environ: Mapping[str, str]) -> 
         return NetworkProxy("none: service.base_url is not set")
     choice = connections.choose_proxy(urls.parse_base_url(base_url), environ)
     if not choice.text:
-        why = f"{choice.why}; {choice.variable} is not in effect" if choice.why else "no variable names one"
-        return NetworkProxy(f"none: directly ({why})")
+        why = (
+            f"{choice.why}; {choice.variable} is not in effect" if choice.why else "no variable sets a proxy"
+        )
+        return NetworkProxy(f"none: connects directly ({why})")
     try:
         proxy = connections.parse_proxy(choice.text, choice.variable, scheme="http")
     except urls.UnusableUrl as error:

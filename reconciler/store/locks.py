@@ -158,8 +158,8 @@ class Lock:
             f"the lock of stack {self._owner.stack} is held by {_describe_holder(other, now)}; "
             f"{far.how_far}.",
             running=structs.asdict(far),
-            next=f"wait until that run ends; if it is gone for good, `reconciler unlock --force {other.id}` "
-            f"frees it at once, and it ends by itself at {other.expires}",
+            next=f"wait until that run ends; if that run is dead, `reconciler unlock --force {other.id}` "
+            f"releases the lock at once; otherwise it expires at {other.expires}",
         )
 
     def _lost(self, other: Holder | None, now: datetime) -> LockHeld:

@@ -100,12 +100,12 @@ def test_a_reviewed_plan_is_carried_out_where_the_directory_answers_the_same(ask
     [
         (
             "DELETE FROM staff WHERE id = 7",
-            "the changes would differ now; the directory staff answers something else now.",
+            "the changes would differ now; the directory staff returns other data now.",
         ),
-        ("UPDATE staff SET name = 'Kim' WHERE id = 7", "the directory staff answers something else now."),
+        ("UPDATE staff SET name = 'Kim' WHERE id = 7", "the directory staff returns other data now."),
         (
             "UPDATE staff SET seen = 'now'",
-            "it would do the same, and the directory staff answers something else now",
+            "it would do the same, and the directory staff returns other data now",
         ),
     ],
 )
@@ -131,7 +131,7 @@ def test_a_directory_that_answers_short_is_refused_until_somebody_says_how_many(
     refused = asked("apply", "--yes")
 
     assert refused.returncode == 7
-    assert "the directory staff answers 4 rows, 6 fewer than at the last apply" in refused.stderr
+    assert "the directory staff returns 4 rows, 6 fewer than at the last apply" in refused.stderr
     assert asked.writes() == writes
     told = _plan(asked)
     assert told["plan"]["directories"][0]["before"] == 10

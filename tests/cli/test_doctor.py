@@ -352,10 +352,10 @@ def test_duplicates_and_ambiguous_people_that_the_last_run_saw_are_a_warning(
     text = project.run(service, "doctor", "--offline", env=LIMITED)
 
     assert states(none)["duplicates"] == "ok"
-    assert line(none, "duplicates")["what"].startswith(f"none was seen by run {run}, which ended ")
+    assert line(none, "duplicates")["what"].startswith(f"none found by run {run}, which ended ")
     assert (states(both)["duplicates"], both.returncode) == ("warn", 0)
     assert line(both, "duplicates")["what"].startswith(
-        f"2 entities live twice, 1 entity ambiguous; seen by run {run}, "
+        f"2 entities live twice, 1 entity ambiguous; found by run {run}, "
     )
     assert line(both, "duplicates")["next"].startswith("reconciler plan ")
     assert "2 entities live twice" in text.stdout
@@ -457,7 +457,7 @@ def test_variables_that_other_programs_listen_to_are_named_and_not_shown(
 
     assert (states(done)["proxies"], states(done)["certificates"]) == ("ok", "warn")
     assert "(127.0.0.1 is this machine; HTTP_PROXY is not in effect)" in line(done, "proxies")["what"]
-    assert any("SSLKEYLOGFILE: set, but never used" in one["what"] for one in told(done)["checks"])
+    assert any("SSLKEYLOGFILE: set, but ignored" in one["what"] for one in told(done)["checks"])
     assert states(done)["service"] == "ok"
     assert "canary" not in done.stdout
 

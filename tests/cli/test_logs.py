@@ -193,7 +193,7 @@ def test_whoever_waits_sees_each_step_of_a_run(project: Project, service: Servic
         "wave 1 ended, ",
         "create contact/default/jane-doe: applied, ",
         " ended: done",
-        " let go of the lock",
+        "released the lock",
         "report written: r.md, ",
     )
     assert [one for one in steps if told.count(one) < 1] == []

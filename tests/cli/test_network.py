@@ -243,11 +243,13 @@ def test_doctor_tells_what_decides_without_calling_anybody(
     assert "(HTTPS_PROXY)" in lines()["proxies"][1]
     assert lines(NO_PROXY="example.com")["proxies"] == (
         "ok",
-        "none: directly (NO_PROXY names service.example.com; HTTPS_PROXY is not in effect)",
+        "none: connects directly (NO_PROXY names service.example.com; HTTPS_PROXY is not in effect)",
     )
-    assert lines(RECONCILER_SERVICE_NETWORK_PROXY="none")["proxies"][1].startswith("none: directly (service.")
+    assert lines(RECONCILER_SERVICE_NETWORK_PROXY="none")["proxies"][1].startswith(
+        "none: connects directly (service."
+    )
     assert lines(RECONCILER_SERVICE_BASE_URL="http://127.0.0.1:8480")["proxies"][1] == (
-        "none: directly (no variable names one)"
+        "none: connects directly (no variable sets a proxy)"
     )
     broken = lines(HTTPS_PROXY="socks5://canary", SSL_CERT_FILE="/nowhere")
     assert (broken["proxies"][0], broken["certificates"][0]) == ("fail", "fail")

@@ -774,4 +774,4 @@ def test_an_unknown_environment_is_an_error_that_lists_them(repository: Path) ->
 
     assert said.startswith("reconciler.yaml: no environment 'Staging' (--environment); there are staging.")
     assert "next: did you mean staging?" in said
-    assert "it has none" in refusal(repository, MINIMAL, environment="x")
+    assert "the settings have none" in refusal(repository, MINIMAL, environment="x")

@@ -32,7 +32,7 @@ def test_a_plan_file_that_is_named_as_elsewhere_is_not_written_beside(
     done = project.run(service, "plan", *words)
 
     assert done.returncode == 64
-    assert "did you mean -o " in done.stderr
+    assert "-o plan.json" in done.stderr or "-o FILE" in done.stderr
     assert sorted(project.folder.rglob("*")) == before
     assert service.requests() == []
 
@@ -45,16 +45,16 @@ def test_a_plan_file_that_is_named_as_elsewhere_is_not_written_beside(
         (("plan", "--target", "contact/ops/jane-doe"), "--only ADDRESS"),
         (("plan", "-target=contact/ops/jane-doe"), "--only ADDRESS"),
         (("plan", "-var-file=prod.tfvars"), "--environment NAME"),
-        (("apply", "-f", "people.yaml"), "`manifests:` of the settings"),
+        (("apply", "-f", "people.yaml"), "set `manifests:` in the settings"),
         (("init", "-upgrade"), "init downloads nothing"),
-        (("fmt", "-check"), "did you mean --check"),
+        (("fmt", "-check"), "instead: --check"),
         (("fmt", "-recursive"), "folders are always read"),
         (("plan", "-refresh-only"), "reconciler drift"),
-        (("plan", "-detailed-exitcode"), "did you mean --detailed-exitcode"),
-        (("apply", "-lock-timeout=30s"), "did you mean --lock-timeout 30s"),
+        (("plan", "-detailed-exitcode"), "instead: --detailed-exitcode"),
+        (("apply", "-lock-timeout=30s"), "instead: --lock-timeout 30s"),
         (("plan", "-destroy"), "remove the entries from the manifests"),
         (("callbacks", "list", "-json"), "--format json"),
-        (("validate", "-e=staging"), "did you mean -e staging"),
+        (("validate", "-e=staging"), "write -e staging"),
         (("destroy",), "remove the entries from the manifests"),
         (("refresh",), "reconciler drift"),
         (("import", "contact/ops/jane-doe", "4F2"), "reconciler export"),
@@ -69,7 +69,7 @@ def test_a_word_of_another_tool_is_answered_with_ours(words: tuple[str, ...], ou
 
     assert done.returncode == 64
     assert ours in done.stderr
-    assert "\n  next: did you mean" in done.stderr
+    assert "\n  next: " in done.stderr
 
 
 @pytest.mark.parametrize(

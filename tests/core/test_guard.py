@@ -94,7 +94,7 @@ def test_consent_to_fewer_rows_is_their_number() -> None:
 
     assert (reason.scope, reason.count, reason.limit) == ("staff", 60, 20)
     assert reason.what == (
-        "the directory staff answers 40 rows, 60 fewer than at the last apply (60 %; the limit is 20 %)."
+        "the directory staff returns 40 rows, 60 fewer than at the last apply (60 %; the limit is 20 %)."
     )
     assert reason.next.endswith("apply with --allow-fewer-rows 60")
     assert reasons(answered(40, 100), Consent(fewer_rows=59))

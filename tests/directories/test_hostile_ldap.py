@@ -128,15 +128,15 @@ ANSWERS: dict[str, tuple[Sequence[Said], str]] = {
     "an entry in other letters": ([JANE, entry(f"UID=Jane,{BASE.upper()}"), done()], TWICE),
     "an attribute that nobody asked for": (
         [entry("cn=a", attribute("userPassword", "canary")), done()],
-        "answers the attribute userpassword, which `attributes` does not name",
+        "returns the attribute userpassword, which `attributes` does not name",
     ),
     "an attribute with an escape in its name": (
         [entry("cn=a", attribute("x\x1b]0;\x07", "canary")), done()],
-        "answers the attribute x\\x1b]0;\\x07",
+        "returns the attribute x\\x1b]0;\\x07",
     ),
     "an attribute without a name": (
         [entry("cn=a", attribute("", "canary")), done()],
-        "answers the attribute",
+        "returns the attribute",
     ),
     "entries, and the limit in time": ([JANE, SAM, done(3)], "the server's time limit was reached"),
     "entries, and the limit in number": ([JANE, SAM, done(4)], "the server's limit of entries was reached"),

@@ -124,7 +124,7 @@ def test_of_an_entry_nothing_is_asked_that_is_not_named(slapd: Slapd) -> None:
         ({"base": f"ou=far,{BASE}", "filter": "(objectClass=*)"}, "part of the tree is on another server"),
         ({"base": f"ou=away,ou=far,{BASE}"}, "part of the tree is on another server"),
         ({"base": f"ou=below,ou=away,ou=far,{BASE}"}, "part of the tree is on another server"),
-        ({"attributes": ("surname",)}, "answers the attribute sn, which `attributes` does not name"),
+        ({"attributes": ("surname",)}, "returns the attribute sn, which `attributes` does not name"),
         ({"attributes": ("name",)}, "which `attributes` does not name"),
         ({"dn": Secret(HURRIED), "password": Secret(PASSWORD)}, "the server's limit of entries was reached"),
         ({"rows_max": PEOPLE - 1}, f"more than {PEOPLE - 1:,} entries, which is the limit"),

@@ -95,7 +95,7 @@ def test_several_that_could_be_meant_are_all_named(tmp_path: Path) -> None:
     run = bench.apply(person(), meanwhile=twice)
 
     assert only(run).result == "conflict"
-    assert "2 like it exist" in only(run).what
+    assert "2 matching entities exist" in only(run).what
     assert bench.wire.writes() == []
 
 

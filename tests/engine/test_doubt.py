@@ -143,7 +143,7 @@ def test_several_that_could_be_ours_leave_it_in_doubt(tmp_path: Path) -> None:
     run = bench.apply(person(), rules=[Rule("POST", twice)])
 
     assert only(run).result == "in doubt"
-    assert "2 like it exist" in only(run).what
+    assert "2 matching entities exist" in only(run).what
     assert bench.recorded().entities == {}
 
 
@@ -223,7 +223,7 @@ def test_a_doubt_that_cannot_be_looked_at_stays_one(tmp_path: Path) -> None:
     run = bench.apply(person(), rules=[Rule("POST", lost_after), later])
 
     assert only(run).result == "in doubt"
-    assert "Looking for it failed" in only(run).what
+    assert "The lookup failed" in only(run).what
     assert set(bench.recorded().doubts) == {JANE}
 
 
@@ -398,7 +398,7 @@ def test_a_device_in_doubt_whose_contact_is_gone_stays_in_doubt(tmp_path: Path) 
     run = bench.apply(person(), phone(), rules=[Rule("POST", lost_before), later])
 
     assert only(run).result == "in doubt"
-    assert "a look at its contact finds nothing" in only(run).what
+    assert "a read of its contact does not find it" in only(run).what
 
 
 def test_an_update_in_doubt_of_what_is_gone_stays_in_doubt(tmp_path: Path) -> None:

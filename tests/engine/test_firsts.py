@@ -193,7 +193,7 @@ def test_a_lookup_that_fails_stops_the_run_as_well(tmp_path: Path) -> None:
 
     run = bench.apply(*CROWD, rules=[Rule("GET", answered(500), when=sent)])
 
-    assert "looking for it failed" in stopped_with_one(run)
+    assert "the lookup failed" in stopped_with_one(run)
     assert len(bench.live()) == 1
 
 

@@ -78,7 +78,7 @@ def test_what_cannot_be_looked_at_stays_open_until_it_can(tmp_path: Path) -> Non
     bench.wire.rules = []
 
     assert [(one.result, one.address) for one in found] == [("in doubt", JANE)]
-    assert "looking for it failed" in found[0].what
+    assert "the lookup failed" in found[0].what
     assert in_doubt(bench) == [str(JANE)]
     bench.apply(person())
     assert in_doubt(bench) == []

@@ -437,7 +437,7 @@ def test_two_like_what_was_sent_end_as_a_conflict_and_say_so(tmp_path: Path) -> 
 
     assert run is not None
     assert (run.outcomes[0].result, run.exit_code) == ("conflict", 5)
-    assert "2 like it exist" in run.outcomes[0].what
+    assert "2 matching entities exist" in run.outcomes[0].what
     assert world.plan().unfinished == ()
 
     async def away(client: Any) -> None:

@@ -19,7 +19,10 @@ if sys.platform != "win32":
 _look_s = 0.1  # seconds between two questions whether to give up, while nobody reads
 # Bytes. A pipe that can be written has room for so many, and takes them whole (PIPE_BUF of POSIX and Linux).
 _piece = 512 if sys.platform == "darwin" else 4096
-_next = "see that its reader runs, or make room; then `reconciler callbacks inbox` prints what is waiting"
+_next = (
+    "check that its reader is running, or free disk space; then `reconciler callbacks inbox` prints what is "
+    "waiting"
+)
 
 
 def deliver_bytes(data: bytes, give_up: Callable[[], bool]) -> bool:

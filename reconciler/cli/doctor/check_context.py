@@ -55,7 +55,7 @@ def find_surroundings(
 
 def make_unchecked(name: str, needed: str) -> CheckResult:
     """Return the line of a check that cannot run until something else is fixed."""
-    return CheckResult(name, "unchecked", f"needs {needed} first")
+    return CheckResult(name, "unchecked", f"not checked: needs {needed} first")
 
 
 def describe_mistakes(name: str, error: ReconcilerError) -> tuple[CheckResult, ...]:

@@ -215,8 +215,8 @@ def _make_route_check(name: str, told: str, problem: Problem | None) -> tuple[Ch
 
 
 def _warn_of_unused_variables(names: list[str]) -> CheckResult:
-    what = f"{', '.join(names)}: set, but never used here"
-    hint = "name certificates in service.network.ca, credentials in service.auth"
+    what = f"{', '.join(names)}: set, but ignored by reconciler"
+    hint = "set service.network.ca to the certificates, and service.auth to the credentials"
     return CheckResult("certificates", "warn", what, hint)
 
 

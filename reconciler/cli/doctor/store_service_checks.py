@@ -114,7 +114,11 @@ def _check_service_lock(settings: Settings, store: Store) -> tuple[CheckResult, 
         return (CheckResult("service lock", "fail", str(error), error.next),)
     if without is None:
         when = "by every run" if settings.lock.in_service == "always" else "in non-interactive runs (CI)"
-        return (CheckResult("service lock", "ok", f"used {when}: runs with separate stores see each other"),)
+        return (
+            CheckResult(
+                "service lock", "ok", f"used {when}, so that runs with separate stores exclude each other"
+            ),
+        )
     if without.says:
         hint = "let all runs share one store (postgresql://...)"
         return (CheckResult("service lock", "warn", without.says, hint),)
@@ -144,16 +148,16 @@ def _check_duplicates(store: Store) -> tuple[CheckResult, ...]:
     """Say what the last run saw that looked. Looking anew takes many calls; a plan does, and names both."""
     looked = store.last_look()
     if looked is None:
-        return (CheckResult("duplicates", "ok", "no run has checked for them yet"),)
+        return (CheckResult("duplicates", "ok", "not known: no run has looked for duplicates yet"),)
     twice, ambiguous = (looked.seen.get(word, 0) for word in ("twice", "ambiguous"))
     by = f"run {looked.run}, which ended {looked.ended_at}"
     if not twice and not ambiguous:
-        return (CheckResult("duplicates", "ok", f"none was seen by {by}"),)
+        return (CheckResult("duplicates", "ok", f"none found by {by}"),)
     parts = (
         f"{count(twice, 'entity', 'entities')} live twice" if twice else "",
         f"{count(ambiguous, 'entity', 'entities')} ambiguous" if ambiguous else "",
     )
-    what = f"{', '.join(filter(None, parts))}; seen by {by}"
+    what = f"{', '.join(filter(None, parts))}; found by {by}"
     return (CheckResult("duplicates", "warn", what, "reconciler plan   (checks again, and names both)"),)
 
 

@@ -143,7 +143,7 @@ class Telemetry:
             _note_telemetry(
                 "telemetry was not delivered completely: the collector refused it, or was too slow. The "
                 "command itself is not affected.",
-                "see whether the collector that OTEL_EXPORTER_OTLP_* names answers",
+                "check that the collector in OTEL_EXPORTER_OTLP_* answers",
             )
 
 

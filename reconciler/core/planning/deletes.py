@@ -439,15 +439,17 @@ def plan_leaving(
     ours = [row for row in candidates if path and str(row.fields.get(path, "")).startswith(mark)]
     if not ours:
         if path and (found := find_contradiction(at.group, address)) and found.says == "absent":
-            return _still_marked(address, f"leaves, and {found.why}.")
+            return _still_marked(address, f"is under `removed:`, and {found.why}.")
         unseen = path and not candidates and across.unsure(at.group.scope)
         return EMPTY_PART if unseen else ScopePlan(records=forget_records(records))
     if len(ours) > 1 or ours[0].remote_id in uncertain:
-        return _still_marked(address, f"leaves, and it is not clear which one it is ({_join_ids(ours)}).")
+        return _still_marked(
+            address, f"is under `removed:`, and it is not clear which one it is ({_join_ids(ours)})."
+        )
     row = ours[0]
     if hidden := sorted(path for one in records.values() for path in _unreadable_paths(one, address)):
         # A PUT without a password removes it, and it cannot be read (rule A4).
-        what = f"leaves and has our mark, but a write would remove its {', '.join(hidden)}."
+        what = f"is under `removed:` and has our mark, but a write would remove its {', '.join(hidden)}."
         return _still_marked(address, what)
     place = str(across.removed[address])
     field = FieldChange(path, row.fields[path], None, "forgotten")

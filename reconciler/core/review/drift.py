@@ -95,7 +95,7 @@ def add_missing_baseline(plan: Plan) -> Plan:
 def _unapplied_notice(alias: str) -> Notice:
     what = "nothing is recorded there and no finished apply is known in this store, so nothing was compared."
     step = (
-        "look which store was used (reconciler config) and restore it, or reconciler plan and apply: that "
+        "check which store was used (reconciler config) and restore it, or reconciler plan and apply: that "
         "recognizes and records what is live"
     )
     return Notice("unapplied", alias, what, step)

@@ -239,7 +239,7 @@ def _check_fewer_rows(plan: Plan, limits: GuardLimits) -> Iterator[GuardReason]:
         lost = _rows_lost(one)
         if lost > _FEW and _exceeds_percent(lost, one.before, percent):
             what = (
-                f"the directory {one.name} answers {one.rows:,} {'row' if one.rows == 1 else 'rows'}, "
+                f"the directory {one.name} returns {one.rows:,} {'row' if one.rows == 1 else 'rows'}, "
                 f"{lost:,} fewer than at the last apply "
                 f"{_describe_share(lost, one.before, percent)}."
             )
@@ -303,7 +303,7 @@ _NUMBERS: Mapping[str, tuple[str, str, Callable[[Plan], Iterable[str]]]] = {
     ),
     "fewer_rows": (
         "--allow-fewer-rows",
-        "rows fewer in the answers of directories",
+        "fewer rows from directories",
         lambda plan: (one.name for one in plan.answers if one.rows < one.before),
     ),
     "moves": (

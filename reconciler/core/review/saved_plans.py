@@ -124,15 +124,15 @@ def why_stale(saved: Plan, fresh: Plan, now: datetime, *, hours: float = 24.0) -
 
 
 def _describe_changed_answers(saved: Plan, fresh: Plan) -> str:
-    """Return which directory answers something else now, as a part of a sentence, or ""."""
+    """Return which directory returns other data now, as a part of a sentence, or ""."""
     before = {one.name: one.digest for one in saved.answers}
     changed = [one.name for one in fresh.answers if before.get(one.name, one.digest) != one.digest]
     if not changed:
         return ""
     who = (
-        f"directory {changed[0]} answers" if len(changed) == 1 else f"directories {', '.join(changed)} answer"
+        f"directory {changed[0]} returns" if len(changed) == 1 else f"directories {', '.join(changed)} return"
     )
-    return f"the {who} something else now"
+    return f"the {who} other data now"
 
 
 def why_expired(saved: Plan, now: datetime, *, hours: float) -> str:

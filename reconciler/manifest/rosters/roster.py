@@ -338,7 +338,7 @@ class Roster:
                 tags[key] = text
                 if len(text) > _TAG_MAX:
                     what = f"the tag {show_value(key)} has {len(text)} characters; the limit is {_TAG_MAX}."
-                    hint = "take another column for this tag"
+                    hint = "use another column for this tag"
                     place = self._table.place(row[0], self._first_cell(template))
                     self.problems.append(place.problem(what, hint, code="E205"))
         return read_controls({**self._meta, "tags": tags})

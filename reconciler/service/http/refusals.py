@@ -52,7 +52,8 @@ _LOGIN = Sense(
     Failure.STOPPED,
     Unauthorized,
     "the service does not accept the user name and password",
-    "check service.auth.username and service.auth.password, and whether this address may use the service.",
+    "check service.auth.username and service.auth.password, and that the service accepts the IP address of "
+    "this machine.",
 )
 _DENIED = Sense(
     Failure.STOPPED,
