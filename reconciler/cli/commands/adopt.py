@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 # What both commands take, besides addresses.
 _shared_options = options.combine_options(
-    options.settings_options,
-    options.cache_option,
     options.yes_option,
     options.lock_option,
     options.events_option,
+    options.settings_options,
+    options.cache_option,
     options.full_option,
     options.format_option,
 )

@@ -25,30 +25,30 @@ _STILL_IN_GIT = "git still holds what was undone: revert the commit too, or the 
 
 @click.command()
 @click.argument("file", required=False, shell_complete=Completes("files"))
-@options.settings_options
-@options.cache_option
-@options.selection_options
-@options.consent_options
 @options.yes_option
-@options.fail_fast_option
 @click.option(
     "--undo",
     "undo_file",
     metavar="FILE",
     help="Write the plan that undoes this run to FILE. Only you can read FILE.",
 )
+@options.selection_options
+@options.consent_options
+@options.fail_fast_option
+@options.lock_option
 @click.option(
     "--allow-dirty",
     is_flag=True,
     help="In CI: apply even if the files differ from the commit that the run records.",
 )
-@options.same_service_option
-@options.refresh_option
-@options.lock_option
-@options.recipients_options
-@options.identity_option
 @options.report_options
 @options.events_option
+@options.refresh_option
+@options.identity_option
+@options.recipients_options
+@options.same_service_option
+@options.settings_options
+@options.cache_option
 @options.full_option
 @options.format_option
 @prints_result

@@ -76,7 +76,6 @@ def _count_states(findings: Sequence[CheckResult]) -> Line:
 
 
 @click.command()
-@options.settings_options
 @click.option("--offline", is_flag=True, help="Skip the service.")
 @click.option(
     "--timeout",
@@ -87,6 +86,7 @@ def _count_states(findings: Sequence[CheckResult]) -> Line:
     metavar="SECONDS",
     help="How long one check may take. A slow check fails, and does not delay the others.",
 )
+@options.settings_options
 @options.format_option
 @prints_result
 def doctor_command(*, offline: bool, timeout_s: float, **given: Any) -> DoctorResult:

@@ -69,8 +69,8 @@ class CodesResult(CommandResult, frozen=True):
 @click.option(
     "--offline", is_flag=True, help="Use only the manifests and the store; do not call the service."
 )
-@options.settings_options
 @options.selection_options
+@options.settings_options
 @options.format_option
 @prints_result
 def explain_command(*, arguments: Sequence[str], **given: Any) -> ExplainResult | CodesResult:

@@ -186,7 +186,6 @@ def _variable_lines(about: ExportReport) -> list[Line]:
 
 
 @click.command()
-@options.settings_options
 @click.option(
     "--into",
     metavar="FOLDER",
@@ -223,6 +222,7 @@ def _variable_lines(about: ExportReport) -> list[Line]:
     "the file.",
 )
 @options.recipients_options
+@options.settings_options
 @options.full_option
 @options.format_option
 @prints_result

@@ -270,7 +270,6 @@ def verification_result(found: "Verification", anchor: Head | None) -> Verificat
 
 
 @click.command()
-@options.settings_options
 @click.option("--run", metavar="ID", help="Show only this run, with all its changes.")
 @click.option("--of", "address", metavar="ADDRESS", help="Show only changes to this entity.")
 @click.option(
@@ -287,6 +286,7 @@ def verification_result(found: "Verification", anchor: Head | None) -> Verificat
     metavar="N:HASH",
     help="With --verify: a head printed earlier, to detect a history whose end was cut off.",
 )
+@options.settings_options
 @options.full_option
 @options.format_option
 @prints_result

@@ -54,9 +54,9 @@ class ListResult(CommandResult, frozen=True):
 @click.option("--owned", is_flag=True, help="Owned, including drifted.")
 @click.option("--unmanaged", is_flag=True, help="Unmanaged: neither declared nor owned.")
 @click.option("--drifted", is_flag=True, help="Drifted, as in `reconciler drift`.")
+@options.selection_options
 @options.settings_options
 @options.cache_option
-@options.selection_options
 @options.table_format_option
 @prints_result
 def list_command(*, owned: bool, unmanaged: bool, drifted: bool, **given: Any) -> ListResult:

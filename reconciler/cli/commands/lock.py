@@ -136,8 +136,8 @@ class TicketsResult(CommandResult, frozen=True):
 
 
 @click.command()
-@options.settings_options
 @options.in_service_option
+@options.settings_options
 @options.format_option
 @prints_result
 def lock_command(
@@ -263,9 +263,9 @@ class TicketRemoval(CommandResult, frozen=True):
 
 
 @click.command()
-@options.settings_options
 @click.option("--force", "lock_id", metavar="ID", help="The id of the holder, as `reconciler lock` shows it.")
 @options.in_service_option
+@options.settings_options
 @options.format_option
 @prints_result
 def unlock_command(

@@ -109,18 +109,18 @@ class PlanReport(CommandResult, frozen=True, kw_only=True):
 
 
 @click.command()
-@options.settings_options
-@options.cache_option
-@options.selection_options
-@options.consent_options
 @click.option(
     "--output", "-o", "file", metavar="FILE", help="Write the plan to FILE. Only you can read FILE."
 )
-@options.recipients_options
-@options.same_service_option
-@options.refresh_option
+@options.selection_options
 @options.detailed_option
 @options.report_options
+@options.consent_options
+@options.refresh_option
+@options.recipients_options
+@options.same_service_option
+@options.settings_options
+@options.cache_option
 @options.full_option
 @options.format_option
 @prints_result
@@ -223,12 +223,12 @@ class DriftReport(CommandResult, frozen=True):
 
 
 @click.command()
-@options.settings_options
-@options.cache_option
 @options.selection_options
 @options.same_service_option
 @options.refresh_option
 @options.report_options
+@options.settings_options
+@options.cache_option
 @options.full_option
 @options.format_option
 @prints_result

@@ -30,12 +30,12 @@ class NothingToResume(CommandResult, frozen=True):
 
 
 @click.command()
-@options.settings_options
-@options.cache_option
 @options.fail_fast_option
 @options.lock_option
 @options.report_options
 @options.events_option
+@options.settings_options
+@options.cache_option
 @options.full_option
 @options.format_option
 @prints_result

@@ -47,15 +47,15 @@ class ValidateResult(CommandResult, frozen=True):
 
 
 @click.command()
-@options.settings_options
-@options.cache_option
 @options.report_option
-@options.format_option
 @click.option(
     "--without-variables",
     is_flag=True,
     help="Accept unset variables and do not query directories: each is a warning and is not checked.",
 )
+@options.settings_options
+@options.cache_option
+@options.format_option
 @prints_result
 def validate_command(
     *,
