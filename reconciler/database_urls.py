@@ -163,7 +163,9 @@ def _parse_url_options(text: str) -> dict[str, str]:
     if found.get("sslmode", _SSLMODES[0]) not in _SSLMODES:
         raise _unusable_url("has an unknown sslmode", f"use one of {', '.join(_SSLMODES)}")
     if not re.fullmatch("[1-9][0-9]{0,3}", found.get("connect_timeout", "1"), re.ASCII):
-        raise _unusable_url("has a connect_timeout that is no number from 1 to 9999", "write it in seconds")
+        raise _unusable_url(
+            "has a connect_timeout that is not a number from 1 to 9999", "write it in seconds"
+        )
     return found
 
 

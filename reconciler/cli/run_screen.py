@@ -72,7 +72,7 @@ class Screen:
         self._bars.clear()
         self._events.waits(why)
         output.note(f"{why}.")
-        output.note("requests sent since may be missing from it: waiting until none can still arrive.")
+        output.note("this store may lack requests that were sent since: waiting until none can still arrive.")
         self._bars.advance("settling", 0, None)
 
     def beyond(self, changes: tuple[Change, ...]) -> None:

@@ -104,7 +104,8 @@ def check_one_alias(found: Iterable[Workspace], aliases: Mapping[str, WorkspaceR
         )
         if one.id and (other := next(others, "")):
             raise SettingsError(
-                f"the workspaces {one.alias} and {other} are one at the service: {one.name} ({one.id}).",
+                f"the workspaces {one.alias} and {other} are the same workspace at the service: "
+                f"{one.name} ({one.id}).",
                 next="keep one alias, and declare all its entities there; the records move with them",
             )
 

@@ -129,7 +129,7 @@ def query_sqlite(path: str, statement: str, timeout_s: float) -> Iterator[Asked]
 
 def _connect_read_only(path: str, busy_s: float) -> sqlite3.Connection:
     if not Path(path).is_file():
-        raise DirectoryFailed(f"{show_value(path)} is no file.", "check the path in its url")
+        raise DirectoryFailed(f"{show_value(path)} is not a file.", "check the path in its url")
     place = f"file:{quote(path)}?mode=ro"
     connection = sqlite3.connect(place, uri=True, timeout=busy_s, isolation_level=None)
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _value_max)

@@ -375,10 +375,11 @@ def explain_lost_store(settings: Settings, dependencies: Dependencies, store: St
     if not known or any(one.id == mine for one in known):
         return ""
     last = max(one.held_at for one in known)
-    what = "is a new one" if mine else "is not there"
+    what = "is new" if mine else "does not exist"
     place = _store_path(settings)
     shown = place.relative_to(settings.root) if place.is_relative_to(settings.root) else place
-    return f"the store {shown} {what}, and a run held another one there at {last}; it was deleted or moved"
+    where = f"a run used another store there at {last}; that one was deleted or moved"
+    return f"the store {shown} {what}, but {where}"
 
 
 def remember_store(settings: Settings, dependencies: Dependencies, store: Store, now: datetime) -> None:

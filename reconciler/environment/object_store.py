@@ -68,7 +68,7 @@ def open_regular_file(path: Path | str) -> FileIO:
     if stat.S_ISREG(os.fstat(handle).st_mode):
         return FileIO(handle, "rb")
     os.close(handle)
-    raise OSError(errno.EINVAL, "is no regular file", str(path))
+    raise OSError(errno.EINVAL, "is not a regular file", str(path))
 
 
 class ObjectStore:

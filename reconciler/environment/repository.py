@@ -66,7 +66,7 @@ def find_repository(root: Path, environ: Mapping[str, str]) -> "Repository":
     start = Path(os.path.realpath(root))
     ceilings = {os.path.realpath(one) for one in _split_folders(environ.get("GIT_CEILING_DIRECTORIES", ""))}
     across = is_config_true(environ.get("GIT_DISCOVERY_ACROSS_FILESYSTEM", ""))
-    device, reason = None, "it is in no repository"
+    device, reason = None, "it is not in a repository"
     for folder in (start, *start.parents):
         if folder != start and str(folder) in ceilings:
             break
@@ -114,7 +114,7 @@ class Repository:
             common = read_regular_file(self.folder / "commondir", _path_max)
             self.common = self.folder / os.fsdecode(common.strip()) if common else self.folder
             if not _is_git_folder(self.folder, self.common):
-                raise NoRepository(f"{place / '.git'} is no repository of git")
+                raise NoRepository(f"{place / '.git'} is not a git repository")
             self._check_owner(place)
             self._own = tuple(_read_entries(self.common / "config"))
             self._id_size = self._check_form()

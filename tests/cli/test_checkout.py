@@ -778,7 +778,7 @@ UNREADABLE = {
     "forged commit": (forged_commit, "is damaged: its content has another id"),
     "broken HEAD": (broken_head, "names no commit"),
     "HEAD outside": (head_outside, "names no commit"),
-    "HEAD is a pipe": (head_of_a_pipe, "is no regular file"),
+    "HEAD is a pipe": (head_of_a_pipe, "is not a regular file"),
 }
 
 

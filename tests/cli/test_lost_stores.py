@@ -9,7 +9,7 @@ from cli.hands import Project, Service
 from cli.keeping import store_file
 
 ELSEWHERE = {"RECONCILER_STORE": "sqlite:///state/store.db"}
-SAID = "a run held another one there at"
+SAID = "a run used another store there at"
 
 
 def home(tmp_path: Path) -> dict[str, str]:

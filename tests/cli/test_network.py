@@ -97,7 +97,7 @@ REFUSED = {
         {},
         "of the kind socks5 are not supported",
     ),
-    "no URL": (text("{proxy: canary}"), {}, "service.network.proxy: the address of the proxy is no URL"),
+    "no URL": (text("{proxy: canary}"), {}, "service.network.proxy: the address of the proxy is not a URL"),
     "a list": (text("{proxy: [canary]}"), {}, "service.network.proxy must be text or a mapping"),
     "two places": (text("{proxy: {env: A, file: b}}"), {}, "service.network.proxy must have only one of"),
     "plain http": (
@@ -115,7 +115,7 @@ REFUSED = {
         {"HTTPS_PROXY": "http://canary:canary@a b"},
         "environment HTTPS_PROXY: service.network.proxy: the address of the proxy holds a character",
     ),
-    "a secret that is no URL": (text("{proxy: {env: OURS}}"), {"OURS": "canary"}, "is no URL"),
+    "a secret that is no URL": (text("{proxy: {env: OURS}}"), {"OURS": "canary"}, "is not a URL"),
     "a reference to plain http": (
         text("{proxy: {env: OURS}}", "http://127.0.0.1:8480"),
         {"OURS": LOGIN},

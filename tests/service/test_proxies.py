@@ -175,8 +175,8 @@ def test_a_variable_may_leave_out_the_scheme_and_a_setting_may_not() -> None:
         ("http://me:canary%0d%0aX-Evil:1@proxy.example.com", "Basic scheme"),
         ("http://me:can ary@proxy.example.com", "a character that no address holds"),
         ("http://me:canary\r\n@proxy.example.com", "a character that no address holds"),
-        ("canary", "is no URL"),
-        ("", "is no URL"),
+        ("canary", "is not a URL"),
+        ("", "is not a URL"),
     ],
 )
 def test_what_is_no_proxy_is_refused_and_never_shown(text: str, words: str) -> None:

@@ -210,7 +210,9 @@ def test_two_aliases_of_one_workspace_are_refused(world: World) -> None:
     both = {**WORKSPACES, "ops": WorkspaceRef(id=OPERATIONS), "twin": WorkspaceRef(name="Operations")}
     world.settings = structs.replace(world.settings, workspaces=both)
 
-    with pytest.raises(SettingsError, match="the workspaces ops and twin are one at the service"):
+    with pytest.raises(
+        SettingsError, match="the workspaces ops and twin are the same workspace at the service"
+    ):
         world.plan()
 
 

@@ -47,7 +47,7 @@ REFUSED = {
     "postgresql://ops@db.example.com/store?canary=1": "has an unknown option, which",
     "postgresql://ops@db.example.com/store?sslmode=": "has an empty sslmode",
     "postgresql://ops@db.example.com/store?sslmode=canary": "has an unknown sslmode",
-    "postgresql://ops@db.example.com/store?connect_timeout=canary": "has a connect_timeout that is no number",
+    "postgresql://ops@db.example.com/store?connect_timeout=canary": "has a connect_timeout that is not",
     "postgresql://ops@db.example.com/store?host=/run": "has an option host that is not the folder",
     "postgresql://ops@/store?host=canary": "has an option host that is not the folder",
     "postgresql+psycopg://ops:canary@db.example.com/store": "postgresql+psycopg is not supported",

@@ -47,9 +47,9 @@ def adopt_command(
 ) -> ResultWork[RunReport]:
     """Start managing live entities that are declared, without changing them at the service.
 
-    Entities are recognized as in every plan and recorded as they are. Differences from the manifest are
-    not written: the next plan shows them as updates. Creates, updates and deletes are left to apply. An
-    address includes the entities declared below it, such as the devices of a contact.
+    It recognizes entities as a plan does, and records them as they are. It does not write differences from
+    the manifest: the next plan shows them as updates. It creates, updates and deletes nothing. An address
+    includes the entities declared below it, such as the devices of a contact.
 
     Reads settings, manifests, the store and the service; writes the store, caches of large manifests and
     of lists in .reconciler/cache, and nothing at the service.

@@ -64,7 +64,7 @@ _KEY_OPTIONS = (
     click.option(
         "--key",
         metavar="env:NAME|file:PATH",
-        help="Where the callback's key is; never the key itself, which others could see.",
+        help="The source of the callback's key. Never pass the key itself: others could see it.",
     ),
     click.option("--key-env", metavar="NAME", help="The same as --key env:NAME."),
     click.option("--key-file", metavar="FILE", help="The same as --key file:FILE."),
@@ -222,8 +222,8 @@ def _parse_header(_ctx: click.Context, _parameter: click.Parameter, name: str) -
     default=default_inbox,
     show_default=True,
     metavar="FILE",
-    help="Where replies are kept until they are printed: none is lost, and none printed twice except after a "
-    "crash.",
+    help="The file that keeps replies until they are printed. No reply is lost, and none is printed twice "
+    "except after a crash.",
 )
 @options.replies_format_option
 @prints_result
@@ -244,14 +244,15 @@ def listen(
 ) -> int:
     """Receive the replies that the service sends, and print each as one line of JSON.
 
-    A reply is on disk before it is acknowledged, and marked as delivered after it is printed. Replies
-    that could not be printed are printed by the next listener, or by `reconciler callbacks inbox`. A
-    repeated reply is acknowledged and not printed again. Only after a crash can the last ones be printed
-    again, with the same ids; --events FILE holds them once. The listener ends when its output has no
-    reader. It has no TLS: put a proxy in front, and give the service the address of the proxy.
+    The listener writes a reply to disk before it acknowledges it, and marks it as delivered after it
+    prints it. The next listener, or `reconciler callbacks inbox`, prints the replies that this one could
+    not print. The listener acknowledges a repeated reply, but does not print it again. After a crash, the
+    last replies may be printed again, with the same ids; --events FILE has each of them once. The listener
+    ends when its output has no reader. It has no TLS: put a proxy in front, and give the service the
+    address of the proxy.
 
-    Needs no settings. Writes the inbox and --events FILE (both 0600). Existing ones must be regular
-    files of yours, with that mode and without links.
+    Needs no settings. Writes the inbox and --events FILE (both 0600). If they exist, they must
+    be regular files of yours, with that mode and without links.
 
     Exit codes: 0 stopped, 1 port in use, file unusable or output gone, 3 key unusable,
     4 another command reads this inbox, 64 usage.

@@ -76,17 +76,18 @@ class CodesResult(CommandResult, frozen=True):
 def explain_command(*, arguments: Sequence[str], **given: Any) -> ExplainResult | CodesResult:
     """Explain addresses: every field, where it comes from, and why a plan changes it or leaves it alone.
 
-    For each field: what the manifest declares, with the file and line, the default, the cell of a roster
-    or the variable that it comes from; what is live; what the last apply sent; what an apply would write,
-    and why. Then the owner of the entity, its id, what blocks it, and the run that recorded it last. This
-    works for recorded entities that are no longer declared, too. It plans only these addresses, as
-    `reconciler plan --only` does. With --only or --except it also says whether such a plan leaves an
-    address out. Secrets are hidden as in a plan.
+    For each field it shows what the manifest declares and where (file and line, default, cell of a roster
+    or variable), what is live, what the last apply sent, and what an apply would write and why. Then it
+    shows the owner of the entity, its id, what blocks it, and the run that recorded it last. This also
+    works for recorded entities that are no longer declared. It plans only these addresses, as `reconciler
+    plan --only` does. With --only or --except it also says whether such a plan leaves an address out. It
+    hides secrets as a plan does.
 
-    A code, as shown after an error or a refusal, is explained with an example, without reading anything.
+    For a code, as shown after an error or a refusal, it prints the meaning and an example, and reads
+    nothing.
 
     Reads settings, manifests, the store and the service; writes nothing, except caches of lists in
-    .reconciler/cache. With --offline it asks no service, and cannot say what is live.
+    .reconciler/cache. With --offline it does not call the service, and cannot say what is live.
 
     Exit codes: 0 explained; 1 failed; 3 input invalid, or an address is not known; 64 usage;
     130 interrupted.

@@ -239,13 +239,14 @@ def export_command(
     full: bool,
     **given: Any,
 ) -> ExportReport:
-    """Export live entities as manifests whose plan is empty.
+    """Export live entities as manifests for which a plan has no changes.
 
-    Entities that are already declared, by record or by identity, are skipped: a second export appends new
-    entities to files that an export wrote, otherwise to new files. Entities that cannot be exported are
-    listed. Push tokens are omitted: existing devices are managed without them. Callback keys become
-    environment variables. The content of resources cannot be read back: the manifest gets a placeholder,
-    and nothing is uploaded until you replace it.
+    It skips entities that are already declared: those that the store records for a declared address, and
+    those that have the identity of a declared entity. A second export appends new entities to files that
+    an export wrote, otherwise it writes new files. It lists entities that it cannot export. It omits push
+    tokens: existing devices are managed without them. Callback keys become environment variables. The
+    content of resources cannot be read back: the manifest gets a placeholder, and nothing is uploaded until
+    you replace it.
 
     Reads settings, manifests, the store and the service; writes manifests, and the file of --env-file or
     --secrets-file.

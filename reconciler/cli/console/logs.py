@@ -71,7 +71,7 @@ def open_appended(path: str, what: str, option: str) -> int:
             raise
     except (OSError, ValueError) as error:
         raise _make_unwritable_error(
-            path, what, describe_system_error(error, "it is no path"), "name another file"
+            path, what, describe_system_error(error, "it is not a path"), "name another file"
         ) from error
     return handle
 

@@ -296,7 +296,7 @@ def _check_workspaces(known: tuple[Workspace, ...], settings: Settings) -> Itera
 def _check_clock(connections: DatedConnections) -> CheckResult:
     theirs = connections.told
     if theirs is None:
-        return make_unchecked("clock", "an answer with a date")
+        return make_unchecked("clock", "an answer of the service with a date")
     apart_s = round((read_utc_clock() - theirs).total_seconds())
     if abs(apart_s) <= clock_warn_s:
         return CheckResult("clock", "ok", f"within {clock_warn_s} s of the service's")

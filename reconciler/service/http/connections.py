@@ -331,7 +331,9 @@ def parse_proxy(text: str, source: str, *, scheme: str = "") -> Proxy:
         r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?:(?P<login>[^/?#]*)@)?(?P<host>[^/?#@]*)/?", written
     )
     if found is None:
-        raise UnusableUrl("the address of the proxy is no URL, or has more than a host and a port.", _WRITE)
+        raise UnusableUrl(
+            "the address of the proxy is not a URL, or has more than a host and a port.", _WRITE
+        )
     kind = found["scheme"].lower()
     if kind not in _PORTS:
         raise UnusableUrl(f"proxies of the kind {kind[:20]} are not supported, only http and https.", _WRITE)

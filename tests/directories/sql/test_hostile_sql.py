@@ -181,8 +181,8 @@ def _overwritten(path: Path) -> None:
 
 
 FILES: dict[str, tuple[Callable[[Path], None], str]] = {
-    "missing": (_missing, "is no file"),
-    "a folder": (_folder, "is no file"),
+    "missing": (_missing, "is not a file"),
+    "a folder": (_folder, "is not a file"),
     "no database": (_no_database, "the file is not an SQLite database"),
     "empty": (_empty, "no such table"),
     "cut": (_cut, "the file is damaged"),
