@@ -41,7 +41,7 @@ def test_the_cache_of_the_project_remembers_a_store_that_lay_elsewhere(
 
     done = project.run(service, *command, env=ELSEWHERE)
 
-    assert f"the store state/store.db is {'a new one' if 'apply' in command else 'not there'}" in (
+    assert f"the store state/store.db {'is new' if 'apply' in command else 'does not exist'}" in (
         done.stdout + done.stderr
     )
 
