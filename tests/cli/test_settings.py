@@ -772,6 +772,8 @@ def test_an_unknown_environment_is_an_error_that_lists_them(repository: Path) ->
     """Going on with the file alone would act on production."""
     said = refusal(repository, environment="Staging")
 
-    assert said.startswith("reconciler.yaml: no environment 'Staging' (--environment); there are staging.")
+    assert said.startswith(
+        "reconciler.yaml: no environment 'Staging' (--environment); the settings have staging."
+    )
     assert "next: did you mean staging?" in said
     assert "the settings have none" in refusal(repository, MINIMAL, environment="x")
