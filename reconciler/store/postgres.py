@@ -391,7 +391,7 @@ def is_silent_server(error: BaseException) -> bool:
 
 
 def _connection_arguments(url: ServerUrl, found: Mapping[str, str], *, writing: bool) -> dict[str, object]:
-    """Return what a connection is made from; `found` is what libpq takes from its surroundings (proof.py)."""
+    """Return what a connection is made from; `found` is what `libpq_environment` says."""
     session = _SESSION if writing else {**_SESSION, "default_transaction_read_only": "on"}
     given = {
         "port": url.port,

@@ -28,7 +28,7 @@ from reconciler.sandbox.server import running_app
 ELSEWHERE = {
     ("sandbox",): "a server of its own, without our credentials",
     ("demo",): "only the sandbox's own",
-    ("callbacks", "listen"): "a server that runs until it is stopped: tests/cli/test_listen.py",
+    ("callbacks", "listen"): "a server that runs until it is stopped: tests/cli/test_callbacks.py",
 }
 PLANS = (
     ("plan", "-o", "plan.age", "--encrypt-to", PUBLIC),
