@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from reconciler.core.compare.bodies import find_unusable_secrets
-from reconciler.core.compare.evidence import ListSays, Verdict, describe_reuse, find_reuse, judge_absence
+from reconciler.core.compare.evidence import ListSays, Presence, describe_reuse, find_reuse, judge_absence
 from reconciler.core.compare.identity import fields_beside, may_be_same, search_texts
 from reconciler.core.compare.match import shared_identity
 from reconciler.core.compare.normalize import flatten_body, redact_for_plan
@@ -181,7 +181,7 @@ async def read_entity(run: Session, address: Address, one: str, parent_id: str) 
 
 async def judge_missing(
     run: Session, address: Address, one: str, parent_id: str, seen: Fields, *, twice: bool = False
-) -> Verdict:
+) -> Presence:
     """Return whether an entity that a look at its id did not find is gone, by its list (M8).
 
     `seen` are its last known fields: the list is searched by each identity in them, and read completely where

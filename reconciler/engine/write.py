@@ -17,7 +17,7 @@ from msgspec import structs
 
 from reconciler.core.calls import retry_wait_s, tries_max
 from reconciler.core.compare.bodies import make_create_body, make_update_body
-from reconciler.core.compare.evidence import Verdict
+from reconciler.core.compare.evidence import Presence
 from reconciler.engine import look, readback, settle
 from reconciler.engine.context import StopReason
 from reconciler.engine.look import PLAN_AGAIN
@@ -221,7 +221,7 @@ async def _send_delete(run: Session, attempt: Attempt, change: Delete) -> Outcom
     return end_unproven(run, attempt, "it is still there.", done=said_done)
 
 
-async def _judge_deleted(run: Session, attempt: Attempt, change: Delete) -> Verdict:
+async def _judge_deleted(run: Session, attempt: Attempt, change: Delete) -> Presence:
     """Return whether the entity of a delete is gone, which a look at its id did not find (M8)."""
     return await look.judge_missing(run, change.address, change.remote_id, attempt.parent_id, change.before)
 

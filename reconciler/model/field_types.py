@@ -13,7 +13,7 @@ name, ends every command at once.
                 core/compare/identity.py
     lookalike   what may tell that two entities are one: core/review/display_names.py
     check       what judges a declared value: core/desired/check_values.py
-    xml         what its element holds: service/xml/documents.py
+    xml         what its element holds: service/xml/documents.py; in JSON a `number` is sent as a number
     schema      its part of the schema of manifests: schema/shipped.py
     sandbox     what the sandbox takes of it in kinds of a profile: cli/sandbox_collections.py
 
@@ -63,10 +63,13 @@ class Finding(Struct, frozen=True):
 
 
 class TextCheck(Struct, frozen=True):
-    """A check that needs the text of a value alone; `setting` is in `Checks` and says how strict it is."""
+    """A check that needs the text of a value alone.
+
+    `setting` is the one of `Checks` that says how strict it is; "always": what it finds is a mistake.
+    """
 
     find: Callable[[str], Finding | None]
-    setting: Literal["spreadsheets", FieldCheck]
+    setting: Literal["always", "spreadsheets", FieldCheck]
 
 
 class TypeRow(Struct, frozen=True, kw_only=True):
@@ -102,6 +105,7 @@ def require_rows(names: Any, table: Mapping[str, T]) -> dict[Any, T]:
     """Return the table, which has a row for each name of a `Literal` and none beside them.
 
     Raises TypeError for any other: when its module is imported, so no command begins with a hole in a table.
+    The traceback shows which table it is.
     """
     missing, unknown = sorted({*get_args(names)} - {*table}), sorted({*table} - {*get_args(names)})
     if missing or unknown:

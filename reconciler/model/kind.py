@@ -295,7 +295,7 @@ class Kind(Struct, frozen=True, dict=True):
     @cached_property
     def numbers(self) -> frozenset[str]:
         """What is sent as a number."""
-        return frozenset(field.name for field in self.fields if field.row.normal == "number")
+        return frozenset(field.name for field in self.fields if field.row.xml == "number")
 
     @cached_property
     def folds(self) -> Mapping[str, Mapping[str, str]]:

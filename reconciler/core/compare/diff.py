@@ -75,7 +75,7 @@ def unchanged_since_apply(
     """Whether it is certain at a glance that nothing is to be written of an entity, nor to be recorded.
 
     What is declared was sent, and every field is live as declared, or as it was shown then. Where this is
-    false `diff_entity` decides, and `records.to_keep`; where it is true both find nothing.
+    false `diff_entity` decides, and `record_changes`; where it is true both find nothing.
     """
     kind, controls = KINDS[desired.address.kind], desired.controls
     # Nearly everything in nearly every plan. What needs a digest, or a rule of its own, is not decided here.

@@ -27,10 +27,10 @@ LookSays = Literal["shown"] | MissedLook
 # document of its contact. `unread`: not as a whole, or no good answer; `absent`: a 404 of the list itself.
 ListSays = Literal["shows", "lacks", "unread", "absent"]
 
-Verdict = Literal["there", "gone", "in doubt"]
+Presence = Literal["there", "gone", "in doubt"]
 
 # look, list -> after one look; after two looks that lie a settle window apart and said the same
-ABSENCE: Mapping[tuple[LookSays, ListSays], tuple[Verdict, Verdict]] = {
+ABSENCE: Mapping[tuple[LookSays, ListSays], tuple[Presence, Presence]] = {
     ("shown", "shows"): ("there", "there"),
     ("shown", "lacks"): ("there", "there"),  # the list is not all of it (G4)
     ("shown", "unread"): ("there", "there"),
@@ -46,7 +46,7 @@ ABSENCE: Mapping[tuple[LookSays, ListSays], tuple[Verdict, Verdict]] = {
 }
 
 
-def judge_absence(look: LookSays, listed: ListSays, *, twice: bool = False) -> Verdict:
+def judge_absence(look: LookSays, listed: ListSays, *, twice: bool = False) -> Presence:
     """Return whether an entity is there, gone or in doubt.
 
     `twice`: an earlier look, at least a settle window before this one, said the same.

@@ -264,7 +264,8 @@ def mask_password(value: Scalar, salt: str) -> Scalar:
     """Return `secret:scrypt:` and 32 hexadecimal digits that take milliseconds to compute; "" as it is."""
     if not isinstance(value, str) or not value:
         return value
-    # Over the fast mask: what waits in memory to be computed or compared (proofs.Part) is no word in clear.
+    # Over the fast mask: what waits in memory to be compared (core/compare/password_digests.py) is no word
+    # in clear.
     return f"{SLOW}{stretch_secret(str(mask_secret(value, salt)), salt)}"
 
 

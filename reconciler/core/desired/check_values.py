@@ -99,7 +99,8 @@ class _ValueCheck:
         if isinstance(check, str):
             return _Judge(partial(_FINDERS[check], self), getattr(self._checks, check))
         find = check.find
-        return _Judge(lambda _path, text, _one: find(text), getattr(self._checks, check.setting))
+        level: CheckLevel = "error" if check.setting == "always" else getattr(self._checks, check.setting)
+        return _Judge(lambda _path, text, _one: find(text), level)
 
     def phone(self, path: str, text: str, one: Declared) -> Finding | None:
         # Twenty times quicker than to parse the number, and yes only where the library says so too.
