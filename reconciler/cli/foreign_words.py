@@ -8,15 +8,15 @@ from collections.abc import Mapping, Sequence
 
 import click
 
-# Word -> what does that here.
+# Word -> what does that here: one thing to type or to do, and in brackets what has to be known of it.
 COMMANDS: Mapping[str, str] = {
-    "destroy": "remove the entries from the manifests and apply; --allow-deletes N allows N deletes",
-    "delete": "remove the entry from the manifest and apply; reconciler forget ADDRESS keeps the live entity",
+    "destroy": "remove the entries from the manifests and apply   (--allow-deletes N allows N deletes)",
+    "delete": "remove the entry from the manifest and apply   (reconciler forget ADDRESS keeps it live)",
     "refresh": "reconciler drift   (every plan reads the service; no refresh is needed)",
-    "import": "reconciler export writes live entities as manifests; reconciler adopt starts managing them",
-    "state": "reconciler list   (what we own); reconciler forget ADDRESS or reconciler adopt ADDRESS",
-    "taint": "change the entry; or remove it, apply, and declare it again",
-    "untaint": "entities are not tainted here; reconciler plan shows what would change",
+    "import": "reconciler export   (writes live entities as manifests; then reconciler adopt)",
+    "state": "reconciler list, reconciler forget ADDRESS or reconciler adopt ADDRESS",
+    "taint": "change the entry   (or remove it, apply, and declare it again)",
+    "untaint": "reconciler plan   (shows what would change; entities are not tainted here)",
     "output": "reconciler list --format json",
     "get": "reconciler list",
     "describe": "reconciler explain ADDRESS",
@@ -28,8 +28,8 @@ COMMANDS: Mapping[str, str] = {
     "run": "reconciler apply",
     "console": "reconciler explain ADDRESS",
     "graph": "reconciler plan   (changes are shown in their order)",
-    "force-unlock": "reconciler lock shows who holds it; reconciler unlock --force ID",
-    "workspace": "reconciler workspaces; --environment NAME chooses a section of the settings",
+    "force-unlock": "reconciler unlock --force ID   (reconciler lock shows who holds it)",
+    "workspace": "reconciler workspaces list   (--environment NAME chooses a section of the settings)",
     "login": "set the credentials in the settings (service.auth), then run reconciler doctor",
     "providers": "reconciler config   (service.profile describes the service)",
     "get-schema": "reconciler schema",
@@ -38,8 +38,8 @@ COMMANDS: Mapping[str, str] = {
     "lint": "reconciler validate",
     "version": "reconciler --version",
     "help": "reconciler --help",
-    "rollback": "reconciler apply --undo FILE writes an undo plan; reconciler apply FILE applies it",
-    "undo": "reconciler apply --undo FILE writes an undo plan; reconciler apply FILE applies it",
+    "rollback": "reconciler apply FILE   (an undo plan, which the run wrote with --undo FILE)",
+    "undo": "reconciler apply FILE   (an undo plan, which the run wrote with --undo FILE)",
 }
 OPTIONS: Mapping[str, str] = {
     "out": "-o FILE",
@@ -47,37 +47,45 @@ OPTIONS: Mapping[str, str] = {
     "auto-approve": "--yes",
     "autoapprove": "--yes",
     "approve": "--yes",
-    "force": "--yes; if the guard refuses the plan, also --allow-deletes N or a similar option",
+    "force": "--yes   (if the guard refuses the plan, also --allow-deletes N or a similar option)",
     "y": "--yes",
     "target": "--only ADDRESS",
     "exclude": "--except ADDRESS",
-    "destroy": "remove the entries from the manifests; --allow-deletes N allows N deletes",
-    "prune": "apply deletes entities removed from the manifests; `protect: true` keeps them",
-    "replace": "change the entry; or remove it, apply, and declare it again",
-    "var": "${env:NAME} in a manifest, a variable that `variables:` of the settings names",
+    "destroy": "remove the entries from the manifests   (--allow-deletes N allows N deletes)",
+    "prune": "leave it out   (apply deletes entities removed from the manifests; `protect: true` keeps them)",
+    "replace": "change the entry   (or remove it, apply, and declare it again)",
+    "var": "write ${env:NAME} in a manifest, and list NAME in `variables:` of the settings",
     "var-file": "environment variables, or --environment NAME for a section of the settings",
-    "f": "set `manifests:` in the settings; to apply a saved plan: reconciler apply FILE",
-    "file": "set `manifests:` in the settings; to apply a saved plan: reconciler apply FILE",
-    "filename": "set `manifests:` in the settings",
     "chdir": "--config FILE   (paths begin at the folder of the settings)",
     "json": "--format json",
     "no-color": "the variable NO_COLOR=1",
     "no-colour": "the variable NO_COLOR=1",
     "refresh-only": "reconciler drift",
-    "refresh": "--refresh full reads every list completely; every plan reads what is live",
-    "lock": "the lock is always taken; --lock-timeout SECONDS waits for it",
-    "parallelism": "service.limits.concurrency of the settings",
+    "refresh": "--refresh full   (reads every list completely; every plan reads what is live)",
+    "lock": "--lock-timeout SECONDS   (how long to wait for the lock, which is always taken)",
+    "parallelism": "set service.limits.concurrency in the settings",
     "input": "--yes, in non-interactive runs",
-    "upgrade": "init downloads nothing; install another version the way you installed this one",
-    "reconfigure": "edit reconciler.yaml; reconciler config shows the effective settings",
-    "migrate-state": "`store:` of the settings; docs/settings.md says how to move a store",
-    "backend-config": "`store:` of the settings",
-    "state": "`store:` of the settings",
+    "upgrade": "install another version the way you installed this one   (init downloads nothing)",
+    "reconfigure": "edit reconciler.yaml   (reconciler config shows the effective settings)",
+    "migrate-state": "change `store:` in the settings   (docs/settings.md says how to move a store)",
+    "backend-config": "set `store:` in the settings",
+    "state": "set `store:` in the settings",
     "dry-run": "reconciler plan",
-    "recursive": "folders are always read recursively",
-    "write": "fmt writes; --check and --diff do not",
-    "namespace": "--workspace, or `workspace:` of the manifest",
-    "n": "`workspace:` of the manifest; --only workspace:NAME selects",
+    "recursive": "leave it out   (folders are always read recursively)",
+    "write": "leave it out   (fmt writes, except with --check or --diff)",
+    "namespace": "set `workspace:` in the manifest   (--only workspace:NAME selects)",
+    "n": "set `workspace:` in the manifest   (--only workspace:NAME selects)",
+}
+
+# Options that name a file to read elsewhere; here the settings name the manifests.
+_FILE_OPTIONS = ("f", "file", "filename")
+_MANIFESTS = "list the files in `manifests:` of the settings"
+# Command -> how it is told which files to read, where that is not `--only`.
+_FILES: Mapping[str, str] = {
+    "reconciler apply": f"{_MANIFESTS}   (a saved plan: reconciler apply FILE)",
+    "reconciler show": "reconciler show FILE",
+    "reconciler fmt": "reconciler fmt FILE",
+    "reconciler validate": f"{_MANIFESTS}   (for one run: RECONCILER_MANIFESTS=FILE reconciler validate)",
 }
 
 
@@ -99,7 +107,8 @@ def check_options(command: click.Command, ctx: click.Context, arguments: Sequenc
     """Raise ForeignWord for an option as another tool writes it, before one of ours takes it for its own.
 
     `arguments` begin with the name of the command.
-    `-out=plan.json` is one, and so is `-o=plan.json`, of which click would take `=plan.json`.
+    `-out=plan.json` is one, and so is `-o=plan.json`, of which click would take `=plan.json`. A file after a
+    command that reads manifests and takes no argument is another: `reconciler validate people.yaml`.
     """
     path, words = f"reconciler {arguments[0]}", list(arguments[1:])
     while isinstance(command, click.Group) and words:
@@ -108,6 +117,8 @@ def check_options(command: click.Command, ctx: click.Context, arguments: Sequenc
             return
         command, words, path = below, words[1:], f"{path} {words[0]}"
     known = {name: one for one in command.params if isinstance(one, click.Option) for name in one.opts}
+    files = _FILES.get(path, f"{_MANIFESTS}   (--only ADDRESS selects entries)" if "--only" in known else "")
+    takes_argument = any(isinstance(one, click.Argument) for one in command.params)
     is_value = False
     for word in words:
         if is_value:
@@ -117,12 +128,16 @@ def check_options(command: click.Command, ctx: click.Context, arguments: Sequenc
             return
         name, equals, value = word.partition("=")
         if not name.startswith("-") or not name.strip("-"):
+            if files and not takes_argument and not {"-h", "--help"} & set(words):
+                raise ForeignWord(f"{path} takes no files or other arguments: {word}", files, ctx)
             continue
         if name in known:
             if equals and not name.startswith("--"):
                 raise ForeignWord(f"{word}: write a space after {name}, not =.", f"write {name} {value}", ctx)
             is_value = not equals and not known[name].is_flag and not known[name].count
             continue
+        if (files or "--config" in known) and name.lstrip("-") in _FILE_OPTIONS:
+            raise ForeignWord(f"{name} is not an option of {path}.", f"instead: {files or _MANIFESTS}", ctx)
         if (ours := _translate_option(name.lstrip("-"), value, known)) is not None:
             raise ForeignWord(f"{name} is not an option of {path}.", f"instead: {ours}", ctx)
 

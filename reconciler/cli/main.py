@@ -100,7 +100,7 @@ class Commands(click.Group):
         """Return the command that `args` names, or say which one may have been meant."""
         name = args[0]
         command = self.get_command(ctx, name)
-        if command is not None and any(one.startswith("-") for one in args):
+        if command is not None and len(args) > 1:
             from reconciler.cli.foreign_words import check_options  # noqa: PLC0415 - not for a command alone
 
             check_options(command, ctx, args)

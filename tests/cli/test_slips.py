@@ -45,7 +45,16 @@ def test_a_plan_file_that_is_named_as_elsewhere_is_not_written_beside(
         (("plan", "--target", "contact/ops/jane-doe"), "--only ADDRESS"),
         (("plan", "-target=contact/ops/jane-doe"), "--only ADDRESS"),
         (("plan", "-var-file=prod.tfvars"), "--environment NAME"),
-        (("apply", "-f", "people.yaml"), "set `manifests:` in the settings"),
+        (
+            ("apply", "-f", "people.yaml"),
+            "instead: list the files in `manifests:` of the settings   (a saved",
+        ),
+        (("validate", "-f", "m.yaml"), "instead: list the files in `manifests:` of the settings   (for one"),
+        (("plan", "--file=m.yaml"), "`manifests:` of the settings   (--only ADDRESS selects entries)"),
+        (("fmt", "-f", "m.yaml"), "instead: reconciler fmt FILE"),
+        (("validate", "m.yaml"), "next: list the files in `manifests:` of the settings"),
+        (("validate", "--format", "json", "manifests/"), "RECONCILER_MANIFESTS=FILE reconciler validate"),
+        (("drift", "m.yaml"), "--only ADDRESS selects entries"),
         (("init", "-upgrade"), "init downloads nothing"),
         (("fmt", "-check"), "instead: --check"),
         (("fmt", "-recursive"), "folders are always read"),
@@ -94,6 +103,7 @@ def test_what_is_said_as_usual_is_no_slip(words: tuple[str, ...], run: Run) -> N
 )
 def test_the_table_names_commands_that_exist(table: Mapping[str, str]) -> None:
     """A hint that leads nowhere is worse than none."""
+    assert [text for text in table.values() if ";" in re.sub(r"\(.*?\)", "", text)] == []  # one thing each
     named = set(re.findall(r"\breconciler ([a-z]+)", " ".join(table.values())))
 
     assert named <= COMMANDS.keys()
