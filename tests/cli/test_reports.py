@@ -154,8 +154,9 @@ def test_a_stale_plan_has_reports_that_say_what_moved(project: Project, service:
     assert (why["rule"], why["count"], why["next"]) == ("A1", 1, "plan again, and review it")
     assert (moved["scope"], moved["what"]) == (JANE, f"{JANE}: update now, but not in the saved plan.")
     for name in set(FORMATS) - {"gitlab", "prometheus"}:
-        assert "the plan is stale" in texts[name], name
-        assert "jane-doe" in texts[name], name
+        advice = f"{name}: show each of `review.verdict.reasons`, with `scope` and `what`"
+        assert "the plan is stale" in texts[name], advice
+        assert "jane-doe" in texts[name], advice
     assert "Night Watch" not in "".join(texts[name] for name in ("markdown", "junit", "sarif", "github"))
 
 

@@ -19,7 +19,7 @@ from reconciler.report.review_builder import build_review
 from reconciler.report.review_document import Review
 
 GOLDEN = Path(__file__).parent / "golden_reviews"
-# By format. `text` and `json` have their golden files in golden/, `html` in its own tests.
+# By format: how its golden files in golden_reviews/ end.
 SUFFIXES = {
     "markdown": "md",
     "junit": "xml",
@@ -28,6 +28,8 @@ SUFFIXES = {
     "gitlab": "gitlab",
     "prometheus": "prom",
 }
+# `text` and `json` have their golden files in golden/, `html` has tests of its own in html/.
+GOLDEN_ELSEWHERE = {"text", "json", "html"}
 
 seconds_max = 20.0  # of our own processor time for 10,000 changes, on a machine that does other things too
 
@@ -44,6 +46,14 @@ def test_a_report_is_its_golden_file(name: str, review: str) -> None:
         path.write_text(text, encoding="utf-8")
 
     assert text == path.read_text(encoding="utf-8")
+
+
+def test_every_format_has_golden_files() -> None:
+    """Without them a new format would be tested for what it must not hold, and never read."""
+    missing = sorted(FORMATS.keys() - SUFFIXES.keys() - GOLDEN_ELSEWHERE)
+    advice = f"add {missing} to SUFFIXES, and run with RENEW_GOLDEN=1" if missing else "a format is gone"
+
+    assert SUFFIXES.keys() | GOLDEN_ELSEWHERE == FORMATS.keys(), advice
 
 
 def test_every_golden_file_of_a_format_belongs_to_a_review() -> None:
