@@ -234,9 +234,9 @@ def _tried_anew(session: pytest.Session, job: Job) -> Result:
     items = session.perform_collect(list(job.tests))
     if not items or session.testsfailed:
         return Result("none", "the tests could not be collected")
-    # A module that is imported where it is used is changed too: the import finds it here already.
-    for module in sorted(job.sources.keys() - sys.modules.keys()):
-        importlib.import_module(module)
+    unread = job.sources.keys() - sys.modules.keys()
+    if unread:
+        return Result("none", f"no test imports {', '.join(sorted(unread))}")
     return _ran(items, job, importlib.import_module(warm.__name__))
 
 

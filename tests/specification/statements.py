@@ -13,7 +13,7 @@ import yaml
 
 HERE = Path(__file__).parent
 TESTS = HERE.parent
-folders = ("sandbox", "service", "receiver", "specification")  # where statements of the service are tested
+folders = ("sandbox", "service", "messaging", "specification")  # where statements of the service are tested
 
 
 @cache
