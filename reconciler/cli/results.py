@@ -1,38 +1,51 @@
 """What a command returns: one value, from which its text, its JSON and the schema of that JSON follow.
 
-A command is one file below `commands/`, and a row in the table of `main.py`:
+A command is one file below `commands/`, and a row in the table of `main.py`. This is the file of
+a command `holder`, which tests/cli/test_dispatch.py runs:
 
-    class LockResult(Result, frozen=True):
+    from collections.abc import Sequence
+    from typing import Annotated, ClassVar
+
+    import click
+
+    from reconciler.cli import options
+    from reconciler.cli.dispatch import prints_result
+    from reconciler.cli.results import CommandResult, Doc
+    from reconciler.report.lines import Line, line
+
+
+    class HolderResult(CommandResult, frozen=True):
         "Who holds the lock of the store."
 
         title: ClassVar[str] = "Who holds the lock"    # of the schema
         stack: Annotated[str, Doc("The stack of the settings.")]
-        holder: Annotated[HolderShown | None, Doc("Who holds it.")]
+        holder: Annotated[str | None, Doc("Who holds the lock.")]
 
         def lines(self) -> Sequence[Line]:             # the text
-            return ...
+            return (line(f"{self.stack}: {self.holder or 'free'}"),)
 
 
-    @click.command()
+    @click.command(name="holder")
     @options.settings_options
     @options.format_option
     @prints_result
-    def lock_command(*, config: str | None, environment: str | None) -> LockResult:
-        "Show who holds the lock.    (this is `reconciler lock --help`)"
-        from reconciler.cli.session import read_store  # heavy imports stand in the function
+    def holder_command(*, config: str | None, environment: str | None) -> HolderResult:
+        "Show who holds the lock.    (this is `reconciler holder --help`)"
+        from reconciler.cli.session import open_project_store  # heavy imports stand in the function
 
-        with read_store(config, environment) as store: ...
-        return LockResult(...)
+        with open_project_store({"config": config, "environment": environment}) as (store, settings):
+            found = store.holder()
+        return HolderResult(stack=settings.stack, holder=found.holder if found else None)
 
-- A field with a `Doc` is a key of the JSON document, in the order of the fields, behind `version`, `outcome`
-  and `exit_code`. A field without one is for the text alone.
+- A field with a `Doc` is a key of the JSON document, beside `version`, `outcome` and `exit_code`. Keys are
+  printed sorted. A field without one is for the text alone.
 - A command with several documents returns a union: `-> LockResult | TicketsResult`. A result whose document
   another schema describes names that in `schema`. A file that is printed as it is, is a `FileText`.
 - A command that goes on after its result is printed yields it, `-> ResultWork[RunReport]`, and returns
   whether every other file was written.
 - Types of fields that are slow to load are imported for the type checker alone, and written in quotes.
 - What loads the engine, the settings, the store or the client is imported inside the functions, so that
-  `reconciler lock --help` and completion load none of it; a test holds that.
+  `reconciler holder --help` and completion load none of it; a test holds that.
 - After a change of a result: `script/generate-schemas`, and `script/generate-docs` for the help.
 """
 

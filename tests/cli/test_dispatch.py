@@ -1,16 +1,21 @@
 """The function of a command takes its options, its result is printed, and its module is cheap to import."""
 
 import inspect
+import json
+import re
 import subprocess
 import sys
+import textwrap
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 
 import click
 import pytest
+from cli.hands import PLAIN
 from waiting import patience_s
 
+from reconciler.cli import results
 from reconciler.cli.console.output import OutputLost
 from reconciler.cli.dispatch import CommandWork, prints_result
 from reconciler.cli.main import COMMANDS
@@ -43,6 +48,30 @@ def test_the_help_of_a_command_loads_no_engine(name: str) -> None:
     heavy = {"asyncio", "httpx2", "jsonschema_rs", "rich", "sqlalchemy", "sqlite3", "starlette", "yaml"}
     heavy |= {"reconciler.pipeline", "reconciler.cli.session", "reconciler.settings.reader"}
     assert not heavy & set(done.stdout.split())
+
+
+def test_the_pattern_of_a_command_runs(repository: Path) -> None:
+    """Whoever adds a command begins with a copy of it."""
+    block = re.search(r"\n\n((?:    .*\n|\n)+?)- ", results.__doc__ or "")
+    assert block is not None
+    (repository / "holder.py").write_text(textwrap.dedent(block[1]))
+    code = (
+        "import sys; from reconciler.cli.main import cli, run; from holder import holder_command; "
+        "cli.add_command(holder_command); sys.exit(run(['holder', *sys.argv[1:]]))"
+    )
+
+    def said(*words: str) -> str:
+        line = [sys.executable, "-c", code, *words]
+        done = subprocess.run(
+            line, cwd=repository, env=PLAIN, capture_output=True, text=True, timeout=patience_s, check=True
+        )
+        assert done.stderr == ""
+        return done.stdout
+
+    assert said() == "ops: free\n"
+    expected = {"version": 1, "outcome": "done", "exit_code": 0, "stack": "ops", "holder": None}
+    assert json.loads(said("--format", "json")) == expected
+    assert "Show who holds the lock." in said("--help")
 
 
 class Told(CommandResult, frozen=True):
