@@ -1,6 +1,6 @@
 """Results as JSON text for other programs: the same bytes for the same value, never a secret.
 
-Every document begins with `version`, `outcome` (a word) and `exit_code` (its number), paired as in
+Every document has `version`, `outcome` (a word) and `exit_code` (its number), paired as in
 docs/planning.md. Characters that act on a terminal are escapes, so looking at a document is as safe as
 reading it with a program. What may be long also comes in pieces of whole lines: it is never held as one.
 The plan file is no report: it is `encode(plan, indent=2)` of model/encoding.py.
@@ -27,7 +27,7 @@ from reconciler.report.review_document import Review, Validated
 
 
 def report_json(about: Mapping[str, object], exit_code: int = 0) -> str:
-    """Return `about` as JSON behind `version`, `outcome` and `exit_code`. It must hold no Secret."""
+    """Return `about` as JSON, beside `version`, `outcome` and `exit_code`. It must hold no Secret."""
     return "".join(report_pieces(about, exit_code))
 
 
