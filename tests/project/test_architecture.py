@@ -14,6 +14,7 @@ PAGE = ROOT / "docs" / "architecture.md"
 _LINE = re.compile(r"(?P<number>[0-9]+)\. `(?P<file>[a-z_/]+\.py)`: `(?:\w+\.)?(?P<name>\w+)` - \S.*")
 _PATH = re.compile(r"`([\w.-]*/[\w/.-]*|\w+\.py)`")
 _MODULE = re.compile(r"(?<![\w/.])(?:[a-z_]+/)+[a-z_]+\.py\b")
+_QUOTED = re.compile(r"`([^`\n]+)`")
 _NAMED = re.compile(r"`([\w.]+)` in `([\w/]+\.py)`")
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -125,6 +126,25 @@ def test_every_path_in_a_comment_or_docstring_of_the_package_is_there() -> None:
 
     assert there
     assert stale == []
+
+
+def test_every_module_that_a_page_names_is_there() -> None:
+    """A guide that names a file which was moved stops its reader at the first step."""
+    bases = [ROOT, *(ROOT / name for name in ("reconciler", "tests", "script", "bench"))]
+    pages = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "tests" / "README.md"]
+    named = [
+        (page, path)
+        for page in pages
+        for quoted in _QUOTED.findall(page.read_text(encoding="utf-8"))
+        for path in _MODULE.findall(quoted)  # `commands/NAME.py` stands for any file
+    ]
+
+    assert len({page for page, _ in named}) > 5
+    assert [
+        f"{page.relative_to(ROOT).as_posix()}: {path}"
+        for page, path in named
+        if not any((base / path).is_file() for base in bases)
+    ] == []
 
 
 def test_the_page_is_read_in_ten_minutes() -> None:
