@@ -68,6 +68,8 @@ TABLES = sorted(
     for cell in set(re.findall(r"= require_rows\(\s*(\w+),", path.read_text("utf-8")))
 )
 # What a body holds, by the normal form of a scalar, else by the shape.
+# Services take it beside the fields of the specification, which the sandbox is written from.
+UNDESCRIBED = frozenset({"personalMobilePhone1"})
 JSON_TYPES = {
     "text": "string",
     "truth": "boolean",
@@ -167,22 +169,20 @@ def test_the_sandbox_refuses_a_type_that_it_does_not_know() -> None:
 def test_the_sandbox_describes_each_field_as_its_type_is_sent(kind: str) -> None:
     """The two share no table: what both describe has to agree."""
     described: Any = SCHEMAS[f"New{kind.capitalize()}"]["properties"]
-    seen = 0
     for field in BUILT_IN_KINDS[kind].declarable:
         head, _, part = field.name.partition(".")
         name = BUILT_IN_KINDS[kind].wire.get(head, head)
         found = _resolved(described.get(name, {}))
         if part:
             found = _resolved(found.get("properties", {}).get(part, {}))
-        if not found:  # a field of its own kind may be without a type there, and one of a device its parent's
+        if field.name in UNDESCRIBED:
             continue
-        seen += 1
+        assert found, f"{field.name}: add it to reconciler/sandbox/records.py and what describes it there"
         form = field.row.xml if field.row.shape == "scalar" else field.row.shape
         assert form in JSON_TYPES, (
             f"{form} has no row in JSON_TYPES: which type of JSON does the sandbox show?"
         )
         assert JSON_TYPES[form] in _json_types(found), field.name
-    assert seen > len(BUILT_IN_KINDS[kind].declarable) // 2
 
 
 def _resolved(schema: Any) -> Any:
