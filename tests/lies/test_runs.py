@@ -154,7 +154,7 @@ def test_a_plan_with_records_alone_is_work(place: Stage) -> None:
 
     planned = place.run("plan", "--detailed-exitcode")
     assert planned.returncode == 2, said(planned)
-    assert "to keep" in planned.stdout
+    assert "record to update" in planned.stdout
     assert place.apply().returncode == 0
 
     place.remove("person-1")
