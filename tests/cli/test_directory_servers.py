@@ -81,7 +81,7 @@ def test_people_of_an_ldap_server_are_planned_applied_and_leave_when_they_leave_
     kept.settings(text.replace("FILTER", "(uid=p0007)"))
     refused = kept.run("apply", "--yes", **login)
     assert (refused.returncode, len(service.contacts())) == (7, 10)
-    assert "the directory staff answers 1 row, 9 fewer than at the last apply" in refused.stderr
+    assert "the directory staff returns 1 row, 9 fewer than at the last apply" in refused.stderr
     assert kept.run("apply", "--yes", "--allow-fewer-rows", "9", **login).returncode == 0
     assert list(service.contacts()) == ["Person 7"]
 
