@@ -53,6 +53,7 @@ def beside(workshop: Workshop) -> Iterator[Trials]:
     """The process of the copy. The example that notices a defect may be one of the later ones."""
     files = [test.removeprefix("tests/") for test in FILES]
     with trials(files, root=workshop.folder, python=workshop.python_path, effort="full") as started:
+        started.wait_until_ready()
         yield started
 
 

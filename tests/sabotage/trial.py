@@ -86,6 +86,16 @@ class Trials:
         self._ours = ours
         self._folder = folder
         self._unchanged: dict[str, Result] = {}
+        self._ready = False
+
+    def wait_until_ready(self) -> None:
+        """Return once the process has imported everything. Raises EOFError where it has ended instead.
+
+        What is planted on the disk earlier than that would be imported, and could end the process.
+        """
+        if not self._ready:
+            self._ours.recv()
+            self._ready = True
 
     def run(self, tests: Sequence[str], planted: Mapping[str, str], *, all_red: bool = False) -> Result:
         """Run these tests (paths below tests/) with these texts in place of the project's files.
@@ -94,6 +104,7 @@ class Trials:
         """
         sources = {path.removesuffix(".py").replace("/", "."): text for path, text in planted.items()}
         try:
+            self.wait_until_ready()
             named = tuple(f"{self._folder}/{one}" for one in tests)
             self._ours.send(Job(named, sources, all_red, on_disk=self._folder != TESTS))
             result: Result = self._ours.recv()
@@ -163,6 +174,7 @@ class _Server:
         collected, functions = _by_name(session.items), functions_below(ROOT / "reconciler")
         gc.collect()
         gc.freeze()  # or the first collection in every child copies all that was imported
+        self._theirs.send("ready")
         while True:
             try:
                 job: Job = self._theirs.recv()
