@@ -106,8 +106,12 @@ STATEMENTS = {
     "a division by zero": Case("SELECT 1 / 0 AS id", "fails on a value in the data"),
     "an exception": Case("SELECT hush() AS id", "SQLSTATE P0001"),
     "a file of the server": Case("SELECT pg_read_file('/no/such/file') AS id", "cannot be carried out"),
-    "a value beyond time": Case("SELECT 'infinity'::timestamp AS id", "returns a value that reconciler cannot read"),
-    "a date beyond time": Case("SELECT '20000-01-01'::date AS id", "returns a value that reconciler cannot read"),
+    "a value beyond time": Case(
+        "SELECT 'infinity'::timestamp AS id", "returns a value that reconciler cannot read"
+    ),
+    "a date beyond time": Case(
+        "SELECT '20000-01-01'::date AS id", "returns a value that reconciler cannot read"
+    ),
     "two columns of one name": Case(
         "SELECT id, name AS id FROM staff", "two columns of its answer are called 'id'"
     ),
