@@ -111,7 +111,7 @@ class Folder:
         with suppress(OSError, ValueError), self._opened(make=False) as folder:
             os.unlink(name, dir_fd=folder)
 
-    def write(self, name: str, pieces: Iterable[bytes], *, once: bool = False) -> bool:
+    def write(self, name: str, pieces: Iterable[bytes | memoryview], *, once: bool = False) -> bool:
         """Let a file hold exactly these, mode 0600; False where it cannot, and then it is as it was.
 
         With `once`, an existing file of that name stays.
@@ -130,7 +130,7 @@ class Folder:
                     os.unlink(temporary, dir_fd=folder)
         return False
 
-    def _fill(self, handle: int, pieces: Iterable[bytes]) -> None:
+    def _fill(self, handle: int, pieces: Iterable[bytes | memoryview]) -> None:
         try:
             os.fchmod(handle, 0o600)  # whatever the umask is
             for piece in pieces:

@@ -13,7 +13,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -55,7 +55,7 @@ class CacheFolder(Folder):
         super().__init__(root, (STATE_FOLDER, CACHE_FOLDER, *parts))
         self._state_folder = root / STATE_FOLDER
 
-    def write(self, name: str, pieces: Iterable[bytes], *, once: bool = False) -> bool:
+    def write(self, name: str, pieces: Iterable[bytes | memoryview], *, once: bool = False) -> bool:
         """Write a file as `Folder.write` does, in a state folder that is private and out of git's sight."""
         with suppress(OSError):
             make_private_folder(self._state_folder)
@@ -87,7 +87,7 @@ class ListCache:
         """Return what was kept under a name; None where that is nothing, or not what we wrote."""
         self.seals.pop(name, None)
         seal, data = self._taken(name, list_bytes_max)
-        if not hmac.compare_digest(seal, self._seal(name, data)):
+        if not hmac.compare_digest(seal, self._seal(name, (data,))):
             return None
         self.seals[name] = seal
         return data
@@ -111,8 +111,8 @@ class ListCache:
                 return file.read(_seal_bytes), file.read(min(most, size - _seal_bytes))
         return b"", b""
 
-    def write(self, name: str, data: bytes | None) -> None:
-        """Keep this under a name, readable by this account alone; None: remove it."""
+    def write(self, name: str, data: Sequence[bytes | memoryview] | None) -> None:
+        """Keep these, one behind the other, under a name, readable by this account alone; None: remove it."""
         # Not durable on purpose: what a crash leaves half is no list, and it costs a scan.
         self.seals.pop(name, None)
         place = _list_file_name(name)
@@ -124,13 +124,14 @@ class ListCache:
         unfinished = re.compile(rf"\.{stem}\.list\.[0-9a-f]+|{stem}\.[0-9]+\.part")
         self._folder.clear(unfinished, now_s=time.time(), old_s=0)
         seal = self._seal(name, data)
-        if self._folder.write(place, (seal, data)):
+        if self._folder.write(place, (seal, *data)):
             self.seals[name] = seal
 
-    def _seal(self, name: str, data: bytes) -> bytes:
+    def _seal(self, name: str, data: Iterable[bytes | memoryview]) -> bytes:
         digest = hashlib.blake2b(key=self._key, digest_size=_seal_bytes)
         digest.update(hashlib.sha256(name.encode()).digest())
-        digest.update(data)
+        for piece in data:
+            digest.update(piece)
         return digest.digest()
 
 

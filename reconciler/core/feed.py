@@ -12,11 +12,14 @@ they were; a row that is not shows that the times or the order are not reliable.
 row behind all that it shows is not noticed here: in the end, a complete read is the only proof.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+import sys
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
+import msgspec
 from msgspec import Struct
 
+from reconciler.core.feed_rows import FeedRow, FeedRows, RowColumns, make_feed_rows
 from reconciler.core.text import parse_instant
 from reconciler.model.snapshots import Read, ReadLimit
 
@@ -28,17 +31,10 @@ proof_rows = 2
 # A list of so many pages is read whole in about as few calls as a feed takes.
 pages_min = 3
 
-
-class FeedRow(Struct, frozen=True, array_like=True):
-    """A row of a list: when its entity was changed (seconds since 1970); the service's clock when read."""
-
-    remote_id: str
-    at: float
-    body: dict[str, Any]
-    date: str
+_head_bytes = 8  # of the length of what stands before the bodies
 
 
-class RememberedList(Struct, frozen=True, array_like=True):
+class RememberedList(Struct, frozen=True):
     """A list as it was read: all of its rows, in its own order.
 
     `settled`: whatever was changed since then tells this time or a later one (seconds since 1970). `step`:
@@ -46,11 +42,51 @@ class RememberedList(Struct, frozen=True, array_like=True):
     time (both ISO 8601).
     """
 
-    rows: tuple[FeedRow, ...]
+    rows: FeedRows
     settled: float
     step: int
     completed: str
     caught: str = ""
+
+
+class _PackedList(Struct, frozen=True, array_like=True):
+    """A list as it is written, but for the bodies of its rows, and `key`: what it is the list of."""
+
+    key: tuple[str, ...]
+    columns: RowColumns
+    settled: float
+    step: int
+    completed: str
+    caught: str
+
+
+def pack_list(known: RememberedList, key: tuple[str, ...]) -> tuple[bytes | memoryview, ...]:
+    """Return the bytes that `unpack_list` reads, in pieces: bodies are not copied."""
+    head = msgspec.msgpack.encode(
+        _PackedList(
+            (*key, sys.byteorder),
+            known.rows.columns,
+            known.settled,
+            known.step,
+            known.completed,
+            known.caught,
+        )
+    )
+    return len(head).to_bytes(_head_bytes), head, *known.rows.bodies
+
+
+def unpack_list(data: bytes, key: tuple[str, ...]) -> RememberedList | None:
+    """Return the list that was packed with this key; None for any other bytes. No row is decoded."""
+    view = memoryview(data)
+    end = _head_bytes + int.from_bytes(view[:_head_bytes])
+    try:
+        head = msgspec.msgpack.decode(view[_head_bytes:end], type=_PackedList)
+        if head.key != (*key, sys.byteorder):
+            return None
+        rows = FeedRows(head.columns, view[end:])
+    except (msgspec.MsgspecError, ValueError, TypeError):  # written in another form
+        return None
+    return RememberedList(rows, head.settled, head.step, head.completed, head.caught)
 
 
 class PageVerdict(Struct, frozen=True):
@@ -60,6 +96,14 @@ class PageVerdict(Struct, frozen=True):
     why: str = ""
 
 
+class RowMark(Struct, frozen=True, array_like=True):
+    """A row without its body: its id, when its entity was changed, and the digest of the body."""
+
+    remote_id: str
+    at: float
+    digest: bytes
+
+
 class NewestRows(Struct, frozen=True, array_like=True):
     """The newest rows of a list that is as it is remembered, newest first: enough to see that it still is.
 
@@ -67,7 +111,7 @@ class NewestRows(Struct, frozen=True, array_like=True):
     changed after `others_at`. The rest is as in Remembered.
     """
 
-    rows: tuple[FeedRow, ...]
+    rows: tuple[RowMark, ...]
     places: tuple[int, ...]
     number: int
     others_at: float
@@ -96,17 +140,28 @@ def parse_seconds(text: object) -> float | None:
 
 
 class FeedWalk:
-    """Judges the pages of a list in order of change, newest first, against what is remembered of it."""
+    """Judges the pages of a list in order of change, newest first, against what is remembered of it.
 
-    def __init__(self, known: RememberedList) -> None:
-        self._known = {row.remote_id: row for row in known.rows}
+    `deleted` are the ids of those that runs of ours deleted since it was remembered. After `done`, `gone` are
+    those of them whose rows explain why the list is shorter; each has to be looked at, for somebody may have
+    brought it back and deleted another. `moved` are the ids of the rows that are new or show something else.
+    """
+
+    def __init__(self, known: RememberedList, deleted: Collection[str] = ()) -> None:
+        self._known = known.rows
         self._settled = known.settled
+        self._step = known.step
+        places = ((one, self._known.place_of(one)) for one in deleted)
+        self._deleted = {one: place for one, place in places if place is not None}
         self._shown: dict[str, FeedRow] = {}  # in the order of the feed
+        self._places: dict[str, int] = {}  # of those that are remembered, in the same order
         self._creates = 0
         self._beyond = 0  # rows from before the last read, which are as they were
         self._total: int | None = None
         self._last = float("inf")  # the time of the last row
         self.fresh = False  # whether any row may be newer than what is remembered
+        self.moved: set[str] = set()
+        self.gone: tuple[str, ...] = ()
 
     def take(self, rows: Sequence[FeedRow | None], *, total: int | None, last: bool) -> PageVerdict:
         """Judge the next page. None stands for a row that tells no time; `last`: nothing follows."""
@@ -122,7 +177,7 @@ class FeedWalk:
             if why := self._row(row):
                 return PageVerdict(why=why)
         # A new entity is among the newest, so a total that is too small now stays too small.
-        if len(self._known) + self._creates > total:
+        if len(self._known) + self._creates > total + self._looks_max(total):
             return PageVerdict(why="somebody was deleted")
         ended = last or len(self._shown) >= total
         if not rows and not ended:
@@ -132,22 +187,22 @@ class FeedWalk:
         why = self._gaps(ended=ended)
         return PageVerdict(why=why) if why else DONE
 
-    def whole(self) -> tuple[FeedRow, ...]:
+    def whole(self) -> FeedRows:
         """Return the whole list after `done`: in its earlier order, with new entities at the end."""
-        shown = self._shown
-        kept = tuple(shown.get(one, row) for one, row in self._known.items())
-        return kept + tuple(row for one, row in reversed(shown.items()) if one not in self._known)
+        return self._known.with_rows(reversed(self._shown.values())).without(self.gone)
 
     def newest(self, known: RememberedList) -> NewestRows:
         """Return what was shown of a list that is now remembered like this, after `done`."""
-        shown = self._shown
-        places = {row.remote_id: place for place, row in enumerate(known.rows) if row.remote_id in shown}
-        others_at = max((row.at for row in known.rows if row.remote_id not in shown), default=-1.0)
+        found = map(known.rows.place_of, self._shown)  # it is remembered as it was shown: all are there
+        places = [place for place in found if place is not None]
+        others = array("d", known.rows.times)
+        for place in places:
+            others[place] = -1.0
         return NewestRows(
-            tuple(shown.values()),
-            tuple(places[one] for one in shown),
+            tuple(RowMark(row.remote_id, row.at, row.digest) for row in self._shown.values()),
+            tuple(places),
             len(known.rows),
-            others_at,
+            max(others, default=-1.0),
             known.settled,
             known.completed,
             known.caught,
@@ -163,12 +218,17 @@ class FeedWalk:
             return "a row came twice"
         self._last = row.at
         self._shown[row.remote_id] = row
-        before = self._known.get(row.remote_id)
+        place = self._known.place_of(row.remote_id)
+        if place is not None:
+            self._places[row.remote_id] = place
+        changed = place is None or self._known.digest_at(place) != row.digest
+        if changed:
+            self.moved.add(row.remote_id)
         if row.at >= self._settled:
             self.fresh = True
-            self._creates += before is None
+            self._creates += place is None
             return ""
-        if before is None or before.body != row.body:
+        if changed:
             return "a row changed, but its time did not"
         self._beyond += 1
         return ""
@@ -176,19 +236,26 @@ class FeedWalk:
     def _gaps(self, *, ended: bool) -> str:
         """Return why rows may be missing from the pages that were read, or ""."""
         assert self._total is not None  # noqa: S101 - a page without a total was refused
-        if len(self._known) + self._creates != self._total:
+        missing = len(self._known) + self._creates - self._total
+        gone = [one for one in self._deleted if one not in self._shown] if missing else []
+        if missing != len(gone):
             return "somebody was deleted, or added with an earlier time"
+        self.gone = tuple(gone)
         if ended:
             return "" if len(self._shown) == self._total else "it has fewer rows than its total"
         # Who was not shown is unchanged, so in this order it comes after all that were.
-        if any(row.at > self._last for one, row in self._known.items() if one not in self._shown):
+        told = {*self._places.values(), *(self._deleted[one] for one in gone)}
+        if any(at > self._last and place not in told for place, at in enumerate(self._known.times)):
             return "its rows are not in the order of their times"
-        places = {one: place for place, one in enumerate(self._known)}
-        walked = [places[one] for one in self._shown if one in places]
+        walked = [*self._places.values()]
         # The list's own order, which a service gives that ignores what it was asked for: it proves nothing.
         if walked == sorted(walked):
             return "its order of change is the order of the list"
         return ""
+
+    def _looks_max(self, total: int) -> int:
+        """Return how many of those that we deleted are worth a look each: all pages cost as many calls."""
+        return min(len(self._deleted), total // (2 * self._step))
 
 
 def is_first_page_unchanged(
@@ -213,12 +280,12 @@ def is_first_page_unchanged(
     if max((newest.others_at, *left)) > times[-1]:
         return False
     walked = [known[row.remote_id][0] for row in dated]
-    as_was = all(known[row.remote_id][1].body == row.body for row in dated)
+    as_was = all(known[row.remote_id][1].digest == row.digest for row in dated)
     return as_was and walked != sorted(walked)
 
 
 def remember_list(
-    rows: Sequence[FeedRow | None],
+    rows: Iterable[FeedRow | None],
     *,
     total: int | None,
     date: str,
@@ -229,11 +296,17 @@ def remember_list(
 ) -> RememberedList | None:
     """Return what is to be remembered of a list that was just read completely; None where it is nothing.
 
-    `date` is the service's clock (ISO 8601) when its first page was read, `before` what was remembered of it.
+    `rows` have an id of their own each; None stands for one that tells no time. `date` is the service's clock
+    (ISO 8601) when its first page was read, `before` what was remembered of it.
     """
     began = parse_seconds(date)
-    dated = tuple(row for row in rows if row is not None)
-    if began is None or len(dated) != len(rows) or total != len(rows) or len(rows) <= pages_min * step:
+    if began is None or total is None or total <= pages_min * step:
+        return None
+    try:
+        dated = make_feed_rows(_require_times(rows))
+    except ValueError:
+        return None
+    if len(dated) != total:
         return None
     caught = before.caught if before else ""
     if before and has_silent_change(before, dated):
@@ -241,12 +314,20 @@ def remember_list(
     return RememberedList(dated, began - margin_s, step, completed, caught)
 
 
-def has_silent_change(before: RememberedList, rows: Sequence[FeedRow]) -> bool:
+def _require_times(rows: Iterable[FeedRow | None]) -> Iterator[FeedRow]:
+    """Yield the rows. Raises ValueError for one that tells no time."""
+    for row in rows:
+        if row is None:
+            raise ValueError("a row does not say when it was changed")
+        yield row
+
+
+def has_silent_change(before: RememberedList, rows: FeedRows) -> bool:
     """Whether a row has changed since and tells the same old time: then times do not tell all changes."""
-    known: Mapping[str, FeedRow] = {row.remote_id: row for row in before.rows}
+    known = dict(before.rows.digests())
     return any(
-        row.at < before.settled and ((was := known.get(row.remote_id)) is None or was.body != row.body)
-        for row in rows
+        at < before.settled and known.get(remote_id) != digest
+        for at, (remote_id, digest) in zip(rows.times, rows.digests(), strict=True)
     )
 
 

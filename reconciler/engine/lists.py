@@ -5,38 +5,41 @@ rows from one run to the next. What the pages prove is decided in core/feed.py; 
 as after a scan; private_cache.py writes the files.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 from msgspec import Struct
 
-from reconciler.concurrency import pause_collector
 from reconciler.core.compare.normalize import observe_entity
 from reconciler.core.feed import (
     MORE,
-    FeedRow,
     FeedWalk,
     NewestRows,
     RememberedList,
     granularity_s,
     is_first_page_unchanged,
+    pack_list,
     parse_seconds,
     remember_list,
+    unpack_list,
     why_full_read_due,
 )
+from reconciler.core.feed_rows import FeedRow, FeedRows, make_feed_row
 from reconciler.engine.context import Dependencies, ReadContext
-from reconciler.errors import Malformed, Rejected
+from reconciler.errors import Malformed, NotFound, Rejected
 from reconciler.instrumentation import step_log
 from reconciler.model.field_types import FieldShape, require_rows
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import KINDS, child_kinds
 from reconciler.model.settings import Settings
-from reconciler.model.snapshots import LiveEntity, Scope
+from reconciler.model.snapshots import DeletedEntity, LiveEntity, Scope
 from reconciler.private_cache import ListCache
 from reconciler.service.client import Reader
 from reconciler.service.entities import ReadCollection
@@ -162,15 +165,61 @@ class Lists(Protocol):
         """Take note of the newest rows of a list that is now as it is remembered, after so many calls."""
 
 
+class ListedRows(Mapping[str, Found]):
+    """The rows of a list by id, in its order. Each is decoded when it is asked for, and anew each time."""
+
+    def __init__(self, rows: FeedRows) -> None:
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[str]:
+        return self.rows.ids()
+
+    def __contains__(self, remote_id: object) -> bool:
+        return isinstance(remote_id, str) and self.rows.place_of(remote_id) is not None
+
+    def __getitem__(self, remote_id: str) -> Found:
+        place = self.rows.place_of(remote_id)
+        if place is None:
+            raise KeyError(remote_id)
+        return _find_in(self.rows.row(place))
+
+    def values(self) -> "_DecodedRows":
+        """Return the rows in the order of the list, decoded one after the other."""
+        return _DecodedRows(self)
+
+
+class _DecodedRows(ValuesView[Found]):
+    _mapping: ListedRows
+
+    def __iter__(self) -> Iterator[Found]:
+        return map(_find_in, self._mapping.rows)
+
+
+def _find_in(row: FeedRow) -> Found:
+    return Found(row.remote_id, row.body, row.date)
+
+
 class ListFollower:
-    """Reads a list by what has changed in it. `calls` it took; `why` it cannot be read so, or ""."""
+    """Reads a list by what has changed in it. `calls` it took; `why` it cannot be read so, or "".
+
+    `deleted` are entities of the list that runs of ours deleted.
+    """
 
     def __init__(
-        self, lists: Lists | None, collection: ReadCollection, kind: Kind, asked: ListCacheRequest
+        self,
+        lists: Lists | None,
+        collection: ReadCollection,
+        kind: Kind,
+        asked: ListCacheRequest,
+        deleted: Iterable[DeletedEntity] = (),
     ) -> None:
         self._collection = collection
         self._kind = kind
         self._asked = asked
+        self._deleted = tuple(deleted)
         # No secret that lists show may be cached; no kind that can be followed has one.
         usable = kind.listing.changed and kind.secret <= kind.write_only
         self._lists = lists if usable and lists and lists.feeds(kind) else None
@@ -178,8 +227,10 @@ class ListFollower:
         self.calls = 0
         self.why = ""
         self.completed = ""  # when the list was last read completely, where it was followed now
+        # Of a list that was followed: the ids of rows that are new, or show something else than was kept.
+        self.moved: AbstractSet[str] = frozenset()
 
-    async def first(self, wanted: frozenset[str]) -> tuple[Page, dict[str, Found]] | None:
+    async def first(self, wanted: frozenset[str]) -> tuple[Page, ListedRows] | None:
         """Return the list's first page and all of its rows, as a scan would; None where a scan is needed.
 
         `wanted` are the paths that a row should show.
@@ -190,22 +241,44 @@ class ListFollower:
         self._known, self.why = recalled.known, recalled.why
         if self._known is None or self.why:
             return None
-        walk = FeedWalk(self._known)
+        walk = FeedWalk(self._known, [*self._deleted_since(self._known)])
         self.why, date = await self._walk(walk, wanted)
+        self.why = self.why or await self._find_living(walk.gone)
         if self.why:
             step_log.info("%s: %s, so all of its list is read", self._asked.scope, self.why)
             return None
         rows, step = walk.whole(), self._known.step
-        self.completed = self._known.completed
+        self.completed, self.moved = self._known.completed, walk.moved
         began, known = parse_seconds(date), self._known
-        if walk.fresh and began is not None:
+        if (walk.fresh or walk.gone) and began is not None:
             settled = began - self._lists.margin_s
             known = RememberedList(rows, settled, step, self._known.completed, self._known.caught)
             await self._lists.keep(self._asked, known)
         if began is not None:
             self._lists.note_followed(self._asked, walk.newest(known), self.calls)
-        found = {row.remote_id: Found(row.remote_id, row.body, row.date) for row in rows}
-        return Page(tuple(found.values())[:step], len(rows), last=len(rows) <= step), found
+        found = ListedRows(rows)
+        shown = tuple(islice(found.values(), step))
+        return Page(shown, len(rows), last=len(rows) <= step), found
+
+    def _deleted_since(self, known: RememberedList) -> Iterator[str]:
+        """Yield the ids of what we deleted since a list was read, and that it cannot show any more."""
+        assert self._lists is not None  # noqa: S101 - asked where a list is followed
+        now, margin_s = parse_seconds(self._lists.now), self._lists.margin_s
+        for one in self._deleted:
+            at = parse_seconds(one.deleted_at)
+            if now is not None and at is not None and known.settled <= at <= now - margin_s:
+                yield one.remote_id
+
+    async def _find_living(self, remote_ids: Sequence[str]) -> str:
+        """Return why the list is to be read whole if anybody of these is there, or ""."""
+        for one in remote_ids:
+            self.calls += 1
+            try:
+                await self._collection.get(one, workspace=self._asked.workspace)
+            except NotFound:
+                continue
+            return "somebody was deleted"
+        return ""
 
     async def _walk(self, walk: FeedWalk, wanted: frozenset[str]) -> tuple[str, str]:
         """Take pages until the walk ends; return why a scan is needed, or "", and the first page's Date."""
@@ -233,7 +306,7 @@ class ListFollower:
         found = None
         if complete and told is not None:
             found = remember_list(
-                [_make_feed_row(row, self._kind) for row in rows.values()],
+                (_make_feed_row(row, self._kind) for row in rows.values()),
                 total=first.total,
                 date=next((row.date for row in first.rows), ""),
                 margin_s=self._lists.margin_s,
@@ -272,7 +345,7 @@ def _make_feed_row(found: Found, kind: Kind) -> FeedRow | None:
     # Not kept: links, which have given the id, and what is never compared.
     unused = {"link", *(kind.wire.get(path, path) for path in kind.write_only)}
     body = {key: value for key, value in found.body.items() if key not in unused}
-    return FeedRow(found.remote_id, at, body, found.date)
+    return make_feed_row(found.remote_id, at, body, found.date)
 
 
 # --- The row cache: what lists showed, from one run to the next ------------------------------------
@@ -281,10 +354,7 @@ def _make_feed_row(found: Found, kind: Kind) -> FeedRow | None:
 # this program) are not found.
 
 
-_list_cache_form = "2"  # of what is kept; another one is not read
-
-
-_StoredList = tuple[tuple[str, ...], RememberedList]
+_list_cache_form = "3"  # of what is kept; another one is not read
 
 
 class RowCache:
@@ -342,17 +412,10 @@ class RowCache:
 
     def _read(self, asked: ListCacheRequest) -> RememberedList | None:
         data = self.files.read(self._name(asked))
-        if data is None:
-            return None
-        try:
-            with pause_collector():
-                key, known = msgspec.msgpack.decode(data, type=_StoredList)
-        except msgspec.MsgspecError:  # written in another form by a version that did not change the number
-            return None
-        return known if key == self._cache_key(asked) else None
+        return None if data is None else unpack_list(data, self._cache_key(asked))
 
     def _write(self, asked: ListCacheRequest, found: RememberedList | None) -> None:
-        data = None if found is None else msgspec.msgpack.encode((self._cache_key(asked), found))
+        data = None if found is None else pack_list(found, self._cache_key(asked))
         self.files.write(self._name(asked), data)
         step_log.info("%s: rows remembered: %d", asked.scope, len(found.rows) if found else 0)
 

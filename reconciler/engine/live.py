@@ -138,7 +138,7 @@ class ScopeReader:
         self.calls = 0
         self.complete = True
         self.seen = -1  # rows of a scan
-        self.listed: dict[str, Found] = {}  # the rows of the whole list, where it was read
+        self.listed: Mapping[str, Found] = {}  # the rows of the whole list, where it was read
         # The rows that searches showed, and the first page where that is not the whole list.
         self.hits: dict[str, Found] = {}
         self.missed: dict[str, ServiceError] = {}  # ids that a look did not show, and what it said
@@ -149,7 +149,9 @@ class ScopeReader:
         self.fields = choose_list_fields(self.kind, self.paths) if self.kind.brief else ()
         # A list of everyone shows other fields: it is read whole, and the cached rows stay for plans.
         asked = ListCacheRequest(wanted.scope, wanted.workspace, self.fields)
-        self.following = ListFollower(None if wanted.everyone else lists, self.collection, self.kind, asked)
+        self.following = ListFollower(
+            None if wanted.everyone else lists, self.collection, self.kind, asked, wanted.deleted
+        )
 
     async def read(self) -> ScopeRead:
         """Return the rows that matter with what belongs to them, the others if wanted, and how it was read.
@@ -212,19 +214,20 @@ class ScopeReader:
         """Read the whole list, then look at the entities whose rows show too little."""
         found = await self._read_list(first)
         self.seen = len(found)
-        self.tickets = sum(map(self._is_ticket, found.values()))
+        self.tickets = sum(map(self._is_ticket, found.values())) if self.kind.tickets else 0
         strangers = bool(self.wanted.unrecorded or self.wanted.rules.mark)
         return await self._complete_rows(found.values(), self._find_shown(first.rows), strangers=strangers)
 
-    async def _read_list(self, first: Page) -> dict[str, Found]:
+    async def _read_list(self, first: Page) -> Mapping[str, Found]:
         """Read the whole list, once, and return its rows by id."""
         if not self.listed:
-            self.listed = {row.remote_id: row for row in first.rows}
-            report_progress(self.wanted.scope, len(self.listed), first.total)
+            listed = {row.remote_id: row for row in first.rows}
+            report_progress(self.wanted.scope, len(listed), first.total)
             if not first.last:
                 async for page in self._walk_pages({}, first):
-                    self.listed |= {row.remote_id: row for row in page.rows}
-                    report_progress(self.wanted.scope, len(self.listed), first.total)
+                    listed |= {row.remote_id: row for row in page.rows}
+                    report_progress(self.wanted.scope, len(listed), first.total)
+            self.listed = listed
         return self.listed
 
     async def _search_recorded(self, first: Page) -> list[LiveEntity]:

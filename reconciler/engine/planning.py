@@ -259,7 +259,7 @@ def check_plan_safe(verdict: Verdict) -> None:
 # no-ops is decided in core/planning/; what proves that a list is unchanged, in core/feed.py.
 
 
-_plan_cache_form = "2"  # 1 saw no blanks at the edges of live values, and knew another form of identities
+_plan_cache_form = "3"  # of what is kept; another one is not read
 
 
 class _CachedList(Struct, frozen=True, array_like=True):
@@ -344,7 +344,7 @@ class PlanCache:
             if await self._context.ask(Store.state) != self._state:
                 return
             data = msgspec.msgpack.encode(_CachedPlan(self._followed_from, lists, encode_json(plan)))
-            await self._context.dependencies.offload(partial(self.lists.files.write, self._name, data))
+            await self._context.dependencies.offload(partial(self.lists.files.write, self._name, (data,)))
 
     def _read(self) -> tuple[tuple[_CachedList, ...], Plan | None]:
         """Return the cached lists and plan, where everything on this side is as it was then."""

@@ -2,16 +2,17 @@
 
 import pytest
 
-from reconciler.core.feed import MORE, FeedRow, FeedWalk, RememberedList
+from reconciler.core.feed import MORE, FeedWalk, RememberedList
+from reconciler.core.feed_rows import FeedRow, make_feed_row, make_feed_rows
 
 KNOWN = RememberedList(
-    tuple(FeedRow(f"ID{n}", float(n), {}, "") for n in range(100)), 1000.0, 20, "2026-01-01"
+    make_feed_rows(make_feed_row(f"ID{n}", float(n), {}, "") for n in range(100)), 1000.0, 20, "2026-01-01"
 )
 
 
 def _new(start: int, number: int) -> list[FeedRow | None]:
     """New rows, newest first."""
-    return [FeedRow(f"NEW{n}", 1e9 - n, {}, "") for n in range(start, start + number)]
+    return [make_feed_row(f"NEW{n}", 1e9 - n, {}, "") for n in range(start, start + number)]
 
 
 @pytest.mark.parametrize("total", [201, 10_000, 999_999_999])

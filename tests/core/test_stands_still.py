@@ -5,14 +5,16 @@ from collections.abc import Callable, Sequence
 import pytest
 from msgspec import structs
 
-from reconciler.core.feed import DONE, FeedRow, FeedWalk, NewestRows, RememberedList, is_first_page_unchanged
+from reconciler.core.feed import DONE, FeedWalk, NewestRows, RememberedList, is_first_page_unchanged
+from reconciler.core.feed_rows import FeedRow, make_feed_row, make_feed_rows
 
 SETTLED, TOTAL, PAGE = 900.0, 40, 4
 # In the list's own order; the four that changed last are neither first nor in the order of their changes.
 LIST = tuple(
-    FeedRow(f"A{n}", 100.0 + (n * 7) % TOTAL, {"id": f"A{n}", "job": "Nurse"}, "then") for n in range(TOTAL)
+    make_feed_row(f"A{n}", 100.0 + (n * 7) % TOTAL, {"id": f"A{n}", "job": "Nurse"}, "then")
+    for n in range(TOTAL)
 )
-KNOWN = RememberedList(LIST, SETTLED, PAGE, "2026-03-01T09:00:00+00:00")
+KNOWN = RememberedList(make_feed_rows(LIST), SETTLED, PAGE, "2026-03-01T09:00:00+00:00")
 FIRST = tuple(
     structs.replace(row, date="now") for row in sorted(LIST, key=lambda row: row.at, reverse=True)[:PAGE]
 )
@@ -31,7 +33,8 @@ def test_the_same_page_says_so() -> None:
 
 
 def _edited(page: Sequence[FeedRow]) -> Sequence[FeedRow | None]:
-    return [structs.replace(page[0], body={**page[0].body, "job": "Pilot"}), *page[1:]]
+    first = page[0]
+    return [make_feed_row(first.remote_id, first.at, {**first.body, "job": "Pilot"}, first.date), *page[1:]]
 
 
 def _newer(page: Sequence[FeedRow]) -> Sequence[FeedRow | None]:

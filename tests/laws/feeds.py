@@ -9,9 +9,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any, cast
 
-import msgspec
-
-from reconciler.core.feed import NewestRows, RememberedList, why_full_read_due
+from reconciler.core.feed import NewestRows, RememberedList, pack_list, unpack_list, why_full_read_due
 from reconciler.engine.lists import CachedRows, ListCacheRequest
 from reconciler.errors import NotFound
 from reconciler.model.kind import Kind
@@ -171,7 +169,8 @@ class InMemory:
         data = self.kept.get(repr(asked))
         if data is None:
             return CachedRows()
-        known = msgspec.msgpack.decode(data, type=RememberedList)
+        known = unpack_list(data, (repr(asked),))
+        assert known is not None
         return CachedRows(known, why_full_read_due(known, now=self.now, every_s=self.every_s))
 
     def note_followed(self, asked: ListCacheRequest, newest: NewestRows, calls: int) -> None:  # noqa: ARG002 - what is not asked here
@@ -180,4 +179,4 @@ class InMemory:
     async def keep(self, asked: ListCacheRequest, found: RememberedList | None) -> None:
         self.kept.pop(repr(asked), None)
         if found:
-            self.kept[repr(asked)] = msgspec.msgpack.encode(found)
+            self.kept[repr(asked)] = b"".join(pack_list(found, (repr(asked),)))

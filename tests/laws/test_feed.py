@@ -1,6 +1,7 @@
 """Laws of the feed: a plan by what changed is the plan by the whole list, or it says that it was scanned."""
 
 import asyncio
+from collections.abc import Sequence
 from random import Random
 
 import effort
@@ -11,7 +12,8 @@ from laws.feeds import LIES, PAGE, Crowd, InMemory, text
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.engine.lists import is_list_unchanged
 from reconciler.engine.live import read_live
-from reconciler.model.snapshots import Desired, Read, Recorded
+from reconciler.model.address import Address
+from reconciler.model.snapshots import DeletedEntity, Desired, Read, Recorded
 
 HISTORIES = effort.count(small=120, full=2_000)
 LYING = effort.count(small=60, full=500)
@@ -33,28 +35,46 @@ def ours(crowd: Crowd) -> tuple[Desired, Recorded]:
     return desired(*entities), recorded(*records)
 
 
-async def _plan(crowd: Crowd, declared: Desired, known: Recorded, lists: InMemory | None) -> tuple[str, Read]:
+async def _plan(
+    crowd: Crowd,
+    declared: Desired,
+    known: Recorded,
+    lists: InMemory | None,
+    deleted: Sequence[DeletedEntity] = (),
+) -> tuple[str, Read]:
     live = await read_live(
-        crowd.reader, declared, known, workspaces={"ops": "AB12"}, rules=RULES, lists=lists
+        crowd.reader,
+        declared,
+        known,
+        workspaces={"ops": "AB12"},
+        rules=RULES,
+        lists=lists,
+        deleted=deleted,
     )
     plan = planned(declared, live, known)
     # Also what a plan tells beside its changes: who is nobody's, who is ambiguous, who was left alone.
     return repr((fingerprint(plan), plan.unmanaged, plan.skips, plan.notices, plan.adoptions)), live.reads[0]
 
 
-def both(crowd: Crowd, declared: Desired, known: Recorded, lists: InMemory) -> tuple[str, str, Read]:
+def both(
+    crowd: Crowd,
+    declared: Desired,
+    known: Recorded,
+    lists: InMemory,
+    deleted: Sequence[DeletedEntity] = (),
+) -> tuple[str, str, Read]:
     """Return the plan by a scan, the one by what is remembered, and how that was read.
 
     Claim besides that a list of which one page says that it stands still has the plan that it had.
     """
     lie, crowd.lie = crowd.lie, ""
-    scanned, _ = asyncio.run(_plan(crowd, declared, known, None))
+    scanned, _ = asyncio.run(_plan(crowd, declared, known, None, deleted))
     crowd.lie = lie
     if lists.newest and asyncio.run(is_list_unchanged(crowd.reader, *lists.newest)):
         assert scanned == lists.plan
         tally.count("feeds", "lists that stood still")
     lists.newest = None
-    followed, read = asyncio.run(_plan(crowd, declared, known, lists))
+    followed, read = asyncio.run(_plan(crowd, declared, known, lists, deleted))
     lists.plan = followed
     return scanned, followed, read
 
@@ -99,6 +119,79 @@ def test_a_service_that_lies_about_the_order_is_scanned() -> None:
             told += bool(read.why)
     tally.count("feeds", "services that lie", LYING)
     assert told > LYING / 2
+
+
+def _delete(crowd: Crowd, remote_id: str) -> DeletedEntity:
+    """Delete somebody, as a run of ours does that writes it down."""
+    del crowd.bodies[remote_id]
+    address = Address(f"{CONTACTS}{remote_id.lower()}")
+    return DeletedEntity(address, remote_id, "run", text(crowd.at))
+
+
+def test_a_list_that_is_shorter_by_what_we_deleted_is_followed() -> None:
+    """Also where others delete, add and edit meanwhile, or bring back what we deleted with its old time."""
+    ways: dict[str, int] = {}
+    for seed in range(HISTORIES):
+        chance = Random(2_000_000 + seed)
+        crowd = Crowd(chance, chance.randint(16, 40))
+        declared, known = ours(crowd)
+        lists = InMemory(crowd)
+        both(crowd, declared, known, lists)
+        deleted: list[DeletedEntity] = []
+        for _ in range(4):
+            crowd.at += chance.choice((1, 60, 900))
+            for _ in range(chance.choice((1, 1, 2))):
+                remote_id = chance.choice([*crowd.bodies])
+                body = crowd.bodies[remote_id]
+                deleted.append(_delete(crowd, remote_id))
+                if chance.random() < 0.2:
+                    crowd.bodies = dict(sorted({**crowd.bodies, remote_id: body}.items()))
+            for _ in range(chance.choice((0, 0, 1, 2))):
+                crowd.happens()
+            crowd.at += chance.choice((0, 3, 30, 60, 900))
+            scanned, followed, read = both(crowd, declared, known, lists, deleted)
+            assert followed == scanned, (seed, read)
+            ways[read.how] = ways.get(read.how, 0) + 1
+    tally.count("feeds", "histories in which we deleted", HISTORIES)
+    assert ways["feed"] > HISTORIES, ways
+
+
+def test_somebody_who_was_brought_back_while_another_was_deleted_is_found_by_a_look() -> None:
+    """The total is as expected, and no row tells of either: only a look shows who is there."""
+    crowd = Crowd(Random(3), 30)
+    crowd.at += 600
+    lists, declared = InMemory(crowd), everybody(crowd)
+    both(crowd, declared, recorded(), lists)
+
+    crowd.at += 60
+    deleted = [_delete(crowd, "A0007")]
+    crowd.bodies = dict(sorted({**crowd.bodies, "A0007": {**crowd.bodies["A0006"], "id": "A0007"}}.items()))
+    del crowd.bodies["A0012"]
+    crowd.at += 60
+    scanned, followed, read = both(crowd, declared, recorded(), lists, deleted)
+
+    assert followed == scanned
+    assert (read.how, read.why) == ("scan", "somebody was deleted")
+
+
+def test_a_delete_that_the_list_may_still_show_explains_nothing() -> None:
+    """Within the settle window a list may show whom a look does not, and somebody else may be gone."""
+    crowd = Crowd(Random(3), 30)
+    crowd.at += 600
+    lists, declared = InMemory(crowd), everybody(crowd)
+    both(crowd, declared, recorded(), lists)
+
+    crowd.at += 60
+    deleted = [_delete(crowd, "A0007")]
+    crowd.at += 5
+    _, _, soon = both(crowd, declared, recorded(), lists, deleted)
+    crowd.at += 60
+    deleted.append(_delete(crowd, "A0009"))
+    crowd.at += 60
+    scanned, followed, late = both(crowd, declared, recorded(), lists, deleted)
+
+    assert (soon.how, soon.why) == ("scan", "somebody was deleted")
+    assert (late.how, followed) == ("feed", scanned)
 
 
 def test_a_change_without_its_time_is_late_by_one_complete_read_and_not_more() -> None:

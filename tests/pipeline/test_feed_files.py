@@ -14,8 +14,9 @@ from msgspec import structs
 from pipeline.test_feed import CONTACTS, by_scan, crowd, edit, kept, read_of
 from world import World
 
-from reconciler.core.feed import RememberedList
-from reconciler.engine.lists import ListCacheRequest, RowCache, _StoredList
+from reconciler.core.feed import RememberedList, _PackedList, pack_list
+from reconciler.core.feed_rows import FeedRows
+from reconciler.engine.lists import ListCacheRequest, RowCache
 from reconciler.engine.resources import open_run_store
 from reconciler.model.secrets import Secret
 from reconciler.private_cache import ListCache
@@ -47,9 +48,18 @@ def recalled(world: World, asked: ListCacheRequest, **changes: Any) -> Remembere
     return asyncio.run(lists.recall(asked)).known
 
 
+def unpacked(data: bytes) -> tuple[tuple[str, ...], RememberedList]:
+    """Return what a whole file says that it is of, and its list."""
+    content = memoryview(data)[_SEAL:]
+    end = 8 + int.from_bytes(content[:8])
+    head = msgspec.msgpack.decode(content[8:end], type=_PackedList)
+    rows = FeedRows(head.columns, content[end:])
+    return head.key[:-1], RememberedList(rows, head.settled, head.step, head.completed, head.caught)
+
+
 def asked_of(data: bytes) -> ListCacheRequest:
     """Return what the list was asked for that a whole file holds."""
-    told, _ = msgspec.msgpack.decode(data[_SEAL:], type=_StoredList)
+    told, _ = unpacked(data)
     return ListCacheRequest(CONTACTS, "", told[-_fields(told) :])
 
 
@@ -69,16 +79,27 @@ def damaged(data: bytes) -> Iterator[bytes]:
     yield from (data[:_SEAL], data[:_SEAL] + b"\x92\x90\x90", data[:_SEAL][::-1] + data[_SEAL:])
 
 
-def resealed(world: World, data: bytes) -> Iterator[bytes]:
+def resealed(data: bytes) -> Iterator[bytes]:
     """Yield what an older or another program with this store's salt may have left under this very name."""
-    told, known = msgspec.msgpack.decode(data[_SEAL:], type=_StoredList)
+    told, known = unpacked(data)
     others = [(*told[:at], "other", *told[at + 1 :]) for at in range(len(told))]
     others += [told[:-1], told[1:], (*told, "jobTitle"), told[::-1], (), (*told[:-1], told[-1].upper())]
     for other in others:
-        yield msgspec.msgpack.encode((other, known))
-    shapes: tuple[Any, ...] = (None, [], {}, "", 0, [told], [told, []], [told, [[], "a", 1, 1]], [[1], known])
-    shapes += ([told, [[["A", "soon", {}, ""]], 1.0, 20, ""]], [told, [[["A", 1.0, [], ""]], 1.0, 20, ""]])
-    yield from map(msgspec.msgpack.encode, shapes)
+        yield b"".join(pack_list(known, other))
+    content = data[_SEAL:]
+    end = 8 + int.from_bytes(content[:8])
+    key, columns, *rest = msgspec.msgpack.decode(content[8:end])
+    foreign = "big" if key[-1] == "little" else "little"
+    shapes: list[Any] = [None, [], {}, "", 0, [key], [key, []], [[1], columns, *rest], [key, columns, "soon"]]
+    shapes.append([[*key[:-1], foreign], columns, *rest])  # written on a machine with another byte order
+    for at, column in enumerate(columns):
+        shorter = column[:-1]
+        shapes.append([key, [*columns[:at], shorter, *columns[at + 1 :]], *rest])
+        shapes.append([key, columns[:at] + columns[at + 1 :], *rest])
+    for shape in shapes:
+        head = msgspec.msgpack.encode(shape)
+        yield len(head).to_bytes(8) + head + content[end:]
+    yield from (content[:8], content[: end - 1], (2**63).to_bytes(8) + content[8:], content[8:])
 
 
 def test_no_damage_to_the_file_is_believed(world: World) -> None:
@@ -99,10 +120,10 @@ def test_what_was_kept_for_anything_else_is_not_believed(world: World) -> None:
     """Another version, stack, workspace, scope, profile, set of fields; a form that nobody knows."""
     file, whole = kept(world), kept(world).read_bytes()
     asked, files = asked_of(whole), ListCache(Path(world.settings.root), salt_of(world))
-    name = msgspec.msgpack.decode(whole[_SEAL:], type=_StoredList)[0][2]
+    name = unpacked(whole)[0][2]
     try:
-        for number, data in enumerate(resealed(world, whole)):
-            files.write(name, data)
+        for number, data in enumerate(resealed(whole)):
+            files.write(name, (data,))
             assert recalled(world, asked) is None, number
             tally.count("feeds", "hostile states of a file")
         file.write_bytes(whole)

@@ -22,7 +22,7 @@ def _part(root: Path) -> Callable[[], object]:
 
 def _list(root: Path) -> Callable[[], object]:
     lists = ListCache(root, "salt")
-    lists.write("list", _SMALL)
+    lists.write("list", (_SMALL,))
     return lambda: lists.read("list")
 
 
@@ -86,7 +86,7 @@ def test_a_list_that_others_can_have_written_was_not_remembered(
 ) -> None:
     """Everybody who plans can read the salt that its seal is keyed by, and would decide what a plan says."""
     lists = ListCache(tmp_path, "salt")
-    lists.write("list", _SMALL)
+    lists.write("list", (_SMALL,))
     (file,) = (tmp_path / ".reconciler" / "cache" / "lists").iterdir()
     assert (lists.read("list"), bool(lists.seal("list"))) == (_SMALL, True)
 
@@ -100,13 +100,13 @@ def test_a_list_that_others_can_have_written_was_not_remembered(
 def test_a_list_is_kept_again_where_its_file_was_not_ours_alone(tmp_path: Path) -> None:
     """Read anew once, and then remembered as before; nothing else stays in the folder."""
     lists = ListCache(tmp_path, "salt")
-    lists.write("list", _SMALL)
+    lists.write("list", (_SMALL,))
     folder = tmp_path / ".reconciler" / "cache" / "lists"
     (file,) = folder.iterdir()
     file.chmod(0o666)
     (folder / f".{file.name}.0123456789abcdef").touch()  # of a process that was killed
 
-    lists.write("list", _SMALL)
+    lists.write("list", (_SMALL,))
 
     assert lists.read("list") == _SMALL
     assert [*folder.iterdir()] == [file]
