@@ -20,6 +20,7 @@ from reconciler.cli.session import (
 )
 from reconciler.core.planning.deletes import uncertain_notices
 from reconciler.core.review.guard import plan_exit_code
+from reconciler.engine.planning import list_written_contents
 from reconciler.files.encryption import collect_recipients
 from reconciler.model.address import Address
 from reconciler.model.plans import Consent, Options
@@ -134,9 +135,6 @@ def find_plan_exit_code(planned: PlanResult, *, detailed: bool) -> int:
 
 
 def content_sizes(planned: PlanResult) -> dict[Address, int]:
-    """Return the octets of content by address, which the plan itself does not hold."""
-    return {
-        address: len(entity.content.data)
-        for address, entity in planned.desired.entities.items()
-        if entity.content is not None
-    }
+    """Return the octets of content by address of what is written, which the plan itself does not hold."""
+    contents = list_written_contents(planned.plan, planned.desired)
+    return {address: len(content.data) for address, content in contents.items()}

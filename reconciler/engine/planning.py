@@ -36,6 +36,7 @@ from reconciler.engine.live import read_live
 from reconciler.errors import Refused, StalePlan, UnsafePlan
 from reconciler.instrumentation import record_span, start_stopwatch, step_log
 from reconciler.model.address import Address
+from reconciler.model.documents import Content
 from reconciler.model.encoding import decode_json, encode_json
 from reconciler.model.plans import (
     ACTION_WORDS,
@@ -234,9 +235,16 @@ def make_moment(context: ReadContext, now: datetime, salt: str) -> PlanMoment:
 
 def judge_plan(context: ReadContext, plan: Plan, consent: Consent) -> Verdict:
     """Return the guard's verdict on a plan, by the settings and by what the service can do."""
-    contents = ((one, entity.content) for one, entity in context.desired.entities.items())
-    unprovided = {one for one, content in contents if content is not None and is_placeholder(content.data)}
+    contents = list_written_contents(plan, context.desired)
+    unprovided = {one for one, content in contents.items() if is_placeholder(content.data)}
     return check_plan(plan, context.settings.guard, consent, context.missing, unprovided)
+
+
+def list_written_contents(plan: Plan, desired: Desired) -> dict[Address, Content]:
+    """Return the payload of each change that declares one, by address: the plan itself has its digest."""
+    # Not of everything declared: of what a plan leaves as it is, no entity has to be decoded.
+    declared = (desired.entities.get(change.address) for change in plan.changes)
+    return {one.address: one.content for one in declared if one is not None and one.content is not None}
 
 
 def check_plan_safe(verdict: Verdict) -> None:

@@ -14,17 +14,18 @@ import hmac
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, cached_property
 from hashlib import sha256
 from hmac import compare_digest
 from importlib import metadata
-from itertools import islice
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
+from reconciler.core.desired.entity_table import DIGEST_BYTES, EntityRows, has_secret
 from reconciler.core.desired.partition import ManifestPart, join_parts, split_into_parts
 from reconciler.core.desired.resolve import Resolved, resolve_desired
 from reconciler.core.rules import make_rules
@@ -42,12 +43,12 @@ from reconciler.instrumentation import start_stopwatch, step_log
 from reconciler.manifest.load import LoadedManifests, load_project
 from reconciler.manifest.sources import ManifestFile, find_manifests, read_manifest
 from reconciler.model.address import Address
-from reconciler.model.documents import ROWS_MAX, Controls, InputFile, Place, Scalar
+from reconciler.model.documents import ROWS_MAX, InputFile, Place
 from reconciler.model.encoding import encode_json
 from reconciler.model.kinds import KINDS
 from reconciler.model.notices import Notice
 from reconciler.model.settings import Settings
-from reconciler.model.snapshots import Desired, Entity, Scope
+from reconciler.model.snapshots import Desired, Scope
 from reconciler.ownership import Folder
 from reconciler.private_cache import STATE_FOLDER as STORE_FOLDER
 from reconciler.private_cache import make_private_folder, read_cache_key
@@ -57,38 +58,15 @@ from reconciler.version import __version__
 # --- One entry as bytes, and back -----------------------------------------------------------------
 #
 #     magic, the HMAC-SHA256 of the purpose and of all that follows,
-#     sections, each after its length in 8 bytes: the manifest without entities, then 10,000 entities in each
-#
-# Entities with the same keys are stored column by column, and a column with few different values stores each
-# once: that is smaller, and faster to decode.
+#     sections, each after its length in 8 bytes:
+#         the manifest without entities, addresses, digests of entities, slots, lines, digests of claims,
+#         then the blocks of entities (core/desired/entity_table.py)
 
-CACHE_MAGIC = b"reconciler cache 2\n"
-_CHUNK = 10_000  # entities decoded at once; the memory for decoding one chunk is freed before the next
-_FEW = 256  # different values of a column, so that one byte tells which one an entity has
+CACHE_MAGIC = b"reconciler cache 3\n"
 _SEAL = 32  # bytes
 _LENGTH = 8  # bytes
 
 _Removed = tuple[str, str, int, int]  # address, file, line, column
-
-
-class _Column(Struct, array_like=True):
-    """One value for each entity; or the different values, and in `which` the index of each entity's value."""
-
-    values: list[str | bool]
-    which: bytes = b""
-
-
-class _Alike(Struct, array_like=True):
-    """Entities with the same keys in the same order, of one file, with the same controls."""
-
-    file: str
-    paths: tuple[str, ...]
-    controls: Controls
-    devices_in_scope: bool
-    addresses: list[str]
-    lines: list[int]
-    columns: list[int]
-    fields: list[_Column]
 
 
 class _Entry(Struct, array_like=True):
@@ -99,7 +77,6 @@ class _Entry(Struct, array_like=True):
     notices: list[Notice]
     removed: list[_Removed]
     former: list[str]
-    claims: list[str]
     rows: int
 
 
@@ -114,19 +91,27 @@ class CachedPart(Struct, frozen=True):
     seal: bytes = b""
 
 
-def encode_part(cached: CachedPart, *, key: bytes, purpose: bytes) -> list[bytes]:
+def encode_part(cached: CachedPart, *, key: bytes, purpose: bytes) -> list[bytes | memoryview]:
     """Return the entry of a part without payloads, in pieces. `purpose` is everything the part depends on."""
     part = cached.part
+    rows = part.entities if isinstance(part.entities, EntityRows) else EntityRows.of(part.entities.entities())
     entry = _Entry(
         list(cached.rosters.items()),
         [(scope.kind, scope.workspace) for scope in sorted(part.scopes)],
         list(part.notices),
         [(address, place.file, place.line, place.column) for address, place in part.removed.items()],
         sorted(part.former),
-        sorted(part.claims),
         part.rows,
     )
-    sections = [_pack_value(entry), *map(_pack_value, _group_entities(part.entities.values()))]
+    sections = [
+        msgspec.msgpack.encode(entry, enc_hook=str.__str__, order="deterministic"),
+        "\n".join(rows.addresses).encode(),
+        b"".join(rows.digests),
+        array("I", rows.slots).tobytes(),
+        array("I", rows.lines).tobytes(),
+        array("Q", part.claims).tobytes(),
+        *rows.blocks,
+    ]
     pieces = [piece for one in sections for piece in (len(one).to_bytes(_LENGTH), one)]
     return [CACHE_MAGIC, _compute_seal(pieces, key, purpose), *pieces]
 
@@ -138,26 +123,31 @@ def decode_part(data: bytes, *, key: bytes, purpose: bytes) -> CachedPart | None
     if not data.startswith(CACHE_MAGIC) or not compare_digest(seal, _compute_seal([body], key, purpose)):
         return None
     try:
-        head, *chunks = _split_sections(body)
+        head, addresses, digests, slots, lines, claims, *blocks = _split_sections(body)
         entry = msgspec.msgpack.decode(head, type=_Entry)
-        entities = {
-            entity.address: entity
-            for chunk in chunks
-            for alike in msgspec.msgpack.decode(chunk, type=list[_Alike])
-            for entity in _restore_entities(alike)
-        }
+        rows = EntityRows(
+            list(map(Address, bytes(addresses).decode().split("\n"))) if addresses else [],
+            _split_digests(bytes(digests)),
+            array("I", bytes(slots)),
+            array("I", bytes(lines)),
+            blocks,
+        )
     except (msgspec.MsgspecError, LookupError, ValueError):  # the seal is right and the form is not
         return None
     part = ManifestPart(
-        entities,
+        rows,
         frozenset(Scope(*one) for one in entry.scopes),
         tuple(entry.notices),
         {Address(text): Place(file, line, column) for text, file, line, column in entry.removed},
         frozenset(map(Address, entry.former)),
-        frozenset(entry.claims),
+        array("Q", bytes(claims)),
         entry.rows,
     )
     return CachedPart(part, dict(entry.rosters), seal)
+
+
+def _split_digests(digests: bytes) -> list[bytes]:
+    return [digests[at : at + DIGEST_BYTES] for at in range(0, len(digests), DIGEST_BYTES)]
 
 
 def _compute_seal(pieces: Iterable[bytes | memoryview], key: bytes, purpose: bytes) -> bytes:
@@ -172,56 +162,6 @@ def _split_sections(body: memoryview) -> Iterator[memoryview]:
         end = _LENGTH + int.from_bytes(body[:_LENGTH])
         yield body[_LENGTH:end]
         body = body[end:]
-
-
-def _pack_value(value: object) -> bytes:
-    return msgspec.msgpack.encode(value, enc_hook=str.__str__, order="deterministic")
-
-
-def _group_entities(entities: Iterable[Entity]) -> Iterator[list[_Alike]]:
-    remaining = iter(entities)
-    while chunk := list(islice(remaining, _CHUNK)):
-        groups: dict[tuple[object, ...], list[Entity]] = {}
-        for one in chunk:
-            controls = b"" if one.controls == _NO_CONTROLS else _pack_value(one.controls)
-            alike = (one.place.file, tuple(one.fields), controls, one.devices_in_scope)
-            groups.setdefault(alike, []).append(one)
-        yield [_build_alike(group) for group in groups.values()]
-
-
-def _build_alike(group: Sequence[Entity]) -> _Alike:
-    first = group[0]
-    return _Alike(
-        first.place.file,
-        tuple(first.fields),
-        first.controls,
-        first.devices_in_scope,
-        [one.address for one in group],
-        [one.place.line for one in group],
-        [one.place.column for one in group],
-        [_build_column(values) for values in zip(*(one.fields.values() for one in group), strict=True)],
-    )
-
-
-def _build_column(values: Sequence[Scalar]) -> _Column:
-    different = {value: number for number, value in enumerate(dict.fromkeys(values))}
-    if len(different) > min(_FEW, len(values) // 2):
-        return _Column(list(values))
-    return _Column(list(different), bytes(different[value] for value in values))
-
-
-def _restore_entities(alike: _Alike) -> Iterator[Entity]:
-    file, paths, controls, devices = alike.file, alike.paths, alike.controls, alike.devices_in_scope
-    columns = (
-        map(one.values.__getitem__, one.which) if one.which else iter(one.values) for one in alike.fields
-    )
-    rows = zip(*columns, strict=True) if paths else ((),) * len(alike.addresses)
-    for text, line, column, row in zip(alike.addresses, alike.lines, alike.columns, rows, strict=True):
-        place = Place(file, line, column)
-        yield Entity(Address(text), dict(zip(paths, row, strict=True)), place, controls, None, devices)
-
-
-_NO_CONTROLS = Controls()
 
 
 # --- What may be cached, and when an entry counts -------------------------------------------------
@@ -349,7 +289,7 @@ class ManifestCache:
             return
         written = 0
         for one, part in zip(loaded.read, parts, strict=True):  # one part at a time is in memory
-            if not one.plain or _holds_secret(part):
+            if not one.plain or any(map(has_secret, part.entities.entities())):
                 continue
             entry = encode_part(
                 CachedPart(part, one.rosters), key=key, purpose=self._entry_purpose(one.file, one.digest)
@@ -396,11 +336,6 @@ class ManifestCache:
         return sha256(
             encode_json([self._rules, self._settings.contact_fields, list(KINDS.values())])
         ).digest()
-
-
-def _holds_secret(part: ManifestPart) -> bool:
-    shapes = {(address.kind, tuple(entity.fields)) for address, entity in part.entities.items()}
-    return any(not KINDS[kind].secret.isdisjoint(paths) for kind, paths in shapes)
 
 
 @cache

@@ -3,6 +3,7 @@
 import pytest
 from manifest.project import Project
 
+from reconciler.core.desired.entity_table import PlainRows
 from reconciler.core.desired.partition import ManifestPart
 from reconciler.core.text import EDGES, trim_edges
 from reconciler.manifest.cache import CachedPart, decode_part, encode_part
@@ -238,7 +239,7 @@ def test_words_of_rosters_are_read_without_their_edges(project: Project) -> None
 
 def test_a_cache_of_the_version_before_is_not_used() -> None:
     """What it keeps has the blanks in it, and no warning."""
-    part = CachedPart(ManifestPart({}, frozenset()), {})
+    part = CachedPart(ManifestPart(PlainRows({}), frozenset()), {})
     data = b"".join(encode_part(part, key=b"key", purpose=b"this"))
 
     assert decode_part(data, key=b"key", purpose=b"this") is not None

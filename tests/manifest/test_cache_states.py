@@ -14,6 +14,7 @@ import pytest
 from manifest.cached_project import KeptProject
 from msgspec import structs
 
+from reconciler.core.desired.entity_table import PlainRows
 from reconciler.manifest.cache import CACHE_MAGIC, CachedPart, ManifestCache, decode_part, encode_part
 from reconciler.ownership import Folder
 
@@ -80,10 +81,10 @@ def _purpose_of(project: KeptProject, name: str) -> bytes:
 
 def _another(kept: CachedPart) -> CachedPart:
     entities = {
-        address: structs.replace(one, fields={**one.fields, "jobTitle": "forged"})
-        for address, one in kept.part.entities.items()
+        one.address: structs.replace(one, fields={**one.fields, "jobTitle": "forged"})
+        for one in kept.part.entities.entities()
     }
-    return CachedPart(structs.replace(kept.part, entities=entities), kept.rosters)
+    return CachedPart(structs.replace(kept.part, entities=PlainRows(entities)), kept.rosters)
 
 
 def _link(project: KeptProject, chance: Random) -> None:

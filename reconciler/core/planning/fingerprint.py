@@ -4,8 +4,8 @@ import hashlib
 
 from msgspec import UNSET, structs
 
-from reconciler.core.compare.normalize import normalize_fields, redact_for_plan
-from reconciler.model.encoding import encode_json_pieces
+from reconciler.core.desired.entity_table import list_digests
+from reconciler.model.encoding import encode_json, encode_json_pieces
 from reconciler.model.plans import Change, Delete, Options, Plan, PlanMoment
 from reconciler.model.snapshots import Desired
 
@@ -13,22 +13,15 @@ from reconciler.model.snapshots import Desired
 def manifest_digest(desired: Desired, salt: str) -> str:
     """Return the digest of everything declared: the same for any order of files, lines and keys.
 
-    Keyed by the plan's salt, so that one plan's digest says nothing of another's.
+    It is made of the digests of the entities, which are kept; the plan's salt keys the whole, so that one
+    plan's digest says nothing of another's.
     """
-    # Normal form: a space or another spelling is no other wish. Masked: the digest stands in plan files, and
-    # it must not be possible to try words on it.
-    entities = {
-        address: (
-            redact_for_plan(address.kind, normalize_fields(address.kind, entity.fields), salt),
-            entity.controls,
-            entity.devices_in_scope,
-        )
-        for address, entity in desired.entities.items()
-    }
     # A scope counts though it is empty: `contacts: {}` and no `contacts:` are two wishes (S1). Sorted: a set
     # has another order in the next process (law 3).
     scopes = sorted(str(scope) for scope in desired.scopes)
-    return _digest_value((salt, entities, scopes, sorted(desired.removed)))
+    made = hashlib.sha256(encode_json((salt, scopes, sorted(desired.removed))))
+    made.update(b"".join(list_digests(desired.entities, salt)))
+    return made.hexdigest()
 
 
 def fingerprint(plan: Plan) -> str:

@@ -1,0 +1,266 @@
+"""Declared entities as columns of bytes: nothing of an entity is decoded until somebody asks for it. Pure.
+
+Of a hundred thousand entities that are as they were, a plan needs the addresses, and 16 bytes of each. So the
+entities of a manifest are kept in blocks, and a block is decoded when one of its entities is asked for.
+`EntityRows` are the entities of one manifest; an `EntityTable` joins those of several, and is the mapping
+that `Desired.entities` needs.
+"""
+
+from array import array
+from bisect import bisect_right
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
+from hashlib import blake2b
+from itertools import accumulate, chain
+
+import msgspec
+from msgspec import Struct
+
+from reconciler.core.compare.normalize import normalize_fields, redact_for_plan
+from reconciler.model.address import Address
+from reconciler.model.documents import Controls, Place, Scalar
+from reconciler.model.encoding import encode_json
+from reconciler.model.kinds import KINDS
+from reconciler.model.snapshots import Entity
+
+DIGEST_BYTES = 16
+BLOCK_ROWS = 512  # entities decoded at once: few where one is asked for, enough for columns to pay
+
+# --- Digests --------------------------------------------------------------------------------------
+
+
+def digest_entity(entity: Entity, salt: str) -> bytes:
+    """Return 16 bytes that differ where what is declared differs. `salt` keys secrets, and nothing else.
+
+    In normal form: a space, a place or another spelling is no other wish. A secret that people choose is left
+    out: the digest of the manifests stands in plan files, and nobody can try words on it.
+    """
+    kind = entity.address.kind
+    fields = redact_for_plan(kind, normalize_fields(kind, entity.fields), salt)
+    wish = encode_json((entity.address, fields, entity.controls, entity.devices_in_scope))
+    return blake2b(wish, digest_size=DIGEST_BYTES).digest()
+
+
+def has_secret(entity: Entity) -> bool:
+    """Whether an entity declares a secret, so that its digest depends on the salt."""
+    return not KINDS[entity.address.kind].secret.isdisjoint(entity.fields)
+
+
+def list_digests(entities: Mapping[Address, Entity], salt: str) -> Iterator[bytes]:
+    """Yield the digest of each entity, in the order of their addresses."""
+    if isinstance(entities, EntityTable):
+        for address in entities:
+            yield entities.digest_of(address) or digest_entity(entities[address], salt)
+    else:
+        for address in sorted(entities):
+            yield digest_entity(entities[address], salt)
+
+
+# --- One block as bytes, and back -----------------------------------------------------------------
+#
+# Entities with the same keys stand column by column, and a column with few different values holds each once:
+# that is smaller, and faster to decode.
+
+_FEW = 256  # different values of a column, so that one byte tells which one an entity has
+
+
+class _Column(Struct, array_like=True):
+    """One value for each entity; or the different values, and in `which` the index of each entity's value."""
+
+    values: list[str | bool]
+    which: bytes = b""
+
+
+class _Alike(Struct, array_like=True):
+    """Entities with the same keys in the same order, of one file, with the same controls."""
+
+    file: str
+    paths: tuple[str, ...]
+    controls: Controls
+    devices_in_scope: bool
+    addresses: list[str]
+    columns: list[int]
+    fields: list[_Column]
+
+
+def _group_alike(entities: Iterable[Entity]) -> list[list[Entity]]:
+    groups: dict[tuple[object, ...], list[Entity]] = {}
+    for one in entities:
+        controls = b"" if one.controls == _NO_CONTROLS else _pack_value(one.controls)
+        alike = (one.place.file, tuple(one.fields), controls, one.devices_in_scope)
+        groups.setdefault(alike, []).append(one)
+    return list(groups.values())
+
+
+def _build_alike(group: Sequence[Entity]) -> _Alike:
+    first = group[0]
+    return _Alike(
+        first.place.file,
+        tuple(first.fields),
+        first.controls,
+        first.devices_in_scope,
+        [one.address for one in group],
+        [one.place.column for one in group],
+        [_build_column(values) for values in zip(*(one.fields.values() for one in group), strict=True)],
+    )
+
+
+def _build_column(values: Sequence[Scalar]) -> _Column:
+    different = {value: number for number, value in enumerate(dict.fromkeys(values))}
+    if len(different) > min(_FEW, len(values) // 2):
+        return _Column(list(values))
+    return _Column(list(different), bytes(different[value] for value in values))
+
+
+def _restore_entities(alike: _Alike, lines: Iterator[int]) -> Iterator[Entity]:
+    file, paths, controls, devices = alike.file, alike.paths, alike.controls, alike.devices_in_scope
+    columns = (
+        map(one.values.__getitem__, one.which) if one.which else iter(one.values) for one in alike.fields
+    )
+    rows = zip(*columns, strict=True) if paths else ((),) * len(alike.addresses)
+    for text, column, row in zip(alike.addresses, alike.columns, rows, strict=True):
+        place = Place(file, next(lines), column)
+        yield Entity(Address(text), dict(zip(paths, row, strict=True)), place, controls, None, devices)
+
+
+def _pack_value(value: object) -> bytes:
+    return msgspec.msgpack.encode(value, enc_hook=str.__str__, order="deterministic")
+
+
+_NO_CONTROLS = Controls()
+
+# --- The entities of one manifest -----------------------------------------------------------------
+
+
+class EntityRows:
+    """The entities of one manifest, in the order of their addresses. A row is the number of one in it.
+
+    A slot is the number of an entity in the
+    blocks: of an address, `slots` tells its slot, and of a slot, `lines` the line that it stands in.
+    """
+
+    def __init__(
+        self,
+        addresses: list[Address],
+        digests: list[bytes],
+        slots: Sequence[int],
+        lines: Sequence[int],
+        blocks: Sequence[bytes | memoryview],
+    ) -> None:
+        self.addresses = addresses
+        self.digests = digests
+        self.slots = slots
+        self.lines = lines
+        self.blocks = blocks
+        self._decoded: dict[int, list[Entity]] = {}
+
+    @classmethod
+    def of(cls, entities: Iterable[Entity]) -> "EntityRows":
+        """Return the rows of entities without payloads and without secrets."""
+        ordered = sorted(entities, key=lambda one: one.address)
+        digests = [digest_entity(one, "") for one in ordered]
+        slots, lines, blocks = array("I", bytes(4 * len(ordered))), array("I"), []
+        number = {one.address: row for row, one in enumerate(ordered)}
+        for start in range(0, len(ordered), BLOCK_ROWS):
+            groups = _group_alike(ordered[start : start + BLOCK_ROWS])
+            for slot, one in enumerate(chain.from_iterable(groups), start):
+                slots[number[one.address]] = slot
+                lines.append(one.place.line)
+            blocks.append(_pack_value([_build_alike(group) for group in groups]))
+        return cls([one.address for one in ordered], digests, slots, lines, blocks)
+
+    def entity(self, row: int) -> Entity:
+        """Return the entity of a row; all of its block are decoded with it."""
+        block, at = divmod(self.slots[row], BLOCK_ROWS)
+        if block not in self._decoded:
+            lines = iter(self.lines[block * BLOCK_ROWS : (block + 1) * BLOCK_ROWS])
+            every = msgspec.msgpack.decode(self.blocks[block], type=list[_Alike])
+            self._decoded[block] = [one for alike in every for one in _restore_entities(alike, lines)]
+        return self._decoded[block][at]
+
+    def entities(self) -> Iterator[Entity]:
+        """Yield every entity, in the order of the addresses."""
+        return map(self.entity, range(len(self.addresses)))
+
+
+class PlainRows:
+    """Entities that are decoded already, as rows in the order of their addresses. No digest is known."""
+
+    digests: Sequence[bytes] = ()
+
+    def __init__(self, entities: Mapping[Address, Entity]) -> None:
+        self.addresses = sorted(entities)
+        self._entities = entities
+
+    def entity(self, row: int) -> Entity:
+        """Return the entity of a row."""
+        return self._entities[self.addresses[row]]
+
+    def entities(self) -> Iterator[Entity]:
+        """Yield every entity, in the order of the addresses."""
+        return map(self._entities.__getitem__, self.addresses)
+
+
+# --- The entities of several manifests ------------------------------------------------------------
+
+
+class EntityTable(Mapping[Address, Entity]):
+    """The entities of several manifests, in the order of their addresses.
+
+    An entity is decoded when it is asked for; all are when `values` or `items` is called. Where an address
+    occurs twice, its last entity counts, and `is_unique` is false.
+    """
+
+    def __init__(self, parts: Iterable[EntityRows | PlainRows]) -> None:
+        self._parts = tuple(parts)
+        every = [one for part in self._parts for one in part.addresses]
+        self._starts = [0, *accumulate(len(part.addresses) for part in self._parts)]
+        self._numbers = dict(zip(every, range(len(every)), strict=True))
+        self._ordered = sorted(self._numbers)
+        self._whole: dict[Address, Entity] | None = None
+        self.is_unique = len(self._numbers) == len(every)
+
+    def __getitem__(self, address: Address) -> Entity:
+        """Return the entity of an address. Raises KeyError."""
+        if self._whole is not None:
+            return self._whole[address]
+        part, row = self._locate(address)
+        return part.entity(row)
+
+    def __contains__(self, address: object) -> bool:
+        """Whether an entity has this address; nothing is decoded."""
+        return address in self._numbers
+
+    def __iter__(self) -> Iterator[Address]:
+        """Yield every address in its order; nothing is decoded."""
+        return iter(self._ordered)
+
+    def __len__(self) -> int:
+        """Return the number of entities."""
+        return len(self._ordered)
+
+    def values(self) -> ValuesView[Entity]:
+        """Return every entity, in the order of the addresses."""
+        return self._decode_all().values()
+
+    def items(self) -> ItemsView[Address, Entity]:
+        """Return every address and its entity, in the order of the addresses."""
+        return self._decode_all().items()
+
+    def digest_of(self, address: Address) -> bytes:
+        """Return what `digest_entity` returns, without decoding the entity; b"" where it is not known.
+
+        It is not known of an entity with a secret, nor of any in a manifest that is not cached.
+        """
+        part, row = self._locate(address)
+        return part.digests[row] if part.digests else b""
+
+    def _locate(self, address: Address) -> tuple[EntityRows | PlainRows, int]:
+        number = self._numbers[address]
+        part = bisect_right(self._starts, number) - 1
+        return self._parts[part], number - self._starts[part]
+
+    def _decode_all(self) -> dict[Address, Entity]:
+        if self._whole is None:
+            known = {one.address: one for part in self._parts for one in part.entities()}
+            self._whole = {address: known[address] for address in self._ordered}
+        return self._whole
