@@ -1,11 +1,21 @@
 """What each case may cost at most, and which figures are told as ratios. One table each."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import NamedTuple
 
-from cases import AT_ONCE, CREATES, CREATES_OF_ANSIBLE, LATENCY_MS, MANY_CREATES, Case
-from processes import Measured
+from cases import AT_ONCE, CREATES, CREATES_OF_ANSIBLE, LATENCY_MS, MANY_CREATES
+from service import PAGE
+from stages import Case
+from walk import (
+    APPLY_FIRST,
+    APPLY_THREE,
+    PLAN_AFTER_APPLY,
+    PLAN_AFTER_THREE,
+    PLAN_NOTHING,
+    PLAN_SETTLED,
+    PLAN_THREE,
+)
 
 
 class Budget(NamedTuple):
@@ -18,28 +28,56 @@ class Budget(NamedTuple):
     cpu_s: float | None = None
     peak_mib: float | None = None
     grown_mib: float | None = None
+    wave_s: float | None = None
+
+
+_MANY = ", many workspaces"
+_ROSTER = ", one roster"
+
+
+def _day(suffix: str, *, people: int, lists: int, cpu_s: float, peak_mib: float) -> tuple[Budget, ...]:
+    """Return the budgets of bench/walk.py over so many lists, none of which is read whole twice."""
+    again = {"cpu_s": cpu_s, "peak_mib": peak_mib}
+    return (
+        Budget(f"{APPLY_FIRST}{suffix}", people, calls=people // PAGE + 2 * lists, cpu_s=12, peak_mib=400),
+        Budget(f"{PLAN_AFTER_APPLY}{suffix}", people, calls=3 * lists, **again),
+        Budget(f"{PLAN_THREE}{suffix}", people, calls=3 * lists, **again),
+        # Three calls a change, and the look at the list.
+        Budget(f"{APPLY_THREE}{suffix}", people, calls=3 * lists + 9, cpu_s=cpu_s + 0.5, peak_mib=peak_mib),
+        Budget(f"{PLAN_AFTER_THREE}{suffix}", people, calls=3 * lists, **again),
+        Budget(f"{PLAN_SETTLED}{suffix}", people, calls=3 * lists, **again),
+    )
 
 
 BUDGETS = (
-    Budget("plan, nothing to do", 1000, calls=3, cpu_s=0.25),
-    Budget("plan, nothing to do", 10_000, calls=3, cpu_s=0.4, peak_mib=110),
-    Budget("plan, nothing to do", 100_000, calls=3, cpu_s=1.5, peak_mib=200),
+    Budget(PLAN_NOTHING, 1000, calls=3, cpu_s=0.25),
+    Budget(PLAN_NOTHING, 10_000, calls=3, cpu_s=0.4, peak_mib=110),
+    Budget(PLAN_NOTHING, 100_000, calls=3, cpu_s=1.5, peak_mib=200),
     Budget("plan, nobody recorded", 1000, calls=52),
     Budget("plan, nobody recorded", 10_000, calls=502, cpu_s=0.9, peak_mib=110),
-    Budget("plan, nobody recorded", 100_000, calls=5002, cpu_s=6, peak_mib=300),
+    Budget("plan, nobody recorded", 100_000, calls=5002, cpu_s=8, peak_mib=300),
+    *_day("", people=100_000, lists=1, cpu_s=1.5, peak_mib=220),
+    *_day(_ROSTER, people=100_000, lists=1, cpu_s=1.5, peak_mib=220),
+    *_day(_MANY, people=100_000, lists=200, cpu_s=2, peak_mib=220),
+    Budget(f"{PLAN_NOTHING}{_ROSTER}", 100_000, calls=3, cpu_s=1.5, peak_mib=200),
+    Budget(f"{PLAN_NOTHING}{_MANY}", 100_000, calls=200, cpu_s=2, peak_mib=200),
+    Budget(f"{PLAN_NOTHING}, --only one of many", 100_000, calls=1, cpu_s=0.6, peak_mib=90),
+    Budget(f"{PLAN_NOTHING}{_ROSTER}", 1_000_000, calls=3, cpu_s=15, peak_mib=1536),
+    Budget(f"{PLAN_AFTER_APPLY}{_ROSTER}", 1_000_000, calls=3, cpu_s=20, peak_mib=1536),
     Budget("plan, 100 edited elsewhere", 1000, calls=8),
     Budget("plan, 100 edited elsewhere", 10_000, calls=8),
     Budget("plan, 100 edited elsewhere", 100_000, calls=8),
-    Budget("validate", 100_000, cpu_s=3),
+    Budget("validate", 100_000, cpu_s=3.5),
     Budget("validate, unchanged files", 100_000, cpu_s=0.6),
-    Budget("plan of a roster, nothing to do", 1_000_000, calls=3, cpu_s=15, peak_mib=1536),
-    Budget("apply, creates", CREATES, calls=2 * CREATES + 2, wall_s=2.9),
+    Budget("validate, one line changed in each file", 100_000, cpu_s=0.8),
+    Budget("apply, creates", CREATES, calls=2 * CREATES + 2, wave_s=2.9),
     Budget("apply, creates", MANY_CREATES, grown_mib=60),
     Budget("--version", 0, cpu_s=0.12),
 )
 FIGURES: tuple[tuple[str, str], ...] = (
     ("calls", "calls"),
     ("wall_s", "s"),
+    ("wave_s", "s for the waves"),
     ("cpu_s", "s CPU"),
     ("peak_mib", "MiB"),
     ("grown_mib", "MiB grown"),
@@ -54,14 +92,27 @@ def middle(case: Case, figure: str) -> float | None:
     return median(found) if found else None
 
 
-def judged(case: Case) -> Iterator[tuple[str, bool]]:
-    """Yield what was asked of a case, in words, and whether it was met."""
+class Judged(NamedTuple):
+    """One figure of a case beside its budget, which `says` it in words."""
+
+    figure: str
+    says: str
+    met: bool
+
+
+def judged(case: Case) -> Iterator[Judged]:
+    """Yield each figure for which something was asked of a case."""
     for budget in BUDGETS:
         if (budget.case, budget.contacts) == (case.name, case.contacts):
             for figure, unit in FIGURES:
                 limit, found = getattr(budget, figure), middle(case, figure)
                 if limit is not None and found is not None:
-                    yield f"≤ {limit:,} {unit}", found <= limit
+                    yield Judged(figure, f"≤ {limit:,} {unit}", found <= limit)
+
+
+def missed(case: Case) -> set[str]:
+    """Return the figures of a case that are over their budget."""
+    return {one.figure for one in judged(case) if not one.met}
 
 
 class Ratio(NamedTuple):
@@ -75,18 +126,42 @@ class Ratio(NamedTuple):
 
 
 RATIOS = (
-    Ratio("octoDNS, first plan", "plan, nobody recorded", "peer: octoDNS", "cpu_s", {10_000: 3, 100_000: 9}),
     Ratio(
-        "octoDNS, nothing to do, by feed and cache",
-        "plan, nothing to do",
+        "octoDNS, first plan",
+        "plan, nobody recorded",
+        "peer: octoDNS, first plan",
+        "cpu_s",
+        {1000: 1, 10_000: 4, 100_000: 6},
+    ),
+    Ratio(
+        "octoDNS, nothing to do",
+        PLAN_NOTHING,
         "peer: octoDNS, nothing to do",
         "cpu_s",
         {10_000: 6, 100_000: 20},
     ),
     Ratio(
-        "octoDNS, one in 100 edited, every file read", "plan, one in 100 edited", "peer: octoDNS", "cpu_s", {}
+        "octoDNS, nothing to do, neither compiled",
+        f"{PLAN_NOTHING}, not compiled",
+        "peer: octoDNS, nothing to do, not compiled",
+        "cpu_s",
+        {},
     ),
-    Ratio("a stock script", "plan, nothing to do", "peer: stock script", "cpu_s", {}),
+    Ratio(
+        "octoDNS, three people edited",
+        PLAN_THREE,
+        "peer: octoDNS, three people edited",
+        "cpu_s",
+        {100_000: 20},
+    ),
+    Ratio(
+        "octoDNS, one in 100 edited, every file read",
+        "plan, one in 100 edited",
+        "peer: octoDNS, one in 100 edited",
+        "cpu_s",
+        {},
+    ),
+    Ratio("a stock script", PLAN_NOTHING, "peer: stock script", "cpu_s", {}),
 )
 
 
@@ -118,18 +193,9 @@ def _creates(found: dict[tuple[str, int], Case]) -> Iterator[Compared]:
     if not ours:
         return
     seconds = (middle(ours, "wall_s") or 0) / CREATES
+    wave = (middle(ours, "wave_s") or 0) / CREATES
     if theirs:
         each = (middle(theirs, "wall_s") or 0) / CREATES_OF_ANSIBLE
         yield Compared(CREATES, "a loop of Ansible's, a create each", each / seconds, None)
     ideal = 2 * LATENCY_MS / 1000 / AT_ONCE
-    yield Compared(CREATES, "latency alone, as a share of our time", ideal / seconds, 0.85)
-
-
-def merged(cases: Iterable[Case]) -> list[Case]:
-    """Put runs of the same case together, in the order in which they came first."""
-    found: dict[tuple[int, str], Case] = {}
-    for case in cases:
-        key = (case.contacts, case.name)
-        before: tuple[Measured, ...] = found[key].runs if key in found else ()
-        found[key] = case._replace(runs=(*before, *case.runs))
-    return list(found.values())
+    yield Compared(CREATES, "latency alone, as a share of the wave", ideal / wave, 0.86)

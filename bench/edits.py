@@ -1,77 +1,52 @@
 """Three edits among many: each command that somebody starts who changes three people, with what it costs.
 
     .venv/bin/python bench/edits.py 100000
+    .venv/bin/python bench/edits.py 100000 --form roster --runs 3
+    .venv/bin/python bench/edits.py 100000 --form yaml --rows 'three people'
 
-Ten files, then one roster. Everybody is live already and becomes ours with the first apply. Prints a table.
+The steps of bench/walk.py, for ten files, one roster and many workspaces. Prints a table, with the budget of
+each step (bench/budgets.py). Exit code 1 where one was missed in calls or memory; seconds depend on the
+machine, and are only marked.
 """
 
+import argparse
 import json
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
-from cases import project
+from budgets import missed
+from cases import walk_group
 from people import FORMS
-from processes import Measured, reconciler
-from service import sandbox
-
-_EDITED = 3
-
-
-class _Step(NamedTuple):
-    """What somebody does, the command that does it, and how long after the one before."""
-
-    says: str
-    command: tuple[str, ...]
-    after_s: float = 0
+from processes import compile_programs
+from stages import Case, carry_out, is_wanted, merged
+from tables import as_json, case_rows, machine
 
 
-_BEFORE = (
-    _Step("the first apply: everybody becomes ours", ("apply", "--yes")),
-    _Step("plan, after it", ("plan",)),
-    _Step("plan again", ("plan",)),
-)
-_AFTER = (
-    _Step("plan, three people edited", ("plan",)),
-    _Step("apply of it", ("apply", "--yes")),
-    _Step("plan, after it", ("plan",)),
-    # What was written within the settle window and two seconds is read again: it may be shown late (R7).
-    _Step("plan, 15 s later", ("plan",), after_s=15),
-    _Step("plan again", ("plan",)),
-)
-
-
-def _walked(count: int, form: str) -> Iterator[tuple[str, Measured, int, int]]:
-    """Yield each step, what its command cost, its calls and its changes."""
-    with sandbox(count) as base_url, project(count, form, base_url) as folder:
-        yield from (_done(folder, step) for step in _BEFORE)
-        FORMS[form](folder / "manifests", count, edited=range(0, count, count // _EDITED)[:_EDITED])
-        yield from (_done(folder, step) for step in _AFTER)
-
-
-def _done(folder: Path, step: _Step) -> tuple[str, Measured, int, int]:
-    time.sleep(step.after_s)
-    done = reconciler(folder, *step.command, "--format", "json")
-    told = json.loads(done.output)
-    if "plan" not in told:
-        return step.says, done, sum(told["calls"].values()), len(told["outcomes"])
-    calls = sum(read["calls"] for read in told["plan"]["reads"])
-    return step.says, done, calls, len(told["plan"]["changes"])
-
-
-def main() -> None:
+def main() -> int:
     """Print what each step cost."""
-    count = int(sys.argv[1])
-    sys.stdout.write("| people | in | step | changes | calls | seconds | CPU s | peak MiB |\n")
-    sys.stdout.write("|---|---|---|---|---|---|---|---|\n")
-    for form, says in (("yaml", "ten files"), ("roster", "one roster")):
-        for step, cost, calls, changes in _walked(count, form):
-            figures = f"{cost.wall_s:.2f} | {cost.cpu_s:.2f} | {cost.peak_mib:.0f}"
-            sys.stdout.write(f"| {count:,} | {says} | {step} | {changes} | {calls:,} | {figures} |\n")
-            sys.stdout.flush()
+    parser = argparse.ArgumentParser(prog="bench/edits.py")
+    parser.add_argument("count", type=int, help="number of people")
+    parser.add_argument("--form", choices=FORMS, action="append", help="repeatable; default all")
+    parser.add_argument("--runs", type=int, default=1, help="how often three people are edited; default 1")
+    parser.add_argument("--rows", action="append", default=[], metavar="TEXT", help="as script/bench")
+    parser.add_argument("--output", type=Path, help="where results go as JSON")
+    asked = parser.parse_args()
+    compile_programs()
+    cases = merged(_cases(asked))
+    if asked.output:
+        told = json.dumps(as_json(machine(), cases), indent=2)
+        asked.output.write_text(f"{told}\n", encoding="utf-8")
+    sys.stdout.writelines(f"{line}\n" for line in case_rows(cases))
+    return 1 if any(figure in {"calls", "peak_mib"} for case in cases for figure in missed(case)) else 0
+
+
+def _cases(asked: argparse.Namespace) -> Iterator[Case]:
+    for form in asked.form or FORMS:
+        print(f"{asked.count:,} people, {form}", file=sys.stderr, flush=True)
+        group = walk_group(asked.count, form, asked.runs)
+        yield from carry_out(group, lambda name: is_wanted(name, asked.rows))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -4,6 +4,11 @@
     script/bench --quick                1,000 and 10,000, one run: within three minutes
     script/bench 1000 1000000           other numbers
     script/bench --write                also puts the tables into docs/performance.md
+    script/bench 100000 --rows 'three people' --rows 'nothing to do' --runs 1
+                                        the rows whose name holds one of the texts, and what they need before
+
+Our program and octoDNS are compiled first, because a program is compiled where it was installed; rows that
+say "not compiled" measure the other state of both. What is compared takes turns, A B A B.
 
 Every case is a process of its own, start-up included, against a sandbox on this machine (bench/cases.py).
 Peers run in between, on the same people: octoDNS with a YAML source and a target in memory, a script of
@@ -18,8 +23,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import peers
-from budgets import merged
-from cases import Case, applies, memory, plans, starts
+from cases import MANY_CREATES, applies, memory, plans, starts
+from processes import compile_programs
+from stages import Case, Group, carry_out, is_wanted, merged
 from tables import as_json, as_markdown, machine
 
 HERE = Path(__file__).parent
@@ -35,9 +41,13 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=0, help="runs of each case; default 3, --quick 1")
     parser.add_argument("--no-peers", action="store_true", help="our own commands alone")
     parser.add_argument("--no-applies", action="store_true", help="leave out what writes")
+    parser.add_argument(
+        "--rows", action="append", default=[], metavar="TEXT", help="rows that hold it; repeatable"
+    )
     parser.add_argument("--write", action="store_true", help=f"put the tables into {PAGE.name}")
     parser.add_argument("--output", type=Path, default=HERE / "results.json", help="where the JSON goes")
     asked = parser.parse_args()
+    compile_programs()
     where = machine()
     cases = merged(_cases(asked))
     asked.output.write_text(json.dumps(as_json(where, cases), indent=2) + "\n", encoding="utf-8")
@@ -50,17 +60,22 @@ def main() -> None:
 
 def _cases(asked: argparse.Namespace) -> Iterator[Case]:
     """Yield every case that is asked for, and say on stderr which comes next."""
+    for about, groups in _groups(asked):
+        print(about, file=sys.stderr, flush=True)
+        for group in groups:
+            yield from carry_out(group, lambda name: is_wanted(name, asked.rows))
+
+
+def _groups(asked: argparse.Namespace) -> Iterator[tuple[str, Iterator[Group]]]:
     runs = asked.runs or (1 if asked.quick else 3)
     with_peers = not asked.no_peers and peers.there()
     for size in asked.sizes or ([1000, 10_000] if asked.quick else [1000, 10_000, 100_000]):
-        print(f"{size:,} people", file=sys.stderr, flush=True)
-        yield from plans(size, runs, with_peers=with_peers)
+        yield f"{size:,} people", plans(size, runs, with_peers=with_peers)
     if not asked.no_applies:
-        print("applies", file=sys.stderr, flush=True)
-        yield from applies(runs, with_peers=with_peers)
+        yield "applies", applies(runs, with_peers=with_peers)
         if not asked.quick:
-            yield from memory()
-    yield from starts(runs)
+            yield f"{MANY_CREATES:,} creates", memory()
+    yield "start", starts(runs)
 
 
 if __name__ == "__main__":

@@ -4,13 +4,14 @@ In an environment of their own, `bench/.peers`, made by script/bench from `requi
 """
 
 import json
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from people import PLAIN, people
-from processes import Measured, measure
+from processes import PEERS, Measured, measure
 
 HERE = Path(__file__).parent
-BIN = HERE / ".peers" / "bin"
+BIN = PEERS / "bin"
 PROGRAMS = HERE / "peers"
 
 
@@ -19,14 +20,16 @@ def there() -> bool:
     return (BIN / "octodns-sync").exists()
 
 
-def octodns(folder: Path, count: int, *, differing: bool) -> Measured:
-    """Plan a zone with a record for each person: one in a hundred differs, or none. Nothing is called."""
+def octodns(
+    folder: Path, count: int, *, differing: Collection[int], environ: Mapping[str, str] | None = None
+) -> Measured:
+    """Plan a zone with a record for each person, of whom those `differing` differ. Nothing is called."""
     _write_zone(folder, count, differing=differing)
     command = [BIN / "octodns-sync", "--config-file", folder / "octodns.yaml"]
-    return measure(command, cwd=folder, environ={"PYTHONPATH": str(PROGRAMS)})
+    return measure(command, cwd=folder, environ=environ or {"PYTHONPATH": str(PROGRAMS)})
 
 
-def _write_zone(folder: Path, count: int, *, differing: bool) -> None:
+def _write_zone(folder: Path, count: int, *, differing: Collection[int]) -> None:
     """Write what octoDNS reads: a record of as many texts as a person has fields. JSON is YAML too."""
     (folder / "octodns.yaml").write_text(
         "providers:\n"
@@ -40,9 +43,7 @@ def _write_zone(folder: Path, count: int, *, differing: bool) -> None:
     with (folder / "example.com.yaml").open("w", encoding="utf-8") as file:
         for number, row in enumerate(people(count)):
             values = [f"{key}={row[key]}" for key in (*PLAIN, "employeeId")]
-            live[f"e{row['employeeId']}"] = (
-                [*values[:-1], "changed"] if differing and number % 100 == 0 else values
-            )
+            live[f"e{row['employeeId']}"] = [*values[:-1], "changed"] if number in differing else values
             file.write(f"e{row['employeeId']}:\n  type: TXT\n  ttl: 3600\n  values:\n")
             file.writelines(f'  - "{value}"\n' for value in values)
     (folder / "live.json").write_text(json.dumps(live), encoding="utf-8")

@@ -5,7 +5,8 @@ same edit.
 """
 
 import csv
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 
 from reconciler.sandbox.contacts import invent_contacts
@@ -21,6 +22,7 @@ PLAIN = (
 )
 SPLIT_FROM = 10_000  # people; from here on there are ten files, for one of 100,000 would be refused (10 MiB)
 FILES = 10
+PEOPLE_EACH = 500  # in a workspace, where there are many workspaces
 
 
 def people(count: int, *, edited: Collection[int] = ()) -> Iterator[dict[str, str]]:
@@ -35,6 +37,23 @@ def one_in_a_hundred(count: int) -> range:
     return range(0, count, 100)
 
 
+def three_of(count: int, turn: int) -> range:
+    """Return the numbers of three people far from each other; others in each turn."""
+    return range(turn, count, count // 3)[:3]
+
+
+def one_in_each_file(count: int, turn: int) -> list[int]:
+    """Return the number of one person of each file that `write_yaml` writes; others in each turn."""
+    files = FILES if count >= SPLIT_FROM else 1
+    return [count * part // files + turn for part in range(files)]
+
+
+def workspaces_of(count: int) -> tuple[int, int]:
+    """Return how many workspaces so many people are in where they are in many, and how many each has."""
+    each = min(PEOPLE_EACH, max(1, count // 4))
+    return count // each, each
+
+
 def write_yaml(folder: Path, count: int, *, edited: Collection[int] = ()) -> None:
     """Write manifests with an entry for each: one file, or ten where there are many."""
     files = FILES if count >= SPLIT_FROM else 1
@@ -42,11 +61,25 @@ def write_yaml(folder: Path, count: int, *, edited: Collection[int] = ()) -> Non
     for part in range(files):
         with (folder / f"people-{part}.yaml").open("w", encoding="utf-8") as file:
             file.write("version: 1\nworkspace: default\ncontacts:\n")
-            for _ in range(count * part // files, count * (part + 1) // files):
-                row = next(rows)
-                file.write(f"  e{row['employeeId']}:\n")
-                file.writelines(f'    {key}: "{row[key]}"\n' for key in PLAIN)
-                file.write(f'    custom: {{employeeId: "{row["employeeId"]}"}}\n')
+            for row in islice(rows, count * (part + 1) // files - count * part // files):
+                file.writelines(_entry(row))
+
+
+def write_fleet(folder: Path, count: int, *, edited: Collection[int] = ()) -> None:
+    """Write a manifest for each of many workspaces: w0 holds the first people, and so on."""
+    workspaces, each = workspaces_of(count)
+    rows = people(count, edited=edited)
+    for number in range(workspaces):
+        with (folder / f"w{number}.yaml").open("w", encoding="utf-8") as file:
+            file.write(f"version: 1\nworkspace: w{number}\ncontacts:\n")
+            for row in islice(rows, each):
+                file.writelines(_entry(row))
+
+
+def _entry(row: Mapping[str, str]) -> Iterator[str]:
+    yield f"  e{row['employeeId']}:\n"
+    yield from (f'    {key}: "{row[key]}"\n' for key in PLAIN)
+    yield f'    custom: {{employeeId: "{row["employeeId"]}"}}\n'
 
 
 def write_roster(folder: Path, count: int, *, edited: Collection[int] = ()) -> None:
@@ -63,4 +96,4 @@ def write_roster(folder: Path, count: int, *, edited: Collection[int] = ()) -> N
     )
 
 
-FORMS = {"yaml": write_yaml, "roster": write_roster}
+FORMS = {"yaml": write_yaml, "roster": write_roster, "fleet": write_fleet}

@@ -4,12 +4,12 @@ import os
 import platform
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from budgets import FIGURES, Compared, compared, judged, middle
-from cases import Case
+from stages import Case
 
 HERE = Path(__file__).parent
 _LOOP = 20_000_000
@@ -53,7 +53,7 @@ def _case(case: Case) -> dict[str, Any]:
         for figure, _ in FIGURES
         if figure != "calls"
     }
-    asked = [{"budget": says, "met": met} for says, met in judged(case)]
+    asked = [{"budget": one.says, "met": one.met} for one in judged(case)]
     return {"contacts": case.contacts, "case": case.name, **figures, "runs": runs, "budgets": asked}
 
 
@@ -62,20 +62,26 @@ def as_markdown(where: dict[str, Any], cases: Sequence[Case]) -> Iterator[str]:
     yield (
         f"Measured at commit {where['commit']} with Python {where['python']} on {where['cores']} cores; "
         f"a loop of 20 million additions takes {where['additions_20m_s']} s there. Medians, with the lowest "
-        "and the highest of the runs where there were several."
+        "and the highest of the runs where there were several. Our program and octoDNS were compiled before, "
+        "except where a row says *not compiled*."
     )
     yield ""
-    yield "| contacts | case | calls | seconds | CPU s | peak MiB | asked |"
-    yield "|---|---|---|---|---|---|---|"
-    yield from map(_row, cases)
+    yield from case_rows(cases)
     yield ""
     yield "| contacts | beside | times | asked |"
     yield "|---|---|---|---|"
     yield from map(_ratio, compared(cases))
 
 
+def case_rows(cases: Iterable[Case]) -> Iterator[str]:
+    """Yield the lines of the table of cases."""
+    yield "| contacts | case | calls | seconds | CPU s | peak MiB | asked |"
+    yield "|---|---|---|---|---|---|---|"
+    yield from map(_row, cases)
+
+
 def _row(case: Case) -> str:
-    asked = "; ".join(says if met else f"{says}: **missed**" for says, met in judged(case))
+    asked = "; ".join(one.says if one.met else f"{one.says}: **missed**" for one in judged(case))
     grown = middle(case, "grown_mib")
     peak = f"{middle(case, 'peak_mib'):.0f}" + (
         f" ({grown:+.0f} from start to end)" if grown is not None else ""
@@ -83,6 +89,8 @@ def _row(case: Case) -> str:
     calls = "" if case.calls is None else f"{case.calls:,}"
     count = f"{case.contacts:,}" if case.contacts else ""
     seconds, cpu = _spread(case, "wall_s"), _spread(case, "cpu_s")
+    if middle(case, "wave_s") is not None:
+        seconds += f"; the waves alone {_spread(case, 'wave_s')}"
     return f"| {count} | {case.name} | {calls} | {seconds} | {cpu} | {peak} | {asked} |"
 
 

@@ -220,7 +220,7 @@ async def execute_changes(
             shared = share_queue(run, wave, lambda: run.over() is None)
             with record_span("wave", number=number, changes=len(wave)):
                 await run_workers(run, [executor.work(queue) for queue in shared])
-            step_log.info("wave %d ended, %.1f s", number, took())
+            step_log.info("wave %d ended, %.2f s", number, took())
         for outcome in await settle_doubts(run):
             executor.report_ended(outcome)
         executor.end_unattempted()

@@ -13,6 +13,7 @@ from waiting import patience_s
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "examples" / "deploy"
 DOCKERFILE, CRONJOB = DEPLOY / "Dockerfile", DEPLOY / "cronjob.yaml"
+ACTION = ROOT / "examples" / "ci" / "github" / "actions" / "reconciler" / "action.yml"
 INSTALLED = "/opt/reconciler"
 
 
@@ -57,9 +58,8 @@ def test_only_locked_libraries_are_installed_and_nothing_is_built() -> None:
     assert "-m pip --isolated install" in install
 
 
-def test_what_the_image_starts_is_the_program(tmp_path: Path) -> None:
-    """Its own steps, in another folder: the libraries are those of the tests, not downloaded anew."""
-    place = tmp_path / "reconciler"
+def prepare_place(place: Path) -> None:
+    """What the image and the action have before their last step; libraries are those of the tests."""
     for name in ("reconciler", "schemas", "examples"):
         shutil.copytree(
             ROOT / name, place / "source" / name, ignore=shutil.ignore_patterns("__pycache__", "*.pyc")
@@ -68,12 +68,14 @@ def test_what_the_image_starts_is_the_program(tmp_path: Path) -> None:
     (libraries,) = (place / "venv").glob("lib/python*/site-packages")
     found = [path for path in sys.path if Path(path).name == "site-packages"]
     (libraries / "found.pth").write_text("\n".join(found), encoding="utf-8")
-    (step,) = (one for one in lines_of("RUN") if "reconciler.pth" in one)
-    assert told("sh", "-euc", step.replace(INSTALLED, str(place))) == ""
 
+
+def check_started_and_compiled(command: Path, place: Path) -> None:
+    """The program runs, and nothing of it is compiled at each start."""
+    assert [*(place / "source" / "reconciler" / "__pycache__").glob("pipeline.*.pyc")]
     started = subprocess.run(
-        [place / "reconciler", "schema"],
-        cwd=tmp_path,
+        [command, "schema"],
+        cwd=place,
         env={},
         capture_output=True,
         text=True,
@@ -81,8 +83,29 @@ def test_what_the_image_starts_is_the_program(tmp_path: Path) -> None:
         check=False,
     )
     assert started.returncode == 0, started.stderr
-    # Its file system is read-only: what is not compiled now would be compiled at every start.
-    assert [*(place / "source" / "reconciler" / "__pycache__").glob("pipeline.*.pyc")]
+
+
+def test_what_the_image_starts_is_the_program(tmp_path: Path) -> None:
+    """Its own steps, in another folder."""
+    place = tmp_path / "reconciler"
+    prepare_place(place)
+    (step,) = (one for one in lines_of("RUN") if "reconciler.pth" in one)
+    assert told("sh", "-euc", step.replace(INSTALLED, str(place))) == ""
+
+    check_started_and_compiled(place / "reconciler", place)
+
+
+def test_what_the_action_installs_is_the_program(tmp_path: Path) -> None:
+    """Its own steps, from where the libraries are installed."""
+    place = tmp_path / "reconciler"
+    prepare_place(place)
+    (place / "bin").mkdir()
+    action = yaml.safe_load(ACTION.read_text(encoding="utf-8"))
+    script = action["runs"]["steps"][0]["run"]
+    step = script[script.index("libraries=") : script.index("echo ")]
+    assert told("bash", "-euc", f"place={place}\n{step}") == ""
+
+    check_started_and_compiled(place / "bin" / "reconciler", place)
 
 
 def test_the_job_of_a_cluster_is_what_a_cluster_takes() -> None:

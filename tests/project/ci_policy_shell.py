@@ -26,6 +26,7 @@ _COMMANDS = tuple(
         rf"{_PYTHON} -c '[^']*'(?: .*)?",
         rf"{_PYTHON} -m venv {_PLACE}",
         rf"{_PYTHON} -m pip --isolated install {_PIP} -r {_PLACE}",
+        rf"{_PYTHON} -m compileall -q {_PLACE}",
         # git in a repository of the script's own; in the checkout it would obey that one's configuration.
         rf"git init --quiet {_PLACE}",
         rf'git -C {_PLACE} fetch --quiet --depth 1 --no-tags "\$PROGRAM" "\$COMMIT"',

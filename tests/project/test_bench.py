@@ -27,6 +27,76 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[int, str], d
     return {(case["contacts"], case["case"]): case for case in told["cases"]}
 
 
+# Each step of the walk, and the most that it may take of PEOPLE: calls beside those of its lists, MiB.
+_STEPS = {
+    "apply, everybody becomes ours": (PEOPLE // 20 + 1, effort.count(small=90, full=130)),
+    "plan, after an apply": (3, effort.count(small=90, full=125)),
+    "plan, nothing to do": (2, effort.count(small=80, full=80)),
+    "plan, three people edited": (3, effort.count(small=90, full=125)),
+    "apply, three people edited": (12, effort.count(small=90, full=125)),
+    "plan, after that apply": (3, effort.count(small=90, full=125)),
+}
+
+
+@pytest.mark.parametrize(
+    ("form", "suffix"),
+    [("fleet", ", many workspaces"), ("yaml", ""), ("roster", ", one roster")],
+    ids=["a file for each of many workspaces", "files", "one roster"],
+)
+@effort.sample(1)
+def test_three_edits_cost_few_calls_and_no_more_memory_than_allowed(
+    form: str, suffix: str, tmp_path: Path
+) -> None:
+    """Apply, plan, edit three, plan, apply, plan: each step finds its changes and keeps its ceilings."""
+    file = tmp_path / "results.json"
+    rows = [word for step in _STEPS for word in ("--rows", step + suffix)]
+    command: list[str | Path] = [
+        sys.executable,
+        str(ROOT / "bench/edits.py"),
+        str(PEOPLE),
+        "--form",
+        form,
+        *rows,
+    ]
+    done = subprocess.run([*command, "--output", file], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = {case["case"]: case for case in json.loads(file.read_text(encoding="utf-8"))["cases"]}
+
+    lists = effort.count(small=4, full=20) if form == "fleet" else 1
+    for step, (calls, peak_mib) in _STEPS.items():
+        assert found[step + suffix]["calls"] <= calls + lists, step
+        assert found[step + suffix]["peak_mib"] <= peak_mib, step
+
+
+def test_a_row_is_measured_by_itself_with_what_it_needs_before(tmp_path: Path) -> None:
+    """`--rows`: the apply before it is carried out and not told; nothing after it, and no other group."""
+    file = tmp_path / "results.json"
+    options = ["40", "--runs", "1", "--no-peers", "--rows", "plan, after an apply, one roster"]
+    done = subprocess.run(
+        [sys.executable, ROOT / "bench/measure.py", *options, "--output", file],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+    assert [case["case"] for case in json.loads(file.read_text(encoding="utf-8"))["cases"]] == [
+        "plan, after an apply, one roster"
+    ]
+
+
+def test_a_small_command_is_not_charged_the_memory_of_who_measures_it() -> None:
+    """Linux counts the memory of the program that starts another one until the other is loaded."""
+    code = (
+        "import sys; sys.path.insert(0, 'bench'); from pathlib import Path; import processes; "
+        "held = bytearray(200 * 2**20); "
+        "print(processes.measure([sys.executable, '-c', ''], cwd=Path()).peak_mib)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+
+    assert float(done.stdout) < 50
+
+
 @effort.proofs_only()
 def test_a_plan_takes_the_calls_of_its_pages(results: dict[tuple[int, str], dict[str, float]]) -> None:
     """One call for 20 rows and one more, whoever is recorded and whatever was edited."""
