@@ -36,7 +36,7 @@ from reconciler.store.locks import (
     read_lock_holder,
     read_running,
 )
-from reconciler.store.records import Batch
+from reconciler.store.records import Batch, RecordsMoved
 from reconciler.store.schema import ENTITIES, JOURNAL, RUNS, WORKSPACES, Table
 from reconciler.store.sealed_tables import Owner, Seals, write_sealed
 
@@ -144,11 +144,15 @@ class Store:
         with self._database.reading() as connection:
             return self._database.now(connection)
 
-    def recorded(self, workspaces: Workspaces, *, at: str = "") -> Recorded:
+    def recorded(
+        self, workspaces: Workspaces, *, at: str = "", addresses: Mapping[Address, bytes] | None = None
+    ) -> Recorded:
         """Return what is recorded for these workspaces, by their ids, whatever aliases they had.
 
-        With `at`, what is recorded for this stack at another address of a service. Raises CorruptRecord,
-        naming the address.
+        With `at`, what is recorded for this stack at another address of a service. With `addresses`,
+        `entities` are the records of these alone, each of which has this digest (`record_digests`; b"": there
+        is no record); the rest is as without. Raises CorruptRecord, naming the address, and RecordsMoved
+        where a record has another digest: reading all of them tells a write from damage.
         """
         if at:
             elsewhere = Owner(at, self._owner.stack)
@@ -157,10 +161,15 @@ class Store:
             )
             return opened.recorded(workspaces)
         if self._empty:
+            if any((addresses or {}).values()):
+                raise RecordsMoved
             return Recorded({}, unapplied=frozenset(one.alias for one in workspaces))
         with self._database.reading() as connection:
             ids = _ids(workspaces)
-            entities = records.load_records(connection, self._owner, ids)
+            if addresses is None:
+                entities = records.load_records(connection, self._owner, ids)
+            else:
+                entities = records.load_some_records(connection, self._owner, ids, addresses)
             written = history.load_journal(connection, self._owner)
             doubts = history.find_doubts(written, ids)
             writer = (
@@ -184,6 +193,16 @@ class Store:
             elsewhere=left,
             shared=shared,
         )
+
+    def record_digests(self, workspaces: Workspaces) -> Mapping[Address, bytes]:
+        """Return the digest of each record in these workspaces, by address: 16 bytes, of the whole row.
+
+        Every row of the store is read and compared with the seal, and none is decoded. While `state` is what
+        it was, these are what they were; another state says that something was recorded, not what. Raises
+        CorruptRecord.
+        """
+        ids = _ids(workspaces)
+        return self._read(lambda connection: records.digest_records(connection, self._owner, ids), {})
 
     def _moved_aliases(self, connection: Connection, ids: Mapping[str, str]) -> dict[str, MovedAlias]:
         """Return which of these workspaces (alias -> id) had another alias before, by id."""

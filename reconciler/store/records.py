@@ -107,6 +107,53 @@ def load_records(
     return found
 
 
+def load_some_records(
+    connection: Connection, owner: Owner, ids: Mapping[str, str], wanted: Mapping[Address, bytes]
+) -> dict[Address, RecordedEntity]:
+    """Return the records of some addresses, each of whose rows has the digest that `wanted` says.
+
+    b"" stands for no record. One query for each workspace, however many records there are besides. Raises
+    RecordsMoved where a row is another one, or there is one more or less.
+    """
+    found: dict[Address, RecordedEntity] = {}
+    aliases = {workspace_id: alias for alias, workspace_id in ids.items()}
+    for where in _record_conditions(ids, wanted):
+        for row in sealed_tables.select_rows(connection, ENTITIES, owner, where):
+            workspace_id, _ = _workspace_of(row)
+            entity = _decode_record(row, aliases[workspace_id])
+            if wanted[entity.address] != sealed_tables.row_digest(row):
+                raise RecordsMoved
+            found[entity.address] = entity
+    if any(digest and address not in found for address, digest in wanted.items()):
+        raise RecordsMoved
+    return found
+
+
+def digest_records(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> dict[Address, bytes]:
+    """Return the digest of the row of each record in these workspaces, by address; none is decoded.
+
+    Raises CorruptRecord where all together are not the rows that were written, KindUnknown as `load_records`.
+    """
+    aliases = {workspace_id: f"/{alias}/" for alias, workspace_id in ids.items()}
+    rows = connection.stream(_ALL_RECORDS, owner.key())
+    found: dict[Address, bytes] = {}
+    unknown = ""
+    for row, digest in sealed_tables.iterate_sealed(connection, ENTITIES, owner, rows):
+        workspace_id, text = _workspace_of(row)
+        kind, _, rest = str(text).partition("/")
+        if kind not in KINDS:
+            unknown = str(text)
+        elif (alias := aliases.get(workspace_id)) is not None:
+            found[Address(f"{kind}{alias}{rest}")] = digest
+    if unknown:
+        decode_address(_with_alias(unknown, _ANY))
+    return found
+
+
+class RecordsMoved(Exception):
+    """Records are not those that somebody knows by their digests: written since, or damaged."""
+
+
 class KindUnknown(StoreError):
     """A record is of a kind that no profile brings any more: something live, and no damage."""
 

@@ -190,6 +190,37 @@ def check_seal(connection: Connection, table: Table, owner: Owner, found: Iterab
     _compare_with_seal(table, owner, read_seal(connection, table, owner), found)
 
 
+def iterate_sealed(
+    connection: Connection, table: Table, owner: Owner, found: Iterable[Row]
+) -> Iterator[tuple[Row, bytes]]:
+    """Yield these, all rows of the owner, each with its digest: `row_digest`.
+
+    Raises CorruptRecord at the end where they are not the ones that were written: nothing that was yielded
+    counts before.
+    """
+    sealed, number, total = read_seal(connection, table, owner), 0, 0
+    for row in found:
+        digest = row_digest(row)
+        number += 1
+        total += int.from_bytes(digest)
+        yield row, digest
+    _compare_sums(table, owner, sealed, number=number, total=total)
+
+
+def row_digest(values: Iterable[object]) -> bytes:
+    """Return what stands for a row of `rows_query` in the seal: 16 bytes."""
+    return sha256(_encode(tuple(values))).digest()[:_digest_bytes]
+
+
+def select_rows(
+    connection: Connection, table: Table, owner: Owner, where: Where, *, at_once: int = values_max
+) -> Iterator[Row]:
+    """Yield the owner's rows that the condition fits, as `rows_query` does. The seal is not looked at."""
+    for some in _split_condition(where, at_once):
+        query = f"{_select_sealed(table)} WHERE {_owner_condition(_shape(some))}"
+        yield from connection.execute(query, {**owner.key(), **some})
+
+
 def sealed_origins(connection: Connection, table: Table, stack: str) -> tuple[str, ...]:
     """Return every origin that has rows of a table for this stack, or a seal that says so."""
     rows_ = f"SELECT origin FROM {table.name} WHERE stack = :stack"
@@ -218,9 +249,13 @@ def raise_damaged_table(table: Table, owner: Owner, what: str) -> NoReturn:
 
 def _compare_with_seal(table: Table, owner: Owner, sealed: Seal, found: Iterable[Row]) -> None:
     digests = [_digest_row(row) for row in found]
-    if sealed.number != len(digests):
-        raise_damaged_table(table, owner, f"it holds {len(digests)} rows, and {sealed.number} were written")
-    if sealed.number and sealed.digest != _format_digest(sum(digests)):
+    _compare_sums(table, owner, sealed, number=len(digests), total=sum(digests))
+
+
+def _compare_sums(table: Table, owner: Owner, sealed: Seal, *, number: int, total: int) -> None:
+    if sealed.number != number:
+        raise_damaged_table(table, owner, f"it holds {number} rows, and {sealed.number} were written")
+    if sealed.number and sealed.digest != _format_digest(total):
         raise_damaged_table(table, owner, "a row differs from what was written")
 
 
@@ -267,7 +302,7 @@ def _owner_condition(shape: _Shape) -> str:
 
 
 def _digest_row(values: Iterable[object]) -> int:
-    return int.from_bytes(sha256(_encode(tuple(values))).digest()[:_digest_bytes])
+    return int.from_bytes(row_digest(values))
 
 
 def _format_digest(total: int) -> str:

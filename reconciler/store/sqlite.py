@@ -342,24 +342,32 @@ class FileConnection(Connection):
 
     def _execute(self, sql: str, values: Values | None) -> Result:
         cursor = self.raw.execute(sql, values or {})
-        # SQLite has no type for what is true or false, and keeps 0 and 1: readers want what was written.
-        truths = [at for at, column in enumerate(cursor.description or ()) if column[0] in TRUTH_COLUMNS]
-        return Result(cursor, (_with_truths(row, truths) for row in cursor) if truths else None)
+        return Result(cursor, _read_truths(cursor))
 
     def _execute_many(self, sql: str, rows: Sequence[Values]) -> None:
         self.raw.executemany(sql, rows)
 
     def _stream(self, sql: str, values: Values) -> Iterator[Row]:
         with closing(self.raw.execute(sql, values)) as cursor:
-            yield from cursor
+            yield from _read_truths(cursor)
 
     def _begin(self, mode: Mode) -> None:
         # A transaction that will write takes its turn at once: one that first read could not wait for it.
         self.raw.execute("BEGIN" if mode == "reading" else "BEGIN IMMEDIATE")
 
 
+def _read_truths(cursor: sqlite3.Cursor) -> Iterator[Row]:
+    """Return the rows of a query, with what is true or false as it was written."""
+    # SQLite has no type for it, and keeps 0 and 1.
+    truths = [at for at, column in enumerate(cursor.description or ()) if column[0] in TRUTH_COLUMNS]
+    return (_with_truths(row, truths) for row in cursor) if truths else cursor
+
+
 def _with_truths(row: Row, truths: Sequence[int]) -> Row:
-    return tuple(bool(value) if at in truths and value is not None else value for at, value in enumerate(row))
+    for at in truths:
+        if row[at] is not None:
+            row = (*row[:at], bool(row[at]), *row[at + 1 :])
+    return row
 
 
 def _file_connection(connection: Connection) -> FileConnection:

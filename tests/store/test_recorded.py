@@ -1,4 +1,4 @@
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -8,14 +8,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 from store.remembering import store_of
-from store.support import JANE, SAM, WORKSPACES, record
+from store.support import JANE, SAM, WORKSPACES, observed, pool_of, record
 
 from reconciler.errors import CorruptRecord
 from reconciler.model.address import Address, contact_address, device_address
 from reconciler.model.plans import Workspace
 from reconciler.model.snapshots import Recorded, RecordedEntity
+from reconciler.store.adapter import Connection, Observer
 from reconciler.store.database import Store
-from reconciler.store.records import Batch
+from reconciler.store.records import Batch, RecordsMoved
 
 
 @pytest.fixture
@@ -216,3 +217,109 @@ def test_eight_times_the_records_load_in_about_eight_times_the_time(store_url: s
 
     with ExitStack() as stores:
         assert ratio(lambda store: store.recorded(WORKSPACES), remembered, 250) <= RATIO_MAX
+
+
+# --- Some records, by the digests of their rows -----------------------------------------------------------
+
+
+def _three(store: Store) -> tuple[Address, ...]:
+    """Remember three contacts, and return their addresses."""
+    kim = contact_address("ops", "kim")
+    store.remember([record(JANE), record(SAM, title="Dr"), record(kim)], WORKSPACES)
+    return JANE, SAM, kim
+
+
+def test_some_records_are_those_of_all(store: Store) -> None:
+    """Each as in the whole, and nobody else; who is not recorded is no record."""
+    addresses, nobody = _three(store), contact_address("ops", "nobody")
+    digests = store.record_digests(WORKSPACES)
+    whole = store.recorded(WORKSPACES)
+
+    some = store.recorded(WORKSPACES, addresses={SAM: digests[SAM], nobody: b""})
+
+    assert set(digests) == set(addresses)
+    assert all(len(digest) == 16 for digest in digests.values())
+    assert some == structs.replace(whole, entities={SAM: whole.entities[SAM]})
+
+
+def test_digests_tell_which_records_were_written(store: Store) -> None:
+    """Also by another run, under another alias of the workspace; while the state stays, so do they."""
+    _three(store)
+    before, state = store.record_digests(WORKSPACES), store.state()
+    renamed = (WORKSPACES[0], Workspace("lab", WORKSPACES[1].id))
+
+    again = store.record_digests(renamed)
+    store.remember([record(SAM, title="Prof")], WORKSPACES)
+    after = store.record_digests(WORKSPACES)
+
+    assert again == {address.in_workspace("lab"): digest for address, digest in before.items()}
+    assert {address for address in before if before[address] != after[address]} == {SAM}
+    assert store.state() != state
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        pytest.param(lambda known: {SAM: known[JANE]}, id="another record"),
+        pytest.param(lambda _known: {SAM: b""}, id="one that should not be there"),
+        pytest.param(
+            lambda known: {contact_address("ops", "nobody"): known[JANE]}, id="one that is not there"
+        ),
+    ],
+)
+def test_records_that_moved_are_not_returned(
+    store: Store, wanted: Callable[[Mapping[Address, bytes]], Mapping[Address, bytes]]
+) -> None:
+    """Who asks for some believes to know the rest: nothing of it holds where one of them is another."""
+    _three(store)
+
+    with pytest.raises(RecordsMoved):
+        store.recorded(WORKSPACES, addresses=wanted(store.record_digests(WORKSPACES)))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE entities SET remote_id = '00AC' WHERE address LIKE '%sam%'",
+        "DELETE FROM entities WHERE address LIKE '%sam%'",
+        "UPDATE entities SET stack = 'other' WHERE address LIKE '%sam%'",
+    ],
+)
+def test_damage_shows_in_some_records_and_in_the_digests_of_all(store: Store, damage: str) -> None:
+    """A row is compared with its digest, or all of them with the seal."""
+    _three(store)
+    known = store.record_digests(WORKSPACES)
+    with store._database.writing() as connection:
+        assert connection.execute(damage).rowcount
+
+    with pytest.raises(RecordsMoved):
+        store.recorded(WORKSPACES, addresses={SAM: known[SAM]})
+    with pytest.raises(CorruptRecord):
+        store.record_digests(WORKSPACES)
+
+
+def test_some_records_take_one_query_however_many_there_are(store: Store) -> None:
+    """Thousands are asked for by their addresses in one statement, and no other row is read."""
+    people = [contact_address("ops", f"p{number}") for number in range(3_000)]
+    store.remember(map(record, people), WORKSPACES)
+    known = store.record_digests(WORKSPACES)
+    asked = _Statements()
+
+    with observed(pool_of(store), asked):
+        some = store.recorded(WORKSPACES, addresses={one: known[one] for one in people[:2_000]})
+
+    assert len(some.entities) == 2_000
+    assert sum("IN (:address)" in sql for sql in asked.heard) == 1
+    assert not any(
+        sql.startswith("SELECT") and "sent" in sql and "IN (:address)" not in sql for sql in asked.heard
+    )
+
+
+class _Statements(Observer):
+    """Hears the statements."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def executes(self, connection: Connection, sql: str) -> None:  # noqa: ARG002 - as every observer
+        self.heard.append(sql)
