@@ -8,9 +8,10 @@ Each part is a value, planned without knowing another. Whether the plan is safe 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 
-from msgspec import UNSET, UnsetType, structs
+from msgspec import UNSET, Struct, UnsetType, structs
 
 from reconciler.core.compare.diff import diff_entity, unchanged_since_apply
 from reconciler.core.compare.match import Recognized, former_names, match_entities
@@ -42,6 +43,7 @@ from reconciler.core.planning.scopes import (
     Group,
     MatchedGroup,
     PlanContext,
+    RestCounts,
     ScopePlan,
     device_group,
     find_marked_rows,
@@ -96,14 +98,51 @@ def make_plan(
     Errors: ManifestError where two declared entities are one live entity (M4).
     Source: docs/planning.md, S, M, D and X.
     """
+    planning = partial(make_plan_of_moved, desired, live, recorded, target=target, options=options)
+    return planning(rules=rules, moment=moment).plan
+
+
+class MovedPlan(Struct, frozen=True):
+    """A plan, and the declared entities that it compared and of which it has nothing to say."""
+
+    plan: Plan
+    settled: tuple[Address, ...]
+
+
+def make_plan_of_moved(
+    desired: Desired,
+    live: Live,
+    recorded: Recorded,
+    *,
+    target: Target,
+    options: Options,
+    rules: Rules,
+    moment: PlanMoment,
+    rest: Mapping[Scope, RestCounts] = {},
+    digest: str = "",
+) -> MovedPlan:
+    """Return what `make_plan` would of everything, where `rest` is left out of all three inputs (rule R11).
+
+    `digest` is the `manifest_digest` of everything; "" where `desired` is everything.
+    """
     across = make_plan_context(desired, live, recorded, options=options, rules=rules, salt=moment.salt)
-    total = merge_parts(plan_scopes(across, desired, live, recorded))
-    return finish_plan(across, total, desired, live, recorded, target=target, moment=moment)
+    total = merge_parts(plan_scopes(across, desired, live, recorded, rest))
+    finish = partial(finish_plan, across, total, desired, live, recorded, target=target, moment=moment)
+    return MovedPlan(finish(rest=rest, digest=digest), total.settled)
 
 
-def plan_scopes(across: PlanContext, desired: Desired, live: Live, recorded: Recorded) -> Iterator[ScopePlan]:
-    """Yield the plan of each scope. The three may be those of some scopes; `across` is of all."""
-    for group in split_into_groups(desired, live, recorded):
+def plan_scopes(
+    across: PlanContext,
+    desired: Desired,
+    live: Live,
+    recorded: Recorded,
+    rest: Mapping[Scope, RestCounts] = {},
+) -> Iterator[ScopePlan]:
+    """Yield the plan of each scope. The three may be those of some scopes; `across` is of all.
+
+    `rest` is left out of all three, and only counted (core/planning/delta.py).
+    """
+    for group in split_into_groups(desired, live, recorded, rest):
         yield merge_parts(plan_group(across, group))
     yield ScopePlan(notices=desired.notices, outside=count_outside(across, desired, recorded))
     yield from plan_unread_leaving(across, desired, recorded)
@@ -114,18 +153,18 @@ def plan_group(across: PlanContext, group: Group) -> Iterator[ScopePlan]:
     at = match_group(across, group)
     if at.matches.contested:
         yield ScopePlan(contested=at.matches.contested)
-    quiet, creates = 0, []
+    settled, creates = list[Address](), []
     for entity in group.entities.values():
         if _is_unchanged(across, at, entity):
-            quiet += 1
+            settled.append(entity.address)
             continue
         for part in _plan_entity(across, at, entity):
             made = (one for one in part.changes if isinstance(one, Create))
             creates += [one for one in made if one.address in group.entities]
             yield part
     yield from similar_live_notices(across, at, creates)
-    if quiet:
-        yield ScopePlan(unchanged={str(group.scope): quiet})
+    if quiet := len(settled) + group.rest.settled:
+        yield ScopePlan(settled=tuple(settled), unchanged={str(group.scope): quiet})
     undeclared, doubled = tuple(plan_undeclared(across, at)), tuple(plan_duplicates(across, at))
     yield from (*undeclared, *doubled)
     yield _count_group(across, at, duplicates=sum(len(one.changes) for one in doubled))
@@ -331,7 +370,7 @@ def _count_group(across: PlanContext, at: MatchedGroup, *, duplicates: int) -> S
     if across.options.only or across.options.excluded:
         return ScopePlan(owned=owned)  # only what was selected was read: who the others are is not known
     # The list may be longer than what was read of it: the service tells its length.
-    ours = sum(1 for row in rows if row.remote_id in at.held) + marked + duplicates
+    ours = sum(1 for row in rows if row.remote_id in at.held) + at.group.rest.settled + marked + duplicates
     ours += sum(1 for one in at.group.contradicted if one in at.held)
     return ScopePlan(owned=owned, unmanaged={name: max(0, at.group.total - ours)})
 
@@ -348,8 +387,13 @@ def finish_plan(
     *,
     target: Target,
     moment: PlanMoment,
+    rest: Mapping[Scope, RestCounts] = {},
+    digest: str = "",
 ) -> Plan:
-    """Return the plan that these parts are, in any order (laws 3 and 10). Raises ManifestError (M4)."""
+    """Return the plan that these parts are, in any order (laws 3 and 10). Raises ManifestError (M4).
+
+    `rest` and `digest` are as in `make_plan_of_moved`.
+    """
     _check_declared_once(total, desired)
     postpones = count_postponed(total) if across.options.adopt else {}
     total = (
@@ -373,7 +417,7 @@ def finish_plan(
     plan = Plan(
         target=target,
         options=across.options,
-        manifest_digest=manifest_digest(desired, moment.salt),
+        manifest_digest=digest or manifest_digest(desired, moment.salt),
         salt=moment.salt,
         changes=changes,
         adoptions=tuple(sorted(total.adoptions, key=lambda one: one.address)),
@@ -385,7 +429,7 @@ def finish_plan(
         unchanged=dict(sorted(total.unchanged.items())),
         outside=dict(sorted(total.outside.items())),
         unmanaged=dict(sorted(total.unmanaged.items())),
-        owned=_count_owned(total.owned, recorded),
+        owned=_count_owned(total.owned, recorded, rest),
         contents=dict(_content_files(changes, desired)),
         notices=tuple(sorted(_select_notices(across, notices, desired), key=structs.astuple)),
         reads=tuple(sorted(live.reads, key=structs.astuple)),
@@ -422,11 +466,12 @@ def _check_declared_once(total: ScopePlan, desired: Desired) -> None:
     raise ManifestError("The manifests declare the same live entity twice.", problems=tuple(problems))
 
 
-def _count_owned(beyond: Counts, recorded: Recorded) -> dict[str, int]:
+def _count_owned(beyond: Counts, recorded: Recorded, rest: Mapping[Scope, RestCounts]) -> dict[str, int]:
     """Return how many are ours in each scope: those of its records, and those that only a mark tells."""
     # Devices are counted over the workspace, whichever contacts list theirs: docs/planning.md, G.
     records = {str(scope): number for scope, number in Counter(map(Scope.of, recorded.entities)).items()}
-    return {name: records.get(name, 0) + more for name, more in sorted(beyond.items())}
+    left = {str(scope): counts.settled for scope, counts in rest.items()}
+    return {name: records.get(name, 0) + left.get(name, 0) + more for name, more in sorted(beyond.items())}
 
 
 def _content_files(changes: Iterable[Change], desired: Desired) -> Iterator[tuple[Address, str]]:

@@ -80,12 +80,23 @@ class DeviceGroups(Struct, frozen=True):
     rows: Mapping[str, Sequence[LiveEntity]] = {}
 
 
+class RestCounts(Struct, frozen=True, gc=False):
+    """How many of a scope are left out of a plan, because nothing is to be said of them (rule R11).
+
+    `settled` are declared entities, each with its record and its live row; `strangers` rows of nobody here.
+    """
+
+    settled: int = 0
+    strangers: int = 0
+
+
 class Group(Struct, frozen=True, gc=False):
     """Entities that are matched with one another: one scope, or the devices of one contact.
 
     Maps are in the order of addresses. `total` is how many are live, as far as is known. `moved` maps
     addresses of `records` to those they are recorded under, where the contact was renamed (rule M6).
-    `contradicted` are the ids of which the service says two things (M8).
+    `contradicted` are the ids of which the service says two things (M8). `rest` is left out of all of these
+    but `total`.
     """
 
     scope: Scope
@@ -96,6 +107,7 @@ class Group(Struct, frozen=True, gc=False):
     below: DeviceGroups = DeviceGroups()
     moved: Mapping[Address, Address] = {}
     contradicted: Mapping[str, ContradictedId] = {}
+    rest: RestCounts = RestCounts()
 
 
 class MatchedGroup(Struct, frozen=True, gc=False):
@@ -130,8 +142,13 @@ def make_plan_context(
     )
 
 
-def split_into_groups(desired: Desired, live: Live, recorded: Recorded) -> Iterator[Group]:
-    """Yield the group of every scope that some manifest speaks of (rule S1)."""
+def split_into_groups(
+    desired: Desired, live: Live, recorded: Recorded, rest: Mapping[Scope, RestCounts] = {}
+) -> Iterator[Group]:
+    """Yield the group of every scope that some manifest speaks of (rule S1).
+
+    `rest` is left out of all three inputs.
+    """
     entities, records = _group_by_contact(desired.entities), _group_by_contact(recorded.entities)
     for scope in sorted(desired.scopes):
         below = DeviceGroups()
@@ -141,10 +158,11 @@ def split_into_groups(desired: Desired, live: Live, recorded: Recorded) -> Itera
             below = DeviceGroups(entities.get(child, {}), records.get(child, {}), rows)
         known, there = records.get(scope, {}).get(None, {}), live.entities.get(scope, ())
         told = max((read.total for read in live.reads if read.scope == scope), default=0)
-        total = max(told, len(there))
+        left = rest.get(scope, RestCounts())
+        total = max(told, len(there) + left.settled + left.strangers)
         doubtful = {one.remote_id: one for one in live.contradictions.get(scope, ())}
         declared = entities.get(scope, {}).get(None, {})
-        yield Group(scope, declared, there, known, total, below, contradicted=doubtful)
+        yield Group(scope, declared, there, known, total, below, contradicted=doubtful, rest=left)
 
 
 def device_group(group: Group, address: Address, row: LiveEntity | None, old: Address | None) -> Group:
@@ -248,7 +266,8 @@ class ScopePlan(Struct, frozen=True, gc=False):
     """The plan of one scope, or of a part of it; the fields are those of Plan, in any order.
 
     `owned` are the entities that are ours though nothing is recorded of them. `contested` are groups of
-    declared addresses that are one live entity (rule M4): with any of them there is no plan.
+    declared addresses that are one live entity (rule M4): with any of them there is no plan. `settled` are
+    declared entities of which there is nothing to say but that they are unchanged.
     """
 
     changes: tuple[Change, ...] = ()
@@ -259,6 +278,7 @@ class ScopePlan(Struct, frozen=True, gc=False):
     renames: tuple[tuple[Address, Address], ...] = ()
     notices: tuple[Notice, ...] = ()
     contested: tuple[tuple[Address, ...], ...] = ()
+    settled: tuple[Address, ...] = ()
     unchanged: Counts = {}
     outside: Counts = {}
     unmanaged: Counts = {}

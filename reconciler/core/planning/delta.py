@@ -1,0 +1,394 @@
+"""Delta plans (rule R11): only what moved since the last plan is planned, with everything that it may meet.
+
+    the last plan, its inputs    --make_baseline--> Baseline of each scope: who is settled or a stranger
+    the inputs of now, by digest --find_rest------> MovedScope: those of them that did not move (the rest)
+    what moved, and its links    --close_over-----> whoever shares an id, a name, a mark or an identity
+                                                    with it leaves the rest, until nobody does
+
+    plan of all = plan of what moved + counts of the rest
+
+A settled entity is declared, recorded under its own address and live under the recorded id, and nothing of it
+changes: that depends on these three alone. A stranger is a live row that nobody declares or records, and that
+shares nothing with anything declared or recorded. Everything else counts as moved in every plan. So the rest
+says nothing in a plan but how many there are, as long as nothing outside of it meets it: matching,
+duplicates, renames, marks and lookalikes all go by what `Linking` follows. Devices go with their contact,
+which is never settled. The law is in tests/laws/test_delta.py.
+"""
+
+import sys
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from hashlib import blake2b
+
+import msgspec
+from msgspec import Struct
+
+from reconciler.core.compare.identity import identity_of, looks_like
+from reconciler.core.compare.match import former_names
+from reconciler.core.desired.entity_table import DIGEST_BYTES, digest_entity, has_secret
+from reconciler.core.planning.scopes import RestCounts
+from reconciler.core.rules import Rules
+from reconciler.core.text import trim_edges
+from reconciler.model.address import Address
+from reconciler.model.documents import Fields
+from reconciler.model.kind import Key
+from reconciler.model.snapshots import Entity, LiveEntity, RecordedEntity, Scope
+
+# --- Digests of the inputs ------------------------------------------------------------------------
+
+
+def digest_declared(entity: Entity) -> bytes:
+    """Return what stands for a declared entity, as `EntityTable.digest_of` does; b"" where nothing does.
+
+    Nothing stands for one that holds a secret: it counts as moved in every plan.
+    """
+    if has_secret(entity) or entity.unowned_paths or entity.unset_paths:
+        return b""
+    return digest_entity(entity, "")
+
+
+def digest_record(record: RecordedEntity) -> bytes:
+    """Return what stands for a record."""
+    return _digest(record)
+
+
+def digest_row(row: LiveEntity) -> bytes:
+    """Return what stands for a live entity, but for when it was seen."""
+    known = None if row.known is None else sorted(row.known)
+    return _digest((row.remote_id, row.fields, row.parent_id, known, row.modified, row.devices_known))
+
+
+def _digest(value: object) -> bytes:
+    encoded = msgspec.msgpack.encode(value, enc_hook=str.__str__, order="deterministic")
+    return blake2b(encoded, digest_size=DIGEST_BYTES).digest()
+
+
+# --- The baseline: who the last plan had nothing to say of ----------------------------------------
+
+# A link and the number of its owner in one number, so that a sorted column of them is the index.
+_LINK_BITS, _OWNER_BITS = 40, 24
+units_max = 1 << _OWNER_BITS
+
+
+class Baseline(Struct, frozen=True, array_like=True, gc=False):
+    """The settled entities and the strangers of one scope, by columns.
+
+    `addresses` are those of settled entities; `remote_ids` theirs in the same order, then those of strangers.
+    `digests` are, for each settled entity, those of what is declared, recorded and live, then those of the
+    strangers. `links` is a sorted column of links with their owners (see `_pack_links`).
+    """
+
+    kind: str
+    workspace: str
+    addresses: tuple[str, ...] = ()
+    remote_ids: tuple[str, ...] = ()
+    digests: bytes = b""
+    links: bytes = b""
+
+    @property
+    def scope(self) -> Scope:
+        """The scope that it is of."""
+        return Scope(self.kind, self.workspace)
+
+
+class ScopeDigests(Struct, frozen=True):
+    """The digests of the inputs of one scope: what is declared and recorded by address, rows by id.
+
+    None: all of them are as they were when the baseline was made.
+    """
+
+    declared: Mapping[str, bytes] | None
+    recorded: Mapping[str, bytes] | None
+    rows: Mapping[str, bytes] | None
+
+
+class Members(Struct, frozen=True):
+    """Some of what is declared, recorded and live in a scope, the devices of its contacts left out.
+
+    `names` are addresses that something else names: those under `removed:`, and the contacts of devices.
+    """
+
+    entities: Mapping[Address, Entity] = {}
+    records: Mapping[Address, RecordedEntity] = {}
+    rows: Sequence[LiveEntity] = ()
+    names: Collection[str] = ()
+
+
+class Wanted(Struct, frozen=True):
+    """Whoever left the rest: their addresses, and the ids of their rows."""
+
+    addresses: tuple[str, ...] = ()
+    remote_ids: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether anybody did."""
+        return bool(self.remote_ids)
+
+
+class MovedScope:
+    """The rest of one scope: who of its baseline neither moved nor meets anybody who did.
+
+    `rest` has a 1 for each of them, in the order of `baseline.remote_ids`.
+    """
+
+    def __init__(self, baseline: Baseline, rest: bytearray, linking: "Linking") -> None:
+        self.baseline = baseline
+        self.rest = rest
+        self._linking = linking
+        self._links = memoryview(_read_links(baseline.links))
+
+    @property
+    def counts(self) -> RestCounts:
+        """How many the rest are."""
+        number = len(self.baseline.addresses)
+        return RestCounts(self.rest.count(1, 0, number), self.rest.count(1, number))
+
+    def rest_addresses(self) -> Iterator[str]:
+        """Yield the addresses of the settled entities in the rest."""
+        return (one for one, still in zip(self.baseline.addresses, self.rest, strict=False) if still)
+
+    def rest_ids(self) -> Iterator[str]:
+        """Yield the ids of the rows in the rest."""
+        return (one for one, still in zip(self.baseline.remote_ids, self.rest, strict=True) if still)
+
+    def pull_in(self, members: Members) -> Wanted:
+        """Return who leaves the rest because `members` may meet them, and take them out of it.
+
+        To be asked again with what is declared, recorded and live of those, until nobody leaves any more.
+        """
+        links, ids, addresses = self._linking.of_members(members)
+        found = {number for link in links for number in self._owners(link)}
+        found.update(number for one in ids if (number := self._by_id.get(one)) is not None)
+        found.update(number for one in addresses if (number := self._by_address.get(one)) is not None)
+        left = sorted(number for number in found if self.rest[number])
+        for number in left:
+            self.rest[number] = 0
+        known = self.baseline
+        return Wanted(
+            tuple(known.addresses[one] for one in left if one < len(known.addresses)),
+            tuple(known.remote_ids[one] for one in left),
+        )
+
+    def _owners(self, link: int) -> Iterator[int]:
+        start = bisect_left(self._links, link << _OWNER_BITS)
+        while start < len(self._links) and self._links[start] >> _OWNER_BITS == link:
+            yield self._links[start] & (units_max - 1)
+            start += 1
+
+    @cached_property
+    def _by_id(self) -> Mapping[str, int]:
+        return {one: number for number, one in enumerate(self.baseline.remote_ids)}
+
+    @cached_property
+    def _by_address(self) -> Mapping[str, int]:
+        return {one: number for number, one in enumerate(self.baseline.addresses)}
+
+
+def find_rest(baseline: Baseline, now: ScopeDigests, linking: "Linking") -> MovedScope:
+    """Return who of a baseline is as it was, by the digests of now."""
+    size, number = DIGEST_BYTES, len(baseline.addresses)
+    rest = bytearray(b"\1") * len(baseline.remote_ids)
+    _keep_unmoved(rest, baseline.addresses, now.declared, _column(baseline.digests, 0, 3 * size, number))
+    _keep_unmoved(rest, baseline.addresses, now.recorded, _column(baseline.digests, size, 3 * size, number))
+    rows = [*_column(baseline.digests, 2 * size, 3 * size, number)]
+    rows += _column(baseline.digests, 3 * size * number, size, len(baseline.remote_ids) - number)
+    _keep_unmoved(rest, baseline.remote_ids, now.rows, rows)
+    return MovedScope(baseline, rest, linking)
+
+
+def _keep_unmoved(
+    rest: bytearray, names: Sequence[str], now: Mapping[str, bytes] | None, then: Iterable[bytes]
+) -> None:
+    """Take out of the rest who has another digest than then, or none."""
+    if now is not None:
+        for number, (name, digest) in enumerate(zip(names, then, strict=True)):
+            if now.get(name) != digest:
+                rest[number] = 0
+
+
+def _column(digests: bytes, start: int, step: int, number: int) -> Iterator[bytes]:
+    return (digests[at : at + DIGEST_BYTES] for at in range(start, start + number * step, step))
+
+
+def make_baseline(
+    scope: Scope,
+    members: Members,
+    settled: Collection[Address],
+    linking: "Linking",
+    *,
+    restless_ids: Collection[str] = (),
+    digest_of_row: Callable[[LiveEntity], bytes] = digest_row,
+    before: MovedScope | None = None,
+) -> Baseline:
+    """Return the baseline after a plan of `members`, beside which the rest of `before` stays as it is.
+
+    `settled` are the addresses of which that plan found nothing to change, `restless_ids` rows that are to be
+    read or looked at in every plan.
+    """
+    at_rest = {row.remote_id: row for row in members.rows}
+    units: list[tuple[Address, str, bytes, set[int]]] = []
+    other_links, taken = set[int](), set(restless_ids)
+    for address, record in members.records.items():
+        taken.update((record.remote_id, *record.earlier))
+        if address not in settled:
+            other_links |= linking.of_record(record)
+    for address, entity in members.entities.items():
+        links = linking.of_entity(entity)
+        other_links |= links
+        own, row = members.records.get(address), None
+        if address in settled and own is not None and own.remote_id not in restless_ids:
+            row = at_rest.get(own.remote_id)
+        declared = b"" if row is None else digest_declared(entity)
+        if own is None or row is None or not declared or not _is_at_rest(own, row):
+            continue
+        links |= linking.of_record(own) | linking.of_row(row)
+        other_links |= links
+        digests = declared + digest_record(own) + digest_of_row(row)
+        units.append((address, row.remote_id, digests, links))
+    for remote_id, row in at_rest.items():
+        if remote_id in taken:
+            other_links |= linking.of_row(row)
+    strangers = [
+        (remote_id, digest_of_row(row), links)
+        for remote_id, row in at_rest.items()
+        if remote_id not in taken
+        and not linking.is_marked(row)
+        and (links := linking.of_row(row)).isdisjoint(other_links)
+    ]
+    return _join_columns(scope, before, units, strangers)
+
+
+def _is_at_rest(record: RecordedEntity, row: LiveEntity) -> bool:
+    """Whether the record of a settled entity says what its row shows, and nothing that time changes."""
+    shown = {path: row.fields[path] for path in record.sent if path in row.fields}
+    return shown == record.shown and not record.flaps and record.parent_id == row.parent_id
+
+
+def _join_columns(
+    scope: Scope,
+    before: MovedScope | None,
+    units: Sequence[tuple[Address, str, bytes, set[int]]],
+    strangers: Sequence[tuple[str, bytes, set[int]]],
+) -> Baseline:
+    """Return the baseline of the rest of `before`, then of these units; the strangers of both at the end."""
+    old = before.baseline if before else Baseline(scope.kind, scope.workspace)
+    rest = before.rest if before else bytearray()
+    number, size = len(old.addresses), DIGEST_BYTES
+    kept = [at for at in range(number) if rest[at]]
+    kept_strangers = [at for at in range(number, len(old.remote_ids)) if rest[at]]
+    digests = [old.digests[at * 3 * size : (at + 1) * 3 * size] for at in kept]
+    digests += [one[2] for one in units]
+    start = 2 * size * number
+    digests += [old.digests[start + at * size : start + (at + 1) * size] for at in kept_strangers]
+    digests += [one[1] for one in strangers]
+    settled = len(kept) + len(units)
+    places = {at: place for place, at in enumerate(kept)}
+    places |= {at: settled + place for place, at in enumerate(kept_strangers)}
+    links = array("Q", _kept_links(old.links, places))
+    for place, one in enumerate(units, len(kept)):
+        links.extend(link << _OWNER_BITS | place for link in one[3])
+    for place, stranger in enumerate(strangers, settled + len(kept_strangers)):
+        links.extend(link << _OWNER_BITS | place for link in stranger[2])
+    ids = [old.remote_ids[at] for at in kept] + [one[1] for one in units]
+    ids += [old.remote_ids[at] for at in kept_strangers] + [one[0] for one in strangers]
+    addresses = (*(old.addresses[at] for at in kept), *(str(one[0]) for one in units))
+    columns = tuple(addresses), tuple(ids), b"".join(digests), _write_links(links)
+    return Baseline(scope.kind, scope.workspace, *columns)
+
+
+def _kept_links(column: bytes, places: Mapping[int, int]) -> Iterator[int]:
+    owner = units_max - 1
+    for one in _read_links(column):
+        place = places.get(one & owner)
+        if place is not None:
+            yield one & ~owner | place
+
+
+def _read_links(column: bytes) -> "array[int]":
+    links = array("Q", column)
+    if sys.byteorder == "big":
+        links.byteswap()
+    return links
+
+
+def _write_links(links: "array[int]") -> bytes:
+    found = array("Q", sorted(links))
+    if sys.byteorder == "big":
+        found.byteswap()
+    return found.tobytes()
+
+
+def close_over(moved: MovedScope, members: Members, load: Callable[[Wanted], Members]) -> Members:
+    """Return `members` and whoever they meet, who leave the rest of `moved`. `load` gives what is wanted."""
+    entities, records, rows = dict(members.entities), dict(members.records), [*members.rows]
+    while wanted := moved.pull_in(members):
+        members = load(wanted)
+        entities |= members.entities
+        records |= members.records
+        rows += members.rows
+    return Members(entities, records, rows)
+
+
+# --- Links: everything by which two things may meet in a plan --------------------------------------
+#
+#     a declared entity   its identities (our mark is one), our mark with its name, its name before a rename
+#     a record            what it showed of its identities, its ids
+#     a live row          its identities
+#
+# An identity counts by what it looks like, which is the same for any two that are one, and for lookalikes.
+
+
+class Linking:
+    """The links under the rules of a project, as numbers keyed by `salt`: they tell nothing of a person."""
+
+    def __init__(self, rules: Rules, salt: str) -> None:
+        self._rules = rules
+        self._key = blake2b(salt.encode(), digest_size=32, person=b"delta links").digest()
+
+    def of_entity(self, entity: Entity) -> set[int]:
+        """Return the links of a declared entity that are no addresses."""
+        kind = entity.address.kind
+        return self._looks(kind, entity.fields) | self._mark_links(entity.address)
+
+    def of_record(self, record: RecordedEntity) -> set[int]:
+        """Return the links of a record that are no ids."""
+        return self._looks(record.address.kind, record.shown)
+
+    def of_row(self, row: LiveEntity) -> set[int]:
+        """Return the links of a live row that are no ids."""
+        return self._looks(row.kind, row.fields)
+
+    def is_marked(self, row: LiveEntity) -> bool:
+        """Whether a row carries our mark, with whatever name."""
+        path = self._rules.mark_of(row.kind)
+        return bool(path) and trim_edges(str(row.fields.get(path, ""))).startswith(self._rules.mark_text(""))
+
+    def of_members(self, members: Members) -> tuple[set[int], set[str], set[str]]:
+        """Return all links of these, the ids that they have or name, and the addresses."""
+        # Who is declared or recorded under an address of the rest is in the rest with all of it. So is a row.
+        links, ids, addresses = set[int](), set[str](), set[str](members.names)
+        for entity in members.entities.values():
+            links |= self.of_entity(entity)
+        addresses.update(former_names(members.entities.values()).values())
+        for record in members.records.values():
+            links |= self.of_record(record)
+            ids.update((record.remote_id, *record.earlier))
+        for row in members.rows:
+            links |= self.of_row(row)
+        return links, ids, addresses
+
+    def _looks(self, kind: str, fields: Fields) -> set[int]:
+        return {
+            self._link(key, fields) for key in self._rules.keys(kind) if identity_of(key, fields) is not None
+        }
+
+    def _mark_links(self, address: Address) -> set[int]:
+        path = self._rules.mark_of(address.kind)
+        fields = {path: self._rules.mark_text(address.name)} if path else {}
+        return {self._link((path,), fields)} if path else set()
+
+    def _link(self, key: Key, fields: Fields) -> int:
+        text = "\0".join(("+".join(key), *(looks_like(path, fields) for path in key)))
+        return int.from_bytes(blake2b(text.encode(), digest_size=_LINK_BITS // 8, key=self._key).digest())
