@@ -142,6 +142,18 @@ _LETTERS = str.maketrans({"ß": "ss", "æ": "ae", "ø": "o", "ł": "l", "đ": "d
 _OTHERS = re.compile(r"[^a-z0-9]+")
 
 
+def shorten_number(text: str) -> str:
+    """Return a number as it is written shortest: 5.0 and 5 are one; any other text as it is."""
+    sign, digits = text[:1] == "-", text.removeprefix("-")
+    # No arithmetic: an exponent of a service would make a text of a billion digits.
+    whole, point, part = digits.partition(".")
+    if not (whole.isdecimal() and whole.isascii() and (part.isdecimal() or not point)):
+        return text
+    whole, part = whole.lstrip("0") or "0", part.rstrip("0")
+    number = f"{whole}.{part}" if part else whole
+    return f"-{number}" if sign and number != "0" else number
+
+
 def slugify(text: str) -> str:
     """Return `text` as a name: ASCII, lower case, a hyphen for everything else; "" where nothing is left."""
     plain = normalize_unicode("NFKD", text.lower().translate(_LETTERS))

@@ -1,6 +1,7 @@
 """Which two identities are one, against the table of identity_table.py, and what only looks the same."""
 
 import random
+from typing import get_args
 
 import effort
 import growth
@@ -19,8 +20,10 @@ from reconciler.core.compare.identity import (
     number_key,
     search_texts,
 )
-from reconciler.core.text import fold_case
+from reconciler.core.text import fold_case, trim_edges
 from reconciler.model.documents import Scalar
+from reconciler.model.field_types import FIELD_TYPES, FieldType, NormalForm
+from reconciler.model.kind import IdentityPath
 from reconciler.model.kinds import CONTACT
 from reconciler.model.settings import Identity
 
@@ -186,6 +189,35 @@ def test_the_country_of_a_number_is_that_beside_it_and_else_the_setting() -> Non
 def test_a_search_asks_for_what_every_spelling_contains(sent: str, asked: str) -> None:
     """The service compares texts: asked for one spelling it does not find another, and it is made twice."""
     assert search_texts((MAIL,), {MAIL: sent}).get(MAIL, "") == asked
+
+
+# Spellings of one value, by the form in which a comparison takes them for one.
+SPELLINGS: dict[str, tuple[tuple[Scalar, ...], ...]] = {
+    "text": (("Jane", " Jane"), ("e\u0301", "\u00e9")),
+    "flag": ((True, "true", "True", "TRUE"), (False, "false", "FALSE ")),
+    "number": (("5", "5.0", "05", " 5.00"), ("0", "-0", "0.0"), ("-7", "-7.0", "-07"), ("1.5", "01.50")),
+}
+
+
+@pytest.mark.parametrize("kind", FIELD_TYPES)
+def test_what_compares_as_one_value_is_one_identity(kind: FieldType) -> None:
+    """A person whose number is written 5 here and 5.0 there would be created a second time."""
+    row, wrong = FIELD_TYPES[kind], []
+    path = IdentityPath("level", row.key)
+    values = SPELLINGS[row.normal]
+    for number, spelt in enumerate(values):
+        keys = {identity_text(path, {path: one}) for one in spelt}
+        asked = {search_texts((path,), {path: one}).get(path, "") for one in spelt}
+        found = all(text in trim_edges(str(one)) for text in asked for one in spelt)
+        others = {identity_text(path, {path: one}) for other in values[number + 1 :] for one in other}
+        if (
+            len(keys) > 1
+            or keys & others
+            or (spelt[0].__class__ is not bool and row.key != "text" and not found)
+        ):
+            wrong.append((spelt, keys, asked))
+    assert wrong == []
+    assert {*SPELLINGS} == {*get_args(NormalForm)}
 
 
 def test_a_search_for_a_number_asks_for_its_last_digits() -> None:

@@ -131,6 +131,49 @@ def test_one_that_is_there_is_adopted_by_its_identity(tmp_path: Path, form: str)
     assert actions(world.plan().plan) == []
 
 
+NUMBERED = """\
+base: service
+kinds:
+  rule:
+    scope: account
+    identity: [level]
+    fields:
+      name: {required: true}
+      level: {type: number, required: true, own: true}
+"""
+
+
+def _rules_world(folder: Path) -> World:
+    profile = folder / "rules.yaml"
+    profile.write_text(NUMBERED)
+    rows = build_own_collections(load_profile(str(profile)))
+    return World(folder, SandboxConfig(), service={"profile": str(profile)}, collections=rows)
+
+
+def test_an_identity_that_is_a_number_is_the_same_in_every_spelling(tmp_path: Path) -> None:
+    """Level 7 that is declared as 7.0 is there: a second one must not be created."""
+    world = _rules_world(tmp_path)
+
+    async def make(client: Any) -> None:
+        await client["rule"].create({"name": "by hand", "level": 7})
+
+    world.behind_our_back(make)
+    world.write({"rules": {"seven": {"name": "by hand", "level": "7.0"}}})
+    planned, run = world.apply()
+
+    assert (actions(planned.plan), run.exit_code) == ([], 0), run.outcomes
+    assert [str(one.address) for one in planned.plan.adoptions] == ["rule/default/seven"]
+
+
+def test_two_entries_with_one_number_as_identity_are_a_mistake(tmp_path: Path) -> None:
+    """5.0 and 5 are one level, so one of the two entries would undo the other."""
+    world = _rules_world(tmp_path)
+    world.write({"rules": {"x": {"name": "x", "level": "5.0"}, "y": {"name": "y", "level": "5"}}})
+
+    with pytest.raises(ManifestError, match="the manifests cannot be used"):
+        world.plan()
+
+
 def test_an_undo_puts_back_what_was_changed(tmp_path: Path) -> None:
     world = world_of(tmp_path)
     declare(world)

@@ -1,6 +1,8 @@
 """The form in which two values of an identity are the same: as the type of its field compares (rule M2).
 
     text     composed (NFC), without space around it: Jane and JANE may be two people
+    flag     in small letters: true and True are one
+    number   as it is written shortest: 5.0 and 5 are one
     email    the local part composed and in small letters (`fold_case`), the domain by A-labels (IDNA 2008)
     phone    the number in its country (below)
 
@@ -17,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from reconciler.core.text import fold_case, normalize_unicode, trim_edges
+from reconciler.core.text import fold_case, normalize_unicode, shorten_number, trim_edges
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields, Place, Scalar
 from reconciler.model.field_types import IdentityKey, international_digits, require_rows
@@ -280,10 +282,25 @@ def _phone_key(path: str, value: str, fields: Fields) -> str:
     return number_key(value, area=area, region=region) or _text_key(path, value, fields)
 
 
-# The form in which two values are one identity, by the type of their field.
+def _flag_key(path: str, value: str, fields: Fields) -> str:
+    return fold_case(_text_key(path, value, fields))
+
+
+def _number_key(path: str, value: str, fields: Fields) -> str:
+    return shorten_number(_text_key(path, value, fields))
+
+
+# The form in which two values are one identity, by the type of their field. Whatever is one value to a
+# comparison (`NormalForm`) is one here too: else an entity would be created beside the one that it is.
 _KEYS: Mapping[IdentityKey, Callable[[str, str, Fields], str]] = require_rows(
     IdentityKey,
-    {"text": _text_key, "email": lambda _path, value, _fields: email_key(value), "phone": _phone_key},
+    {
+        "text": _text_key,
+        "flag": _flag_key,
+        "number": _number_key,
+        "email": lambda _path, value, _fields: email_key(value),
+        "phone": _phone_key,
+    },
 )
 
 
@@ -379,7 +396,19 @@ def _searched_phone(_path: str, value: str, _fields: Fields) -> str:
     return last_digits(value) if value.isascii() else ""
 
 
+def _searched_number(_path: str, value: str, _fields: Fields) -> str:
+    """Return the number without its sign, as it is written shortest: zeros may stand on both sides of it."""
+    return shorten_number(value).removeprefix("-")
+
+
 # The text that every spelling of a value contains, by the type of its field; "": there is none.
 _SEARCHED: Mapping[IdentityKey, Callable[[str, str, Fields], str]] = require_rows(
-    IdentityKey, {"text": _searched_text, "email": _searched_email, "phone": _searched_phone}
+    IdentityKey,
+    {
+        "text": _searched_text,
+        "flag": lambda _path, _value, _fields: "",
+        "number": _searched_number,
+        "email": _searched_email,
+        "phone": _searched_phone,
+    },
 )

@@ -15,7 +15,7 @@ from sys import intern
 from typing import Any
 
 from reconciler.core.digests import stretch_secret
-from reconciler.core.text import fold_case, normalize_unicode, parse_instant, trim_edges
+from reconciler.core.text import fold_case, normalize_unicode, parse_instant, shorten_number, trim_edges
 from reconciler.model.documents import Fields, Scalar
 from reconciler.model.field_types import FieldShape, NormalForm, require_rows
 from reconciler.model.geography import zone_offsets
@@ -155,7 +155,7 @@ def _normalize_flag(value: Scalar) -> Scalar:
 
 
 def _normalize_number(value: Scalar) -> str:
-    return _shorten_number(_normalize_text(value))
+    return shorten_number(_normalize_text(value))
 
 
 # The normal form of a value, by the type of its field.
@@ -168,18 +168,6 @@ def _normalize_word(words: Mapping[str, str], value: Scalar) -> str:
     # A table of known spellings and no guess: an unknown status stays as it is.
     text = _normalize_text(value)
     return text if isinstance(value, bool) else words.get(fold_case(text), text)
-
-
-def _shorten_number(text: str) -> str:
-    """Return a number as it is written shortest: 5.0 and 5 are one; any other text as it is."""
-    sign, digits = text[:1] == "-", text.removeprefix("-")
-    # No arithmetic: an exponent of a service would make a text of a billion digits.
-    whole, point, part = digits.partition(".")
-    if not (whole.isdecimal() and whole.isascii() and (part.isdecimal() or not point)):
-        return text
-    whole, part = whole.lstrip("0") or "0", part.rstrip("0")
-    number = f"{whole}.{part}" if part else whole
-    return f"-{number}" if sign and number != "0" else number
 
 
 def is_flag(kind: str, path: str) -> bool:
