@@ -87,7 +87,7 @@ class ListCache:
         """Return what was kept under a name; None where that is nothing, or not what we wrote."""
         self.seals.pop(name, None)
         seal, data = self._taken(name, list_bytes_max)
-        if not hmac.compare_digest(seal, self._seal(name, (data,))):
+        if not hmac.compare_digest(seal, self.make_seal(name, (data,))):
             return None
         self.seals[name] = seal
         return data
@@ -123,11 +123,20 @@ class ListCache:
         stem = place.removesuffix(".list")
         unfinished = re.compile(rf"\.{stem}\.list\.[0-9a-f]+|{stem}\.[0-9]+\.part")
         self._folder.clear(unfinished, now_s=time.time(), old_s=0)
-        seal = self._seal(name, data)
+        seal = self.make_seal(name, data)
         if self._folder.write(place, (seal, *data)):
             self.seals[name] = seal
 
-    def _seal(self, name: str, data: Iterable[bytes | memoryview]) -> bytes:
+    def adopt(self, name: str, seal: bytes, data: bytes) -> bool:
+        """Keep what somebody with the same salt sealed elsewhere; False where the seal is not that of it."""
+        if not hmac.compare_digest(seal, self.make_seal(name, (data,))):
+            return False
+        self.write(name, (data,))
+        self.seals[name] = seal  # also where nothing can be written here
+        return True
+
+    def make_seal(self, name: str, data: Iterable[bytes | memoryview]) -> bytes:
+        """Return the seal of these, one behind the other, under a name."""
         digest = hashlib.blake2b(key=self._key, digest_size=_seal_bytes)
         digest.update(hashlib.sha256(name.encode()).digest())
         for piece in data:

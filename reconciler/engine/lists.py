@@ -33,6 +33,7 @@ from reconciler.core.feed import (
 )
 from reconciler.core.feed_rows import FeedRow, FeedRows, make_feed_row
 from reconciler.engine.context import Dependencies, ReadContext
+from reconciler.engine.kept_files import KeptFiles
 from reconciler.errors import Malformed, NotFound, Rejected
 from reconciler.instrumentation import step_log
 from reconciler.model.field_types import FieldShape, require_rows
@@ -48,6 +49,7 @@ from reconciler.service.http.auth import credential_hash
 from reconciler.service.paging import Found, Page, Query, remote_id
 from reconciler.service.profile import load_profile
 from reconciler.store.database import Store
+from reconciler.store.shared_files import SharedFiles
 from reconciler.version import __version__
 
 # --- What the rows of a list show ------------------------------------------------------------------
@@ -360,11 +362,19 @@ _list_cache_form = "3"  # of what is kept; another one is not read
 class RowCache:
     """The lists of one project. `now` is when this run reads, ISO 8601."""
 
-    def __init__(self, settings: Settings, dependencies: Dependencies, salt: str, now: datetime) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        dependencies: Dependencies,
+        salt: str,
+        now: datetime,
+        shared: SharedFiles | None = None,
+    ) -> None:
+        service = settings.service
         self._settings = settings
         self._offload = dependencies.offload
-        self._salt = salt
-        self.files = ListCache(Path(settings.root), salt)
+        self._account = credential_hash(service.auth, urls.origin_of(service.base_url), salt)
+        self.files = KeptFiles(ListCache(Path(settings.root), salt), shared, account=self._account)
         self._profile = load_profile(settings.service.profile)
         self.now = now.astimezone(UTC).isoformat(timespec="seconds")
         # Of the lists that this run followed.
@@ -426,7 +436,6 @@ class RowCache:
     def _cache_key(self, asked: ListCacheRequest) -> tuple[str, ...]:
         """Return everything that decides what the rows show: with another key they are not used."""
         service = self._settings.service
-        origin = urls.origin_of(service.base_url)
         return (
             _list_cache_form,
             __version__,
@@ -434,7 +443,7 @@ class RowCache:
             service.base_url,
             service.format,
             # Another account may see other entities.
-            credential_hash(service.auth, origin, self._salt),
+            self._account,
             sha256(msgspec.json.encode(self._profile, order="deterministic")).hexdigest(),
             *asked.fields,
         )
@@ -444,4 +453,6 @@ async def open_row_cache(context: ReadContext) -> RowCache | None:
     """Return the cache of lists; None without a store, whose salt seals it."""
     now = await context.ask(Store.now)
     salt = context.store.salt
-    return RowCache(context.settings, context.dependencies, salt, now) if salt else None
+    if not salt:
+        return None
+    return RowCache(context.settings, context.dependencies, salt, now, context.store.shared_files())

@@ -41,6 +41,7 @@ from reconciler.store.schema import ENTITIES, JOURNAL, RUNS, WORKSPACES, Table
 from reconciler.store.sealed_tables import Owner, Seals, write_sealed
 
 if TYPE_CHECKING:
+    from reconciler.store.shared_files import SharedFiles
     from reconciler.store.shared_pace import SharedPace
 
 
@@ -548,6 +549,14 @@ class Store:
         from reconciler.store.shared_pace import SharedPace  # noqa: PLC0415 - only a shared store needs it
 
         return SharedPace(self._database, keyed_digest(self.salt, "pace", credential), per_second)
+
+    def shared_files(self) -> "SharedFiles | None":
+        """Return what runs on all machines keep here; None for a store that is not shared."""
+        if not self.shared or self._empty:
+            return None
+        from reconciler.store.shared_files import SharedFiles  # noqa: PLC0415 - only a shared store needs it
+
+        return SharedFiles(self._database, self._owner, self._now)
 
     @property
     def _empty(self) -> bool:

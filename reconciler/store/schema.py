@@ -14,6 +14,8 @@
     proofs      that many passwords together are those last sent; without it they are compared one by one
     plans_used  plans that were carried out, so that none is carried out twice
     tickets     runs of this store that asked for the lock in the service: their tickets delay no run here
+    kept, kept_parts
+                what lists of the service showed, and what else runs keep to be quick; of a shared store alone
     deleted     what was deleted, by id and by digests of its identities, so that a plan knows it again
 
 Text and integers only, and JSON as text, so that the same tables serve every database.
@@ -222,6 +224,30 @@ CREATE TABLE deleted (
     run VARCHAR NOT NULL,
     deleted_at VARCHAR NOT NULL,
     PRIMARY KEY (origin, stack, workspace_id, address, remote_id)
+)""")
+
+# What runs keep in a store that is shared. All of it can be made again, so it is part of no version, and the
+# tables are made when something is kept first (shared_files.py).
+KEPT = define_table("""
+CREATE TABLE kept (
+    origin VARCHAR NOT NULL,
+    stack VARCHAR NOT NULL,
+    name VARCHAR NOT NULL,        -- a digest of what it is of
+    seal VARCHAR NOT NULL,        -- as of a file of the cache: hexadecimal digits
+    size INTEGER NOT NULL,        -- in bytes, unpacked
+    kept_at VARCHAR NOT NULL,
+    PRIMARY KEY (origin, stack, name)
+)""")
+
+KEPT_PARTS = define_table("""
+CREATE TABLE kept_parts (
+    origin VARCHAR NOT NULL,
+    stack VARCHAR NOT NULL,
+    name VARCHAR NOT NULL,
+    part INTEGER NOT NULL,        -- its number, from 0
+    digest VARCHAR NOT NULL,      -- of its bytes, unpacked
+    data BYTEA NOT NULL,          -- packed by zlib
+    PRIMARY KEY (origin, stack, name, part)
 )""")
 
 TABLES = (

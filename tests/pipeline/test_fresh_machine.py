@@ -1,0 +1,149 @@
+"""A machine with an empty disk, as in CI: with a shared store its plan reads what changed, and no more."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+
+import postgres
+import psycopg
+import pytest
+import tally
+from msgspec import structs
+from pipeline.test_feed import COUNT, by_scan, crowd, edit, read_of
+from world import World
+
+READING = (
+    "GRANT USAGE ON SCHEMA reconciler TO {role}",
+    "GRANT SELECT ON ALL TABLES IN SCHEMA reconciler TO {role}",
+)
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    """An empty database on a real server."""
+    with postgres.database() as found:
+        yield found
+
+
+def emptied(world: World) -> None:
+    """Give the project to another machine, which has nothing but its files."""
+    shutil.rmtree(Path(world.settings.root, ".reconciler"))
+
+
+def test_a_fresh_machine_reads_what_changed(tmp_path: Path, url: str) -> None:
+    """In as many calls as the machine that kept the list, and to the same plan; again and again."""
+    world = crowd(tmp_path, store=url)
+    edit(world, 3, 150)
+    scanned = by_scan(world)
+
+    for _ in range(3):
+        emptied(world)
+        found, read = read_of(world)
+        assert (read.how, read.total, found) == ("feed", COUNT, scanned)
+        assert read.calls <= 3
+        world.clock.pass_s(60)
+
+
+def test_what_an_apply_wrote_is_told_to_the_next_fresh_machine(tmp_path: Path, url: str) -> None:
+    """Each job of a pipeline has a disk of its own."""
+    world = crowd(tmp_path, store=url)
+    edit(world, 3, 4)
+    emptied(world)
+    world.apply()
+    world.clock.pass_s(60)
+    scanned = by_scan(world)
+    emptied(world)
+
+    found, read = read_of(world)
+
+    assert (read.how, found) == ("feed", scanned)
+
+
+def test_a_plan_with_a_read_only_role_keeps_nothing_and_is_quick_all_the_same(
+    tmp_path: Path, url: str
+) -> None:
+    """It uses what an apply kept, and writes nothing to the store."""
+    world = crowd(tmp_path, store=url)
+    edit(world, 3, 150)
+    scanned = by_scan(world)
+    with postgres.role(url, *READING) as reading:
+        world.settings = structs.replace(world.settings, store=reading)
+        emptied(world)
+        before = _rows(url)
+
+        found, read = read_of(world)
+
+    assert (read.how, found) == ("feed", scanned)
+    assert _rows(url) == before
+
+
+def _rows(url: str) -> list[tuple[object, ...]]:
+    with psycopg.connect(url) as connection:
+        parts = b"SELECT name, part, digest, md5(data) FROM reconciler.kept_parts"
+        return sorted(connection.execute(parts), key=repr)
+
+
+# --- Damage -----------------------------------------------------------------------------------------------
+#
+# Of what the project keeps and of what the store does: whatever is in its place, the plan is that of a scan.
+
+_chance = Random(31)
+
+
+def _flip(data: bytes) -> bytes:
+    at = _chance.randrange(len(data))
+    return data[:at] + bytes([data[at] ^ 1 << _chance.randrange(8)]) + data[at + 1 :]
+
+
+_OF_FILE: list[Callable[[bytes], bytes]] = [
+    _flip,
+    _flip,
+    _flip,
+    lambda data: data[:-1],
+    lambda data: data[: len(data) // 2],
+    lambda data: data[:40],
+    lambda data: data[:32],
+    lambda _data: b"",
+    lambda data: data + b"\0",
+    lambda data: data + data,
+    lambda data: data[1:],
+    lambda data: data[32:],
+    lambda data: bytes(32) + data[32:],
+    lambda data: data[:32][::-1] + data[32:],
+    lambda data: data[:32] + bytes(8) + data[40:],
+    lambda data: data[:32] + b"\xff" * 8 + data[40:],
+    lambda data: bytes(len(data)),
+    lambda data: data[::-1],
+    lambda data: data.replace(b"A", b"B", 1),
+]
+_OF_STORE = [
+    "UPDATE reconciler.kept SET seal = repeat('00', 32)",
+    "UPDATE reconciler.kept SET size = size - 1",
+    "DELETE FROM reconciler.kept_parts WHERE part = 0",
+    "UPDATE reconciler.kept_parts SET data = set_byte(data, 30, get_byte(data, 30) # 1)",
+    "UPDATE reconciler.kept_parts SET data = substring(data FROM 1 FOR 20)",
+    "UPDATE reconciler.kept SET seal = (SELECT max(seal) FROM reconciler.kept)",
+    "DROP TABLE reconciler.kept_parts",
+    "DROP TABLE reconciler.kept",
+    "ALTER TABLE reconciler.kept DROP COLUMN seal CASCADE",
+]
+
+
+def test_damage_to_what_is_kept_changes_no_plan(tmp_path: Path, url: str) -> None:
+    """28 kinds, in the project and in the store, each before a plan by somebody who knows nothing of it."""
+    world = crowd(tmp_path, store=url)
+    edit(world, 3, 150)
+    scanned = by_scan(world)
+    (file,) = Path(world.settings.root, ".reconciler", "cache", "lists").iterdir()
+    whole = file.read_bytes()
+    for number, hurt in enumerate(_OF_FILE):
+        file.write_bytes(hurt(whole))
+        assert read_of(world)[0] == scanned, number
+        tally.count("feeds", "kinds of damage to what is kept")
+    for damage in _OF_STORE:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(damage.encode())
+        emptied(world)
+        assert read_of(world)[0] == scanned, damage
+        tally.count("feeds", "kinds of damage to what is kept")
