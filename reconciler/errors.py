@@ -59,6 +59,7 @@ class ReconcilerError(Exception):
     error_code: ClassVar[str] = "E010"  # its row of model/codes.py; a class below may have its own
     exit_code: ClassVar[int] = 1
     outcome: ClassVar[str] = "failed"
+    workspaces: frozenset[str] = frozenset()  # all that it concerns; empty: not known, or no workspace
 
     def __init__(self, message: str, *, next: str = "") -> None:  # noqa: A002 - the word that users read
         super().__init__(message)

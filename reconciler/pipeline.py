@@ -25,10 +25,12 @@ from pathlib import Path
 from msgspec import structs
 
 from reconciler.concurrency import pause_collector
-from reconciler.core.desired.resolve import Resolved, resolve_desired
+from reconciler.core.desired.isolate import isolate_mistakes
+from reconciler.core.desired.resolve import Resolved, add_forgotten, resolve_desired
 from reconciler.core.planning.select import Selection
+from reconciler.core.planning.unplanned import leave_out_of_desired
 from reconciler.core.review.guard import NO_CONSENT, add_consent, choose_consent
-from reconciler.core.review.saved_plans import why_expired, why_stale
+from reconciler.core.review.saved_plans import narrow_saved_plan, why_expired, why_stale
 from reconciler.core.rules import make_rules
 from reconciler.core.runs.recover import InterruptedRun, find_remaining
 from reconciler.core.runs.undo import BY_MANIFEST, is_undo_proved, undo_as_desired
@@ -101,13 +103,21 @@ def validate(
 
     No calls but to the directories that rosters come from.
     """
-    return load_declaration(settings, environ, all_values=all_values, asks=asks).desired
+    return load_declaration(settings, environ, all_values=all_values, asks=asks, strict=True).desired
 
 
 def load_declaration(
-    settings: Settings, environ: Mapping[str, str], *, all_values: bool = True, asks: bool = True
+    settings: Settings,
+    environ: Mapping[str, str],
+    *,
+    all_values: bool = True,
+    asks: bool = True,
+    strict: bool = False,
 ) -> Declaration:
     """Return everything declared, and the digest of all that it was made from, where that is known.
+
+    Workspaces with mistakes are left out where others have none, but for `strict`, here and in the settings:
+    `mistakes` has them, and `not_planned` of what is declared says which workspaces those are.
 
     Without `all_values` a variable that is not set is a notice, and its value is missing from the result; no
     file of secrets is opened. That is for checks where secrets must not be, and for nothing else. Without
@@ -123,9 +133,9 @@ def load_declaration(
             known = cache.load() if cache is not None else None
         if known is None:
             found = resolve_manifests(
-                settings, environ, all_values=all_values, cache=cache, directories=asked
+                settings, environ, all_values=all_values, strict=strict, cache=cache, directories=asked
             )
-            known = Declaration(found.desired, inputs=found.inputs)
+            known = Declaration(found.desired, inputs=found.inputs, mistakes=found.problems)
         notes["entities"] = len(known.desired.entities)
     return known
 
@@ -149,13 +159,15 @@ def resolve_manifests(
     environ: Mapping[str, str],
     *,
     all_values: bool = True,
+    strict: bool = False,
     cache: ManifestCache | None = None,
     directories: ReadOnce | None = None,
 ) -> Resolved:
     """Read all manifests, and return everything declared with its places; it refers to every document.
 
-    Where there is no mistake, `cache` gets it. Raises ManifestError with every mistake, or DirectoryError
-    where the only mistakes are directories that did not answer.
+    Where there is no mistake, `cache` gets it. Mistakes leave their workspaces out, as `load_declaration`
+    says, and are the `problems` of the result. Otherwise raises ManifestError with every mistake, or
+    DirectoryError where the only mistakes are directories that did not answer.
     """
     settings = _leave_out_secret_files(settings, all_values=all_values)
     bring_kinds(settings.service.profile)
@@ -170,7 +182,12 @@ def resolve_manifests(
         "manifests read; files: %d, entries: %d, mistakes: %d, %.1f s", files, entries, len(problems), took()
     )
     if problems:
-        raise _make_manifest_error(problems, failed=frozenset(loaded.failed))
+        strict = strict or settings.strict_scopes == "always" or not all_values
+        rules = make_rules(settings)
+        usable = None if strict else isolate_mistakes(loaded.manifests, loaded.faulty, loaded.others, rules)
+        if usable is None:
+            raise _make_manifest_error(problems, failed=frozenset(loaded.failed))
+        return structs.replace(usable.resolved, problems=usable.problems, inputs=loaded.files)
     if not unset and not loaded.unasked:
         if cache is not None:
             cache.store(loaded, found)
@@ -239,6 +256,7 @@ async def list_entities(
 
     With `everyone` unmanaged entities too. Raises UnknownAddress.
     """
+    settings = structs.replace(settings, strict_scopes="always")
     async with open_for_reading(settings, narrow_desired(desired, selection), dependencies) as context:
         planned = await make_fresh_plan(context, Options(), Consent(), everyone=everyone)
     return make_inventory(
@@ -266,6 +284,7 @@ async def explain(
     Sends nothing but GET, and nothing at all where `offline`, or where no manifest declares any of their
     kinds. Raises UnknownAddress for a text that is no address, or is neither declared nor recorded.
     """
+    settings = structs.replace(settings, strict_scopes="always")
     async with open_run_store(settings, dependencies, create=False) as store:
         loading = partial(load_explain_evidence, store, addresses, declared, make_rules(settings), selection)
         wanted, known = await await_store(dependencies.offload, loading, give_up=store.give_up)
@@ -331,7 +350,9 @@ async def apply(
         if has_changes or unfinished:
             lock.start()
         settled = await settle_earlier_runs(context, unfinished, observer, released=options.released)
-        planning = partial(make_fresh_plan, context, options, consent)
+        # What the saved plan left out was reviewed by nobody, whether it could be planned now or not.
+        left = saved.left_out if saved else ()
+        planning = partial(make_fresh_plan, context, options, consent, left=left)
         if has_changes:
             planned = await lock.read(partial(planning, salt=saved.salt if saved else ""))
         else:
@@ -345,6 +366,9 @@ async def apply(
         # The consent of `adopt` and `forget` follows from the command itself: no person gave a number.
         given = (saved.consent or NO_CONSENT) if saved else consent if options.verb == "apply" else NO_CONSENT
         planned = _add_consent(planned, given)
+        if saved:
+            declared = leave_out_of_desired(add_forgotten(desired, options), left)
+            saved = narrow_saved_plan(saved, planned.plan, declared, strict=context.strict)
         if saved and (why := why_stale(saved, planned.plan, context.now(), hours=settings.plan_expires_h)):
             observer.stale(saved, planned)
             raise StalePlan(why, next="plan again, and review it")
@@ -398,6 +422,7 @@ async def resume(
             planned = await lock.read(undoing)
         else:
             planning = partial(make_fresh_plan, context, last.plan.options, last.consent, salt=last.plan.salt)
+            planning = partial(planning, left=last.plan.left_out)
             planned = _add_consent(await lock.read(planning), last.plan.consent or NO_CONSENT)
             left = _select_remaining(last.plan, planned.plan, observer)
             planned = replace(planned, verdict=judge_plan(context, left, last.consent))

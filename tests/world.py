@@ -140,7 +140,7 @@ class World:
     ) -> pipeline.PlanResult:
         """Plan, and claim that nothing but GET was sent."""
         before = len(self.wire.sent)
-        desired = pipeline.validate(self.settings, self.environ)
+        desired = pipeline.load_declaration(self.settings, self.environ).desired
         planned = self.run(
             pipeline.plan(
                 self.settings,
@@ -163,7 +163,7 @@ class World:
         keep_undo: Callable[[Plan], None] | None = None,
     ) -> tuple[pipeline.PlanResult, Run]:
         """Apply, agreeing to whatever the plan is."""
-        desired = pipeline.validate(self.settings, self.environ)
+        desired = pipeline.load_declaration(self.settings, self.environ).desired
         observer = Agreeing()
         run = self.run(
             pipeline.apply(
@@ -216,7 +216,7 @@ class World:
 
     def resume(self, observer: Agreeing | None = None) -> Run | None:
         """Go on with what is unfinished, as the command does."""
-        desired = pipeline.validate(self.settings, self.environ)
+        desired = pipeline.load_declaration(self.settings, self.environ).desired
         observer = observer or Agreeing()
         run = self.run(
             pipeline.resume(

@@ -9,6 +9,7 @@ import click
 from reconciler.cli.dispatch import Completes
 
 CACHES = f"{__name__}.caches"  # in click's context: whether manifests are kept from run to run
+STRICT = f"{__name__}.strict"  # in click's context: whether one workspace that cannot be planned ends the run
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Any], Any]
@@ -113,6 +114,21 @@ cache_option = click.option(
     expose_value=False,
     callback=_set_caches,
     help="Do not use the manifest cache in .reconciler/cache. Cached lists are still used.",
+)
+
+
+def _set_strict(ctx: click.Context, _parameter: click.Parameter, on: bool) -> None:  # noqa: FBT001 - what click calls it with
+    ctx.meta[STRICT] = on
+
+
+# No parameter of the command either.
+strict_option = click.option(
+    "--strict-scopes",
+    is_flag=True,
+    expose_value=False,
+    callback=_set_strict,
+    help="Plan everything or nothing: end if one workspace cannot be read or its manifests have mistakes. "
+    "Default: strict_scopes of the settings, never.",
 )
 # `config`: the settings file, or None; `environment`: the name of the section, or None.
 settings_options = combine_options(

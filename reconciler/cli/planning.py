@@ -1,6 +1,5 @@
 """The plan that the options of a command line ask for: shared by plan, drift and apply."""
 
-import os
 import shlex
 from collections.abc import Mapping
 from typing import Any
@@ -13,6 +12,7 @@ from reconciler.cli.console import output
 from reconciler.cli.session import (
     load_settings,
     make_dependencies,
+    read_declaration,
     read_project_checkout,
     read_run_context,
     run_to_end,
@@ -72,7 +72,7 @@ def make_plan_for_options(given: Mapping[str, Any]) -> PlanResult:
     """Return the plan that the options of a command line ask for."""
     settings = load_settings(given["config"], given["environment"], service=True)
     settings = with_refresh_mode(settings, given["refresh"])
-    declared = pipeline.load_declaration(settings, os.environ)
+    declared = read_declaration(settings)
     checkout = read_project_checkout(settings, declared.inputs)
     with output.progress() as bars:
         bars.advance("reading the service", 0, None)

@@ -29,6 +29,7 @@ from reconciler.model.address import Address
 from reconciler.model.notices import Notice
 from reconciler.model.plans import DecidingFact, Explanation, GuardReason, Plan
 from reconciler.model.runs import EXIT_CODE_WORDS, REPORT_VERSION, RUN_EVENTS
+from reconciler.model.snapshots import NotPlanned
 from reconciler.report import explain, listing
 from reconciler.report.json import NOT_SHOWN, PlanCounts, PlanFields, VerdictShown
 from reconciler.store.records import KindUnknown
@@ -39,7 +40,10 @@ _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _KIND = {"$ref": "../plan.schema.json#/$defs/kind"}
 _ADDRESS = {"$ref": "../run.schema.json#/$defs/outcome/properties/address"}
 # Values that another schema describes, by the name of their class.
-_ELSEWHERE = {Notice.__name__: {"$ref": "../common.schema.json#/$defs/notice"}}
+_ELSEWHERE = {
+    Notice.__name__: {"$ref": "../common.schema.json#/$defs/notice"},
+    NotPlanned.__name__: {"$ref": "../common.schema.json#/$defs/notPlanned"},
+}
 # What a text of the model really is.
 _FORMATS: Mapping[tuple[str, str], Schema] = {
     (Listed.__name__, "kind"): _KIND,

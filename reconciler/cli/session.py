@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 import click
 from msgspec import structs
 
-from reconciler import signals
+from reconciler import pipeline, signals
 from reconciler.cli.console import output
-from reconciler.cli.options import CACHES
+from reconciler.cli.options import CACHES, STRICT
 from reconciler.database_urls import hide_url_password as shown_store
 from reconciler.engine.context import StopFlag, token_bytes
 from reconciler.environment.checkout import Checkout, collect_inputs, read_checkout
@@ -23,6 +23,7 @@ from reconciler.environment.run_context import read_context
 from reconciler.errors import Interrupted, SettingsError, unwrap_exception_group
 from reconciler.extras import is_extra_installed
 from reconciler.instrumentation import current_trace_id, step_log
+from reconciler.manifest.cache import Declaration
 from reconciler.model.documents import InputFile
 from reconciler.model.runs import Context
 from reconciler.model.settings import Settings
@@ -53,7 +54,9 @@ def load_settings(config: str | None, environment: str | None, *, service: bool)
         service=service,
         revealed=_hide_secret,
     )
-    settings = structs.replace(read.settings, caches=_wants_caches())
+    settings = structs.replace(read.settings, caches=_is_set(CACHES))
+    if _is_set(STRICT):
+        settings = structs.replace(settings, strict_scopes="always")
     _tell_settings(read)
     if settings.caches:
         _note_distrust(settings)
@@ -68,10 +71,23 @@ def _hide_secret(secret: str) -> None:
     output.conceal_also(Concealed((secret,)).conceal_pieces)
 
 
-def _wants_caches() -> bool:
-    """Whether this command caches manifests: it reads them, and --no-cache was not given."""
+def _is_set(name: str) -> bool:
+    """Whether this command has an option, and it says so: caching manifests, or all or nothing."""
     context = click.get_current_context(silent=True)
-    return bool(context and context.meta.get(CACHES))
+    return bool(context and context.meta.get(name))
+
+
+def read_declaration(settings: Settings) -> Declaration:
+    """Return what the manifests declare, and print the mistakes of workspaces that are left out.
+
+    Raises ManifestError, DirectoryError where none can be planned.
+    """
+    declared = pipeline.load_declaration(settings, os.environ)
+    if declared.mistakes:
+        from reconciler.report.text import problem_lines  # noqa: PLC0415 - where there are some
+
+        output.note_lines(problem_lines(declared.mistakes))
+    return declared
 
 
 def _tell_settings(read: ReadSettings) -> None:

@@ -192,6 +192,11 @@ class ReadContext:
         return make_rules(self.settings)
 
     @property
+    def strict(self) -> bool:
+        """Whether a workspace that cannot be planned stops the run."""
+        return self.settings.strict_scopes == "always"
+
+    @property
     def missing(self) -> frozenset[tuple[str, str]]:
         """The kinds and actions that the deployment does not offer."""
         return load_profile(self.settings.service.profile).missing

@@ -22,7 +22,7 @@ from reconciler.core.export import (
 from reconciler.core.runs import ticket
 from reconciler.engine.context import ReadContext
 from reconciler.engine.lists import choose_list_fields, find_shown_paths, observe_list_row, observe_whole
-from reconciler.engine.planning import resolve_target
+from reconciler.engine.targets import resolve_target
 from reconciler.errors import NotFound, Unavailable
 from reconciler.instrumentation import report_progress
 from reconciler.manifest.drop_invalid import drop_invalid_entries

@@ -16,6 +16,7 @@ from msgspec import Struct, structs
 
 from reconciler.concurrency import gather_limited
 from reconciler.core.compare.evidence import MissedLook, is_wrong_service, judge_absence
+from reconciler.core.planning.unplanned import is_outage
 from reconciler.core.reading_policy import (
     ListStart,
     ReadRequest,
@@ -37,7 +38,7 @@ from reconciler.engine.lists import (
     observe_list_row,
     observe_whole,
 )
-from reconciler.errors import NotFound, ServiceError
+from reconciler.errors import NotFound, ServiceError, unwrap_exception_group
 from reconciler.instrumentation import record_span, report_progress, start_stopwatch, step_log
 from reconciler.model.kinds import KINDS, child_kinds
 from reconciler.model.snapshots import (
@@ -68,6 +69,7 @@ async def read_live(
     everyone: bool = False,
     lists: Lists | None = None,
     deleted: Collection[DeletedEntity] = (),
+    failed: dict[Scope, ServiceError] | None = None,
 ) -> Live:
     """Return everything live that the plan has to know, with what belongs to it where that is in scope.
 
@@ -75,7 +77,8 @@ async def read_live(
     by side. With `everyone` the rest of each list is read too (`others`). `deleted` are entities that we
     deleted: `again` names those that are shown again. `lists` are what earlier reads showed; without them
     every list is read.
-    Errors: whatever the service's client raises; nothing unreadable becomes an empty list.
+    Errors: whatever the service's client raises; nothing unreadable becomes an empty list. With `failed`,
+    what a scope raises is put there, and the scope is missing from the result.
     """
     readers = []
     for scope in sorted(desired.scopes):
@@ -90,9 +93,25 @@ async def read_live(
             salt=recorded.salt,
         )
         readers.append(ScopeReader(reader, request, concurrency, lists))
+    read: dict[Scope, ScopeRead] = {}
+
+    async def read_or_fail(one: ScopeReader) -> None:
+        scope = one.wanted.scope
+        try:
+            read[scope] = await one.read()
+        except (ServiceError, BaseExceptionGroup) as error:
+            cause = unwrap_exception_group(error) if isinstance(error, BaseExceptionGroup) else error
+            if failed is None or not isinstance(cause, ServiceError):
+                raise
+            failed[scope] = cause
+            step_log.info("%s cannot be read: %s", scope, cause)
+            if is_outage(failed.values(), len(read)):
+                raise
+
     async with asyncio.TaskGroup() as group:
-        tasks = [(one.wanted.scope, group.create_task(one.read())) for one in readers]
-    found = {scope: task.result() for scope, task in tasks}
+        for each in readers:
+            group.create_task(read_or_fail(each))
+    found = dict(sorted(read.items()))
     entities: dict[Scope, tuple[LiveEntity, ...]] = {}
     for scope, one in found.items():
         for kind in (scope.kind, *(child.name for child in child_kinds(scope.kind))):

@@ -7,8 +7,8 @@ from msgspec import structs
 from reconciler.core.compare.match import Matches, former_names, match_entities
 from reconciler.engine.context import Dependencies, ReadContext
 from reconciler.engine.live import read_live
-from reconciler.engine.planning import resolve_target
 from reconciler.engine.resources import open_run_store
+from reconciler.engine.targets import resolve_target
 from reconciler.model.address import Address
 from reconciler.model.plans import Workspace
 from reconciler.model.settings import Settings

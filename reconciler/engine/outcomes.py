@@ -8,12 +8,14 @@ from msgspec import UNSET, structs
 
 from reconciler.core.compare.password_digests import declares_passwords, prove_digests
 from reconciler.core.planning.deletes import count_uncertain, uncertain_notices
+from reconciler.core.planning.unplanned import find_wholly_planned, not_planned_exit_code
 from reconciler.engine.context import RunContext, StopCause
 from reconciler.engine.planning import PlanResult
 from reconciler.errors import StoreError
 from reconciler.model.notices import Notice
 from reconciler.model.plans import Options, Plan, Workspace, action_of
 from reconciler.model.runs import EXIT_CODE_WORDS, ROWS_OF, Head, Outcome, Result, Run
+from reconciler.model.snapshots import NotPlanned
 from reconciler.store.database import Store
 
 DONE, FAILED, LOCKED, STALE, PARTIAL, IN_DOUBT, INTERRUPTED = 0, 1, 4, 5, 6, 8, 130
@@ -81,6 +83,15 @@ def add_run_notices(run: Run, notices: tuple[Notice, ...], uncertain: tuple[Noti
     return structs.replace(run, exit_code=STALE, outcome=EXIT_CODE_WORDS[STALE]) if names and well else run
 
 
+def add_not_planned(run: Run, left: tuple[NotPlanned, ...]) -> Run:
+    """Return the run with what its plan left out; a run that did well otherwise ends with its exit code."""
+    did = bool(run.count("applied") or run.records)
+    code = run.exit_code
+    if code in {DONE, STALE}:
+        code = not_planned_exit_code(left, applied=did) or code
+    return structs.replace(run, not_planned=left, exit_code=code, outcome=EXIT_CODE_WORDS[code])
+
+
 def report_cut_short(plan: Plan, heard: Iterable[Outcome], *, run: str, at: str) -> Run:
     """Return the report of a run that was cancelled: changes without an outcome were not attempted."""
     # A change that was under way is in doubt by the journal, whatever this report says.
@@ -109,10 +120,12 @@ async def finish_run(context: RunContext, planned: PlanResult, run: Run) -> Run:
     # A selection is not all of a directory and not all of a workspace. The rows are for the next plan (G7).
     whole = _is_whole_plan(plan)
     rows = {f"{ROWS_OF}{one.name}": one.rows for one in plan.answers} if whole else {}
-    run = structs.replace(run, records=plan.to_keep, seen=count_uncertain(plan, desired) | rows)
+    seen = {} if plan.left_out else count_uncertain(plan, desired)
+    run = structs.replace(run, records=plan.to_keep, seen=seen | rows)
     run = add_run_notices(run, plan.notices, uncertain_notices(plan, desired))
+    run = add_not_planned(run, plan.left_out)
     with suppress(StoreError):  # what was done is recorded: a store that fails here must not hide the outcome
-        applied = plan.target.workspaces if whole else ()
+        applied = find_wholly_planned(plan).workspaces if whole else ()
         head = await context.ask(partial(_record_end, run, applied))
         run = structs.replace(run, audit_head=str(head or ""))
         await _store_proofs(context, planned)

@@ -23,17 +23,18 @@ from reconciler.core.feed import NewestRows
 from reconciler.core.planning import select
 from reconciler.core.planning.fingerprint import is_noop_plan, repeat_noop_plan
 from reconciler.core.planning.notices import restored_notices
-from reconciler.core.planning.plan import make_plan
+from reconciler.core.planning.plan import make_usable_plan
 from reconciler.core.planning.records import SAME_SERVICE, choose_origin
+from reconciler.core.planning.unplanned import PlanInputs, judge_failed_reads, leave_out, list_scopes
 from reconciler.core.review.display_names import DisplayName, make_display_name, no_name
 from reconciler.core.review.guard import check_plan
-from reconciler.core.rules import check_one_alias, resolve_workspace
 from reconciler.core.runs.recover import InterruptedRun, doubtful_store_notice
 from reconciler.core.runs.undo import BY_MANIFEST, narrow_undo, undo_as_desired
 from reconciler.engine.context import Dependencies, ReadContext, RunContext, format_utc
 from reconciler.engine.lists import ListCacheRequest, RowCache, is_list_unchanged, open_row_cache
 from reconciler.engine.live import read_live
-from reconciler.errors import Refused, StalePlan, UnsafePlan
+from reconciler.engine.targets import add_records, find_plan_inputs, resolve_target
+from reconciler.errors import Refused, ServiceError, SettingsError, StalePlan, UnsafePlan
 from reconciler.instrumentation import record_span, start_stopwatch, step_log
 from reconciler.model.address import Address
 from reconciler.model.documents import Content
@@ -46,11 +47,9 @@ from reconciler.model.plans import (
     PlanMoment,
     Target,
     Verdict,
-    Workspace,
 )
 from reconciler.model.runs import ROWS_OF, Outcome, Running
-from reconciler.model.snapshots import DeletedEntity, Desired, Live, Recorded
-from reconciler.service.http.urls import origin_of
+from reconciler.model.snapshots import DeletedEntity, Desired, Live, NotPlanned, Recorded, Scope
 from reconciler.store.database import Store
 
 # --- A plan made afresh ---------------------------------------------------------------------------
@@ -85,54 +84,48 @@ async def make_fresh_plan(
     salt: str = "",
     everyone: bool = False,
     plan_cache: "PlanCache | None" = None,
+    left: Iterable[NotPlanned] = (),
 ) -> PlanResult:
     """Return what there is to do now, and whether it is safe. Sends nothing but GET, and writes nothing.
 
     With `everyone`, `live` also holds the entities that the plan only counts; the plan is the same.
-    `plan_cache` knows the target, and keeps a plan with nothing to do.
+    `plan_cache` keeps a plan with nothing to do. `left` is left out beside what cannot be planned; nothing of
+    that is in the snapshots of the result.
     """
-    desired, dependencies = add_forgotten(context.desired, options), context.dependencies
-    target = plan_cache.target if plan_cache else await resolve_target(context, desired)
-    recorded = await _load_records(context, desired, target, options)
+    dependencies, selection = context.dependencies, select.Selection(options.only, options.excluded)
+    target = plan_cache.target if plan_cache else None  # the same, as a plan with options has no cache
+    wanted = add_forgotten(context.desired, options)
+    inputs = await find_plan_inputs(context, wanted, selection, left, target=target)
+    inputs = add_records(inputs, await _load_records(context, inputs.desired, inputs.target, options))
     lists = plan_cache.lists if plan_cache else await open_row_cache(context)
-    selected, selected_records = _apply_selection(options, desired, recorded)
-    gone = await context.ask(lambda store: store.deleted(target.workspaces))
-    async with _precompute_proofs(desired, recorded, dependencies, asked=selected):
+    unknown = list_scopes(inputs.left_out.not_planned)
+    selected, selected_records = _apply_selection(selection, inputs.desired, inputs.recorded, unknown)
+    gone = await context.ask(lambda store: store.deleted(inputs.target.workspaces))
+    failed: dict[Scope, ServiceError] = {}
+    async with _precompute_proofs(inputs.desired, inputs.recorded, dependencies, asked=selected):
         live = await read_live(
             context.client,
             selected,
             selected_records,
-            workspaces={one.alias: one.id for one in target.workspaces},
+            workspaces={one.alias: one.id for one in inputs.target.workspaces},
             rules=context.rules,
             concurrency=context.limits.concurrency,
             everyone=everyone,
             lists=lists,
             deleted=gone,
+            failed=None if context.strict else failed,
         )
+    unread = judge_failed_reads(failed, [one.scope for one in live.reads]) if failed else []
+    inputs = leave_out(structs.replace(inputs, live=live), unread)
     moment = make_moment(context, await context.ask(Store.now), salt or dependencies.token())
-    planning = partial(make_plan, desired, live, recorded, rules=context.rules, moment=moment)
-    planning = partial(planning, target=target, options=options)
-    plan = await _compute_plan(
-        context, partial(_add_restored_notices, planning, gone, live, recorded), plan_cache
-    )
+    planning = partial(make_usable_plan, inputs, options=options, rules=context.rules, moment=moment)
+    planning = partial(_add_restored_notices, partial(planning, strict=context.strict), gone)
+    plan, inputs = await _compute_plan(context, planning, plan_cache)
     verdict = judge_plan(context, plan, consent)
     calls = sum(context.client.calls.values())
+    desired, live, recorded = inputs.desired, inputs.live, inputs.recorded
     display_name = make_display_name(plan, desired, live, recorded, context.rules)
     return PlanResult(plan, verdict, desired, live, recorded, calls, whom=display_name)
-
-
-async def resolve_target(context: ReadContext, desired: Desired) -> Target:
-    """Return the service, the stack, and the workspaces that these entities are in (planning rule S4)."""
-    settings = context.settings
-    # `removed` may be all that the manifests say of a workspace: its records are read, and nothing live.
-    leaving = {one.workspace for one in desired.removed} & {*settings.workspaces, "default"}
-    aliases = sorted({scope.workspace for scope in desired.scopes} | leaving)
-    named = [alias for alias in aliases if alias != "default"]
-    live = await context.client.workspaces.list() if named else ()
-    found = [Workspace("default", "")] if "default" in aliases else []
-    found += [resolve_workspace(alias, settings.workspaces[alias], live) for alias in named]
-    check_one_alias(found, settings.workspaces)
-    return Target(origin_of(settings.service.base_url), settings.stack, tuple(sorted(found)))
 
 
 async def _load_records(context: ReadContext, desired: Desired, target: Target, options: Options) -> Recorded:
@@ -155,10 +148,14 @@ async def _load_directory_rows(context: ReadContext) -> dict[str, int]:
     return {word.removeprefix(ROWS_OF): number for word, number in seen if word.startswith(ROWS_OF)}
 
 
-def _apply_selection(options: Options, desired: Desired, recorded: Recorded) -> tuple[Desired, Recorded]:
-    """Return what is selected of both. Raises UnknownAddress where the selection names nothing."""
-    selection = select.Selection(options.only, options.excluded)
-    select.check_selection(selection, select.list_addresses(desired, recorded))
+def _apply_selection(
+    selection: select.Selection, desired: Desired, recorded: Recorded, unknown: Collection[Scope]
+) -> tuple[Desired, Recorded]:
+    """Return what is selected of both. Raises UnknownAddress where the selection names nothing.
+
+    Of the scopes in `unknown` nothing is in either.
+    """
+    select.check_selection(selection, select.list_addresses(desired, recorded), unknown)
     return select.narrow_snapshots(selection, desired, recorded)
 
 
@@ -195,30 +192,31 @@ def _compute_proofs(share: Iterable[tuple[password_digests.DigestPart, str]], sa
 
 
 def _add_restored_notices(
-    planning: Callable[[], Plan], gone: tuple[DeletedEntity, ...], live: Live, recorded: Recorded
-) -> Plan:
+    planning: Callable[[], tuple[Plan, PlanInputs]], gone: tuple[DeletedEntity, ...]
+) -> tuple[Plan, PlanInputs]:
     """Return the plan of `planning`, with a notice for each entity that we deleted and that is live again."""
-    plan = planning()
+    plan, inputs = planning()
+    live, recorded = inputs.live, inputs.recorded
     added = tuple(restored_notices(plan, gone, live, recorded)) if live.again else ()
-    return structs.replace(plan, notices=(*plan.notices, *added)) if added else plan
+    return (structs.replace(plan, notices=(*plan.notices, *added)) if added else plan), inputs
 
 
 async def _compute_plan(
-    context: ReadContext, planning: Callable[[], Plan], plan_cache: "PlanCache | None"
-) -> Plan:
+    context: ReadContext, planning: Callable[[], tuple[Plan, PlanInputs]], plan_cache: "PlanCache | None"
+) -> tuple[Plan, PlanInputs]:
     """Return the plan of `planning`, with a notice of a doubtful store. A no-op plan goes into the cache."""
     took = start_stopwatch(context.timing.monotonic)
     # In a thread: it may compute a slow digest that was not precomputed, of a renamed contact's password.
     with record_span("plan") as notes:
-        plan = await context.dependencies.offload(planning)
+        plan, inputs = await context.dependencies.offload(planning)
         notes.update({f"{word}s": plan.count(word) for word in ACTION_WORDS.values()})
-        notes.update(records=plan.to_keep, left_alone=len(plan.skips))
+        notes.update(records=plan.to_keep, left_alone=len(plan.skips), not_planned=len(plan.left_out))
     if why := context.store.doubtful:
         plan = structs.replace(plan, notices=(*plan.notices, doubtful_store_notice(why)))
     if plan_cache:
         await plan_cache.keep(plan)
     _log_plan(plan, sum(context.client.calls.values()), took())
-    return plan
+    return plan, inputs
 
 
 def _log_plan(plan: Plan, calls: int, seconds: float) -> None:
@@ -291,11 +289,16 @@ async def open_plan_cache(context: ReadContext, options: Options, made_of: str) 
 
     `made_of` is the digest of everything that the declaration was made from; "" where that is not known.
     """
-    lists = await open_row_cache(context) if made_of and options == Options() else None
+    usable = made_of and options == Options() and not context.desired.not_planned
+    lists = await open_row_cache(context) if usable else None
     state = await context.ask(Store.state) if lists else ""
     if lists is None or not state:
         return None
-    return PlanCache(context, lists, await resolve_target(context, context.desired), made_of, state)
+    try:
+        target = await resolve_target(context, context.desired)
+    except SettingsError:  # of one workspace perhaps: it is left out, or ends the run, where a plan is made
+        return None
+    return PlanCache(context, lists, target, made_of, state)
 
 
 async def find_cached_plan(

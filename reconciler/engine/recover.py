@@ -19,10 +19,10 @@ from reconciler.core.runs.undo import undo_as_desired
 from reconciler.engine import settle
 from reconciler.engine.context import RunContext
 from reconciler.engine.look import ContactGone, SeveralMatches
-from reconciler.engine.planning import resolve_target
 from reconciler.engine.resources import RunObserver
 from reconciler.engine.session import RESUME, NotDone, Session, run_workers, share_queue
 from reconciler.engine.settle import Listings, SentWrite
+from reconciler.engine.targets import resolve_target
 from reconciler.errors import Interrupted, LockHeld, ReconcilerError, StoreError, Unauthorized
 from reconciler.instrumentation import record_span
 from reconciler.model.address import Address

@@ -179,7 +179,8 @@ class Declaration(Struct, frozen=True):
     """What the manifests declare, how many files there are, and how many were read again (`reread`).
 
     `made_of` differs when manifests, rosters, settings or the version of this program differ; "" where that
-    is not known. `inputs` are the files that it depends on, those from the cache included.
+    is not known. `inputs` are the files that it depends on, those from the cache included. `mistakes` are
+    those of the workspaces that are left out.
     """
 
     desired: Desired
@@ -187,6 +188,7 @@ class Declaration(Struct, frozen=True):
     reread: int = 0
     made_of: str = ""
     inputs: tuple[InputFile, ...] = ()
+    mistakes: tuple[Problem, ...] = ()
 
 
 class ManifestCache:

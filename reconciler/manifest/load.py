@@ -16,6 +16,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
+from reconciler.core.desired.isolate import FaultyFile
 from reconciler.directories.answers import ReadOnce
 from reconciler.errors import Problem
 from reconciler.files.project_files import (
@@ -45,6 +46,7 @@ from reconciler.manifest.rosters.roster import Roster
 from reconciler.manifest.rosters.roster_sources import RosterTables
 from reconciler.manifest.sources import ManifestFile, find_manifests, read_manifest
 from reconciler.manifest.variables import ManifestVariables, UnsetVariable, substitute_variables
+from reconciler.manifest.workspace_names import find_workspace_names
 from reconciler.model.documents import ROWS_MAX, Content, Document, InputFile, Manifest, Place, Removed
 from reconciler.model.kinds import CONTACT
 from reconciler.model.notices import Notice
@@ -81,6 +83,7 @@ class LoadedManifests(Struct, frozen=True):
     `problems` include those of variables that are not set (`unset`) and of directories that did not answer
     (`failed`). `read` says for each manifest what it was read from. `unasked` are directories that were not
     asked, each with a place that names it. `files` is every file that was read and may be in a commit.
+    `faulty` are the manifests with problems, and `others` the problems of no single manifest.
     """
 
     manifests: tuple[Manifest, ...]
@@ -90,6 +93,8 @@ class LoadedManifests(Struct, frozen=True):
     failed: tuple[Problem, ...] = ()
     unasked: Mapping[str, Place] = {}
     files: tuple[InputFile, ...] = ()
+    faulty: tuple[FaultyFile, ...] = ()
+    others: tuple[Problem, ...] = ()
 
     @property
     def unchecked(self) -> Iterator[Notice]:
@@ -151,8 +156,17 @@ def load_manifests(
     )
     files = (*log.files, *variable_files.inputs)
     read = tuple(loader.read)
+    attributed = {problem for one in loader.faulty for problem in one.problems}
     return LoadedManifests(
-        tuple(manifests), tuple(every), unset, read, tuple(tables.failed), tables.unasked, files
+        tuple(manifests),
+        tuple(every),
+        unset,
+        read,
+        tuple(tables.failed),
+        tables.unasked,
+        files,
+        tuple(loader.faulty),
+        tuple(one for one in every if one not in attributed),
     )
 
 
@@ -180,12 +194,29 @@ class _Loader:
         self.payloads: dict[tuple[Path, str], Content | Unreadable] = {}
         self.rows_left = ROWS_MAX  # of all rosters; one that is named twice makes its contacts twice
         self.unnamed = 0  # files whose workspace could not be read
+        self.faulty: list[FaultyFile] = []
 
     def load_file(self, source: ManifestFile) -> Manifest | None:
         data = read_manifest(source, self.log)
         if isinstance(data, Problem):
             self.problems.append(data)
             return None
+        before = len(self.problems)
+        self.tables.begin_manifest()
+        manifest = self._load_data(source, data)
+        problems = {*self.problems[before:], *self.tables.manifest_problems}
+        if problems:
+            failed = problems.intersection(self.tables.failed)
+            names = find_workspace_names(data)
+            if manifest is not None and len(names) <= 1:
+                # The parser knows it where the text alone is not plain.
+                odd = not names and data.count(b"workspace") > 1
+                unread = odd or manifest.workspace.startswith(NO_WORKSPACE)
+                names = names if unread else frozenset({manifest.workspace})
+            self.faulty.append(FaultyFile(source.name, names, tuple(problems), frozenset(failed)))
+        return manifest
+
+    def _load_data(self, source: ManifestFile, data: bytes) -> Manifest | None:
         tree = read_tree(data, source.name, subject=name_entry)
         self.problems.extend(tree.problems)
         if tree.broken:
@@ -198,7 +229,6 @@ class _Loader:
             self.problems.extend(one for one in filled.problems if one not in harmless)
             self.unset.extend(unset)
             tree = replace(tree, hidden=filled.hidden, problems=(*tree.problems, *filled.problems))
-        self.tables.begin_manifest()
         rows_left = self.rows_left
         manifest = self._build_manifest(tree, source.folder)
         if manifest is not None:

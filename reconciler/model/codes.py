@@ -1573,6 +1573,15 @@ RULE_CODES: tuple[Code, ...] = (
             "has to ignore it, so that no commit holds it."
         ),
     ),
+    Code(
+        code="S5",
+        title="One half of a move is not planned",
+        means=(
+            "A workspace is left out of the plan, because it cannot be read or its manifests have mistakes. "
+            "This entity may move from or to it: the other half of the move is declared or recorded there. "
+            "So nothing of the move is done until both workspaces can be planned."
+        ),
+    ),
 )
 
 # By code, in the order of letters and numbers.
@@ -1601,6 +1610,7 @@ SKIP_CODES: Mapping[str, str] = {
     "move without its secret": "E161",
     "secret not kept": "E162",
     "unset variable": "E165",
+    "move not planned": "S5",
 }
 
 

@@ -11,7 +11,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 from reconciler.model.address import Address
 from reconciler.model.documents import DirectoryAnswer, Fields, Place, Scalar
 from reconciler.model.notices import Notice
-from reconciler.model.snapshots import Read, Scope
+from reconciler.model.snapshots import NotPlanned, Read, Scope
 
 # --- Changes: Create, Update, Delete, and why -----------------------------------------------------
 # Values in a change are normalized and safe to store and show: a secret stands as `Masked` text (see
@@ -215,6 +215,7 @@ SkipReason = Literal[
     "move without its secret",  # what would be lost if it were deleted where it is
     "secret not kept",  # only in an undo: a deleted entity whose secret only a manifest can give
     "unset variable",  # a secret under meta.ignore without which a write would remove it
+    "move not planned",  # the other half of its move is in a workspace that is left out
 ]
 
 
@@ -310,6 +311,7 @@ class Plan(Struct, frozen=True):
     directories: tuple[DirectoryAnswer, ...] | UnsetType = UNSET
     # Workspaces with declared entities of which the store knows no apply and no record; not kept in a file.
     unapplied: tuple[str, ...] | UnsetType = UNSET
+    not_planned: tuple[NotPlanned, ...] | UnsetType = UNSET  # workspaces that it says nothing of
     moves: tuple[Move, ...] | UnsetType = UNSET  # a delete and a create of the same identity
     elsewhere: tuple[Elsewhere, ...] | UnsetType = UNSET  # records that were left at another address
     # Of the manifests, with `+dirty` where they are not as in it; not there where it is not known.
@@ -320,6 +322,11 @@ class Plan(Struct, frozen=True):
     expires_at: str = ""
     fingerprint: str = ""
     version: int = PLAN_VERSION
+
+    @property
+    def left_out(self) -> tuple[NotPlanned, ...]:
+        """The workspaces that the plan says nothing of, and why."""
+        return self.not_planned or ()
 
     @property
     def answers(self) -> tuple[DirectoryAnswer, ...]:

@@ -9,6 +9,7 @@ from msgspec import UNSET, Struct, UnsetType
 from reconciler.model.address import Address
 from reconciler.model.documents import Scalar
 from reconciler.model.notices import Notice
+from reconciler.model.snapshots import NotPlanned
 
 # --- Context: by which program, from which commit and where a run took place ----------------------
 
@@ -101,7 +102,8 @@ class Run(Struct, frozen=True):
     `records` counts the records that changed though nothing was written for them, `adopted` among them.
     `notices` are those of the plan; as text they are shown with the plan, before the run begins.
     `seen` counts the entities that are live `twice`, those that are `ambiguous`, and the `rows of` each
-    directory; a word that is missing was not looked for in everything.
+    directory; a word that is missing was not looked for in everything. `not_planned` are the workspaces that
+    the plan left out.
     """
 
     run: str
@@ -121,6 +123,7 @@ class Run(Struct, frozen=True):
     notices: tuple[Notice, ...] = ()
     gap: Gap | None = None
     seen: dict[str, int] = {}
+    not_planned: tuple[NotPlanned, ...] = ()
 
     def count(self, result: Result) -> int:
         """How many changes ended so."""

@@ -531,6 +531,17 @@ class Settings(Struct, frozen=True, kw_only=True):
     guard: GuardLimits = GuardLimits()
     lock: LockSettings = LockSettings()
     refresh: Refresh = Refresh()
+    strict_scopes: Annotated[
+        Literal["always", "never"],
+        Setting(
+            "All or nothing",
+            "Whether a workspace that cannot be read, or whose manifests have mistakes, stops the run. "
+            "never: it is left out and reported, and the others are planned and applied. --strict-scopes "
+            "overrides it.",
+            examples=("always",),
+            more="See [workspaces that are left out](planning.md#workspaces-that-are-left-out).",
+        ),
+    ] = "never"
     variables: Annotated[
         tuple[str, ...],
         Setting(

@@ -52,12 +52,36 @@ class Scope(Struct, frozen=True, order=True, gc=False):
         return f"{KINDS[self.kind].plural} in {self.workspace}"
 
 
+# Whose mistake it is, and so what a person does about it (exit codes: core/planning/unplanned.py).
+NotPlannedBy = Literal["manifests", "settings", "directory", "service"]
+
+
+class NotPlanned(Struct, frozen=True, order=True):
+    """A workspace that a plan leaves out: nothing of it is compared, and nothing of it is written.
+
+    `what` says why, `next` what can be done, `code` is what `reconciler explain` takes. `kinds` are those
+    that are left out, where it is not all of them: what belongs to the account is read by itself.
+    """
+
+    workspace: str
+    by: NotPlannedBy
+    what: str
+    next: str = ""
+    code: str = ""
+    kinds: tuple[str, ...] = ()
+
+    def covers(self, of: Scope | Address) -> bool:
+        """Whether a scope or an address is left out."""
+        return of.workspace == self.workspace and (not self.kinds or of.kind in self.kinds)
+
+
 class Desired(Struct, frozen=True):
     """What should be. `scopes` are the kinds and workspaces that some manifest has (rule S1).
 
     `notices` are warnings about what is declared; the plan shows them. `removed` are names that leave while
     what is live stays, with the place that says so (rule X7); none of them brings a kind into scope.
-    `answers` are those of the directories that rosters took from, by name.
+    `answers` are those of the directories that rosters took from, by name. `not_planned` are workspaces of
+    whose entities none is here, because of their mistakes; `unusable` is what is readable of them.
     """
 
     entities: Mapping[Address, Entity]
@@ -65,6 +89,8 @@ class Desired(Struct, frozen=True):
     notices: tuple[Notice, ...] = ()
     removed: Mapping[Address, Place] = {}
     answers: tuple[DirectoryAnswer, ...] = ()
+    not_planned: tuple[NotPlanned, ...] = ()
+    unusable: Mapping[Address, Entity] = {}
 
 
 class LiveEntity(Struct, frozen=True, gc=False):

@@ -192,6 +192,7 @@ def drift_values(plan: Plan) -> dict[str, Any]:
         "notices": plan.notices,
         "outside": plan.outside,
         "unapplied": plan.unapplied or (),
+        "not_planned": plan.left_out,
         "not_applied_yet": count_not_applied(plan),
         "as_far_as_read": read_limit(plan.reads),
     }

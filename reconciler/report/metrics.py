@@ -122,6 +122,10 @@ METRICS: Mapping[str, tuple[str, Callable[[Review], Iterable[Series]]]] = {
         "Workspaces in which drift compared nothing: no record, no finished apply.",
         _unapplied_series,
     ),
+    "not_planned": (
+        "Workspaces that are left out of the plan.",
+        lambda review: [({}, len({one.workspace for one in review.plan.left_out}))],
+    ),
     "not_applied_yet": ("Declared entities that have no record.", _not_applied_series),
     "outcomes": ("Changes of the run, by how they ended.", _outcome_series),
     "calls": ("Requests of the run to the service.", _call_series),

@@ -30,7 +30,7 @@ from reconciler.model.plans import (
     Update,
 )
 from reconciler.model.runs import Outcome
-from reconciler.model.snapshots import UNKNOWN, Read
+from reconciler.model.snapshots import UNKNOWN, NotPlanned, Read
 from reconciler.parsing.display import show_value
 from reconciler.report.lines import count
 
@@ -219,6 +219,18 @@ def count_children(kind: str, number: int) -> str:
 def explain_skip(skip: Skip, *, values: bool) -> str:
     """Return why something is left alone; without values where the sentence would quote one."""
     return skip.what if values else _MARKED.get(skip.reason, skip.what)
+
+
+def name_left_out(one: NotPlanned) -> str:
+    """Return a workspace that is left out, with its kinds where it is not all of it."""
+    kinds = [KINDS[name].plural for name in one.kinds if not KINDS[name].parent]
+    return f"{one.workspace} ({', '.join(kinds)})" if kinds else one.workspace
+
+
+def sum_up_left_out(left: Iterable[NotPlanned]) -> str:
+    """Return the first line of a report that leaves something out, without its full stop; "" for none."""
+    names = dict.fromkeys(map(name_left_out, left))
+    return f"Not planned: {', '.join(names)}" if names else ""
 
 
 def explain_notice(notice: Notice, *, values: bool) -> tuple[str, str]:

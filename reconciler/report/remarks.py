@@ -28,6 +28,7 @@ from reconciler.report.phrases import (
     explain_notice,
     explain_skip,
     is_reactivation,
+    name_left_out,
 )
 from reconciler.report.review_builder import list_review_notices, split_place
 from reconciler.report.review_document import Review
@@ -43,6 +44,7 @@ RULES: Mapping[str, tuple[Level, str]] = {
     "failed": ("error", "A change was not made, or not as it was sent."),
     "conflict": ("error", "A live entity has changed since the plan; nothing was written."),
     "stopped": ("error", "The run ended early."),
+    "not-planned": ("error", "A workspace is left out: nothing of it was compared or written."),
     "not-compared": ("error", "A workspace has no records, so drift compared nothing there."),
     "ambiguous": ("error", "It is not certain which live entity is meant; none is changed."),
     "agreed": ("warning", "Consent was given for this, for this plan only."),
@@ -115,7 +117,13 @@ def list_remarks(review: Review) -> tuple[Remark, ...]:
         for one in list_agreements(review.plan)
     )
     notices = list_review_notices(review, drifts)
-    return sort_remarks([*agreed, *found, *_list_notice_remarks(notices, values=review.show_values)])
+    missing = (
+        Remark("not-planned", name_left_out(one), one.what, one.next, code=one.code)
+        for one in review.plan.left_out
+    )
+    return sort_remarks(
+        [*agreed, *missing, *found, *_list_notice_remarks(notices, values=review.show_values)]
+    )
 
 
 def list_check_remarks(problems: Sequence[Problem], notices: Sequence[Notice]) -> tuple[Remark, ...]:

@@ -34,6 +34,7 @@ from reconciler.model.plans import (
     action_of,
 )
 from reconciler.model.runs import Outcome, Result, Run
+from reconciler.model.snapshots import NotPlanned
 from reconciler.report.escaping import escape_control
 from reconciler.report.lines import count
 from reconciler.report.phrases import (
@@ -47,7 +48,9 @@ from reconciler.report.phrases import (
     explain_notice,
     explain_skip,
     list_record_changes,
+    name_left_out,
     rename_hint,
+    sum_up_left_out,
 )
 from reconciler.report.review_document import (
     Breakdown,
@@ -93,6 +96,7 @@ def build_review(review: Review) -> ReviewDocument:
         command=review.command,
         subject=plan.target.stack,
         target=plan.target.origin,
+        missing=sum_up_left_out(plan.left_out),
         agreements=tuple(describe_agreement(one) for one in list_agreements(plan)),
         answers=tuple(describe_answer(one) for one in plan.answers),
         refusals=tuple(
@@ -111,6 +115,8 @@ def build_review(review: Review) -> ReviewDocument:
 def _list_review_sections(review: Review, drifts: Sequence[Drift], make: "_EntryMaker") -> Iterator[Section]:
     """Yield every list in its order: what went wrong, what goes away, then what is less grave."""
     plan = review.plan
+    about = "Nothing of these workspaces was compared or written."
+    yield _make_section("missing", "Not planned", plan.left_out, _missing_entry, about, subject=name_left_out)
     if review.run:
         about = "Worst first."
         yield _make_section(
@@ -146,6 +152,10 @@ def _make_section(
 ) -> Section:
     entries, subjects = partial(map, entry, items), partial(map, subject, items)
     return Section(name, title, len(items), entries, subjects, about, label)
+
+
+def _missing_entry(one: NotPlanned) -> Entry:
+    return Entry(name_left_out(one), what=one.what, next=one.next, code=one.code)
 
 
 def _list_change_sections(plan: Plan, make: "_EntryMaker") -> Iterator[Section]:
@@ -239,6 +249,7 @@ def build_run(run: Run, make: "_EntryMaker | None" = None) -> RunDocument:
         uncertain=tuple(
             Entry(one.subject, what=one.what, next=one.next, predicate=True) for one in uncertain
         ),
+        missing=tuple(map(_missing_entry, run.not_planned)),
         conclusion=conclude_run(run),
         next_step=find_next_step(run),
     )

@@ -272,7 +272,8 @@ class Breakdown(Struct, frozen=True):
 class RunDocument(Struct, frozen=True):
     """How a run ended. Every outcome is in one of the `sections`, the worst result first; `took` may be "".
 
-    `uncertain` are the entities that it left alone because it is not certain which live one is meant.
+    `uncertain` are the entities that it left alone because it is not certain which live one is meant,
+    `missing` the workspaces that its plan left out.
     """
 
     outcome: str
@@ -282,6 +283,7 @@ class RunDocument(Struct, frozen=True):
     stopped: str
     sections: tuple[Section, ...]
     uncertain: tuple[Entry, ...]
+    missing: tuple[Entry, ...]
     conclusion: str
     next_step: NextStep | None
 
@@ -289,7 +291,8 @@ class RunDocument(Struct, frozen=True):
 class ReviewDocument(Struct, frozen=True):
     """Everything a review shows, most important first. What does not apply is empty.
 
-    `headline` is the sentence that matters first, `grave` what makes deletes worse, `details` the rest;
+    `missing` says which workspaces are left out, before all else. `headline` is the sentence that matters
+    first, `grave` what makes deletes worse, `details` the rest;
     `counts` say what becomes of every entity. `limits` says which part of the service was not read, where
     the headline claims something about all of it. `conclusion` is the result in one line.
     `make_breakdown` counts again, for a form that has tables and filters. `example` says what there is to
@@ -301,6 +304,7 @@ class ReviewDocument(Struct, frozen=True):
     target: str
     headline: tuple[Clause, ...]
     conclusion: Clause
+    missing: str = ""
     agreements: tuple[str, ...] = ()
     grave: tuple[str, ...] = ()
     details: tuple[str, ...] = ()
@@ -325,8 +329,9 @@ class ReviewDocument(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """The headline as one sentence."""
-        return enumerate_words([clause.text for clause in self.headline]) + "."
+        """The headline as one sentence, behind what is missing."""
+        said = enumerate_words([clause.text for clause in self.headline]) + "."
+        return f"{self.missing}. {said}" if self.missing else said
 
     @property
     def more_sentences(self) -> tuple[str, ...]:

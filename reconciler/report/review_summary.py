@@ -103,17 +103,18 @@ def _conclude_plan(plan: Plan, verdict: Verdict) -> tuple[str, str, bool]:
         nothing = f"{count(plan.to_keep, 'record')} to update; nothing changes at the service"
         conclusion = f"{count(plan.to_keep, 'record')} to update."
     else:
-        nothing = (
-            "Nothing to undo"
-            if plan.options.undo_of
-            else limit_claim("Nothing to do: the service matches the manifests", plan.reads)
-        )
+        nothing = "Nothing to undo" if plan.options.undo_of else limit_claim(_match_claim(plan), plan.reads)
         conclusion = f"{nothing}."
     if not verdict.safe:
         return nothing, "Refused; nothing was written.", False
     if plan.changes:
         return nothing, "Nothing was written.", True
     return nothing, conclusion, bool(plan.to_keep and not ambiguous and not waiting)
+
+
+def _match_claim(plan: Plan) -> str:
+    others = " of the other workspaces" if plan.left_out else ""
+    return f"Nothing to do: the service matches the manifests{others}"
 
 
 _CHANGES: frozenset[Tone] = frozenset({"delete", "update", "create"})

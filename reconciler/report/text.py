@@ -104,7 +104,7 @@ def failure_lines(plan: Plan, verdict: Verdict) -> tuple[Line, ...]:
     For a log that does not hold the plan itself.
     """
     document = build_review(Review("plan", plan, verdict, 0, show_values=True))
-    lines = _refusal_lines(document)
+    lines = [*_missing_lines(document, full=False), *_refusal_lines(document)]
     for section in document.sections:
         if section.name == "ambiguous":
             lines += _sentence_lines(section, full=False, named=False)
@@ -121,7 +121,8 @@ def run_failure_lines(run: Run) -> tuple[Line, ...]:
     """Return what did not end well in a run, and what to do: for a log that does not hold its report."""
     document = build_run(run)
     bad = [section for section in document.sections if section.name != "applied"]
-    lines = [*_outcome_lines(bad, document, full=False), *_uncertain_lines(document)]
+    lines = [*_missing_run_lines(document), *_outcome_lines(bad, document, full=False)]
+    lines += _uncertain_lines(document)
     lines += [line(("stopped: ", "warn"), document.stopped)] if document.stopped else []
     said = f"{document.outcome}: {document.conclusion}"
     return (
@@ -170,6 +171,7 @@ def _lay_out_plan(document: ReviewDocument, *, full: bool, seconds: float | None
     counts = _count_lines(document.counts)
     agreed = [line("  ", (one, "warn")) for one in document.agreements]
     body: list[Line] = [
+        *_missing_lines(document, full=full),
         *([line((f"{AGREED_TITLE}:", "bold")), *agreed, BLANK] if agreed else []),
         _plan_head(document, facts.get("Read with"), seconds),
         *_origin_lines(document, facts),
@@ -191,6 +193,19 @@ def _lay_out_plan(document: ReviewDocument, *, full: bool, seconds: float | None
         (f"{document.conclusion.text}{step}", "bold"), ("   fingerprint " + code if code else "", "dim")
     )
     return *body, last
+
+
+def _missing_lines(document: ReviewDocument, *, full: bool) -> list[Line]:
+    """Return which workspaces are left out, and why: before all else, for nothing that follows is of them."""
+    sections = [one for one in document.sections if one.name == "missing"]
+    said = [each for one in sections for each in _sentence_lines(one, full=full, named=False)]
+    return [line((document.missing, "delete")), *said, BLANK] if document.missing else []
+
+
+def _missing_run_lines(document: RunDocument) -> list[Line]:
+    names = ", ".join(dict.fromkeys(one.subject for one in document.missing))
+    said = [each for one in document.missing for each in _entry_sentence(one)]
+    return [line((f"Not planned: {names}", "delete")), *said] if names else []
 
 
 def _plan_head(document: ReviewDocument, read: Fact | None, seconds: float | None) -> Line:
@@ -461,17 +476,22 @@ def _lay_out_drift(document: ReviewDocument, *, full: bool) -> tuple[Line, ...]:
     besides = _sentence_lines(sections["notices"], full=full) if "notices" in sections else []
     besides += _undeclared_lines(document.reading)
     others = [BLANK, *besides] if besides else []
+    missing = _missing_lines(document, full=full)
     head = document.conclusion
     style: Style = head.tone or "bold"
     if "drift" not in sections:
         limits = [line((document.limits, "dim"))] if document.limits else []
-        return line((head.text, style)), *limits, *others
+        return *missing, line((head.text, style)), *limits, *others
     listed, rest = _list_entries(sections["drift"], full=full)
     entries = [*listed]
     tables = [_field_rows(entry, full=full) for entry in entries]
     shared = fit_columns([row for table in tables for row in table], full=full)
     at = min(_longest_subject(sections["drift"], full=full), _address_max)
-    lines: list[Line] = [line((head.text.removesuffix("."), style), "   applied → live now"), BLANK]
+    lines: list[Line] = [
+        *missing,
+        line((head.text.removesuffix("."), style), "   applied → live now"),
+        BLANK,
+    ]
     for entry, table in zip(entries, tables, strict=True):
         about = ", ".join(filter(None, [_short_who(entry, full=full), entry.cause]))
         lines.append(line(("! ", "warn"), (pad_text(entry.subject, at), "warn"), "   ", (about, "dim")))
@@ -501,7 +521,9 @@ _SIGNS: Mapping[str, tuple[str, Style]] = {
 def _lay_out_run(document: RunDocument, *, full: bool, verbose: bool) -> tuple[Line, ...]:
     facts = {fact.name: fact for fact in document.facts}
     about = ", ".join(filter(None, [facts["Calls"].text, document.took]))
+    missing = _missing_run_lines(document)
     lines: list[Line] = [
+        *([*missing, BLANK] if missing else []),
         line((pad_text(document.outcome, _head_columns), "bold"), "  ", (about, "dim")),
         BLANK,
     ]

@@ -1,6 +1,5 @@
 """`reconciler adopt` and `forget`: start or stop managing entities, and leave what is live as it is."""
 
-import os
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -29,6 +28,7 @@ _shared_options = options.combine_options(
     options.lock_option,
     options.events_option,
     options.settings_options,
+    options.strict_option,
     options.cache_option,
     options.full_option,
     options.format_option,
@@ -136,15 +136,14 @@ def _load_declaration(
     events: "Events", given: Mapping[str, Any], *, as_json: bool
 ) -> "tuple[Settings, Declaration]":
     """Return the settings and what manifests declare. Raises UsageError where nobody could be asked."""
-    from reconciler import pipeline
-    from reconciler.cli.session import load_settings, with_lock_timeout
+    from reconciler.cli.session import load_settings, read_declaration, with_lock_timeout
 
     if not given["yes"] and (as_json or events.on_stdout or not output.can_ask()):
         raise click.UsageError("not a terminal: pass --yes.")
     settings = with_lock_timeout(
         load_settings(given["config"], given["environment"], service=True), given["lock_timeout"]
     )
-    return settings, pipeline.load_declaration(settings, os.environ)
+    return settings, read_declaration(settings)
 
 
 def _carry_out(

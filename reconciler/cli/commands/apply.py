@@ -48,6 +48,7 @@ _STILL_IN_GIT = "git still holds what was undone: revert the commit too, or the 
 @options.recipients_options
 @options.same_service_option
 @options.settings_options
+@options.strict_option
 @options.cache_option
 @options.full_option
 @options.format_option
@@ -128,11 +129,11 @@ def apply_command(
 
 def _make_apply_job(file: str | None, undo_file: str | None, given: Mapping[str, Any]) -> "Job":
     """Return what is to be done, from the options of the command line. Nothing is asked of the service."""
-    from reconciler import pipeline
     from reconciler.cli.planning import make_consent, make_next_step, make_plan_options, read_plan_recipients
     from reconciler.cli.run_screen import Job
     from reconciler.cli.session import (
         load_settings,
+        read_declaration,
         read_project_checkout,
         read_run_context,
         with_lock_timeout,
@@ -154,9 +155,7 @@ def _make_apply_job(file: str | None, undo_file: str | None, given: Mapping[str,
         require_writable_place(Path(undo_file))
     # No manifest says what an undo should be: none is read for it, so none can stand in its way.
     undoing = saved is not None and bool(saved.options.undo_of)
-    declared = (
-        Declaration(Desired({}, frozenset())) if undoing else pipeline.load_declaration(settings, os.environ)
-    )
+    declared = Declaration(Desired({}, frozenset())) if undoing else read_declaration(settings)
     checkout = read_project_checkout(settings, declared.inputs)
     context = read_run_context(settings, checkout=checkout)
     if not undoing:

@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from reconciler.model.notices import Notice
     from reconciler.model.plans import Plan, Target, Verdict
     from reconciler.model.runs import Running
-    from reconciler.model.snapshots import ReadLimit
+    from reconciler.model.snapshots import NotPlanned, ReadLimit
     from reconciler.report.json import PlanCounts, PlanFields, VerdictShown
     from reconciler.report.phrases import Lookalike
 
-_FAILURES = {5, 7}  # exit codes of a plan that was made: somebody is ambiguous, the guard refuses
+# Exit codes of a plan that was made: a workspace is left out, somebody is ambiguous, the guard refuses.
+_FAILURES = {1, 3, 5, 7}
 _READ_LIMIT = "Lists of which only what changed last was read; null: all was read."
 
 
@@ -47,7 +48,7 @@ class PlanReport(CommandResult, frozen=True, kw_only=True):
     """A plan, made now or read from a file. The fields after `unfinished` are for the text."""
 
     title: ClassVar[str] = "A plan and whether it is safe"
-    exit_codes: ClassVar[tuple[int, ...]] = (0, 2, 5, 7)  # 5: also the report of a plan that is stale
+    exit_codes: ClassVar[tuple[int, ...]] = (0, 1, 2, 3, 5, 7)  # 5: also the report of a plan that is stale
     agreements: Annotated[
         "tuple[Agreement, ...] | UnsetType",
         Doc("What a person has agreed to; not there where that is nothing."),
@@ -120,6 +121,7 @@ class PlanReport(CommandResult, frozen=True, kw_only=True):
 @options.recipients_options
 @options.same_service_option
 @options.settings_options
+@options.strict_option
 @options.cache_option
 @options.full_option
 @options.format_option
@@ -188,7 +190,7 @@ class DriftReport(CommandResult, frozen=True):
     """What others changed. `found`, `full` and `whom` are for the text."""
 
     title: ClassVar[str] = "What others changed"
-    exit_codes: ClassVar[tuple[int, ...]] = (0, 1, 2)
+    exit_codes: ClassVar[tuple[int, ...]] = (0, 1, 2, 3)
     target: Annotated["Target", Doc("Where it was looked.")]
     created_at: Annotated[str, Doc("When, ISO 8601 in UTC.")]
     drifts: Annotated["tuple[Drift, ...]", Doc("What others changed, by address.")]
@@ -196,6 +198,9 @@ class DriftReport(CommandResult, frozen=True):
     unapplied: Annotated[
         tuple[str, ...],
         Doc("Workspaces in which nothing was compared: no record, no finished apply."),
+    ]
+    not_planned: Annotated[
+        "tuple[NotPlanned, ...]", Doc("Workspaces that are left out, and why: nothing was compared there.")
     ]
     not_applied_yet: Annotated[int, Doc("Declared entities that have no record.")]
     as_far_as_read: Annotated["ReadLimit | None", Doc(_READ_LIMIT)]
@@ -218,8 +223,12 @@ class DriftReport(CommandResult, frozen=True):
 
     def failure_lines(self) -> Sequence[Line]:
         """Return the workspaces in which nothing was compared."""
+        from reconciler.model.plans import Verdict
+        from reconciler.report.text import failure_lines
+
         unapplied = [one for one in self.notices if one.kind == "unapplied"]
-        return notice_lines(unapplied, full=self.full) if self.code == 1 else ()
+        missing = failure_lines(self.found, Verdict()) if self.not_planned else ()
+        return (*missing, *notice_lines(unapplied, full=self.full)) if self.code in {1, 3} else ()
 
 
 @click.command()
@@ -228,6 +237,7 @@ class DriftReport(CommandResult, frozen=True):
 @options.refresh_option
 @options.report_options
 @options.settings_options
+@options.strict_option
 @options.cache_option
 @options.full_option
 @options.format_option

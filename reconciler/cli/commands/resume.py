@@ -1,6 +1,5 @@
 """`reconciler resume`: settles what an earlier run left in doubt, then goes on with its plan."""
 
-import os
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -35,6 +34,7 @@ class NothingToResume(CommandResult, frozen=True):
 @options.report_options
 @options.events_option
 @options.settings_options
+@options.strict_option
 @options.cache_option
 @options.full_option
 @options.format_option
@@ -74,6 +74,7 @@ def resume_command(
     from reconciler.cli.session import (
         load_settings,
         make_dependencies,
+        read_declaration,
         read_run_context,
         run_to_end,
         with_lock_timeout,
@@ -85,7 +86,7 @@ def resume_command(
         settings = with_lock_timeout(
             load_settings(given["config"], given["environment"], service=True), lock_timeout
         )
-        declared = pipeline.load_declaration(settings, os.environ)
+        declared = read_declaration(settings)
         with output.progress() as bars, reviews.of_refused():
             bars.advance("reading the service", 0, None)
             run = run_to_end(

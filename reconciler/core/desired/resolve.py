@@ -29,7 +29,7 @@ from reconciler.model.snapshots import Desired, Entity, Scope
 
 
 class Resolved(Struct, frozen=True):
-    """What is wanted. With `problems` it must not be acted upon.
+    """What is wanted. With `problems` it must not be acted upon, but for workspaces that have none.
 
     `declared` are the entities with the documents they were made of: where each value comes from. `inputs`
     are the files that the manifests were read from.

@@ -27,6 +27,7 @@ def manifest_digest(desired: Desired, salt: str) -> str:
 def fingerprint(plan: Plan) -> str:
     """Return the digest of what the plan would do, and to what, before-values included (rule A1)."""
     changes = tuple(without_place(change) for change in plan.changes)
+    left = [(one.workspace, one.kinds) for one in plan.left_out]
     # Only what is done. What a plan tells beside it (notices, skips, counts) is compared with a saved plan
     # too, but after this and by itself (`why_stale`): the refusal then says which of the two it was.
     return _digest_value(
@@ -43,6 +44,8 @@ def fingerprint(plan: Plan) -> str:
             plan.renames,
             # Absent where nothing was agreed to, as in older plans.
             *((plan.consent,) if plan.consent is not UNSET else ()),
+            # Why is no part of it: another answer of a service that fails is no other plan.
+            *((left,) if left else ()),
         )
     )
 

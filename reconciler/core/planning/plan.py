@@ -52,12 +52,23 @@ from reconciler.core.planning.scopes import (
     order_changes,
     split_into_groups,
 )
+from reconciler.core.planning.select import Selection
 from reconciler.core.planning.skips import (
     hold_back_moves,
     skip_contradicted,
     skip_reused,
     why_not_created,
     why_not_written,
+)
+from reconciler.core.planning.unplanned import (
+    NOTHING_LEFT_OUT,
+    LeftOutEntities,
+    PlanInputs,
+    hold_back_pairs,
+    leave_out,
+    leave_out_workspace,
+    select_left_out,
+    why_nothing_is_planned,
 )
 from reconciler.core.rules import Rules
 from reconciler.errors import Malformed, ManifestError
@@ -77,7 +88,7 @@ from reconciler.model.plans import (
     Target,
     Update,
 )
-from reconciler.model.snapshots import Desired, Entity, Live, LiveEntity, Recorded, Scope
+from reconciler.model.snapshots import Desired, Entity, Live, LiveEntity, NotPlannedBy, Recorded, Scope
 
 
 def make_plan(
@@ -89,17 +100,19 @@ def make_plan(
     options: Options,
     rules: Rules,
     moment: PlanMoment,
+    left_out: LeftOutEntities = NOTHING_LEFT_OUT,
 ) -> Plan:
     """Return everything that must change so that live equals desired, and nothing else.
 
     Shapes: `desired` and `recorded` keyed by address, `live` by scope. `live` may hold entities that are not
-    declared; only what is recorded, or carries our mark, is ours to delete.
+    declared; only what is recorded, or carries our mark, is ours to delete. `left_out` is in none of them.
     Order: changes by wave, then by address. Same inputs, same bytes, whatever order the maps were built in.
-    Errors: ManifestError where two declared entities are one live entity (M4).
+    Errors: ManifestError where two declared entities are one live entity (M4), Malformed where the service
+    does not show the devices of a contact; both with their workspaces.
     Source: docs/planning.md, S, M, D and X.
     """
     planning = partial(make_plan_of_moved, desired, live, recorded, target=target, options=options)
-    return planning(rules=rules, moment=moment).plan
+    return planning(rules=rules, moment=moment, left_out=left_out).plan
 
 
 class MovedPlan(Struct, frozen=True):
@@ -120,6 +133,7 @@ def make_plan_of_moved(
     moment: PlanMoment,
     rest: Mapping[Scope, RestCounts] = {},
     digest: str = "",
+    left_out: LeftOutEntities = NOTHING_LEFT_OUT,
 ) -> MovedPlan:
     """Return what `make_plan` would of everything, where `rest` is left out of all three inputs (rule R11).
 
@@ -128,7 +142,39 @@ def make_plan_of_moved(
     across = make_plan_context(desired, live, recorded, options=options, rules=rules, salt=moment.salt)
     total = merge_parts(plan_scopes(across, desired, live, recorded, rest))
     finish = partial(finish_plan, across, total, desired, live, recorded, target=target, moment=moment)
-    return MovedPlan(finish(rest=rest, digest=digest), total.settled)
+    return MovedPlan(finish(rest=rest, digest=digest, left_out=left_out), total.settled)
+
+
+def make_usable_plan(
+    inputs: PlanInputs, *, options: Options, rules: Rules, moment: PlanMoment, strict: bool = False
+) -> tuple[Plan, PlanInputs]:
+    """Return the plan of these inputs without the workspaces of which only planning sees a mistake.
+
+    The second value is what it was made from. With `strict`, or where nothing else would be planned, raises
+    what `make_plan` raises.
+    """
+    selection = Selection(options.only, options.excluded)
+    while True:
+        try:
+            plan = make_plan(
+                inputs.desired,
+                inputs.live,
+                inputs.recorded,
+                target=inputs.target,
+                options=options,
+                rules=rules,
+                moment=moment,
+                left_out=select_left_out(inputs.left_out, selection),
+            )
+        except (ManifestError, Malformed) as error:
+            by: NotPlannedBy = "service" if isinstance(error, Malformed) else "manifests"
+            more = [leave_out_workspace(name, by, error) for name in sorted(error.workspaces)]
+            rest = leave_out(inputs, more)
+            if strict or not more or why_nothing_is_planned(more, selection, rest.desired):
+                raise
+            inputs = rest  # fewer workspaces each time
+        else:
+            return plan, inputs
 
 
 def plan_scopes(
@@ -346,10 +392,12 @@ def _is_concerned(across: PlanContext, group: Group) -> bool:
 
 def _require_devices(contact: Entity, row: LiveEntity | None) -> None:
     if row and not row.devices_known:
-        raise Malformed(
+        error = Malformed(
             f"{contact.address}: the service does not show the devices of this contact.",
             next="leave `devices:` out of its entry to leave its devices alone",
         )
+        error.workspaces = frozenset({contact.address.workspace})
+        raise error
 
 
 def _skip_devices(across: PlanContext, contact: Entity, group: Group) -> ScopePlan:
@@ -389,6 +437,7 @@ def finish_plan(
     moment: PlanMoment,
     rest: Mapping[Scope, RestCounts] = {},
     digest: str = "",
+    left_out: LeftOutEntities = NOTHING_LEFT_OUT,
 ) -> Plan:
     """Return the plan that these parts are, in any order (laws 3 and 10). Raises ManifestError (M4).
 
@@ -399,6 +448,7 @@ def finish_plan(
     total = (
         keep_only_adoptions(total) if across.options.adopt else hold_back_moves(total, desired, across.rules)
     )
+    total = hold_back_pairs(total, left_out, across.rules)
     changes = order_changes(total.changes)
     moves = find_moves(changes, across.rules)
     if any(desired.entities[one.after].controls.carry_over is True for one in moves):
@@ -435,6 +485,7 @@ def finish_plan(
         reads=tuple(sorted(live.reads, key=structs.astuple)),
         directories=_directory_answers(desired, recorded),
         unapplied=find_unapplied(across, desired, recorded),
+        not_planned=left_out.not_planned or UNSET,
         moves=moves or UNSET,
         elsewhere=left,
         created_at=moment.now,
@@ -463,7 +514,9 @@ def _check_declared_once(total: ScopePlan, desired: Desired) -> None:
         hint = "declare it once, or give each its own identity"
         problems.append(places[0].problem(what, hint, code="E100"))
     problems.sort(key=lambda one: (one.file, one.line, one.column, one.what))
-    raise ManifestError("The manifests declare the same live entity twice.", problems=tuple(problems))
+    error = ManifestError("The manifests declare the same live entity twice.", problems=tuple(problems))
+    error.workspaces = frozenset(group[0].workspace for group in total.contested)
+    raise error
 
 
 def _count_owned(beyond: Counts, recorded: Recorded, rest: Mapping[Scope, RestCounts]) -> dict[str, int]:

@@ -6,7 +6,7 @@ workspace:ops             a workspace
 tag:team=sre              a tag of the declared entity, the file's tags included
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from fnmatch import fnmatchcase
 from itertools import takewhile
 
@@ -35,9 +35,12 @@ class Selection(Struct, frozen=True):
         return wanted and not any(_matches_selector(text, address, tags) for text in self.excluded)
 
 
-def check_selection(selection: Selection, addresses: Mapping[Address, Tags]) -> None:
+def check_selection(
+    selection: Selection, addresses: Mapping[Address, Tags], unknown: Collection[Scope] = ()
+) -> None:
     """Raise UnknownAddress for the first selector that names nothing in `addresses`.
 
+    Nothing is known of the scopes in `unknown`, so a selector that may name something there is none.
     A selector with a typing mistake would otherwise silently select nothing, or exclude nothing.
     """
     for text in (*selection.only, *selection.excluded):
@@ -49,6 +52,8 @@ def check_selection(selection: Selection, addresses: Mapping[Address, Tags]) -> 
                     _suggestion_topic(text), text, _possible_selectors(text, addresses), otherwise
                 ),
             )
+        if any(_may_match(text, scope.kind, scope.workspace) for scope in unknown):
+            continue
         if not any(_matches_selector(text, address, tags) for address, tags in addresses.items()):
             otherwise = "compare it with the addresses in `reconciler plan --full`"
             raise UnknownAddress(

@@ -9,6 +9,7 @@ from typing import Literal
 from msgspec import Struct, structs
 
 from reconciler.core.feed import read_limit
+from reconciler.core.planning.unplanned import not_planned_exit_code
 from reconciler.model.address import Address, parse_address
 from reconciler.model.notices import Notice
 from reconciler.model.plans import UNCERTAIN, Change, Create, Delete, FieldChange, Plan, Update
@@ -49,7 +50,12 @@ def list_notices_beside_drift(plan: Plan, found: Iterable[Drift]) -> tuple[Notic
 
 
 def drift_exit_code(plan: Plan) -> int:
-    """Return 1 where a workspace has nothing to compare with, 2 for drift, else 0."""
+    """Return 1 where a workspace has nothing to compare with, 2 for drift, else 0.
+
+    Before all that 1 or 3 where a workspace is left out.
+    """
+    if code := not_planned_exit_code(plan.left_out):
+        return code
     if plan.unapplied:
         return 1
     return 2 if find_drift(plan) else 0
@@ -77,7 +83,8 @@ def summarize_drift(plan: Plan) -> str:
     elif not plan.unapplied:
         # A list that was followed hides an edit that moves no time of change, until the next complete read.
         limit = ", as far as was read" if read_limit(plan.reads) else ""
-        parts.append(f"No drift: everything is as the last apply left it{limit}.")
+        where = "everything in the other workspaces" if plan.left_out else "everything"
+        parts.append(f"No drift: {where} is as the last apply left it{limit}.")
     if number := count_not_applied(plan):
         parts.append(f"{number:,} not yet applied.")
     return " ".join(parts)

@@ -10,6 +10,7 @@ from collections.abc import Set as AbstractSet
 from msgspec import UNSET, Struct, structs
 
 from reconciler.core.planning.fingerprint import fingerprint
+from reconciler.core.planning.unplanned import not_planned_exit_code
 from reconciler.errors import ConsentDiffers
 from reconciler.model.address import Address
 from reconciler.model.documents import DirectoryAnswer
@@ -386,7 +387,13 @@ def choose_consent(saved: Plan, beside: Consent) -> Consent:
 
 
 def plan_exit_code(plan: Plan, verdict: Verdict, *, ambiguous: bool, detailed: bool) -> int:
-    """Return 7 for a refused plan, 5 where somebody is ambiguous, 2 for work (where asked for), else 0."""
+    """Return the exit code of a plan; the first that fits.
+
+    1 or 3 where a workspace is left out, 7 for a refused plan, 5 where somebody is ambiguous, 2 for work
+    (where asked for), else 0.
+    """
+    if code := not_planned_exit_code(plan.left_out):
+        return code
     if not verdict.safe:
         return 7
     if ambiguous:

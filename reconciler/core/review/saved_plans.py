@@ -4,19 +4,22 @@ The difference in full, which a terminal shows, is made by report/plan_differenc
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from typing import Any, assert_never
 
 from msgspec import UNSET, Struct, structs
 
 from reconciler.core.compare.normalize import SECRET
+from reconciler.core.planning.fingerprint import fingerprint, manifest_digest
+from reconciler.core.planning.unplanned import concerns, is_left_out, list_scopes
 from reconciler.core.text import parse_instant
 from reconciler.model.address import Address
 from reconciler.model.documents import without_row_number
 from reconciler.model.encoding import encode_json, encode_json_pieces
 from reconciler.model.plans import Change, Create, Delete, GuardReason, Plan, Update, Verdict, action_of
-from reconciler.model.snapshots import Read
+from reconciler.model.snapshots import Desired, NotPlanned, Read, Scope
 
 # --- The file: canonical, sealed, and holding nothing that changes by itself ----------------------
 #
@@ -79,7 +82,11 @@ def encode_shown(plan: Plan) -> bytes:
         for one in plan.changes
     )
     notices = tuple(structs.replace(one, place=without_row_number(one.place)) for one in plan.notices)
-    shown = structs.replace(without_transient(plan), changes=changes, notices=notices)
+    # What is left out counts, and not why: a service that fails may say something else each time.
+    left = tuple(NotPlanned(one.workspace, "service", "", kinds=one.kinds) for one in plan.left_out)
+    shown = structs.replace(
+        without_transient(plan), changes=changes, notices=notices, not_planned=left or UNSET
+    )
     # Another commit with the same manifests is no other plan.
     return encode_json(structs.replace(shown, created_at="", expires_at="", fingerprint="", commit=UNSET))
 
@@ -112,6 +119,10 @@ def why_stale(saved: Plan, fresh: Plan, now: datetime, *, hours: float = 24.0) -
     """
     if late := why_expired(saved, now, hours=hours):
         return late
+    known = {(one.workspace, one.kinds) for one in saved.left_out}
+    for one in fresh.left_out:
+        if (one.workspace, one.kinds) not in known:
+            return f"the plan is stale: {one.workspace} cannot be planned now: {one.what.removesuffix('.')}."
     # That something else would be done is worse than that something else is shown, so it is reported first.
     other = _describe_changed_answers(saved, fresh)
     if saved.fingerprint != fresh.fingerprint:
@@ -121,6 +132,57 @@ def why_stale(saved: Plan, fresh: Plan, now: datetime, *, hours: float = 24.0) -
     if encode_shown(saved) != encode_shown(fresh):
         return "the plan is stale: the changes are the same, but other content differs."
     return ""
+
+
+def narrow_saved_plan(saved: Plan, fresh: Plan, desired: Desired, *, strict: bool) -> Plan:
+    """Return the part of a saved plan that may be carried out where the fresh one has to leave out more.
+
+    `desired` is what is declared now of what the saved plan did not leave out. A workspace that cannot be
+    read now leaves the rest of the plan as it was reviewed: less is done than was agreed to, and nothing
+    else. Where its manifests have mistakes now, they are not those that were reviewed; then, and with
+    `strict`, the plan is returned whole, and differs from the fresh one.
+    """
+    known = {(one.workspace, one.kinds) for one in saved.left_out}
+    more = [one for one in fresh.left_out if (one.workspace, one.kinds) not in known]
+    unread = all(one.by == "service" for one in more)
+    if strict or not more or not unread or manifest_digest(desired, saved.salt) != saved.manifest_digest:
+        return saved
+    narrowed = leave_out_of_plan(saved, more, digest=fresh.manifest_digest)
+    return structs.replace(narrowed, fingerprint=fingerprint(narrowed))
+
+
+def leave_out_of_plan(plan: Plan, left: Collection[NotPlanned], *, digest: str) -> Plan:
+    """Return a plan without everything that it says of these workspaces; `digest` is that of the others."""
+
+    def outside(one: Scope | Address) -> bool:
+        return not is_left_out(one, left)
+
+    def counts(found: Mapping[str, int]) -> dict[str, int]:
+        names = {str(scope) for scope in list_scopes(left)}
+        return {name: number for name, number in found.items() if name not in names}
+
+    used = {scope.workspace for scope in map(attrgetter("scope"), plan.reads) if outside(scope)}
+    gone = {one.workspace for one in left if not one.kinds or one.workspace not in used}
+    workspaces = tuple(one for one in plan.target.workspaces if one.alias not in gone)
+    return structs.replace(
+        plan,
+        target=structs.replace(plan.target, workspaces=workspaces),
+        manifest_digest=digest,
+        changes=tuple(one for one in plan.changes if outside(one.address)),
+        adoptions=tuple(one for one in plan.adoptions if outside(one.address)),
+        skips=tuple(one for one in plan.skips if outside(one.address)),
+        gone=tuple(filter(outside, plan.gone)),
+        records=tuple(one for one in plan.records if outside(one.address)),
+        renames={old: new for old, new in plan.renames.items() if outside(old)},
+        unchanged=counts(plan.unchanged),
+        outside=counts(plan.outside),
+        unmanaged=counts(plan.unmanaged),
+        owned=counts(plan.owned),
+        contents={one: path for one, path in plan.contents.items() if outside(one)},
+        notices=tuple(one for one in plan.notices if not concerns(one.subject, left)),
+        reads=tuple(one for one in plan.reads if outside(one.scope)),
+        not_planned=tuple(sorted({*plan.left_out, *left})) or UNSET,
+    )
 
 
 def _describe_changed_answers(saved: Plan, fresh: Plan) -> str:

@@ -145,11 +145,24 @@ class RosterTables:
         self._summaries: dict[str, DirectoryAnswer] = {}
         self._named_files: dict[tuple[str, ...], None] = {}  # files of the manifest that is being read
         self._named_directories: dict[str, None] = {}  # its directories
+        self._before = 0  # problems of earlier manifests
 
     def begin_manifest(self) -> None:
         """Forget the files and directories of the manifest before."""
         self._named_files.clear()
         self._named_directories.clear()
+        self._before = len(self.problems)
+
+    @property
+    def manifest_problems(self) -> Iterator[Problem]:
+        """Yield the mistakes of this manifest's tables, those that an earlier manifest met first too."""
+        yield from self.problems[self._before :]
+        for (parts, _), table in self._tables.items():
+            if parts in self._named_files and isinstance(table, RosterTable):
+                yield from table.problems
+        for name in self._named_directories:
+            if name in self._directory_tables:
+                yield from self._directory_tables[name].problems
 
     @property
     def digests(self) -> Mapping[tuple[str, ...], tuple[bytes, int]]:

@@ -1,0 +1,370 @@
+"""One workspace that cannot be read, or whose manifests have mistakes, is left out; the others are planned.
+
+That the plan of the others is what it is without that workspace is a law of tests/laws/test_unplanned.py.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import structs
+from wire import Fault, answered, at_paths, lost_before
+from world import World, actions
+
+from reconciler import pipeline
+from reconciler.core.planning.unplanned import not_planned_exit_code
+from reconciler.errors import (
+    ManifestError,
+    ReconcilerError,
+    ServiceError,
+    SettingsError,
+    StalePlan,
+    Unauthorized,
+    Unavailable,
+)
+from reconciler.model.plans import Options, Plan
+from reconciler.model.settings import WorkspaceRef
+from reconciler.report.text import plain, plan_lines, run_lines
+from reconciler.sandbox.app import SandboxConfig
+
+IDS = {"lab": "4C8FE1A2B3D4E5F6", "ops": "5D9FE1A2B3D4E5F7", "zoo": "6EAFE1A2B3D4E5F8"}
+KIM = {"firstName": "Kim", "workEmailAddress1": "kim@example.com", "workCountry": "Australia"}
+LEE = {"firstName": "Lee", "workEmailAddress1": "lee@example.com", "workCountry": "Australia"}
+MAX = {"firstName": "Max", "workEmailAddress1": "max@example.com", "workCountry": "Australia"}
+MISTAKE = {"fristName": "Max"}
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """Kim is ours in lab, Lee in ops, Max in zoo; each has a manifest of its own."""
+    made = World(
+        tmp_path,
+        config=SandboxConfig(workspaces=tuple((name.title(), one) for name, one in IDS.items())),
+        workspaces={"default": WorkspaceRef(), **{name: WorkspaceRef(id=one) for name, one in IDS.items()}},
+    )
+    declares(made, lab={"kim": KIM}, ops={"lee": LEE}, zoo={"max": MAX})
+    made.apply()
+    made.clock.pass_s(60)
+    return made
+
+
+def declares(world: World, **workspaces: Any) -> None:
+    for name, contacts in workspaces.items():
+        world.write({"workspace": name, "contacts": contacts}, f"{name}.json")
+
+
+def breaks(world: World, fault: Fault, *workspaces: str) -> None:
+    world.meets(at_paths({IDS[name]: fault for name in workspaces}))
+
+
+def left(plan: Plan) -> list[tuple[str, str]]:
+    return [(one.workspace, one.by) for one in plan.left_out]
+
+
+def write_text(world: World, name: str, text: str) -> None:
+    (world.root / "manifests" / name).write_text(text, "utf-8")
+
+
+@pytest.mark.parametrize("fault", [answered(500), answered(404), answered(403), answered(422), lost_before])
+def test_a_workspace_that_cannot_be_read_is_left_out_and_the_others_are_planned(
+    world: World, fault: Fault
+) -> None:
+    """One of two hundred would otherwise stop the work on all."""
+    declares(world, lab={"kim": {**KIM, "jobTitle": "Nurse"}}, ops={"lee": {**LEE, "jobTitle": "Cook"}})
+    breaks(world, fault, "ops")
+
+    plan = world.plan().plan
+
+    assert left(plan) == [("ops", "service")]
+    assert [change.address for change in plan.changes] == ["contact/lab/kim"]
+    assert {one.alias for one in plan.target.workspaces} == {"lab", "zoo"}
+    assert not_planned_exit_code(plan.left_out) == 1
+
+
+def test_an_apply_writes_nothing_of_what_is_left_out_and_ends_with_6(world: World) -> None:
+    """Also no delete, and no record of it changes."""
+    declares(world, lab={"kim": {**KIM, "jobTitle": "Nurse"}}, ops={}, zoo={})
+    breaks(world, answered(500), "ops", "zoo")
+    world.wire.sent.clear()
+
+    planned, run = world.apply()
+
+    assert (run.exit_code, run.outcome) == (6, "partial")
+    assert [one.address for one in run.outcomes] == ["contact/lab/kim"]
+    assert all(IDS["lab"] in path for _, path in world.wire.writes())
+    assert plain(run_lines(run)).startswith("Not planned: ops, zoo\n")
+    world.wire.rules.clear()
+    assert sorted(actions(world.plan().plan)) == ["Delete", "Delete"]
+    assert planned.plan.left_out == run.not_planned
+
+
+def test_nothing_to_do_for_the_others_ends_with_the_reason(world: World) -> None:
+    """Nobody may take it for a project that is as declared."""
+    breaks(world, answered(500), "ops")
+
+    planned, run = world.apply()
+
+    assert run.exit_code == 1
+    text = plain(plan_lines(planned.plan, planned.verdict))
+    assert text.startswith("Not planned: ops\n")
+    assert "matches the manifests of the other workspaces" in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'version: "1"\nworkspace: ops\ncontacts:\n  lee: {fristName: Lee}\n',
+        'version: "1"\nworkspace: ops\ncontacts:\n  lee: {firstName: [}\n',
+        'version: "1"\nworkspace: ops\ncontacts:\n  lee: {firstName: "Lee\n',
+        'version: "9"\nworkspace: ops\ncontacts: {}\n',
+        '# people\n---\nworkspace: ops # all\nversion: "1"\ncontacts:\n\tlee: {}\n',
+        'version: "1"\nworkspace: ops\nrosters: [{file: none.csv, name: "{id}", fields: {}}]\n',
+        'version: "1"\nworkspace: ops\ncontacts:\n  lee: {firstName: "${env:NOBODY}"}\n',
+    ],
+)
+def test_mistakes_leave_their_workspace_out(world: World, text: str) -> None:
+    """Whether the file can be parsed or not: its first lines say whose it is."""
+    declares(world, lab={"kim": {**KIM, "jobTitle": "Nurse"}})
+    (world.root / "manifests" / "ops.json").unlink()
+    write_text(world, "ops.yaml", text)
+
+    plan = world.plan().plan
+
+    assert left(plan) == [("ops", "manifests")]
+    assert "ops.yaml" in plan.left_out[0].what
+    assert [change.address for change in plan.changes] == ["contact/lab/kim"]
+    assert not_planned_exit_code(plan.left_out) == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'version: "1"\nworkspace: opss\ncontacts: {}\n',  # may be ops misspelt: nothing of ops is known then
+        'version: "1"\ncontacts: {}\n',
+        'contacts:\n  lee: {firstName: [}\nworkspace: ops\nversion: "1"\n',
+        '{"version": "1", "contacts": {}, "workspace": "ops"',
+        "\x00\x01",
+        "",
+    ],
+)
+def test_a_file_of_an_unknown_workspace_stops_everything(world: World, text: str) -> None:
+    """It may declare entities of any workspace, which would be deleted there."""
+    write_text(world, "more.yaml", text)
+
+    with pytest.raises(ManifestError):
+        world.plan()
+
+
+def test_a_file_that_names_two_workspaces_leaves_out_both(world: World) -> None:
+    """It may belong to either."""
+    write_text(world, "more.yaml", 'version: "1"\nworkspace: ops\ncontacts: {}\nworkspace: zoo\n')
+
+    assert left(world.plan().plan) == [("ops", "manifests"), ("zoo", "manifests")]
+
+
+def test_a_mistake_of_two_entries_together_leaves_out_their_workspace(world: World) -> None:
+    """A duplicate in another workspace is none."""
+    declares(world, ops={"lee": LEE, "leo": LEE}, zoo={"max": MAX, "lee": LEE})
+
+    plan = world.plan().plan
+
+    assert left(plan) == [("ops", "manifests")]
+    assert [change.address for change in plan.changes] == ["contact/zoo/lee"]
+
+
+def test_a_shared_roster_with_a_mistake_leaves_out_all_its_workspaces(world: World) -> None:
+    """Only the first manifest met the mistake when the table was read."""
+    (world.root / "people.csv").write_text("id,first,first\nann,Ann,Ann\n", "utf-8")
+    roster = {"file": "../people.csv", "name": "{id}", "fields": {"firstName": "{first}"}}
+    for name in ("ops", "zoo"):
+        world.write({"workspace": name, "rosters": [roster]}, f"{name}.json")
+
+    assert left(world.plan().plan) == [("ops", "manifests"), ("zoo", "manifests")]
+
+
+def test_an_alias_that_the_service_lacks_is_left_out(world: World) -> None:
+    """As a workspace that was deleted there."""
+    gone = WorkspaceRef(id="7FBFE1A2B3D4E5F9")
+    world.settings = structs.replace(world.settings, workspaces={**world.settings.workspaces, "ops": gone})
+    declares(world, lab={"kim": {**KIM, "jobTitle": "Nurse"}})
+
+    plan = world.plan().plan
+
+    assert left(plan) == [("ops", "settings")]
+    assert [change.address for change in plan.changes] == ["contact/lab/kim"]
+    assert not_planned_exit_code(plan.left_out) == 3
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        (answered(401), Unauthorized),
+        (answered(403), Unauthorized),
+        (answered(500), Unavailable),
+        (lost_before, Unavailable),
+    ],
+)
+def test_what_concerns_every_workspace_is_the_error_of_the_run(
+    world: World, fault: Fault, error: type[ReconcilerError]
+) -> None:
+    """No plan says of two hundred workspaces that each is sick."""
+    breaks(world, fault, *IDS)
+
+    with pytest.raises((error, BaseExceptionGroup)):
+        world.plan()
+
+
+def test_refused_credentials_are_no_workspace(world: World) -> None:
+    """After a 401 nothing is written in the same run, so nothing may be planned by halves."""
+    breaks(world, answered(401), "ops")
+
+    with pytest.raises((Unauthorized, BaseExceptionGroup)):
+        world.plan()
+
+
+def test_strict_scopes_plan_all_or_nothing(world: World) -> None:
+    """For those who would rather wait."""
+    world.settings = structs.replace(world.settings, strict_scopes="always")
+    breaks(world, answered(500), "ops")
+    with pytest.raises((ServiceError, BaseExceptionGroup)):
+        world.plan()
+
+    world.wire.rules.clear()
+    declares(world, ops={"lee": MISTAKE})
+    with pytest.raises(ManifestError):
+        world.plan()
+
+
+# --- Selections -------------------------------------------------------------------------------------
+
+
+def test_what_a_selection_is_not_about_is_not_named(world: World) -> None:
+    """Its exit code is that of what was asked for."""
+    declares(world, ops={"lee": MISTAKE})
+
+    assert left(world.plan(options=Options(only=("workspace:lab",))).plan) == []
+    assert left(world.plan(options=Options(only=("kind:contact",))).plan) == [("ops", "manifests")]
+    assert left(world.plan(options=Options(excluded=("workspace:ops",))).plan) == []
+
+
+def test_a_selection_of_nothing_else_is_its_error(world: World) -> None:
+    """As in a project of one workspace."""
+    declares(world, ops={"lee": MISTAKE})
+    with pytest.raises(ManifestError, match="ops is not planned"):
+        world.plan(options=Options(only=("workspace:ops",)))
+
+    declares(world, ops={"lee": LEE})
+    breaks(world, answered(500), "ops")
+    with pytest.raises((ServiceError, BaseExceptionGroup)):
+        world.plan(options=Options(only=("contact/ops/lee",)))
+
+
+# --- Moves ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("sick", "held"), [("ops", "contact/lab/kim"), ("lab", "contact/ops/kim")])
+def test_nothing_of_a_move_is_done_where_one_half_is_left_out(world: World, sick: str, held: str) -> None:
+    """Deleted here and not created there, she would be lost; created twice, she would be alerted twice."""
+    declares(world, lab={}, ops={"lee": LEE, "kim": KIM})
+    breaks(world, answered(500), sick)
+    world.wire.sent.clear()
+
+    planned, run = world.apply()
+
+    assert [(one.address, one.reason) for one in planned.plan.skips] == [(held, "move not planned")]
+    assert run.outcomes == ()
+    assert not world.wire.writes()
+
+
+def test_a_move_waits_for_a_workspace_with_mistakes_too(world: World) -> None:
+    """What is readable of its manifests says who may have moved there."""
+    declares(world, lab={}, ops={"lee": MISTAKE, "kim": KIM})
+
+    plan = world.plan().plan
+
+    assert [(one.address, one.reason) for one in plan.skips] == [("contact/lab/kim", "move not planned")]
+    assert plan.changes == ()
+
+
+# --- Saved plans ------------------------------------------------------------------------------------
+
+
+def test_a_saved_plan_writes_nothing_in_a_workspace_that_it_left_out(world: World) -> None:
+    """It can be read now, and nobody has reviewed what would be done there."""
+    declares(world, lab={"kim": {**KIM, "jobTitle": "Nurse"}}, ops={"lee": {**LEE, "jobTitle": "Cook"}})
+    breaks(world, answered(500), "ops")
+    saved = world.plan().plan
+    world.wire.rules.clear()
+
+    planned, run = world.apply(saved=saved)
+
+    assert [one.address for one in run.outcomes] == ["contact/lab/kim"]
+    assert left(planned.plan) == [("ops", "service")]
+    assert run.exit_code == 6
+
+
+def test_a_saved_plan_that_left_out_mistakes_stays_so_when_they_are_corrected(world: World) -> None:
+    """The digest of the manifests is that of the others."""
+    declares(world, lab={"kim": {**KIM, "jobTitle": "Nurse"}}, ops={"lee": MISTAKE})
+    saved = world.plan().plan
+    declares(world, ops={})
+
+    _, run = world.apply(saved=saved)
+
+    assert [one.address for one in run.outcomes] == ["contact/lab/kim"]
+
+
+def test_a_saved_plan_is_narrowed_where_a_workspace_cannot_be_read_any_more(world: World) -> None:
+    """Less is done than was reviewed, and nothing else."""
+    declares(world, lab={"kim": {**KIM, "jobTitle": "Nurse"}}, ops={"lee": {**LEE, "jobTitle": "Cook"}})
+    saved = world.plan().plan
+    breaks(world, answered(500), "ops")
+
+    _, run = world.apply(saved=saved)
+
+    assert [one.address for one in run.outcomes] == ["contact/lab/kim"]
+    assert run.exit_code == 6
+
+
+@pytest.mark.parametrize("change", ["mistake", "other", "strict", "move"])
+def test_a_saved_plan_is_stale_where_narrowing_it_would_not_be_what_was_reviewed(
+    world: World, change: str
+) -> None:
+    """Its manifests differ, all or nothing is wanted, or one half of a move would be left."""
+    declares(world, lab={"kim": {**KIM, "jobTitle": "Nurse"}}, ops={"lee": {**LEE, "jobTitle": "Cook"}})
+    if change == "move":
+        declares(world, lab={"kim": KIM, "lee": LEE}, ops={})
+    saved = world.plan().plan
+    if change == "mistake":
+        declares(world, ops={"lee": MISTAKE})
+    else:
+        breaks(world, answered(500), "ops")
+    if change == "other":
+        declares(world, ops={"lee": {**LEE, "jobTitle": "Chef"}})
+    if change == "strict":
+        world.settings = structs.replace(world.settings, strict_scopes="always")
+    world.wire.sent.clear()
+
+    with pytest.raises((StalePlan, ServiceError, BaseExceptionGroup)):
+        world.apply(saved=saved)
+
+    assert not world.wire.writes()
+
+
+def test_an_unknown_workspace_of_one_is_the_error_that_it_was(world: World) -> None:
+    """Where nothing else is planned there is nothing to leave out."""
+    gone = WorkspaceRef(id="7FBFE1A2B3D4E5F9")
+    world.settings = structs.replace(world.settings, workspaces={**world.settings.workspaces, "ops": gone})
+    for name in ("lab", "zoo"):
+        (world.root / "manifests" / f"{name}.json").unlink()
+
+    with pytest.raises(SettingsError, match="the service has no workspace"):
+        world.plan()
+
+
+def test_validate_names_every_mistake(world: World) -> None:
+    """It is asked for the mistakes, and leaves nothing out."""
+    declares(world, ops={"lee": MISTAKE})
+
+    with pytest.raises(ManifestError):
+        pipeline.validate(world.settings, {})
