@@ -60,6 +60,7 @@ from reconciler.engine.service_lock import acquire_service_lock
 from reconciler.errors import DirectoryError, ManifestError, Problem, StalePlan
 from reconciler.instrumentation import record_span, start_stopwatch, step_log
 from reconciler.manifest.cache import Declaration, ManifestCache
+from reconciler.manifest.cutting import Cuts
 from reconciler.manifest.load import load_project
 from reconciler.manifest.sources import is_without_manifests
 from reconciler.model.address import Address
@@ -173,7 +174,8 @@ def resolve_manifests(
     bring_kinds(settings.service.profile)
     took = start_stopwatch()
     with pause_collector():
-        loaded = load_project(settings, environ, directories=directories)
+        cuts = Cuts() if cache is not None else None
+        loaded = load_project(settings, environ, directories=directories, cuts=cuts)
         found = structs.replace(resolve_desired(loaded.manifests, make_rules(settings)), inputs=loaded.files)
     unset = () if all_values else loaded.unset
     problems = {*loaded.problems, *found.problems} - {one.problem for one in unset}

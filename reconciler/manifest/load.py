@@ -17,6 +17,7 @@ from typing import Any
 from msgspec import Struct, structs
 
 from reconciler.core.desired.isolate import FaultyFile
+from reconciler.core.desired.partition import PartSource
 from reconciler.directories.answers import ReadOnce
 from reconciler.errors import Problem
 from reconciler.files.project_files import (
@@ -27,6 +28,7 @@ from reconciler.files.project_files import (
     read_below_root,
     resolve_reference,
 )
+from reconciler.manifest.cutting import Cuts, CutText, list_proved_texts, remove_stand_ins
 from reconciler.manifest.entries import (
     NO_WORKSPACE,
     Steps,
@@ -48,6 +50,7 @@ from reconciler.manifest.sources import ManifestFile, find_manifests, read_manif
 from reconciler.manifest.variables import ManifestVariables, UnsetVariable, substitute_variables
 from reconciler.manifest.workspace_names import find_workspace_names
 from reconciler.model.documents import ROWS_MAX, Content, Document, InputFile, Manifest, Place, Removed
+from reconciler.model.encoding import encode_json
 from reconciler.model.kinds import CONTACT
 from reconciler.model.notices import Notice
 from reconciler.model.secrets import NO_FILES, VariableFiles
@@ -65,15 +68,15 @@ _DEFINITIONS = (CONTACT.name, f"{CONTACT.name}Defaults", f"roster{CONTACT.title}
 class FileRead(Struct, frozen=True):
     """What was read for one manifest: the SHA-256 of its bytes, and the bytes of it and its rosters.
 
-    `rosters` are digests by path components from the root, `rows` counts the rows of all. `plain`: what the
-    manifest declares depends on these files alone, on no variable, no payload file and no directory.
+    `rosters` are digests by path components from the root. `plain`: what the manifest declares depends on
+    these files alone, on no variable, no payload file and no directory. `source` tells where its entries are.
     """
 
     file: str
     digest: bytes
     size: int
     rosters: Mapping[tuple[str, ...], bytes] = {}
-    rows: int = 0
+    source: PartSource = PartSource()
     plain: bool = True
 
 
@@ -84,6 +87,7 @@ class LoadedManifests(Struct, frozen=True):
     (`failed`). `read` says for each manifest what it was read from. `unasked` are directories that were not
     asked, each with a place that names it. `files` is every file that was read and may be in a commit.
     `faulty` are the manifests with problems, and `others` the problems of no single manifest.
+    `miscut`: some file was not as its cut text says, and the result must not be used.
     """
 
     manifests: tuple[Manifest, ...]
@@ -95,6 +99,7 @@ class LoadedManifests(Struct, frozen=True):
     files: tuple[InputFile, ...] = ()
     faulty: tuple[FaultyFile, ...] = ()
     others: tuple[Problem, ...] = ()
+    miscut: bool = False
 
     @property
     def unchecked(self) -> Iterator[Notice]:
@@ -126,22 +131,24 @@ def load_manifests(
     private: Sequence[Path] = (),
     chosen: Collection[str] | None = None,
     directories: ReadOnce | None = None,
+    cuts: Cuts | None = None,
 ) -> LoadedManifests:
     """Return the documents of all manifests under `sources`, in the order of file names.
 
     `sources` are files or folders, relative to `root` or absolute. Manifests may read variables whose names
     match a glob in `variables`, from `environ`, else from `variable_files`; they may not name a `private`
     file. With `chosen`, only manifests of these names are read. Rosters may come from `directories`.
-    Problems are sorted by file and line; nothing that a file or a directory contains raises an exception.
+    With `cuts`, it is noted where entries stand, and of files that are cut the rest is read alone. Problems
+    are sorted by file and line; nothing that a file or a directory contains raises an exception.
     """
     real_root = root.resolve()
     log = ReadLog(real_root)
     found, problems = find_manifests(sources, real_root, log)
     forbidden = identify_files((*private, *(source.path for source in found)))
-    tables = RosterTables(real_root, forbidden, directories or ReadOnce({}), log)
+    tables = RosterTables(real_root, forbidden, directories or ReadOnce({}), log, cuts)
     variable_files.begin()
     known = ManifestVariables(environ, variables, variable_files)
-    loader = _Loader(real_root, known, tuple(extra_contact_fields), forbidden, tables, log=log)
+    loader = _Loader(real_root, known, tuple(extra_contact_fields), forbidden, tables, log=log, cuts=cuts)
     asked = (source for source in found if chosen is None or source.name in chosen)
     manifests = [manifest for manifest in map(loader.load_file, asked) if manifest is not None]
     mistakes = {*problems, *loader.problems, *tables.problems}
@@ -167,6 +174,7 @@ def load_manifests(
         files,
         tuple(loader.faulty),
         tuple(one for one in every if one not in attributed),
+        loader.miscut or tables.miscut,
     )
 
 
@@ -180,8 +188,11 @@ class _Loader:
         tables: RosterTables,
         *,
         log: ReadLog | None = None,
+        cuts: Cuts | None = None,
     ) -> None:
         self.root = root
+        self.cuts = cuts
+        self.miscut = False
         self.log = log
         self.variables = variables
         self.extras = extend_contact_schemas(extra)
@@ -217,7 +228,12 @@ class _Loader:
         return manifest
 
     def _load_data(self, source: ManifestFile, data: bytes) -> Manifest | None:
-        tree = read_tree(data, source.name, subject=name_entry)
+        cut = self.cuts.manifests.get(source.name) if self.cuts else None
+        tree = (
+            self._read_cut(cut, data, source.name)
+            if cut
+            else read_tree(data, source.name, subject=name_entry)
+        )
         self.problems.extend(tree.problems)
         if tree.broken:
             return None
@@ -232,17 +248,33 @@ class _Loader:
         rows_left = self.rows_left
         manifest = self._build_manifest(tree, source.folder)
         if manifest is not None:
-            self.read.append(self._describe_read(source.name, data, manifest, rows_left - self.rows_left))
+            self.read.append(self._describe_read(tree, data, manifest, cut, rows_left - self.rows_left))
         return manifest
 
-    def _describe_read(self, name: str, data: bytes, manifest: Manifest, rows: int) -> FileRead:
-        rosters = self.tables.digests
+    def _read_cut(self, cut: CutText, data: bytes, name: str) -> Tree:
+        """Return the tree of what is left of a manifest."""
+        found = remove_stand_ins(read_tree(cut.text, name, subject=name_entry), cut.stand_ins)
+        if found is None or cut.whole != sha256(data).digest():
+            self.miscut = True
+            return Tree(name, {}, broken=True)
+        return found
+
+    def _describe_read(
+        self, tree: Tree, data: bytes, manifest: Manifest, cut: CutText | None, rows: int
+    ) -> FileRead:
+        name, rosters = tree.file, self.tables.digests
+        source = PartSource(rows)
+        if self.cuts is not None and not tree.problems:
+            known = frozenset(line for _, line in cut.known) if cut else frozenset()
+            texts = {name: list_proved_texts(data, tree, manifest.documents, known), **self.tables.texts}
+            said = (manifest.workspace, manifest.defaults, manifest.tags, tree.value.get("rosters", ()))
+            source = PartSource(rows, sha256(encode_json(said)).digest(), tree.nodes, texts)
         return FileRead(
             file=name,
             digest=sha256(data).digest(),
             size=len(data) + sum(size for _, size in rosters.values()),
             rosters={parts: digest for parts, (digest, _) in rosters.items()},
-            rows=rows,
+            source=source,
             plain=b"${" not in data
             and self.tables.uses_only_files
             and all(one.content is None for one in manifest.documents),
@@ -474,10 +506,12 @@ def load_project(
     *,
     chosen: frozenset[str] | None = None,
     directories: ReadOnce | None = None,
+    cuts: Cuts | None = None,
 ) -> LoadedManifests:
     """Return what the manifests of a project say; with `chosen`, only those of these names.
 
-    `directories` are those of the settings, of which some may have been asked already.
+    `directories` are those of the settings, of which some may have been asked already. `cuts` are what is
+    known of the files; None where nothing of them is to be cached.
     """
     return load_manifests(
         [Path(path) for path in settings.manifests],
@@ -489,4 +523,5 @@ def load_project(
         private=[Path(path) for path in settings.private_files],
         chosen=chosen,
         directories=directories or ReadOnce(settings.directories),
+        cuts=cuts,
     )

@@ -50,6 +50,7 @@ class Tree:
     reading stopped. `hidden` are the places of values that no message may show, with the variables that they
     come from. `partial` and `again` are those of the builder: incomplete mappings, and second values of a
     key. `secrets` are the lines with a secret, each with the column of its key.
+    `nodes` is the number of its scalars and containers.
     """
 
     file: str
@@ -60,6 +61,7 @@ class Tree:
     partial: Mapping[int, dict[str, Any]] = field(default_factory=dict, repr=False)
     again: tuple[SecondValue, ...] = ()
     secrets: Mapping[int, int] = field(default_factory=dict, repr=False)
+    nodes: int = 0
     _marks: Marks = field(default_factory=lambda: Marks({}, array("Q")), repr=False)
     _indexes: dict[int, dict[str, int]] = field(default_factory=dict, repr=False)
 
@@ -168,6 +170,7 @@ def read_tree(data: bytes, file: str, *, subject: Subject = no_subject, typed: b
         partial=builder.partial,
         again=tuple(builder.again),
         secrets=builder.secrets,
+        nodes=builder.nodes,
         _marks=builder.marks,
     )
 

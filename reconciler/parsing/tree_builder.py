@@ -151,7 +151,7 @@ class Builder:
         self.root: dict[str, Any] | None = None
         self._frames: list[_Frame] = []
         self._top: _Frame | None = None
-        self._nodes = 0
+        self.nodes = 0
         self._secret_keys = secret_keys()
         self._shared: dict[str, str] = {}
 
@@ -219,8 +219,8 @@ class Builder:
             )
             self.add_refused(line, column)
             return
-        self._nodes += 1
-        if self._nodes > NODES_MAX:
+        self.nodes += 1
+        if self.nodes > NODES_MAX:
             self._too_many(line, column)
         top = self._top
         if top is None:
@@ -293,8 +293,8 @@ class Builder:
         self.stop((line, column), what, "start it with `version: 1`", code="E107")
 
     def _count_node(self, line: int, column: int) -> None:
-        self._nodes += 1
-        if self._nodes > NODES_MAX:
+        self.nodes += 1
+        if self.nodes > NODES_MAX:
             self._too_many(line, column)
 
     def _too_many(self, line: int, column: int) -> NoReturn:

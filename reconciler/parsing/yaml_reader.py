@@ -7,6 +7,7 @@ No message quotes text of the file: a secret without quotes that begins with `!`
 alias, an anchor or a key to YAML. Messages give line and column instead.
 """
 
+import io
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
@@ -101,17 +102,18 @@ def find_deep_blank_lines(text: str, start: int, value: str) -> Breach | None:
     The parser would end the text there and take the line for a comment. The block text begins at `start`;
     `value` is what the parser read.
     """
-    head, *lines = text[start:].split("\n")
+    head, _, below = text[start:].partition("\n")
     if value.strip("\n") or re.match(r"[|>][+-]?[1-9]", head):
         return None
-    at, deepest = start + len(head) + 1, 0
-    for line in lines:
+    lines = below.lstrip("\n")
+    at, deepest = len(text) - len(lines), 0
+    for line in io.StringIO(lines, newline="\n"):  # one by one: nearly always the first line decides
         depth = len(line) - len(line.lstrip(" "))
         if line.strip():
             what = "this is not YAML: a block text begins less indented than the blank lines above it."
             hint = "remove the spaces of the blank lines"
             return Breach(at + depth, what, hint, "E120") if 0 < depth < deepest else None
-        deepest, at = max(deepest, depth), at + len(line) + 1
+        deepest, at = max(deepest, depth), at + len(line)
     return None
 
 

@@ -9,6 +9,7 @@ that `Desired.entities` needs.
 from array import array
 from bisect import bisect_right
 from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
+from functools import cached_property
 from hashlib import blake2b
 from itertools import accumulate, chain
 
@@ -24,6 +25,7 @@ from reconciler.model.snapshots import Entity
 
 DIGEST_BYTES = 16
 BLOCK_ROWS = 512  # entities decoded at once: few where one is asked for, enough for columns to pay
+_SMALL_BLOCKS = 64  # blocks with few entities, before all are written anew
 
 # --- Digests --------------------------------------------------------------------------------------
 
@@ -132,10 +134,10 @@ _NO_CONTROLS = Controls()
 
 
 class EntityRows:
-    """The entities of one manifest, in the order of their addresses. A row is the number of one in it.
+    """The entities of one manifest, in the order of its entries. A row is the number of one of them.
 
-    A slot is the number of an entity in the
-    blocks: of an address, `slots` tells its slot, and of a slot, `lines` the line that it stands in.
+    A slot is the number of an entity in the blocks, of which some may be used no more. `lines` are where
+    entities begin, `digests` those of `digest_entity`.
     """
 
     def __init__(
@@ -155,40 +157,78 @@ class EntityRows:
 
     @classmethod
     def of(cls, entities: Iterable[Entity]) -> "EntityRows":
-        """Return the rows of entities without payloads and without secrets."""
-        ordered = sorted(entities, key=lambda one: one.address)
-        digests = [digest_entity(one, "") for one in ordered]
-        slots, lines, blocks = array("I", bytes(4 * len(ordered))), array("I"), []
-        number = {one.address: row for row, one in enumerate(ordered)}
-        for start in range(0, len(ordered), BLOCK_ROWS):
-            groups = _group_alike(ordered[start : start + BLOCK_ROWS])
-            for slot, one in enumerate(chain.from_iterable(groups), start):
-                slots[number[one.address]] = slot
-                lines.append(one.place.line)
+        """Return the rows of entities without payloads and without secrets, in their order."""
+        every = list(entities)
+        slots, blocks = array("I"), []
+        for start in range(0, len(every), BLOCK_ROWS):
+            groups = _group_alike(every[start : start + BLOCK_ROWS])
+            numbers = {one.address: slot for slot, one in enumerate(chain.from_iterable(groups), start)}
+            slots.extend(numbers[one.address] for one in every[start : start + BLOCK_ROWS])
             blocks.append(_pack_value([_build_alike(group) for group in groups]))
-        return cls([one.address for one in ordered], digests, slots, lines, blocks)
+        return cls(
+            [one.address for one in every],
+            [digest_entity(one, "") for one in every],
+            slots,
+            array("I", (one.place.line for one in every)),
+            blocks,
+        )
+
+    def replace_rows(self, runs: Iterable[tuple[int, int, int]], added: "EntityRows") -> "EntityRows":
+        """Return these rows without all that are in none of the runs, and with those `added` behind them.
+
+        A run is its first row, the row behind its last one, and by how many lines its entities have moved.
+        """
+        addresses: list[Address] = []
+        digests: list[bytes] = []
+        slots, lines = array("I"), array("I")
+        for first, end, moved in runs:
+            addresses += self.addresses[first:end]
+            digests += self.digests[first:end]
+            slots.extend(self.slots[first:end])
+            lines.extend([line + moved for line in self.lines[first:end]] if moved else self.lines[first:end])
+        front = len(self.blocks) * BLOCK_ROWS
+        slots.extend(front + slot for slot in added.slots)
+        lines.extend(added.lines)
+        rows = EntityRows(
+            [*addresses, *added.addresses],
+            [*digests, *added.digests],
+            slots,
+            lines,
+            [*self.blocks, *added.blocks],
+        )
+        # Each edit leaves a block behind that has few entities, and entities in others that nobody has.
+        enough = 2 * len(rows.addresses) // BLOCK_ROWS + _SMALL_BLOCKS
+        return rows if len(rows.blocks) <= enough else EntityRows.of(rows.entities())
 
     def entity(self, row: int) -> Entity:
         """Return the entity of a row; all of its block are decoded with it."""
         block, at = divmod(self.slots[row], BLOCK_ROWS)
         if block not in self._decoded:
-            lines = iter(self.lines[block * BLOCK_ROWS : (block + 1) * BLOCK_ROWS])
+            start = block * BLOCK_ROWS
+            lines = iter(self._lines_by_slot[start : start + BLOCK_ROWS])
             every = msgspec.msgpack.decode(self.blocks[block], type=list[_Alike])
             self._decoded[block] = [one for alike in every for one in _restore_entities(alike, lines)]
         return self._decoded[block][at]
 
+    @cached_property
+    def _lines_by_slot(self) -> "array[int]":
+        found = array("I", bytes(4 * BLOCK_ROWS * len(self.blocks)))
+        for slot, line in zip(self.slots, self.lines, strict=True):
+            found[slot] = line
+        return found
+
     def entities(self) -> Iterator[Entity]:
-        """Yield every entity, in the order of the addresses."""
+        """Yield every entity, in the order of the rows."""
         return map(self.entity, range(len(self.addresses)))
 
 
 class PlainRows:
-    """Entities that are decoded already, as rows in the order of their addresses. No digest is known."""
+    """Entities that are decoded already, as rows in their order. No digest is known."""
 
     digests: Sequence[bytes] = ()
 
     def __init__(self, entities: Mapping[Address, Entity]) -> None:
-        self.addresses = sorted(entities)
+        self.addresses = list(entities)
         self._entities = entities
 
     def entity(self, row: int) -> Entity:
@@ -196,7 +236,7 @@ class PlainRows:
         return self._entities[self.addresses[row]]
 
     def entities(self) -> Iterator[Entity]:
-        """Yield every entity, in the order of the addresses."""
+        """Yield every entity, in the order of the rows."""
         return map(self._entities.__getitem__, self.addresses)
 
 

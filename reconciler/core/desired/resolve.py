@@ -66,6 +66,9 @@ def resolve_desired(manifests: Iterable[Manifest], rules: Rules) -> Resolved:
     scopes = frozenset(Scope(kind, manifest.workspace) for manifest in ordered for kind in manifest.kinds)
     answers = tuple(sorted({one for manifest in ordered for one in manifest.answers}))
     notices += tuple(similar_declared_notices(group, rules))
+    # In the order of the entities, as those of cached manifests are.
+    order = {one.entity.address: number for number, one in enumerate(every)} if notices else {}
+    notices = tuple(sorted(notices, key=lambda notice: order[Address(notice.subject)]))
     desired = Desired(entities, scopes, notices, leaving, answers)
     return Resolved(desired, _sort_problems(problems), first)
 

@@ -5,7 +5,8 @@ rows.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path, PurePath
 from typing import Any
@@ -22,11 +23,13 @@ from reconciler.files.project_files import (
     read_below_root,
     resolve_reference,
 )
+from reconciler.manifest.cutting import Cuts, CutText, digest_lines
 from reconciler.manifest.rosters.table import (
     RosterTable,
     TableBuilder,
     TableRow,
     empty_table,
+    has_one_line_rows,
     read_csv,
     read_json_objects,
 )
@@ -131,7 +134,13 @@ class RosterTables:
         private: frozenset[FileId],
         directories: ReadOnce,
         log: ReadLog | None = None,
+        cuts: Cuts | None = None,
     ) -> None:
+        """With `cuts`, there are `texts`. `miscut`: a roster is not as it was when it was cut."""
+        self.miscut = False
+        self._cuts = cuts
+        self._texts: dict[tuple[str, ...], tuple[str, list[bytes]]] = {}  # name and digests of each CSV file
+        self._uses: Counter[tuple[str, ...]] = Counter()
         self.problems: list[Problem] = []
         self.failed: list[Problem] = []
         self.unasked: dict[str, Place] = {}
@@ -168,6 +177,16 @@ class RosterTables:
     def digests(self) -> Mapping[tuple[str, ...], tuple[bytes, int]]:
         """The SHA-256 and the size of each file of this manifest."""
         return {parts: self._digests[parts] for parts in self._named_files if parts in self._digests}
+
+    @property
+    def texts(self) -> Mapping[str, Sequence[bytes]]:
+        """The digests of rows by line, from line 0, of each CSV file of this manifest, by its name."""
+        # Of one that is named again, a row is several people.
+        return dict(
+            self._texts[parts]
+            for parts in self._named_files
+            if self._uses[parts] == 1 and parts in self._texts
+        )
 
     @property
     def uses_only_files(self) -> bool:
@@ -240,11 +259,14 @@ class RosterTables:
         except Unreadable as error:
             return error
         self._named_files[parts] = None
+        self._uses[parts] += 1
+        self.miscut = self.miscut or (self._uses[parts] > 1 and parts in self._cut_rosters)
         key = parts, sheet
         if key not in self._tables:
             try:
                 name = display_path(self._root.joinpath(*parts), self._root)
-                table = self._tables[key] = read_roster(self._read_bytes(parts, name), name, sheet)
+                data = self._cut(parts, name, self._read_bytes(parts, name))
+                table = self._tables[key] = read_roster(data, name, sheet)
                 self.problems.extend(table.problems)
             except Unreadable as error:
                 self._tables[key] = error
@@ -260,6 +282,23 @@ class RosterTables:
         if self._digests.setdefault(parts, read) != read:
             raise Unreadable(f"{name} was changed while it was read.", "run the command again", code="E513")
         return data
+
+    @property
+    def _cut_rosters(self) -> Mapping[tuple[str, ...], CutText]:
+        return self._cuts.rosters if self._cuts else {}
+
+    def _cut(self, parts: tuple[str, ...], name: str, data: bytes) -> bytes:
+        """Return what is to be read of a file, and note the digests of its rows."""
+        cut = self._cut_rosters.get(parts)
+        text = cut.text if cut else data
+        if self._cuts is None or not name.lower().endswith(".csv"):
+            return text
+        if has_one_line_rows(text):
+            self._texts[parts] = name, digest_lines(data)
+            self.miscut = self.miscut or (cut is not None and cut.whole != sha256(data).digest())
+        else:
+            self.miscut = self.miscut or cut is not None
+        return text
 
 
 _EMPTY_HINT = "check its content; if it is meant to be empty, remove it from the manifest"

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -278,6 +279,18 @@ def count_row_cells(text: str, numbers: Container[int]) -> dict[int, int]:
         records = _read_csv_rows(lambda: _split_text(text))
         found.update((number, len(cells)) for number, cells in records if number in numbers)
     return found
+
+
+def has_one_line_rows(data: bytes) -> bool:
+    """Whether each line of a CSV file is one record, so that a row can be read without the others."""
+    try:
+        lines = partial(_decode_lines, data)
+        reader = csv.reader(
+            lines(), delimiter=_read_separator(lines()) or _guess_delimiter(lines), strict=True
+        )
+        return sum(1 for _ in reader) == reader.line_num
+    except (csv.Error, UnicodeDecodeError):
+        return False
 
 
 def _read_csv_rows(lines: Callable[[], Iterable[str]]) -> Iterator[TableRow]:
