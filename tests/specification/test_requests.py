@@ -391,7 +391,8 @@ def test_every_field_of_a_contact_is_a_text_and_finds_its_contact_alone() -> Non
     for field in FIELDS:
         made = sandbox.post("/contacts", {"firstName": "Zoe", field: value_of(field)})
         refused = sandbox.post("/contacts", {"firstName": "Zoe", field: 7})
-        assert (made.status_code, refused.status_code, field in refused.text) == (201, 422, True)
+        answers = made.status_code, refused.status_code, field in refused.text
+        assert answers == (201, 422, True), f"{field}: is it no text? then leave it out of FIELDS"
 
     for field in FIELDS:
         rows = sandbox.get(f"/contacts?fields={field}&{urlencode({field: value_of(field)})}").json()[
