@@ -41,7 +41,7 @@ def load_explain_evidence(
         one: sources_of(declared.declared[one], rules) for one in addresses if one in declared.declared
     }
     recorded_as = {*addresses, *_list_former_addresses(declared.desired, addresses)}
-    writes = store.last_writes(sorted(recorded_as), workspaces)
+    writes = store.last_record_writes(sorted(recorded_as), workspaces)
     return addresses, ExplainRequest(declared.desired, stored, rules, sources, writes, selection=selection)
 
 
@@ -98,7 +98,7 @@ async def add_explain_plan(
     seen = PlanView(planned.live, planned.plan, planned.verdict)
     workspaces = planned.plan.target.workspaces
     wanted = sorted({*addresses, *_list_former_addresses(planned.desired, addresses)})
-    writes = await context.ask(lambda store: store.last_writes(wanted, workspaces))
+    writes = await context.ask(lambda store: store.last_record_writes(wanted, workspaces))
     return structs.replace(
         known, desired=planned.desired, recorded=planned.recorded, writes=writes, seen=seen
     )

@@ -6,7 +6,7 @@
 
 Nothing is sent before its intent is durable; a change counts as ended only when its end is durable.
 Batches that wait together are committed together, because a commit waits for the disk, and a second
-batch in it costs nothing. What an intent or a result says is in session.py and write.py.
+batch in it costs nothing. engine/session.py and engine/write.py make the intents and results.
 """
 
 import asyncio

@@ -734,8 +734,8 @@ resources:
         code="E208",
         title="A value in the wrong form",
         means=(
-            "The schema says how this value is written; the hint has an example. `reconciler schema` "
-            "prints it."
+            "The value does not have the form of its field; the hint has an example. `reconciler schema` "
+            "prints the form where the schema has it."
         ),
         wrong="""\
 contacts:

@@ -29,7 +29,12 @@ from msgspec import Struct
 # The types that a field of a profile's kind may have.
 OwnType = Literal["text", "flag", "number", "email", "phone", "country", "zone", "group"]
 # The others are of built-in kinds alone: their forms in bodies are the service's own.
-FieldType = Literal[OwnType, "content", "custom", "channels"]
+FieldType = Literal[
+    OwnType,
+    "content",
+    "custom",
+    "channels",
+]
 
 FieldShape = Literal["scalar", "content", "custom", "channels", "group"]
 NormalForm = Literal["text", "flag", "number"]

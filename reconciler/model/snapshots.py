@@ -76,7 +76,7 @@ class NotPlanned(Struct, frozen=True, order=True):
 
 
 class Desired(Struct, frozen=True):
-    """What should be. `scopes` are the kinds and workspaces that some manifest has (rule S1).
+    """What should be. `scopes` are the kinds and workspaces that some manifest has (S1): devices have none.
 
     `notices` are warnings about what is declared; the plan shows them. `removed` are names that leave while
     what is live stays, with the place that says so (rule X7); none of them brings a kind into scope.

@@ -31,7 +31,10 @@ PROBLEMS_MAX = 1000  # as many as one run shows of all files together
 _SHARED_MAX = 40  # characters; longer texts seldom repeat
 
 _KEY_HINT = "write a key before the colon"
-NULL_HINT = 'write "" to clear the field, or remove the key to leave it unmanaged'
+NULL_HINT = (
+    'write "" to clear the field, or remove the key to leave it unmanaged; a value that begins with # '
+    "needs quotes"
+)
 
 # Replaces each unfit character that `read_tree` has reported, so that reading can continue with correct
 # positions. A noncharacter that every YAML parser accepts.

@@ -480,12 +480,17 @@ class Store:
         found = (Workspace(last[one], one) for one in owned if one in last)
         return tuple(sorted(one for one in found if aliases[one.alias] == 1))
 
-    def last_writes(
+    def last_record_writes(
         self, addresses: Iterable[Address], workspaces: Workspaces
     ) -> Mapping[Address, LastWrite]:
-        """Return the run that last wrote each of these records, and when; nothing for what has no record."""
+        """Return the run that last wrote each of these records, and when; nothing for what has no record.
+
+        A record is also written where nothing was sent, as for a new time of change: `history` says what was.
+        """
         known, nothing = _ids(workspaces), dict[Address, LastWrite]()
-        return self._read(lambda one: records.load_last_writes(one, self._owner, addresses, known), nothing)
+        return self._read(
+            lambda one: records.load_last_record_writes(one, self._owner, addresses, known), nothing
+        )
 
     def use_plan(self, salt: str) -> bool:
         """Whether the plan with this salt is carried out for the first time; from now on it is used."""

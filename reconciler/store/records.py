@@ -226,7 +226,7 @@ def check_elsewhere_records(connection: Connection, owner: Owner) -> None:
             raise CorruptRecord(f"{error} These are the records of {origin:.200}.", next=error.next) from None
 
 
-def load_last_writes(
+def load_last_record_writes(
     connection: Connection, owner: Owner, wanted: Iterable[Address], ids: Mapping[str, str]
 ) -> dict[Address, LastWrite]:
     """Return the run that last wrote the record of each address, and when; of what is recorded alone."""

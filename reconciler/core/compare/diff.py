@@ -133,7 +133,7 @@ class _Comparison:
         # The record never holds a secret in clear; live values are brought to its form to compare.
         self.live_masked = digest_for_store(kind.name, live, salts.store)
 
-    def drifted(self, path: str) -> bool:
+    def changed_since_shown(self, path: str) -> bool:
         """Whether the live value is not the one that the service last showed us: blanks at its edges aside.
 
         An offset of the time zone that we sent is the one that it showed, at another time of the year.
@@ -160,7 +160,14 @@ class _Comparison:
         return path == normalize.ZONE_PATH and normalize.zone_has_offset(zone, seen.get(path, ""))
 
     def field(self, path: str, value: Scalar) -> FieldChange | Unchanged:
-        """Decide one declared field (rule D2; D3 for what cannot be read back)."""
+        """Decide one declared field (rule D2; D3 for what cannot be read back).
+
+        declared is what was sent | live is what was shown then | result
+        yes                       | yes                         | unchanged, as sent
+        yes                       | no                          | drifted
+        no                        | yes                         | declared
+        no                        | no                          | both
+        """
         known = path in self.sent
         as_sent = known and self._as_sent(path, value)
         # D3: the service never shows it, so the record alone decides; without one it is sent once and said to
@@ -180,7 +187,7 @@ class _Comparison:
             # (tests/core/test_zones.py).
             shown = self._same_zone(path, value, self.live)
             return "same offset" if shown else self._change(path, value, "declared")
-        match (as_sent, self.drifted(path)):
+        match (as_sent, self.changed_since_shown(path)):
             # The service rewrote it when we sent it; again it changes nothing.
             case (True, False) if self.same_as_shown(path) or self._same_zone_as_shown(path):
                 return "as sent"
@@ -258,7 +265,7 @@ def _decide_withdrawn(desired: Entity, state: _Comparison, path: str) -> Judgeme
     # and again would never end (D5).
     if path not in state.live or is_flag_cleared(state.kind.name, path, "", state.live[path]):
         return "cleared"
-    if not state.drifted(path):
+    if not state.changed_since_shown(path):
         return state.clear(path)
     return Skip(
         desired.address,

@@ -135,7 +135,10 @@ def _normalize_text(value: Scalar) -> str:
 
 
 def _normalize_shown(rule: _NormalRule, value: Scalar) -> Scalar:
-    """Return a value that the service shows in the normal form, with the blanks at the edges of a text."""
+    """Return a value that the service shows in the normal form, with the blanks at the edges of a text.
+
+    Around a number, a flag or a word of a few they mean nothing.
+    """
     normal = rule(value)
     # A declared value is sent without them (core/desired/resolve.py), so one with them is another.
     if rule is not _normalize_text or normal is value or normal == "" or isinstance(value, bool):

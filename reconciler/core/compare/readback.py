@@ -87,7 +87,9 @@ def judge_read_back(
 
 
 def reads_back_as(kind: str, path: str, sent: Scalar, shown: Scalar) -> bool:
-    """Whether a value reads back as it was sent: equal in the normal form, or another spelling of the same.
+    """Whether a value reads back as it was sent: equal, or another spelling of the same.
+
+    Both are in the normal form of the field already.
 
     Spellings: the offset that a time zone has in a year, the digits of a phone number, the letter case and
     the A-labels of an e-mail address. Blanks at the edges are another value: none are sent.
