@@ -2,9 +2,12 @@
 
 import asyncio
 import gc
+import os
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import copy_context
+from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import TypeVar
 
@@ -15,7 +18,7 @@ thread_threshold_bytes = 64 * 1024
 
 
 async def run_in_thread(work: Callable[[], T]) -> T:
-    """Return what `work` returns, run in a daemon thread of its own.
+    """Return what `work` returns, run in a daemon thread beside the loop.
 
     A thread that hangs cannot be ended. A cancelled caller leaves it behind: as a daemon it holds up neither
     the loop nor the end of the process, as those of `asyncio.to_thread` do.
@@ -43,9 +46,49 @@ async def run_in_thread(work: Callable[[], T]) -> T:
     return await done
 
 
+BUSY, IDLE = "aside", "aside, idle"  # the names of our threads
+# Seconds that a thread without work waits for more. An apply commits hundreds of times a minute, and starting
+# a thread takes as long as a small commit.
+_idle_s = 2.0
+
+
+class _Worker:
+    """A daemon thread, which is used again when its work has ended."""
+
+    def __init__(self) -> None:
+        self.queue: SimpleQueue[Callable[[], object]] = SimpleQueue()
+        self.thread = Thread(target=self._work, name=BUSY, daemon=True)
+
+    def _work(self) -> None:
+        while True:
+            try:
+                work = self.queue.get(timeout=_idle_s)
+            except Empty:
+                with suppress(ValueError):
+                    _idle.remove(self)
+                    return
+                continue  # it was chosen a moment ago: its work is on its way
+            work()
+            del work  # what it holds is not kept alive while the thread waits
+            self.thread.name = IDLE
+            _idle.append(self)
+
+
+_idle: list[_Worker] = []
+if sys.platform != "win32":
+    # A fork takes no threads along: nobody in the child would take what is put there.
+    os.register_at_fork(after_in_child=_idle.clear)
+
+
 def start_daemon_thread(work: Callable[[], object]) -> None:
-    """Start `work` in a daemon thread: it does not delay the end of the process."""
-    Thread(target=work, name="aside", daemon=True).start()
+    """Start `work` in a daemon thread that does nothing else: it does not delay the end of the process."""
+    try:
+        worker = _idle.pop()
+    except IndexError:
+        worker = _Worker()
+        worker.thread.start()
+    worker.thread.name = BUSY
+    worker.queue.put(work)
 
 
 async def gather_limited(items: Sequence[T], work: Callable[[T], Awaitable[R]], limit: int) -> list[R]:

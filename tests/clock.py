@@ -11,6 +11,8 @@ from datetime import UTC, datetime, timedelta
 from selectors import DefaultSelector
 from typing import Any, TypeVar
 
+from reconciler.concurrency import IDLE
+
 T = TypeVar("T")
 
 
@@ -63,15 +65,19 @@ class _Selector(DefaultSelector):
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._others = set(threading.enumerate())  # a thread that another test left behind may hang for ever
+        self._others = _busy_threads()  # a thread that another test left behind may hang for ever
         super().__init__()
 
     def select(self, timeout: float | None = None) -> Any:
         if not timeout:
             return super().select(timeout)
-        if set(threading.enumerate()) - self._others:
+        if _busy_threads() - self._others:
             return super().select(0.001)  # one of them will say when it has ended, or has just said so
         ready = super().select(0)
         if not ready:
             self._clock.pass_s(timeout)
         return ready
+
+
+def _busy_threads() -> set[threading.Thread]:
+    return {one for one in threading.enumerate() if one.name != IDLE}

@@ -1,6 +1,8 @@
 """A store that takes everything and answers nothing: given up in time, and not asked again."""
 
 import asyncio
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -116,6 +118,39 @@ def test_a_hanging_store_holds_up_neither_the_loop_nor_the_end_of_the_process() 
         assert len(told) == 1
     finally:
         hanging.set()
+
+
+def test_a_thread_is_used_again_when_its_work_has_ended_and_not_while_it_hangs() -> None:
+    """An apply commits hundreds of times a minute. What waits behind a hang would hang as well."""
+    hanging = Event()
+
+    async def main() -> set[int]:
+        held = asyncio.create_task(run_in_thread(hanging.wait))
+        found = set()
+        for _ in range(20):
+            await asyncio.sleep(0.001)  # a thread is free a moment after its result is there
+            found.add(await run_in_thread(threading.get_ident))
+        hanging.set()
+        await held
+        return found
+
+    assert len(asyncio.run(main())) < 5
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+def test_a_forked_process_starts_threads_of_its_own() -> None:
+    """A fork takes no threads along: work that is given to one of the parent's would never be done."""
+    code = (
+        "import asyncio, os, time; from reconciler.concurrency import run_in_thread\n"
+        "asyncio.run(run_in_thread(int)); time.sleep(0.1)\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    asyncio.run(asyncio.wait_for(run_in_thread(int), 5)); os._exit(7)\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "7\n"
 
 
 def test_what_is_raised_aside_is_raised_where_it_is_waited_for() -> None:
