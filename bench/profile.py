@@ -23,6 +23,8 @@ from cases import AT_ONCE, LATENCY_MS, project
 from processes import environ_of, reconciler
 from service import sandbox
 
+from reconciler.concurrency import BUSY
+
 _EACH_S = 0.001
 _OURS = f"{Path(__file__).parent.parent / 'reconciler'}{os.sep}"
 # The first that fits counts; a path is that of a package of ours.
@@ -82,7 +84,7 @@ def _busy(frame: FrameType | None) -> FrameType | None:
     """Return the frame of the thread beside the event loop, where the loop itself is in none of ours."""
     if frame is None or not frame.f_code.co_filename.endswith("asyncio/runners.py"):
         return frame
-    beside = next((one.ident for one in threading.enumerate() if one.name == "aside"), None)
+    beside = next((one.ident for one in threading.enumerate() if one.name.startswith(BUSY)), None)
     return sys._current_frames().get(beside, frame) if beside else frame  # noqa: SLF001 - the documented way
 
 

@@ -1,20 +1,12 @@
-"""The service of the measurements: the sandbox in a process of its own, and somebody else's edits.
-
-Started as a program, it is a sandbox with people in many workspaces: bench/service.py WORKSPACES PEOPLE_EACH
-"""
+"""The service of the measurements: the sandbox in a process of its own, and somebody else's edits."""
 
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import httpx2
-import msgspec
-
-from reconciler.sandbox.app import create_app
-from reconciler.sandbox.config import SandboxConfig, workspace_id
-from reconciler.sandbox.contacts import invent_contacts
-from reconciler.sandbox.server import serve_app
 
 PAGE = 20
 TYPE = "application/vnd.service.contact-v1+json"
@@ -37,7 +29,8 @@ def sandbox(contacts: int, *more: str) -> Iterator[str]:
 @contextmanager
 def fleet_sandbox(workspaces: int, each: int) -> Iterator[str]:
     """Run a sandbox with so many people in each of so many workspaces, and yield its address."""
-    with _served([sys.executable, __file__, str(workspaces), str(each)]) as base_url:
+    program = str(Path(__file__).with_name("fleet_service.py"))
+    with _served([sys.executable, program, str(workspaces), str(each)]) as base_url:
         yield base_url
 
 
@@ -60,17 +53,3 @@ def edit_live(base_url: str, numbers: Iterable[int]) -> None:
             path = f"/contacts/{page['contacts'][0]['id']}"
             body = client.get(path).raise_for_status().json()
             client.put(path, json={**body, "jobTitle": "Coordinator"}).raise_for_status()
-
-
-def serve_fleet(workspaces: int, each: int) -> None:
-    """Serve workspaces w0, w1 and so on until a signal: w0 holds the first people that are invented."""
-    names = [f"w{number}" for number in range(workspaces)]
-    app = create_app(SandboxConfig(workspaces=tuple((name, None) for name in names)))
-    for number, person in enumerate(invent_contacts(workspaces * each, after=0)):
-        home = workspace_id(names[number // each])
-        app.state.sandbox.put_contact(msgspec.structs.replace(person, workspace=home, type="PROJECT"))
-    serve_app(lambda: app, host="127.0.0.1", port=0, on_ready=lambda address: print(address, flush=True))
-
-
-if __name__ == "__main__":
-    serve_fleet(*map(int, sys.argv[1:]))

@@ -4,12 +4,14 @@ import asyncio
 import gc
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from contextvars import copy_context
+from itertools import count
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import TypeVar
+from types import TracebackType
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -46,7 +48,9 @@ async def run_in_thread(work: Callable[[], T]) -> T:
     return await done
 
 
-BUSY, IDLE = "aside", "aside, idle"  # the names of our threads
+# The names of our threads. The number is that of the work: whoever looks sees whether it is still the same.
+BUSY, IDLE = "aside", "idle aside"
+_works = count(1)
 # Seconds that a thread without work waits for more. An apply commits hundreds of times a minute, and starting
 # a thread takes as long as a small commit.
 _idle_s = 2.0
@@ -56,13 +60,20 @@ class _Worker:
     """A daemon thread, which is used again when its work has ended."""
 
     def __init__(self) -> None:
-        self.queue: SimpleQueue[Callable[[], object]] = SimpleQueue()
-        self.thread = Thread(target=self._work, name=BUSY, daemon=True)
+        self._queue: SimpleQueue[Callable[[], object]] = SimpleQueue()
+        self.thread = Thread(target=self._work, daemon=True)
+
+    def begin(self, work: Callable[[], object]) -> None:
+        """Have the thread do this, which does nothing else now."""
+        self.thread.name = f"{BUSY} {next(_works)}"
+        self._queue.put(work)
+        if not self.thread.ident:
+            self.thread.start()
 
     def _work(self) -> None:
         while True:
             try:
-                work = self.queue.get(timeout=_idle_s)
+                work = self._queue.get(timeout=_idle_s)
             except Empty:
                 with suppress(ValueError):
                     _idle.remove(self)
@@ -86,9 +97,7 @@ def start_daemon_thread(work: Callable[[], object]) -> None:
         worker = _idle.pop()
     except IndexError:
         worker = _Worker()
-        worker.thread.start()
-    worker.thread.name = BUSY
-    worker.queue.put(work)
+    worker.begin(work)
 
 
 async def gather_limited(items: Sequence[T], work: Callable[[T], Awaitable[R]], limit: int) -> list[R]:
@@ -109,24 +118,36 @@ async def gather_limited(items: Sequence[T], work: Callable[[T], Awaitable[R]], 
 # --- Time limits. A thread is not ended by one ----------------------------------------------------
 
 
-@asynccontextmanager
-async def time_limit(seconds: float) -> AsyncIterator[None]:
+def time_limit(seconds: float) -> AbstractAsyncContextManager[None]:
     """Cancel what is awaited inside after so many seconds. Raises TimeoutError then, and only then.
 
     As `asyncio.timeout`, which before Python 3.11.3 lets the cancellation out where an earlier one still
     counts. A task group of 3.11 leaves one behind in the task whose group failed: an error of the service,
     and a store that fell silent while it was closed, looked like a run that was cancelled.
     """
-    task = asyncio.current_task()
-    asked = task.cancelling() if task else 0
-    limit = asyncio.timeout(seconds)
-    try:
-        async with limit:
-            yield
-    except asyncio.CancelledError:
-        if limit.expired() and task and task.cancelling() <= asked:
+    return _TimeLimit(seconds)
+
+
+class _TimeLimit:
+    """A class, because a generator would cost every call to the service twice as much."""
+
+    def __init__(self, seconds: float) -> None:
+        self._limit = asyncio.timeout(seconds)
+        self._task: asyncio.Task[Any] | None = None
+        self._asked = 0
+
+    async def __aenter__(self) -> None:
+        self._task = asyncio.current_task()
+        self._asked = self._task.cancelling() if self._task else 0
+        await self._limit.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._limit.__aexit__(kind, error, trace)
+        cancelled = kind is not None and issubclass(kind, asyncio.CancelledError)
+        if cancelled and self._limit.expired() and self._task and self._task.cancelling() <= self._asked:
             raise TimeoutError from None
-        raise
 
 
 # --- The cyclic garbage collector -----------------------------------------------------------------

@@ -79,5 +79,6 @@ class _Selector(DefaultSelector):
         return ready
 
 
-def _busy_threads() -> set[threading.Thread]:
-    return {one for one in threading.enumerate() if one.name != IDLE}
+def _busy_threads() -> set[tuple[threading.Thread, str]]:
+    # By name, which is another one for each work: a thread that had not ended an earlier one may do ours.
+    return {(one, one.name) for one in threading.enumerate() if one.name != IDLE}

@@ -20,7 +20,7 @@ from store.support import WORKSPACES, record, store_at
 from wire import Send
 from world import World
 
-from reconciler.concurrency import run_in_thread
+from reconciler.concurrency import BUSY, run_in_thread
 from reconciler.errors import StoreError
 from reconciler.store.database import Store, await_store
 from reconciler.store.postgres import NoAnswer, ServerConnection, _limit_time
@@ -112,7 +112,7 @@ def test_a_hanging_store_holds_up_neither_the_loop_nor_the_end_of_the_process() 
     with asyncio.Runner() as runner:
         runner.run(main())
     try:
-        left = [one for one in threading.enumerate() if one.name == "aside"]
+        left = [one for one in threading.enumerate() if one.name.startswith(BUSY)]
         assert len(left) >= 2
         assert all(one.daemon for one in left)
         assert len(told) == 1
@@ -129,7 +129,7 @@ def test_a_thread_is_used_again_when_its_work_has_ended_and_not_while_it_hangs()
         found = set()
         for _ in range(20):
             await asyncio.sleep(0.001)  # a thread is free a moment after its result is there
-            found.add(await run_in_thread(threading.get_ident))
+            found.add(await asyncio.wait_for(run_in_thread(threading.get_ident), 5))
         hanging.set()
         await held
         return found
@@ -141,7 +141,7 @@ def test_a_thread_is_used_again_when_its_work_has_ended_and_not_while_it_hangs()
 def test_a_forked_process_starts_threads_of_its_own() -> None:
     """A fork takes no threads along: work that is given to one of the parent's would never be done."""
     code = (
-        "import asyncio, os, time; from reconciler.concurrency import run_in_thread\n"
+        "import asyncio, os, time; from reconciler.concurrency import BUSY, run_in_thread\n"
         "asyncio.run(run_in_thread(int)); time.sleep(0.1)\n"
         "child = os.fork()\n"
         "if not child:\n"

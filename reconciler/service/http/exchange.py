@@ -15,6 +15,7 @@ import zlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any, Literal, Self
 
@@ -346,7 +347,8 @@ def log_try(call: Call, answer: Answer | Broken, *, attempt: int, seconds: float
         attempt=attempt,
         broken=answer.failure.value if isinstance(answer, Broken) else "",
     )
-    call_log.debug("%s", told)
+    # As `call_log.debug`, which would look through the stack for this place each time.
+    call_log.handle(call_log.makeRecord(call_log.name, logging.DEBUG, __file__, 0, "%s", (told,), None))
 
 
 # --- Caches between us and the service ------------------------------------------------------------
@@ -443,12 +445,8 @@ class Requests:
     def made(self, call: Call, timeout_s: float) -> httpx2.Request:
         """The request as it leaves us. The key joins the URL here, and nothing above ever sees that URL."""
         query = "&".join(part for part in (self._query(call), self._credentials.key_in_query) if part)
-        target = self._base.prefix + call.path
-        url = httpx2.URL(f"{self._base.origin}{target}{'?' if query else ''}{query}")
-        # The library brings addresses into a normal form. One that it changed would name another entity, or
-        # send the credentials to another host.
-        sent_to = (url.scheme, url.raw_path.partition(b"?")[0].decode("ascii"))
-        if sent_to != (self._base.scheme, target) or url.host != self._base.host.strip("[]"):
+        url = _parse_address(self._base, call.path, query)
+        if url is None:
             raise AssertionError(f"{call}: the address was rewritten on its way")
         connect_s = timeout_s * connect_share
         timeout = {"connect": connect_s, "pool": connect_s, "read": timeout_s, "write": timeout_s}
@@ -481,3 +479,16 @@ class Requests:
         self._fresh += 1
         pairs = urls.vary_query(call.query, call.varies, self._fresh) if call.varies else call.query
         return urls.encode_query(pairs, self._fresh)
+
+
+@lru_cache(maxsize=64)  # creates go to one address for each kind and workspace
+def _parse_address(base: urls.BaseUrl, path: str, query: str) -> httpx2.URL | None:
+    """The address below `base`; None where the library changes it.
+
+    It brings addresses into a normal form. One that it changed would name another entity, or send the
+    credentials to another host.
+    """
+    target = base.prefix + path
+    url = httpx2.URL(f"{base.origin}{target}{'?' if query else ''}{query}")
+    sent_to = (url.scheme, url.raw_path.partition(b"?")[0].decode("ascii"))
+    return url if sent_to == (base.scheme, target) and url.host == base.host.strip("[]") else None

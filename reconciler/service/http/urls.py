@@ -10,6 +10,7 @@ finished path is read back against its template.
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from string import ascii_letters, digits
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
@@ -25,6 +26,7 @@ spelled_max = 24
 
 _SEGMENT = re.compile(r"[A-Za-z0-9_.~-]+", re.ASCII)
 _SIGNS = re.compile(r"%[0-9A-F]{2}|.", re.ASCII | re.DOTALL)
+_ENCODED = {sign: f"%{ord(sign):02X}" for sign in ascii_letters + digits}
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL}){{0,30}}|\[[0-9A-Fa-f:.]{{2,45}}\]", re.ASCII)
 _PORTS = {"http": 80, "https": 443}
@@ -190,13 +192,14 @@ def _nth_order(items: list[str], number: int) -> list[str]:
 def _encode_by_bits(text: str, bits: int) -> tuple[str, int]:
     """The text with its letters and digits encoded where a bit is 1, and the bits that are left."""
     signs, end = [], 0
-    for found in _SIGNS.finditer(text):
+    # Without what is encoded already each character is a sign: no pattern has to find them.
+    for sign in _SIGNS.findall(text) if "%" in text else text:
         if not bits:
             break
-        sign, end = found[0], found.end()
-        plain = len(sign) > 1 or not sign.isalnum()  # encoded already, or not ours to encode
-        signs.append(sign if plain or not bits & 1 else f"%{ord(sign):02X}")
-        bits = bits if plain else bits >> 1
+        end += len(sign)
+        encoded = _ENCODED.get(sign)  # None: encoded already, or not ours to encode
+        signs.append(encoded if encoded and bits & 1 else sign)
+        bits = bits >> 1 if encoded else bits
     return "".join(signs) + text[end:], bits
 
 
