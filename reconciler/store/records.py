@@ -87,7 +87,7 @@ def load_records(
 
     def read() -> Iterator[Row]:
         # One at a time: all rows as they stand in the database take as much memory again as what is kept.
-        for row in connection.execute(_ALL_RECORDS, owner.key()):
+        for row in connection.stream(_ALL_RECORDS, owner.key()):
             yield row
             workspace_id, _ = _workspace_of(row)
             alias = aliases.get(workspace_id)
@@ -130,12 +130,13 @@ def load_some_records(
 
 
 def digest_records(connection: Connection, owner: Owner, ids: Mapping[str, str]) -> dict[Address, bytes]:
-    """Return the digest of the row of each record in these workspaces, by address; none is decoded.
+    """Return the digest of the row of each record in these workspaces, by address and in no order.
 
-    Raises CorruptRecord where all together are not the rows that were written, KindUnknown as `load_records`.
+    No record is decoded. Raises CorruptRecord where all together are not the rows that were written, and
+    KindUnknown as `load_records` does.
     """
     aliases = {workspace_id: f"/{alias}/" for alias, workspace_id in ids.items()}
-    rows = connection.stream(_ALL_RECORDS, owner.key())
+    rows = connection.stream(sealed_tables.rows_query(ENTITIES), owner.key())
     found: dict[Address, bytes] = {}
     unknown = ""
     for row, digest in sealed_tables.iterate_sealed(connection, ENTITIES, owner, rows):

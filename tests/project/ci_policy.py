@@ -291,6 +291,14 @@ def artifacts(file: File) -> Found:
             yield "a plan that may not be encrypted"
 
 
+def caches(file: File) -> Found:
+    """What a run keeps is data of people: jobs of every branch can read the caches of the forge."""
+    for name, job in file.jobs.items():
+        for step in job.get("steps", []):
+            if step.get("uses", "").startswith("actions/cache") and _has_secrets(job):
+                yield f"{name}: keeps {step.get('with', {}).get('path')} for jobs of other branches"
+
+
 def quiet_logs(file: File) -> Found:
     """Logs are read by more people than plans are."""
     for step in file.steps:
@@ -319,6 +327,7 @@ GITHUB: Mapping[str, Callable[[File], Found]] = {
             signals,
             reviewed,
             artifacts,
+            caches,
             quiet_logs,
             interpreters,
         ),

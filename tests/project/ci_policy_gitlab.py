@@ -192,6 +192,15 @@ def artifacts(file: File) -> Found:
             yield f"{job.name}: a plan that may not be encrypted"
 
 
+def caches(file: File) -> Found:
+    """What a run keeps is data of people, and a cache of the forge is read by other jobs."""
+    if "cache" in file.says or "cache" in file.says.get("default", {}):
+        yield "every job keeps something for others"
+    for job in jobs(file):
+        if job.is_live and job.says.get("cache"):
+            yield f"{job.name}: keeps something for other jobs"
+
+
 def quiet_logs(file: File) -> Found:
     """Logs are read by more people than plans are."""
     for job in jobs(file):
@@ -214,6 +223,6 @@ GITLAB: Mapping[str, Callable[[File], Found]] = {
     rule.__name__: rule
     for rule in (
         *(images, merge_requests, protected, secrets_outside, pinned_service),
-        *(one_at_a_time, signals, reviewed, artifacts, quiet_logs, private_places, interpreters),
+        *(one_at_a_time, signals, reviewed, artifacts, caches, quiet_logs, private_places, interpreters),
     )
 }
