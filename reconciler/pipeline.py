@@ -25,10 +25,10 @@ from pathlib import Path
 from msgspec import structs
 
 from reconciler.concurrency import pause_collector
-from reconciler.core.desired.isolate import isolate_mistakes
+from reconciler.core.desired.isolate import drop_problems, isolate_mistakes
 from reconciler.core.desired.resolve import Resolved, add_forgotten, resolve_desired
 from reconciler.core.planning.select import Selection
-from reconciler.core.planning.unplanned import leave_out_of_desired
+from reconciler.core.planning.unplanned import leave_out_of_desired, make_not_planned_error
 from reconciler.core.review.guard import NO_CONSENT, add_consent, choose_consent
 from reconciler.core.review.saved_plans import narrow_saved_plan, why_expired, why_stale
 from reconciler.core.rules import make_rules
@@ -63,7 +63,7 @@ from reconciler.manifest.cache import Declaration, ManifestCache
 from reconciler.manifest.cutting import Cuts
 from reconciler.manifest.load import load_project
 from reconciler.manifest.sources import is_without_manifests
-from reconciler.model.address import Address
+from reconciler.model.address import Address, parse_address
 from reconciler.model.plans import Consent, Explanation, Options, Plan
 from reconciler.model.runs import Outcome, Run
 from reconciler.model.secrets import NO_FILES
@@ -152,7 +152,8 @@ def load_partial_declaration(settings: Settings, environ: Mapping[str, str]) -> 
             found.append(source)
     if not found:
         return Desired({}, frozenset())
-    return validate(structs.replace(settings, manifests=tuple(found)), environ, all_values=False)
+    partial_settings = structs.replace(settings, manifests=tuple(found))
+    return load_declaration(partial_settings, environ, all_values=False).desired
 
 
 def resolve_manifests(
@@ -184,10 +185,13 @@ def resolve_manifests(
         "manifests read; files: %d, entries: %d, mistakes: %d, %.1f s", files, entries, len(problems), took()
     )
     if problems:
-        strict = strict or settings.strict_scopes == "always" or not all_values
+        strict = strict or settings.strict_scopes == "always"
+        harmless = frozenset(one.problem for one in unset)
+        faulty = drop_problems(loaded.faulty, harmless)
         rules = make_rules(settings)
-        usable = None if strict else isolate_mistakes(loaded.manifests, loaded.faulty, loaded.others, rules)
-        if usable is None:
+        usable = None if strict else isolate_mistakes(loaded.manifests, faulty, loaded.others, rules)
+        # There may be no other manifest yet where not all values are needed, as for an export.
+        if usable is None or (all_values and usable.is_empty):
             raise _make_manifest_error(problems, failed=frozenset(loaded.failed))
         return structs.replace(usable.resolved, problems=usable.problems, inputs=loaded.files)
     if not unset and not loaded.unasked:
@@ -258,11 +262,10 @@ async def list_entities(
 
     With `everyone` unmanaged entities too. Raises UnknownAddress.
     """
-    settings = structs.replace(settings, strict_scopes="always")
     async with open_for_reading(settings, narrow_desired(desired, selection), dependencies) as context:
         planned = await make_fresh_plan(context, Options(), Consent(), everyone=everyone)
     return make_inventory(
-        desired,
+        leave_out_of_desired(desired, planned.plan.left_out),
         planned.live,
         planned.recorded,
         planned.plan,
@@ -284,9 +287,15 @@ async def explain(
     """Return what is known of each address, once each in their order, and why a plan writes it or not.
 
     Sends nothing but GET, and nothing at all where `offline`, or where no manifest declares any of their
-    kinds. Raises UnknownAddress for a text that is no address, or is neither declared nor recorded.
+    kinds. Raises UnknownAddress for a text that is no address, or is neither declared nor recorded; and the
+    reason where the workspace of one of them cannot be planned, for nothing is known of it then.
     """
     settings = structs.replace(settings, strict_scopes="always")
+    for address in filter(None, map(parse_address, addresses)):
+        for one in declared.desired.not_planned:
+            if one.covers(address):
+                raise make_not_planned_error(one, declared.problems)
+    declared = structs.replace(declared, desired=structs.replace(declared.desired, not_planned=()))
     async with open_run_store(settings, dependencies, create=False) as store:
         loading = partial(load_explain_evidence, store, addresses, declared, make_rules(settings), selection)
         wanted, known = await await_store(dependencies.offload, loading, give_up=store.give_up)
@@ -310,7 +319,7 @@ async def export(
 ) -> ExportResult:
     """Return the undeclared live entities of these scopes as entries of manifests. Sends nothing but GET.
 
-    Raises ServiceError where anything could not be read completely: then nothing is exported.
+    A workspace that cannot be read completely, or whose manifests have mistakes, is left out and named.
     """
     async with open_for_reading(settings, declared, dependencies) as context:
         return await export_scopes(context, scopes, wishes)

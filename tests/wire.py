@@ -92,10 +92,10 @@ def answered(status: int, headers: Mapping[str, str] | None = None, *, done: boo
 
 
 def at_paths(faults: Mapping[str, Fault]) -> Fault:
-    """Requests meet the fault of the part that their path has; all others are carried out."""
+    """Requests meet the fault of the part that their URL has; all others are carried out."""
 
     async def fault_there(request: httpx2.Request, send: Send) -> httpx2.Response:
-        found = next((one for part, one in faults.items() if part in request.url.path), None)
+        found = next((one for part, one in faults.items() if part in str(request.url)), None)
         return await (found(request, send) if found else send())
 
     return fault_there

@@ -19,18 +19,21 @@ from reconciler.core.export import (
     export_live,
     identity_advice,
 )
+from reconciler.core.planning.select import Selection
+from reconciler.core.planning.unplanned import PlanInputs, judge_failed_reads, leave_out
 from reconciler.core.runs import ticket
 from reconciler.engine.context import ReadContext
 from reconciler.engine.lists import choose_list_fields, find_shown_paths, observe_list_row, observe_whole
-from reconciler.engine.targets import resolve_target
-from reconciler.errors import NotFound, Unavailable
+from reconciler.engine.live import keep_failure
+from reconciler.engine.targets import find_plan_inputs
+from reconciler.errors import NotFound, ServiceError, Unavailable
 from reconciler.instrumentation import report_progress
 from reconciler.manifest.drop_invalid import drop_invalid_entries
 from reconciler.manifest.flatten import list_known_fields
 from reconciler.manifest.load import extend_contact_schemas
 from reconciler.model.kind import Kind
 from reconciler.model.kinds import KINDS, child_kinds
-from reconciler.model.snapshots import Desired, LiveEntity, Scope
+from reconciler.model.snapshots import Desired, LiveEntity, NotPlanned, Scope
 from reconciler.service.client import Reader
 from reconciler.service.entities import ReadCollection
 from reconciler.service.paging import Found, Page, Query
@@ -153,7 +156,7 @@ class ExportResult(Struct, frozen=True):
     """Entries by scope, in order; what was left out; the calls.
 
     `untold` is the number of entities whose children are unknown, by scope. `advice` says which identities
-    would recognize more entities.
+    would recognize more entities. `not_planned` are workspaces of which nothing is exported.
     """
 
     entries: tuple[tuple[Scope, tuple[Exported, ...]], ...]
@@ -162,20 +165,26 @@ class ExportResult(Struct, frozen=True):
     untold: tuple[tuple[Scope, int], ...]
     calls: int
     advice: tuple[IdentityAdvice, ...] = ()
+    not_planned: tuple[NotPlanned, ...] = ()
 
 
 async def export_scopes(
     context: ReadContext, scopes: Collection[Scope], wishes: ExportRequest
 ) -> ExportResult:
-    """Return what is live in these scopes as entries, without what is declared. Raises ServiceError."""
-    target = await resolve_target(context, Desired({}, frozenset(scopes)))
-    ids = {one.alias: one.id for one in target.workspaces}
-    recorded = await context.ask(lambda store: store.recorded(target.workspaces))
-    ordered = sorted(scopes)
-    async with asyncio.TaskGroup() as group:
-        read = partial(read_whole_scope, look=wishes.look, concurrency=context.limits.concurrency)
-        tasks = [group.create_task(read(context.client, one, ids[one.workspace])) for one in ordered]
-    wholes = dict(zip(ordered, (task.result() for task in tasks), strict=True))
+    """Return what is live in these scopes as entries, without what is declared.
+
+    What cannot be read is left out, as in a plan; raises the reason where nothing else would be exported.
+    """
+    left = [one for one in context.desired.not_planned if any(map(one.covers, scopes))]
+    wanted = Desired({}, frozenset(scopes), not_planned=tuple(left))
+    inputs = await find_plan_inputs(context, wanted, Selection(), ())
+    failed: dict[Scope, ServiceError] = {}
+    wholes = await _read_whole_scopes(context, inputs, wishes, None if context.strict else failed)
+    unread = judge_failed_reads(failed, wholes.keys()) if failed else []
+    inputs = leave_out(inputs, unread)
+    ordered = sorted(inputs.desired.scopes)
+    wholes = {scope: wholes[scope] for scope in ordered}
+    recorded = await context.ask(lambda store: store.recorded(inputs.target.workspaces))
     extras = extend_contact_schemas(context.settings.contact_fields)
     live = _group_by_scope(wholes.items())
     made = export_live(
@@ -186,7 +195,28 @@ async def export_scopes(
         ExportOptions(wishes.zone, list_known_fields(extras), wishes.secrets),
     )
     result = _drop_invalid_entries(context, made, ordered, wholes, extras)
-    return structs.replace(result, advice=identity_advice(live, made.left, context.rules))
+    return structs.replace(
+        result,
+        advice=identity_advice(live, made.left, context.rules),
+        not_planned=inputs.left_out.not_planned,
+    )
+
+
+async def _read_whole_scopes(
+    context: ReadContext,
+    inputs: PlanInputs,
+    wishes: ExportRequest,
+    failed: dict[Scope, ServiceError] | None,
+) -> dict[Scope, WholeScope]:
+    """Return all entities of each scope; with `failed`, what a scope raises is put there."""
+    ids = {one.alias: one.id for one in inputs.target.workspaces}
+    read = partial(read_whole_scope, look=wishes.look, concurrency=context.limits.concurrency)
+    wholes: dict[Scope, WholeScope] = {}
+    async with asyncio.TaskGroup() as group:
+        for scope in sorted(inputs.desired.scopes):
+            reading = partial(read, context.client, scope, ids[scope.workspace])
+            group.create_task(keep_failure(scope, reading, wholes, failed))
+    return wholes
 
 
 def _group_by_scope(wholes: Iterable[tuple[Scope, WholeScope]]) -> dict[Scope, list[LiveEntity]]:

@@ -8,9 +8,11 @@ ours, except where list rows are brief and show names alone (docs/planning.md, T
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from http import HTTPStatus
+from typing import TypeVar
 
 from msgspec import Struct, structs
 
@@ -55,6 +57,8 @@ from reconciler.service.client import Reader
 from reconciler.service.entities import ReadCollection
 from reconciler.service.paging import Found, Page, Query
 
+R = TypeVar("R")
+
 # --- All scopes, side by side ----------------------------------------------------------------------
 
 
@@ -95,22 +99,12 @@ async def read_live(
         readers.append(ScopeReader(reader, request, concurrency, lists))
     read: dict[Scope, ScopeRead] = {}
 
-    async def read_or_fail(one: ScopeReader) -> None:
-        scope = one.wanted.scope
-        try:
-            read[scope] = await one.read()
-        except (ServiceError, BaseExceptionGroup) as error:
-            cause = unwrap_exception_group(error) if isinstance(error, BaseExceptionGroup) else error
-            if failed is None or not isinstance(cause, ServiceError):
-                raise
-            failed[scope] = cause
-            step_log.info("%s cannot be read: %s", scope, cause)
-            if is_outage(failed.values(), len(read)):
-                raise
+    async def read_one(one: ScopeReader) -> ScopeRead:
+        return await one.read()
 
     async with asyncio.TaskGroup() as group:
         for each in readers:
-            group.create_task(read_or_fail(each))
+            group.create_task(keep_failure(each.wanted.scope, partial(read_one, each), read, failed))
     found = dict(sorted(read.items()))
     entities: dict[Scope, tuple[LiveEntity, ...]] = {}
     for scope, one in found.items():
@@ -123,6 +117,28 @@ async def read_live(
         {scope: one.contradictions for scope, one in found.items() if one.contradictions},
         {scope: one.restored for scope, one in found.items() if one.restored},
     )
+
+
+async def keep_failure(
+    scope: Scope,
+    reading: Callable[[], Awaitable[R]],
+    read: dict[Scope, R],
+    failed: dict[Scope, ServiceError] | None,
+) -> None:
+    """Put what is read of a scope into `read`, or the reason why it cannot be read into `failed`.
+
+    Raises the reason where `failed` is None, or the service is down.
+    """
+    try:
+        read[scope] = await reading()
+    except (ServiceError, BaseExceptionGroup) as error:
+        cause = unwrap_exception_group(error) if isinstance(error, BaseExceptionGroup) else error
+        if failed is None or not isinstance(cause, ServiceError):
+            raise
+        failed[scope] = cause
+        step_log.info("%s cannot be read: %s", scope, cause)
+        if is_outage(failed.values(), len(read)):
+            raise
 
 
 # --- One scope, by the cheapest way: its changes, the whole list, or a look at each of ours --------

@@ -59,6 +59,7 @@ def listing_values(found: Inventory, shown: Sequence[Listed]) -> dict[str, Any]:
         "unread": [structs.asdict(one) for one in found.unread],
         "incomplete": found.incomplete,
         "notices": found.notices,
+        "not_planned": found.not_planned,
     }
 
 

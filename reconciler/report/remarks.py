@@ -118,7 +118,7 @@ def list_remarks(review: Review) -> tuple[Remark, ...]:
     )
     notices = list_review_notices(review, drifts)
     missing = (
-        Remark("not-planned", name_left_out(one), one.what, one.next, code=one.code)
+        Remark("not-planned", name_left_out(one), f"{one.what} [{one.code}]", one.next)
         for one in review.plan.left_out
     )
     return sort_remarks(

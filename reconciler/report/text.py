@@ -16,6 +16,7 @@ from reconciler.errors import Problem
 from reconciler.model.address import Address
 from reconciler.model.plans import Change, Plan, Verdict, action_of
 from reconciler.model.runs import Run, Running
+from reconciler.model.snapshots import NotPlanned
 from reconciler.report.escaping import escape_ci_commands, escape_control
 from reconciler.report.lines import (
     ACTIONS,
@@ -35,7 +36,7 @@ from reconciler.report.lines import (
     sentence_lines,
     width,
 )
-from reconciler.report.phrases import AGREED_TITLE
+from reconciler.report.phrases import AGREED_TITLE, name_left_out, sum_up_left_out
 from reconciler.report.review_builder import build_review, build_run
 from reconciler.report.review_document import (
     Clause,
@@ -193,6 +194,16 @@ def _lay_out_plan(document: ReviewDocument, *, full: bool, seconds: float | None
         (f"{document.conclusion.text}{step}", "bold"), ("   fingerprint " + code if code else "", "dim")
     )
     return *body, last
+
+
+def left_out_lines(left: Sequence[NotPlanned]) -> tuple[Line, ...]:
+    """Return which workspaces are left out, and why; nothing where none is."""
+    said = (
+        each
+        for one in left
+        for each in sentence_lines("! ", f"{name_left_out(one)}: {one.what} [{one.code}]", one.next)
+    )
+    return (line((sum_up_left_out(left), "delete")), *said) if left else ()
 
 
 def _missing_lines(document: ReviewDocument, *, full: bool) -> list[Line]:

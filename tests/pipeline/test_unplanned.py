@@ -7,12 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from core.build import MOMENT, RULES, TARGET, contact, desired, live, person, record, recorded
 from msgspec import structs
-from wire import Fault, answered, at_paths, lost_before
-from world import World, actions
+from wire import Fault, answered, at_paths, lost_after, lost_before, shown_without
+from world import PHONE, World, actions
 
 from reconciler import pipeline
-from reconciler.core.planning.unplanned import not_planned_exit_code
+from reconciler.core.planning.plan import make_usable_plan
+from reconciler.core.planning.select import Selection
+from reconciler.core.planning.unplanned import PlanInputs, not_planned_exit_code
+from reconciler.engine.exporting import ExportRequest
 from reconciler.errors import (
     ManifestError,
     ReconcilerError,
@@ -24,6 +28,7 @@ from reconciler.errors import (
 )
 from reconciler.model.plans import Options, Plan
 from reconciler.model.settings import WorkspaceRef
+from reconciler.model.snapshots import Scope
 from reconciler.report.text import plain, plan_lines, run_lines
 from reconciler.sandbox.app import SandboxConfig
 
@@ -368,3 +373,226 @@ def test_validate_names_every_mistake(world: World) -> None:
 
     with pytest.raises(ManifestError):
         pipeline.validate(world.settings, {})
+
+
+# --- What belongs to the account, and what only the plan sees ---------------------------------------
+
+CALLBACK = {
+    "name": "on-call",
+    "url": "https://replies.example.com/on-call",
+    "auth": {"type": "httpheader", "key": "${env:ON_CALL_KEY}"},
+    "events": {"reply": "enabled", "undeliverable": "disabled"},
+    "retriesEnabled": "true",
+    "email": "oncall@example.com",
+}
+
+
+@pytest.fixture
+def account(tmp_path: Path) -> World:
+    """The workspace `default` has contacts and, for the account, a callback; lab has Kim."""
+    made = World(
+        tmp_path,
+        config=SandboxConfig(callback_check=False, workspaces=(("Lab", IDS["lab"]),)),
+        workspaces={"default": WorkspaceRef(), "lab": WorkspaceRef(id=IDS["lab"])},
+        changes={"variables": ("ON_CALL_KEY",)},
+        environ={"ON_CALL_KEY": "a-key-that-nobody-sees"},
+    )
+    made.write({"contacts": {"lee": LEE}, "callbacks": {"on-call": CALLBACK}})
+    declares(made, lab={"kim": KIM})
+    return made
+
+
+@pytest.mark.parametrize(
+    ("part", "kind", "planned"),
+    [
+        ("/callbacks", ("callback",), ["contact/default/lee", "contact/lab/kim"]),
+        ("8480/contacts", ("contact", "device", "resource"), ["callback/default/on-call", "contact/lab/kim"]),
+    ],
+)
+def test_what_belongs_to_the_account_is_left_out_by_itself(
+    account: World, part: str, kind: tuple[str, ...], planned: list[str]
+) -> None:
+    """It is in manifests of the workspace `default`, and read from elsewhere."""
+    account.meets(at_paths({part: answered(500)}))
+
+    plan = account.plan().plan
+
+    (one,) = plan.left_out
+    assert (one.workspace, one.kinds) == ("default", kind)
+    assert sorted(change.address for change in plan.changes) == planned
+    _, run = account.apply()
+    assert (run.exit_code, run.count("applied")) == (6, 2)
+    account.wire.rules.clear()
+    assert account.apply()[1].count("applied") == 1
+    assert account.plan().plan.empty
+
+
+def test_mistakes_of_the_default_workspace_leave_out_the_account_too(account: World) -> None:
+    """Its manifests are those of both."""
+    account.write({"contacts": {"lee": MISTAKE}, "callbacks": {"on-call": CALLBACK}})
+
+    plan = account.plan().plan
+
+    assert [(one.workspace, one.kinds) for one in plan.left_out] == [("default", ())]
+    assert [change.address for change in plan.changes] == ["contact/lab/kim"]
+
+
+def test_two_names_of_one_live_entity_leave_out_their_workspace() -> None:
+    """Only the plan sees it (rule M4)."""
+    people = [contact(f"ops/{name}", workEmailAddress1=f"{name}@example.com") for name in ("jane", "sam")]
+    wanted = desired(*people, contact("lab/kim", workEmailAddress1="kim@example.com"))
+    records = recorded(*(record(f"contact/ops/{name}", "A1") for name in ("jane", "sam")))
+    inputs = PlanInputs(wanted, live(person("A1")), records, TARGET)
+
+    plan, made_from = make_usable_plan(inputs, options=Options(), rules=RULES, moment=MOMENT)
+
+    assert left(plan) == [("ops", "manifests")]
+    assert "are the same live contact" in plan.left_out[0].what
+    assert [change.address for change in plan.changes] == ["contact/lab/kim"]
+    assert {scope.workspace for scope in made_from.desired.scopes} == {"lab"}
+    with pytest.raises(ManifestError):
+        make_usable_plan(inputs, options=Options(), rules=RULES, moment=MOMENT, strict=True)
+    only = Options(only=("workspace:ops",))
+    with pytest.raises(ManifestError):
+        make_usable_plan(inputs, options=only, rules=RULES, moment=MOMENT)
+
+
+def test_a_service_that_hides_devices_leaves_out_their_workspace(world: World) -> None:
+    """Without the devices of a contact nothing is known of hers."""
+    declares(
+        world,
+        lab={"kim": {**KIM, "jobTitle": "Nurse"}},
+        ops={"lee": {**LEE, "devices": {"phone": {**PHONE, "pushToken": "t"}}}},
+    )
+    breaks(world, shown_without("devices"), "ops")
+
+    plan = world.plan().plan
+
+    assert left(plan) == [("ops", "service")]
+    assert [change.address for change in plan.changes] == ["contact/lab/kim"]
+
+
+# --- Earlier runs -----------------------------------------------------------------------------------
+
+
+def test_what_is_in_doubt_in_a_sick_workspace_stays_so_and_the_others_are_applied(world: World) -> None:
+    """It is looked for as ever, and nothing of it is sent again."""
+    ann = {"firstName": "Ann", "workEmailAddress1": "ann@example.com", "workCountry": "Australia"}
+    declares(world, ops={"lee": LEE, "ann": ann})
+    world.wire.sent.clear()
+    world.meets(lost_after, "POST")
+    world.meets(at_paths({IDS["ops"]: answered(500)}), "GET", 0)
+    world.wire.rules[-1].when = lambda: bool(world.wire.writes())
+    _, first = world.apply()
+    assert first.outcome == "in doubt"
+    world.wire.rules.clear()
+    breaks(world, answered(500), "ops")
+    declares(world, lab={"kim": {**KIM, "jobTitle": "Nurse"}})
+    world.wire.sent.clear()
+
+    planned, run = world.apply()
+
+    assert {one.address: one.result for one in run.outcomes} == {
+        "contact/ops/ann": "in doubt",
+        "contact/lab/kim": "applied",
+    }
+    assert (run.exit_code, left(planned.plan)) == (8, [("ops", "service")])
+    assert not [path for _, path in world.wire.writes() if IDS["ops"] in path]
+    world.wire.rules.clear()
+    assert world.apply()[1].exit_code == 0
+    assert world.plan().plan.empty
+
+
+def test_a_resumed_run_leaves_out_what_its_plan_left_out(world: World) -> None:
+    """Nobody has agreed to more."""
+    declares(world, lab={"kim": {**KIM, "jobTitle": "Nurse"}}, ops={"lee": {**LEE, "jobTitle": "Cook"}})
+    breaks(world, answered(500), "ops")
+    world.meets(lost_after, "PUT")
+    world.meets(answered(500), "GET")
+    world.wire.rules[-1].when = lambda: bool(world.wire.writes())
+    world.wire.rules.reverse()
+    world.wire.sent.clear()
+    _, first = world.apply()
+    assert first.outcome == "in doubt"
+    world.wire.rules.clear()
+
+    run = world.resume()
+
+    assert run is not None
+    assert [one.address for one in run.outcomes] == ["contact/lab/kim"]
+    assert [(one.workspace, one.by) for one in run.not_planned] == [("ops", "service")]
+    assert run.exit_code == 6
+
+
+# --- Other commands ---------------------------------------------------------------------------------
+
+
+def test_a_list_names_what_is_left_out(world: World) -> None:
+    """Nothing of it is listed, as if there were nobody."""
+    declares(world, zoo={"max": MISTAKE})
+    breaks(world, answered(500), "ops")
+
+    found = world.run(
+        pipeline.list_entities(
+            world.settings,
+            pipeline.load_declaration(world.settings, {}).desired,
+            world.dependencies,
+            selection=Selection(),
+            everyone=True,
+        )
+    )
+
+    assert [one.address for one in found.entities] == ["contact/lab/kim"]
+    assert [(one.workspace, one.by) for one in found.not_planned] == [
+        ("ops", "service"),
+        ("zoo", "manifests"),
+    ]
+    assert not [one for one in found.unread if one.workspace in ("ops", "zoo") and one.kind == "contact"]
+
+
+def test_an_explanation_needs_the_workspace_of_its_address_alone(world: World) -> None:
+    """Of another one nothing is asked."""
+    declares(world, zoo={"max": MISTAKE})
+    breaks(world, answered(500), "ops")
+
+    def explain(address: str) -> Any:
+        declared = pipeline.resolve_manifests(world.settings, {})
+        return world.run(
+            pipeline.explain(
+                world.settings,
+                declared,
+                world.dependencies,
+                addresses=(address,),
+                selection=Selection(),
+                offline=False,
+            )
+        )
+
+    assert explain("contact/lab/kim")[0].state == "owned"
+    with pytest.raises(ManifestError, match="zoo is not planned") as caught:
+        explain("contact/zoo/max")
+    assert caught.value.problems
+    with pytest.raises((ServiceError, BaseExceptionGroup)):
+        explain("contact/ops/lee")
+
+
+def test_an_export_leaves_out_what_cannot_be_read(world: World) -> None:
+    """The others are exported, and the report says who is missing."""
+    for name in IDS:
+        (world.root / "manifests" / f"{name}.json").unlink()
+    declares(world, zoo={"max": MISTAKE})
+    breaks(world, answered(500), "ops")
+    declared = pipeline.load_partial_declaration(world.settings, {})
+
+    found = world.run(
+        pipeline.export(
+            world.settings,
+            declared,
+            world.dependencies,
+            scopes=[Scope("contact", name) for name in ("lab", "ops")],
+            wishes=ExportRequest("", look=False),
+        )
+    )
+
+    assert [one.address for _, entries in found.entries for one in entries] == ["contact/lab/kim"]
+    assert [(one.workspace, one.by) for one in found.not_planned] == [("ops", "service")]

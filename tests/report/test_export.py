@@ -19,6 +19,7 @@ def told(number: int, per_second: float) -> list[str]:
         untold=(Untold("contact", "default", number),),
         calls=number // 20,
         advice=(),
+        not_planned=(),
         exported=(),
         per_second=per_second,
         secrets=(),

@@ -70,6 +70,9 @@ def apply_command(
     an earlier run left in doubt are settled first. The first Ctrl-C finishes the requests under way and
     reports; the second one stops at once.
 
+    A workspace that cannot be read, or whose manifests have mistakes, is left out and named first; the
+    others are applied, and the exit code is 6, or 1 or 3 if there was nothing to apply.
+
     With --undo FILE it writes a plan that undoes what was applied, also if the run ended early. Review
     that plan with `reconciler show FILE`, and carry it out with `reconciler apply FILE`.
 

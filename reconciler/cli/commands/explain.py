@@ -158,7 +158,7 @@ def _explain_addresses(texts: Sequence[str], given: Mapping[str, Any]) -> Explai
     offline: bool = given["offline"]
     selection = Selection(given["only"], given["excluded"])
     settings = load_settings(given["config"], given["environment"], service=not offline)
-    declared = pipeline.resolve_manifests(settings, os.environ, strict=True)
+    declared = pipeline.resolve_manifests(settings, os.environ)
     with output.progress() as bars:
         bars.advance("reading the store" if offline else "reading the service", 0, None)
         found = run_to_end(

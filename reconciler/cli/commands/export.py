@@ -14,11 +14,12 @@ from reconciler.cli import options
 from reconciler.cli.console import output
 from reconciler.cli.dispatch import prints_result
 from reconciler.cli.results import CommandResult, Doc
+from reconciler.core.planning.unplanned import not_planned_exit_code
 from reconciler.errors import SettingsError
 from reconciler.model.address import Address
 from reconciler.model.kinds import KINDS, child_kinds
 from reconciler.model.settings import Settings
-from reconciler.model.snapshots import Desired, Scope
+from reconciler.model.snapshots import Desired, NotPlanned, Scope
 from reconciler.report.lines import Line, count, fold_items, line
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class ExportReport(CommandResult, frozen=True):
     """
 
     title: ClassVar[str] = "What was exported"
+    exit_codes: ClassVar[tuple[int, ...]] = (0, 1, 3, 6)
     folder: Annotated[str, Doc("Where the manifests were written.")]
     added: Annotated[tuple[str, ...], Doc("New files, below the folder.")]
     grown: Annotated[tuple[str, ...], Doc("Files that were added to.")]
@@ -82,19 +84,28 @@ class ExportReport(CommandResult, frozen=True):
     untold: Annotated[tuple[Untold, ...], Doc("What was not looked at.")]
     calls: Annotated[int, Doc("How many calls it took.")]
     advice: Annotated["tuple[IdentityAdvice, ...]", Doc("Identities that would recognize more entities.")]
+    not_planned: Annotated[tuple[NotPlanned, ...], Doc("Workspaces of which nothing was exported, and why.")]
     exported: "tuple[Exported, ...]"
     per_second: float
     secrets: tuple[str, ...]
     ignored: str
     full: bool
 
+    @property
+    def exit_code(self) -> int:
+        """6 where something was exported and a workspace left out; 1 or 3 where nothing was."""
+        return not_planned_exit_code(self.not_planned, applied=bool(self.entries))
+
     def lines(self) -> Sequence[Line]:
         """Return what was written; then what was left out, by reason; then what is to be set."""
+        from reconciler.report.text import left_out_lines
+
         kinds = Counter(one.address.kind for one in self.entries)
         files = count(len(self.added) + len(self.grown), "file")
         where = f" into {self.folder} ({files})" if self.entries else ""
         what = _count_kinds(kinds) or "nothing new"
-        lines = [line(f"exported {what}{where}, in {count(self.calls, 'call')}.")]
+        lines = [*left_out_lines(self.not_planned)]
+        lines += [line(f"exported {what}{where}, in {count(self.calls, 'call')}.")]
         if self.declared:
             declared = count(self.declared, "entity", "entities")
             lines.append(line(f"{declared} declared already: left as they are."))
@@ -223,6 +234,7 @@ def _variable_lines(about: ExportReport) -> list[Line]:
 )
 @options.recipients_options
 @options.settings_options
+@options.strict_option
 @options.full_option
 @options.format_option
 @prints_result
@@ -251,7 +263,8 @@ def export_command(
     Reads settings, manifests, the store and the service; writes manifests, and the file of --env-file or
     --secrets-file.
 
-    Exit codes: 0 exported, also if there was nothing new; 1 failed, 3 input invalid, 64 usage.
+    Exit codes: 0 exported, also if there was nothing new; 1 failed, 3 input invalid, 6 exported in part,
+    because a workspace is left out, 64 usage.
 
     \b
     Examples:
@@ -358,6 +371,7 @@ def summarize_export(
         untold=tuple(Untold(scope.kind, scope.workspace, number) for scope, number in found.untold),
         calls=found.calls,
         advice=tuple(found.advice),
+        not_planned=found.not_planned,
         exported=exported,
         per_second=settings.service.limits.requests_per_second,
         secrets=(),

@@ -1,6 +1,5 @@
 """`reconciler list`: every entity, whose it is, and where it is declared. Sends nothing but GET."""
 
-import os
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
@@ -10,8 +9,10 @@ from reconciler.cli import options
 from reconciler.cli.console import output
 from reconciler.cli.dispatch import prints_result
 from reconciler.cli.results import CommandResult, Doc
+from reconciler.core.planning.unplanned import not_planned_exit_code
 from reconciler.core.views.inventory import Inventory, Listed, Unread
 from reconciler.model.notices import Notice
+from reconciler.model.snapshots import NotPlanned
 from reconciler.report.lines import Line
 
 
@@ -19,11 +20,20 @@ class ListResult(CommandResult, frozen=True):
     """Every entity that was asked for, and what is not known. `found` is all that was read."""
 
     title: ClassVar[str] = "Entities and whose they are"
+    exit_codes: ClassVar[tuple[int, ...]] = (0, 1, 3)
     entities: Annotated[tuple[Listed, ...], Doc("By kind, workspace, address and id.")]
     unread: Annotated[tuple[Unread, ...], Doc("What no manifest speaks of, and was not read.")]
     incomplete: Annotated[tuple[str, ...], Doc("Scopes of which somebody may be missing.")]
     notices: Annotated[tuple[Notice, ...], Doc("What a person should know beside that.")]
+    not_planned: Annotated[
+        tuple[NotPlanned, ...], Doc("Workspaces that are left out, and why: nothing of them is listed.")
+    ]
     found: Inventory
+
+    @property
+    def exit_code(self) -> int:
+        """1 or 3 where a workspace is left out."""
+        return not_planned_exit_code(self.not_planned)
 
     def document(self) -> dict[str, object]:
         """Return the document, in which null is what an entity has not."""
@@ -34,8 +44,9 @@ class ListResult(CommandResult, frozen=True):
     def lines(self) -> Sequence[Line]:
         """Return a table, how many there are of each state, what was not read, and notices."""
         from reconciler.report.listing import listing_lines
+        from reconciler.report.text import left_out_lines
 
-        return listing_lines(self.found, self.entities)
+        return (*left_out_lines(self.not_planned), *listing_lines(self.found, self.entities))
 
     def csv(self) -> str:
         """Return the rows as CSV."""
@@ -46,8 +57,9 @@ class ListResult(CommandResult, frozen=True):
     def csv_notes(self) -> Sequence[Line]:
         """Return what was not read."""
         from reconciler.report.listing import unread_lines
+        from reconciler.report.text import left_out_lines
 
-        return unread_lines(self.found)
+        return (*left_out_lines(self.not_planned), *unread_lines(self.found))
 
 
 @click.command()
@@ -56,6 +68,7 @@ class ListResult(CommandResult, frozen=True):
 @click.option("--drifted", is_flag=True, help="Drifted, as in `reconciler drift`.")
 @options.selection_options
 @options.settings_options
+@options.strict_option
 @options.cache_option
 @options.table_format_option
 @prints_result
@@ -78,7 +91,8 @@ def list_command(*, owned: bool, unmanaged: bool, drifted: bool, **given: Any) -
     Reads settings, manifests, the store and the service; writes nothing, except caches of large manifests
     and of lists in .reconciler/cache.
 
-    Exit codes: 0 listed, also if there is none; 1 failed, 3 input invalid.
+    Exit codes: 0 listed, also if there is none; 1 failed, 3 input invalid; both also if the workspaces
+    that can be planned are listed, and another is left out.
 
     \b
     Examples:
@@ -101,6 +115,7 @@ def list_command(*, owned: bool, unmanaged: bool, drifted: bool, **given: Any) -
         unread=tuple(found.unread),
         incomplete=tuple(found.incomplete),
         notices=tuple(found.notices),
+        not_planned=found.not_planned,
         found=found,
     )
 
@@ -110,11 +125,11 @@ def list_command(*, owned: bool, unmanaged: bool, drifted: bool, **given: Any) -
 
 def _read_inventory(given: dict[str, Any], *, everyone: bool) -> Inventory:
     from reconciler import pipeline
-    from reconciler.cli.session import load_settings, make_dependencies, run_to_end
+    from reconciler.cli.session import load_settings, make_dependencies, read_declaration, run_to_end
     from reconciler.core.planning.select import Selection
 
     settings = load_settings(given["config"], given["environment"], service=True)
-    desired = pipeline.validate(settings, os.environ)
+    desired = read_declaration(settings).desired
     selection = Selection(given["only"], given["excluded"])
     with output.progress() as bars:
         bars.advance("reading the service", 0, None)

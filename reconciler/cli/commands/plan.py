@@ -129,6 +129,9 @@ class PlanReport(CommandResult, frozen=True, kw_only=True):
 def plan_command(*, file: str | None, detailed_exitcode: bool, full: bool, **given: Any) -> PlanReport:
     """Compare the manifests with the service, and show what would change and why.
 
+    A workspace that cannot be read, or whose manifests have mistakes, is left out and named first; the
+    others are planned. --strict-scopes plans everything or nothing.
+
     It writes nothing to the service. With -o you can review the plan and then apply it with `reconciler
     apply FILE`, which refuses the plan if anything has changed since. With --encrypt-to, or plan.recipients
     in the settings, only the owners of those keys can read FILE.
@@ -136,7 +139,8 @@ def plan_command(*, file: str | None, detailed_exitcode: bool, full: bool, **giv
     Reads settings, manifests, the store and the service; writes FILE with -o and --report, and caches of
     large manifests and of lists in .reconciler/cache.
 
-    Exit codes: 0 planned, 1 failed, 2 changes or adoptions found (--detailed-exitcode), 3 input invalid,
+    Exit codes: 0 planned, 1 failed, or a workspace cannot be read, 2 changes or adoptions found
+    (--detailed-exitcode), 3 input invalid, or the manifests of a workspace,
     5 planned, but an entity is ambiguous or waits for a secret, 7 refused by a guard.
 
     \b
@@ -251,8 +255,8 @@ def drift_command(*, full: bool, **given: Any) -> DriftReport:
     Reads settings, manifests, the store and the service; writes nothing, except FILE of --report, and
     caches of large manifests and of lists in .reconciler/cache.
 
-    Exit codes: 0 no drift, 1 failed, or nothing to compare with in a workspace, 2 drift found, 3 input
-    invalid.
+    Exit codes: 0 no drift, 1 failed, or nothing to compare with in a workspace, or it cannot be read,
+    2 drift found, 3 input invalid, or the manifests of a workspace.
 
     \b
     Examples:

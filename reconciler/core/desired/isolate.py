@@ -30,17 +30,31 @@ class FaultyFile(Struct, frozen=True):
     failed: frozenset[Problem] = frozenset()
 
 
+def drop_problems(faulty: Iterable[FaultyFile], harmless: Collection[Problem]) -> tuple[FaultyFile, ...]:
+    """Return the files that have other problems than these, and those problems of each."""
+    others = (
+        structs.replace(one, problems=tuple(each for each in one.problems if each not in harmless))
+        for one in faulty
+    )
+    return tuple(one for one in others if one.problems)
+
+
 class Isolated(Struct, frozen=True):
     """What is declared in the workspaces without a mistake. `problems` are those of the others."""
 
     resolved: Resolved
     problems: tuple[Problem, ...]
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the other workspaces have no manifest."""
+        return not (self.resolved.desired.scopes or self.resolved.desired.removed)
+
 
 def isolate_mistakes(
     manifests: Iterable[Manifest], faulty: Sequence[FaultyFile], others: Collection[Problem], rules: Rules
 ) -> Isolated | None:
-    """Return what is declared in the workspaces without a mistake; None where nothing can be planned.
+    """Return what is declared in the workspaces without a mistake; None where that is not known.
 
     `manifests` are all that could be read, those with mistakes among them, and `others` are problems of no
     single file. None where a mistake may concern any workspace: a file of an unknown workspace, or a name
@@ -61,7 +75,7 @@ def isolate_mistakes(
         if found := resolve_desired(group, rules).problems:
             sick.setdefault(name, []).extend(found)
     healthy = [one for one in ordered if one.workspace not in sick]
-    if others or not sick or not healthy or not rules.workspaces.issuperset(sick):
+    if others or not sick or not rules.workspaces.issuperset(sick):
         return None
     resolved = resolve_desired(healthy, rules)
     if resolved.problems:
@@ -81,7 +95,7 @@ def _describe_workspace(name: str, found: Iterable[Problem], failed: Collection[
         return NotPlanned(name, by, first.what, first.next, first.code)
     # The mistakes themselves may quote values, and a plan travels further than the manifests do.
     said = "a mistake" if number == 1 else f"{number:,} mistakes, the first"
-    what = f"its manifests have {said} at {first.where} ({first.code})."
+    what = f"its manifests have {said} at {first.where}."
     return NotPlanned(name, by, what, "reconciler validate", first.code)
 
 

@@ -24,6 +24,7 @@ from reconciler.errors import (
     DirectoryError,
     InputError,
     ManifestError,
+    Problem,
     ReconcilerError,
     ServiceError,
     SettingsError,
@@ -146,11 +147,19 @@ def leave_out(inputs: PlanInputs, more: Collection[NotPlanned]) -> PlanInputs:
         leave_out_of_recorded(inputs.recorded, more),
         keep_used_target(inputs.target, desired),
         LeftOutEntities(
-            tuple(sorted({*known.not_planned, *more})),
+            _keep_first([*known.not_planned, *more]),
             {**known.entities, **entities},
             {**known.records, **records},
         ),
     )
+
+
+def _keep_first(left: Iterable[NotPlanned]) -> tuple[NotPlanned, ...]:
+    """Return what is left out once each, sorted, with its first reason."""
+    found: dict[tuple[str, tuple[str, ...]], NotPlanned] = {}
+    for one in left:
+        found.setdefault((one.workspace, one.kinds), one)
+    return tuple(sorted(found.values()))
 
 
 def is_left_out(of: Scope | Address, left: Iterable[NotPlanned]) -> bool:
@@ -346,8 +355,15 @@ def why_nothing_is_planned(
     planned = desired.scopes | {Scope.of(one) for one in desired.removed}
     if not left or any(may_select(selection, one.kind, one.workspace) for one in planned):
         return None
-    first = min(left, key=lambda one: (_EXIT_CODES[one.by], one))
-    return _ERRORS[first.by](f"{first.workspace} is not planned: {first.what}", next=first.next)
+    return make_not_planned_error(min(left, key=lambda one: (_EXIT_CODES[one.by], one)))
+
+
+def make_not_planned_error(one: NotPlanned, problems: Iterable[Problem] = ()) -> ReconcilerError:
+    """Return the error of a workspace that is left out, where nothing else is asked for."""
+    what = f"{one.workspace} is not planned: {one.what}"
+    if one.by == "manifests":
+        return ManifestError(what, next=one.next, problems=tuple(problems))
+    return _ERRORS[one.by](what, next=one.next)
 
 
 _ERRORS: Mapping[NotPlannedBy, type[ReconcilerError]] = {

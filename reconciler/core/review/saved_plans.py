@@ -181,7 +181,7 @@ def leave_out_of_plan(plan: Plan, left: Collection[NotPlanned], *, digest: str) 
         contents={one: path for one, path in plan.contents.items() if outside(one)},
         notices=tuple(one for one in plan.notices if not concerns(one.subject, left)),
         reads=tuple(one for one in plan.reads if outside(one.scope)),
-        not_planned=tuple(sorted({*plan.left_out, *left})) or UNSET,
+        not_planned=tuple(sorted({*plan.left_out, *left})),
     )
 
 

@@ -17,6 +17,7 @@ from reconciler.core.compare.match import Recognized
 from reconciler.core.planning.plan import find_recorded_address, match_group
 from reconciler.core.planning.scopes import MatchedGroup, device_group, make_plan_context, split_into_groups
 from reconciler.core.planning.select import Selection, check_selection, list_addresses, may_select
+from reconciler.core.planning.unplanned import is_left_out, list_scopes, select_not_planned
 from reconciler.core.review.drift import find_drift
 from reconciler.core.rules import Rules
 from reconciler.model.address import Address
@@ -25,7 +26,16 @@ from reconciler.model.kind import Kind
 from reconciler.model.kinds import KINDS, child_kinds
 from reconciler.model.notices import Notice
 from reconciler.model.plans import Delete, Plan, action_of
-from reconciler.model.snapshots import Desired, Entity, Live, LiveEntity, Recorded, RecordedEntity, Scope
+from reconciler.model.snapshots import (
+    Desired,
+    Entity,
+    Live,
+    LiveEntity,
+    NotPlanned,
+    Recorded,
+    RecordedEntity,
+    Scope,
+)
 
 State = Literal["declared", "owned", "drifted", "unmanaged"]
 
@@ -60,7 +70,8 @@ class Unread(Struct, frozen=True, order=True):
 class Inventory(Struct, frozen=True):
     """All rows, sorted by kind, workspace, address and id; what was not read, and what not completely.
 
-    `notices` are those of the plan that tell by which records an entity is ours.
+    `notices` are those of the plan that tell by which records an entity is ours. `not_planned` are workspaces
+    that are left out: nothing of them was read.
     """
 
     entities: tuple[Listed, ...]
@@ -68,6 +79,7 @@ class Inventory(Struct, frozen=True):
     incomplete: tuple[str, ...] = ()
     calls: int = 0
     notices: tuple[Notice, ...] = ()
+    not_planned: tuple[NotPlanned, ...] = ()
 
 
 # Why records count under another alias, or why those at another address do not: whose an entity is follows.
@@ -94,22 +106,29 @@ def make_inventory(
     """Return every selected entity of the scopes that were read, and what is ours beyond them.
 
     `live` and `plan` are those of `narrowed(desired, selection)`, planned whole; `aliases` are the workspaces
-    of the settings. Who is unmanaged is known where `live` holds the others of its lists. Raises
-    UnknownAddress.
+    of the settings. What the plan leaves out is in none of them, and not in `desired`. Who is unmanaged is
+    known where `live` holds the others of its lists. Raises UnknownAddress.
     """
     whole = {Scope(kind.name, one.workspace) for one in desired.scopes for kind in _read_with(one.kind)}
-    check_selection(
-        selection, list_addresses(desired, recorded) | {_wildcard_address(one): {} for one in whole}
-    )
+    left = select_not_planned(plan.left_out, selection)
+    known = list_addresses(desired, recorded) | {_wildcard_address(one): {} for one in whole}
+    check_selection(selection, known, list_scopes(left))
     desired = narrow_desired(desired, selection)
     rows = [*_list_rows(desired, live, recorded, plan, rules)]
     chosen = [one for one in rows if selection.selects(*_selected_as(one, desired))]
     return Inventory(
         tuple(sorted(chosen, key=_sort_key)),
-        tuple(sorted(_unread_kinds(desired, recorded, aliases, selection))),
+        tuple(
+            sorted(
+                one
+                for one in _unread_kinds(desired, recorded, aliases, selection)
+                if not is_left_out(Scope(one.kind, one.workspace), left)
+            )
+        ),
         tuple(sorted(str(read.scope) for read in live.reads if not read.complete)),
         sum(read.calls for read in live.reads),
         tuple(one for one in plan.notices if one.kind in _OF_RECORDS),
+        left,
     )
 
 
