@@ -16,7 +16,7 @@ Whatever cannot be proved so is not cut, and is parsed like any other file.
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import blake2b, sha256
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -29,15 +29,6 @@ from reconciler.parsing.tree import TREE_BYTES_MAX, Tree
 from reconciler.parsing.tree_builder import pack_position
 
 TEXT_DIGEST_BYTES = 16
-
-
-class EntryText(NamedTuple):
-    """The text of one entry: its bytes from `start` to `end`, the line of the first, and the digest."""
-
-    start: int
-    end: int
-    line: int
-    digest: bytes
 
 
 class StandIn(NamedTuple):
@@ -53,12 +44,16 @@ class CutText(Struct, frozen=True):
     """A file of which known entries are blanked. `whole` is the SHA-256 of the file.
 
     `known` are the digests of the blanked entries, each with the line of its entry, in the order of the file.
+    `sections` are those that the manifest was cut into; `rest` are the digests of the other rows of a roster,
+    by their lines.
     """
 
     whole: bytes
     text: bytes
     known: tuple[tuple[bytes, int], ...]
     stand_ins: tuple[StandIn, ...] = ()
+    sections: tuple["Section", ...] = ()
+    rest: Mapping[int, bytes] = {}
 
 
 class Cuts(Struct, frozen=True):
@@ -72,11 +67,17 @@ class Cuts(Struct, frozen=True):
 
 
 class Section(NamedTuple):
-    """The entries of one kind as texts, and the column of their keys, from 0."""
+    """The entries of one kind as texts, and the column of their keys, from 0.
+
+    `starts` are the first bytes of the texts, and `lines` their numbers, with those behind the last text at
+    the end.
+    """
 
     plural: str
     column: int
-    texts: tuple[EntryText, ...]
+    starts: Sequence[int]
+    lines: Sequence[int]
+    digests: Sequence[bytes]
 
 
 @cache_by_kinds
@@ -117,52 +118,56 @@ def _cut_sections(data: bytes) -> Iterator[Section]:
         end = less.start() + 1 if less else end
         entry = re.compile(rb"\n {%d}[^ #\r\n]" % column)
         starts = [found.start() + 1 for found in entry.finditer(data, begin, end)]
-        plural = head[1].decode()
+        starts.append(end)
+        line += data.count(b"\n", at, starts[0])
+        at = starts[-1]
+        count = data.count
+        lines = [*accumulate((count(b"\n", *one) for one in pairwise(starts)), initial=line)]
+        line = lines[-1]
         front = b"%s %d\n" % (head[1], column)
-        texts = []
-        for start, stop in pairwise([*starts, end]):
-            line += data.count(b"\n", at, start)
-            at = start
-            digest = blake2b(front + data[start:stop], digest_size=TEXT_DIGEST_BYTES).digest()
-            texts.append(EntryText(start, stop, line, digest))
-        yield Section(plural, column, tuple(texts))
+        digests = [
+            blake2b(front + data[start:stop], digest_size=TEXT_DIGEST_BYTES).digest()
+            for start, stop in pairwise(starts)
+        ]
+        yield Section(head[1].decode(), column, starts, lines, digests)
 
 
 def list_proved_texts(
-    data: bytes, tree: Tree, documents: Sequence[Document], known: Collection[int]
-) -> list[bytes]:
-    """Return by line, from 0, the digest of each text that the parser found to be an entry; b"" elsewhere.
+    data: bytes, tree: Tree, documents: Sequence[Document], cut: CutText | None
+) -> Mapping[int, bytes]:
+    """Return the digest of each text that the parser found to be an entry, by its first line.
 
-    `tree` and `documents` are what the file says; where it was cut, entries begin in the `known` lines too.
+    `tree` and `documents` are what the file says; where it was cut, what is left of it, and the texts are
+    those of the rest.
     """
     roots = {place.line for place in tree.places(tree.value)}
-    found = [b""] * (data.count(b"\n") + 2)
-    for section in cut_sections(data):
+    known = frozenset(line for _, line in cut.known) if cut else frozenset()
+    found: dict[int, bytes] = {}
+    for section in cut.sections if cut else cut_sections(data):
         kind = kinds_by_plural()[section.plural].name
         begun = {
             one.place.line
             for one in documents
             if one.kind == kind and one.origin is None and one.place.column == section.column + 1
         }
-        begun |= {one.line for one in section.texts}.intersection(known)
         # Keys of one mapping are all in brackets or none: where the first text is the first key, none is.
-        if not section.texts or section.texts[0].line not in begun:
+        first = section.lines[0]
+        if first not in begun and first not in known:
             continue
-        ends = begun | roots
-        for one, line in zip(section.texts, _next_lines(data, section.texts), strict=True):
-            ended = line in ends if one.end < len(data) else data.endswith(b"\n")
+        for number, line in enumerate(section.lines[:-1]):
+            if line not in begun or line in known:
+                continue
+            below, start, end = section.lines[number + 1], *section.starts[number : number + 2]
+            ended = below in begun or below in known or below in roots
+            if end == len(data):
+                ended = data.endswith(b"\n")
             # A block text may depend on how deep the line below it stands.
-            if one.line in begun and ended and not _BLOCK_TEXT.search(data, one.start, one.end):
-                found[one.line] = one.digest
+            if ended and not _BLOCK_TEXT.search(data, start, end):
+                found[line] = section.digests[number]
     return found
 
 
 _BLOCK_TEXT = re.compile(rb"[|>]")
-
-
-def _next_lines(data: bytes, texts: Sequence[EntryText]) -> list[int]:
-    last = texts[-1]
-    return [*(one.line for one in texts[1:]), last.line + data.count(b"\n", last.start, last.end)]
 
 
 def cut_manifest(data: bytes, known: Collection[bytes]) -> CutText | None:
@@ -174,22 +179,28 @@ def cut_manifest(data: bytes, known: Collection[bytes]) -> CutText | None:
     taken: list[tuple[bytes, int]] = []
     stand_ins: list[StandIn] = []
     at = 0
-    for section in cut_sections(data):
-        run: list[EntryText] = []
-        for one in (*section.texts, None):
-            if one is not None and one.digest in known:
-                run.append(one)
-            elif run:
-                start, end = run[0].start, run[-1].end
-                key = f"cut-{len(stand_ins)}-{whole[:8].hex()}"
-                stand_ins.append(StandIn(section.plural, key, run[0].line, section.column + 1))
-                blank = b"\n" * data.count(b"\n", start, end)
-                pieces += [data[at:start], b" " * section.column, key.encode(), b": |", blank]
-                taken += [(text.digest, text.line) for text in run]
-                run, at = [], end
+    sections = cut_sections(data)
+    for section in sections:
+        column = section.column
+        for first, behind in _find_known_runs(section.digests, known):
+            start, end, line = section.starts[first], section.starts[behind], section.lines[first]
+            key = f"cut-{len(stand_ins)}-{whole[:8].hex()}"
+            stand_ins.append(StandIn(section.plural, key, line, column + 1))
+            blank = b"\n" * (section.lines[behind] - line)
+            pieces += [data[at:start], b" " * column, key.encode(), b": |", blank]
+            taken += zip(section.digests[first:behind], section.lines[first:behind], strict=True)
+            at = end
     if not taken or len({digest for digest, _ in taken}) != len(taken):
         return None
-    return CutText(whole, b"".join([*pieces, data[at:]]), tuple(taken), tuple(stand_ins))
+    return CutText(whole, b"".join([*pieces, data[at:]]), tuple(taken), tuple(stand_ins), sections)
+
+
+def _find_known_runs(digests: Sequence[bytes], known: Collection[bytes]) -> Iterator[tuple[int, int]]:
+    """Yield the first text of each run of known ones, and the one behind its last."""
+    unknown = [number for number, digest in enumerate(digests) if digest not in known]
+    for before, behind in pairwise([-1, *unknown, len(digests)]):
+        if behind - before > 1:
+            yield before + 1, behind
 
 
 def remove_stand_ins(tree: Tree, stand_ins: Sequence[StandIn]) -> Tree | None:
@@ -219,27 +230,28 @@ def remove_stand_ins(tree: Tree, stand_ins: Sequence[StandIn]) -> Tree | None:
 # --- CSV rosters ----------------------------------------------------------------------------------
 
 
-def digest_lines(data: bytes) -> list[bytes]:
-    """Return by line, from 0, the digest of each row as it seems to stand; b"" for the header.
+def digest_lines(data: bytes) -> dict[int, bytes]:
+    """Return the digest of each row as it seems to stand, by its line; none where nothing is to be cut.
 
-    The digest of a row covers the header too: another header makes another person of the same cells. The list
-    is empty where nothing is to be cut.
+    The digest of a row covers the header too: another header makes another person of the same cells.
     """
     if data.count(b"\r") != data.count(b"\r\n"):
-        return []
+        return {}
     lines = data.split(b"\n")
     heads = 2 if b"sep=" in lines[0].lower() else 1
     front = blake2b(b"\n".join(lines[:heads]), digest_size=TEXT_DIGEST_BYTES).digest()
     rows = (blake2b(front + line, digest_size=TEXT_DIGEST_BYTES).digest() for line in lines[heads:])
-    return [*[b""] * (heads + 1), *rows]
+    return dict(enumerate(rows, start=heads + 1))
 
 
 def cut_roster(data: bytes, known: Collection[bytes]) -> CutText | None:
     """Return a CSV roster with an empty line for each known row; None where it is to be read whole."""
-    taken = tuple((one, line) for line, one in enumerate(digest_lines(data)) if one in known)
+    digests = digest_lines(data)
+    taken = tuple((digest, line) for line, digest in digests.items() if digest in known)
     if not taken or len({digest for digest, _ in taken}) != len(taken) or find_stand_in(data) is not None:
         return None
     lines = data.split(b"\n")
-    for _, number in taken:
-        lines[number - 1] = b""
-    return CutText(sha256(data).digest(), b"\n".join(lines), taken)
+    for _, line in taken:
+        lines[line - 1] = b""
+    rest = {line: digest for line, digest in digests.items() if digest not in known}
+    return CutText(sha256(data).digest(), b"\n".join(lines), taken, rest=rest)

@@ -265,8 +265,7 @@ class _Loader:
         name, rosters = tree.file, self.tables.digests
         source = PartSource(rows)
         if self.cuts is not None and not tree.problems:
-            known = frozenset(line for _, line in cut.known) if cut else frozenset()
-            texts = {name: list_proved_texts(data, tree, manifest.documents, known), **self.tables.texts}
+            texts = {name: list_proved_texts(data, tree, manifest.documents, cut), **self.tables.texts}
             said = (manifest.workspace, manifest.defaults, manifest.tags, tree.value.get("rosters", ()))
             source = PartSource(rows, sha256(encode_json(said)).digest(), tree.nodes, texts)
         return FileRead(

@@ -74,13 +74,13 @@ class ManifestPart(Struct, frozen=True):
 class PartSource(Struct, frozen=True):
     """What a part was read from: its rows of rosters, and what `EntryColumns` says of the text.
 
-    `texts` are the digests by file and line, from line 0.
+    `texts` are the digests by file and line.
     """
 
     rows: int = 0
     context: bytes = b""
     nodes: int = 0
-    texts: Mapping[str, Sequence[bytes]] = {}
+    texts: Mapping[str, Mapping[int, bytes]] = {}
 
 
 def split_into_parts(
@@ -120,12 +120,12 @@ def _split_part(
         entity = entities[address] = found.desired.entities[address]
         place = entity.place
         if not document.parent:
-            known = source.texts.get(place.file, ())
+            known = source.texts.get(place.file, {})
             sizes.append(0)
             claimed.append(0)
             lines.append(place.line)
             files.append(names.setdefault(place.file, len(names)))
-            texts.append((place.line < len(known) and known[place.line]) or NO_TEXT)
+            texts.append(known.get(place.line, NO_TEXT))
         # What only looks the same is a warning, which names both: it takes both to be written.
         own = list(map(_digest_claim, _list_claims(entity, keys)))
         claims += own

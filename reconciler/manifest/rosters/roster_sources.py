@@ -6,7 +6,7 @@ rows.
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path, PurePath
 from typing import Any
@@ -139,7 +139,9 @@ class RosterTables:
         """With `cuts`, there are `texts`. `miscut`: a roster is not as it was when it was cut."""
         self.miscut = False
         self._cuts = cuts
-        self._texts: dict[tuple[str, ...], tuple[str, list[bytes]]] = {}  # name and digests of each CSV file
+        self._texts: dict[
+            tuple[str, ...], tuple[str, Mapping[int, bytes]]
+        ] = {}  # of each CSV file, and its name
         self._uses: Counter[tuple[str, ...]] = Counter()
         self.problems: list[Problem] = []
         self.failed: list[Problem] = []
@@ -179,8 +181,8 @@ class RosterTables:
         return {parts: self._digests[parts] for parts in self._named_files if parts in self._digests}
 
     @property
-    def texts(self) -> Mapping[str, Sequence[bytes]]:
-        """The digests of rows by line, from line 0, of each CSV file of this manifest, by its name."""
+    def texts(self) -> Mapping[str, Mapping[int, bytes]]:
+        """The digests of rows by line, of each CSV file of this manifest, by its name."""
         # Of one that is named again, a row is several people.
         return dict(
             self._texts[parts]
@@ -294,7 +296,7 @@ class RosterTables:
         if self._cuts is None or not name.lower().endswith(".csv"):
             return text
         if has_one_line_rows(text):
-            self._texts[parts] = name, digest_lines(data)
+            self._texts[parts] = name, cut.rest if cut else digest_lines(data)
             self.miscut = self.miscut or (cut is not None and cut.whole != sha256(data).digest())
         else:
             self.miscut = self.miscut or cut is not None
