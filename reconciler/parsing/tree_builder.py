@@ -28,7 +28,7 @@ from reconciler.parsing.display import (
 DEPTH_MAX = 20  # nested containers; a manifest needs at most 7
 NODES_MAX = 1_000_000  # scalars and containers in one file; about 40,000 contacts
 PROBLEMS_MAX = 1000  # as many as one run shows of all files together
-_SHARED_MAX = 40  # characters; longer texts seldom repeat
+SHARED_MAX = 40  # characters; longer texts seldom repeat
 
 _KEY_HINT = "write a key before the colon"
 NULL_HINT = (
@@ -107,7 +107,9 @@ def unpack_place(file: str, packed: int) -> Place:
     return Place(file, packed >> 32, packed & 0xFFFFFFFF)
 
 
-class _Frame:
+class Frame:
+    """An open container. `marks` are the positions of its keys or items so far."""
+
     __slots__ = ("again", "container", "dropped", "key", "marks", "name", "order")
 
     def __init__(self, container: dict[str, Any] | list[Any], name: str | None) -> None:
@@ -135,6 +137,9 @@ class Builder:
     `typed`, words and numbers without quotes become values.
     `subject` names what a path leads to, once all of it was read. No message quotes a value, nor anything
     below a field that holds a secret.
+
+    A reader may put a usual scalar into `top`, the innermost open container, by itself where the builder
+    `takes_usual` ones: as `add_scalar` does it, and for speed alone.
     """
 
     def __init__(
@@ -152,11 +157,11 @@ class Builder:
         self.problems: list[Problem] = []
         self.marks = Marks({}, array("Q"))
         self.root: dict[str, Any] | None = None
-        self._frames: list[_Frame] = []
-        self._top: _Frame | None = None
+        self._frames: list[Frame] = []
+        self.top: Frame | None = None
         self.nodes = 0
-        self._secret_keys = secret_keys()
-        self._shared: dict[str, str] = {}
+        self.secret_keys = secret_keys()
+        self.shared: dict[str, str] = {}
 
     def all_problems(self) -> list[Problem]:
         """Return every mistake so far. Nulls are named by their key and entity."""
@@ -175,7 +180,7 @@ class Builder:
         what = f"{front}{label or 'the entry'} is null, which is not allowed."
         return Problem(self.file, *null.position, what, NULL_HINT, code="E103")
 
-    def _next_path(self, top: _Frame) -> tuple[str | int, ...]:
+    def _next_path(self, top: Frame) -> tuple[str | int, ...]:
         """Return the path of the value that comes next."""
         steps: list[str | int] = []
         for above, frame in pairwise(self._frames):
@@ -225,7 +230,7 @@ class Builder:
         self.nodes += 1
         if self.nodes > NODES_MAX:
             self._too_many(line, column)
-        top = self._top
+        top = self.top
         if top is None:
             self._bad_root(line, column, empty=null)
         elif top.key is None and type(top.container) is dict:
@@ -245,13 +250,18 @@ class Builder:
             else:
                 self._put_value(top, value, line, column)
 
+    @property
+    def takes_usual(self) -> bool:
+        """Whether texts without escapes are keys and values as they stand: no gaps, and no types."""
+        return not self._gaps and not self._typed
+
     def _share_text(self, text: str) -> str:
-        return self._shared.setdefault(text, text) if len(text) <= _SHARED_MAX else text
+        return self.shared.setdefault(text, text) if len(text) <= SHARED_MAX else text
 
     def add_refused(self, line: int, column: int) -> None:
         """Take a refused node: a value becomes None, a key is discarded."""
         self._count_node(line, column)
-        top = self._top
+        top = self.top
         if top is None:
             self._bad_root(line, column, empty=False)
         elif top.key is None and type(top.container) is dict:
@@ -267,7 +277,7 @@ class Builder:
             what = f"this is nested more than {DEPTH_MAX} levels deep, which is the limit."
             hint = "no manifest needs that; check the indentation and the brackets"
             self.stop((line, column), what, hint, code="E108")
-        top = self._top
+        top = self.top
         if top is not None and top.key is None and type(top.container) is dict:
             what = "a key must be text, not a mapping or a list."
             self.stop((line, column), what, "quote the key", code="E109")
@@ -276,15 +286,15 @@ class Builder:
         name = top.key if top is not None else None
         if top is not None:
             self._put_value(top, container, line, column)
-        self._top = _Frame(container, name)
-        self._frames.append(self._top)
+        self.top = Frame(container, name)
+        self._frames.append(self.top)
 
     def end(self) -> None:
         """Take the end of the container that was opened last."""
         frame = self._frames.pop()
         self.marks.record(frame.container, frame.marks)
-        self._top = self._frames[-1] if self._frames else None
-        if self._top is None and type(frame.container) is dict:
+        self.top = self._frames[-1] if self._frames else None
+        if self.top is None and type(frame.container) is dict:
             self.root = frame.container
 
     def add_nothing(self) -> None:
@@ -304,14 +314,14 @@ class Builder:
         what = f"the file contains more than {NODES_MAX:,} values, which is the limit."
         self.stop((line, column), what, "split it: several files may describe one workspace", code="E108")
 
-    def _accept_key(self, top: _Frame, key: str, line: int, column: int) -> None:
+    def _accept_key(self, top: Frame, key: str, line: int, column: int) -> None:
         """Take a correct key."""
-        top.key = self._shared.setdefault(key, key)
+        top.key = self.shared.setdefault(key, key)
         top.marks.append(line << 32 | column)
-        if key in self._secret_keys:
+        if key in self.secret_keys:
             self.secrets.setdefault(line, column)
 
-    def _check_key(self, top: _Frame, text: str, line: int, column: int, *, null: bool) -> None:
+    def _check_key(self, top: Frame, text: str, line: int, column: int, *, null: bool) -> None:
         container = top.container
         wrong = hint = code = ""
         if null or not text:
@@ -334,11 +344,11 @@ class Builder:
             self._accept_key(top, text, line, column)
             return
         self.refuse((line, column), wrong, hint, code)
-        top.key, top.dropped = self._shared.setdefault(text, text), True
-        if text in self._secret_keys:
+        top.key, top.dropped = self.shared.setdefault(text, text), True
+        if text in self.secret_keys:
             self.secrets.setdefault(line, column)
 
-    def _put_value(self, top: _Frame, value: object, line: int, column: int) -> None:
+    def _put_value(self, top: Frame, value: object, line: int, column: int) -> None:
         container = top.container
         if type(container) is list:
             container.append(value)
@@ -350,7 +360,7 @@ class Builder:
                 self._discard(top, value)
             top.key, top.dropped, top.again = None, False, None
 
-    def _discard(self, top: _Frame, value: object) -> None:
+    def _discard(self, top: Frame, value: object) -> None:
         self._thrown.append(value)
         if top.again and isinstance(value, dict):
             above = [frame.name for frame in self._frames[1:]]

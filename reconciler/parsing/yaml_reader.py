@@ -10,14 +10,14 @@ alias, an anchor or a key to YAML. Messages give line and column instead.
 import io
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import yaml
 
 from reconciler.core.text import strip_quoted_text
 from reconciler.parsing.display import describe_character
-from reconciler.parsing.tree_builder import GAP, Builder, Position
+from reconciler.parsing.tree_builder import GAP, NODES_MAX, SHARED_MAX, Builder, Position
 
 # --- Rules of YAML 1.2 that the C parser does not check -------------------------------------------
 #
@@ -253,6 +253,7 @@ def _replace_escapes(text: str, found: Sequence["re.Match[str]"]) -> tuple[str, 
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+_UNUSUAL = _NULLS | {"-", "<<"}  # texts without quotes that are not text
 _TABS = "replace the tab by spaces; YAML allows no tabs in the indentation"
 _HINTS = (
     ("mapping values are not allowed", "quote a value that contains `: `, or check the indentation"),
@@ -293,50 +294,116 @@ def parse_events(text: str, loader: Any = LOADER) -> Iterator[Any]:
 
 
 def _feed_events(fit: FitText, builder: Builder, loader: Any) -> None:
-    text = fit.text
-    documents = 0
-    escapes = "\\" in text
-    scalar = builder.add_scalar
-    indents = [-1]  # the column of each open block, innermost last; brackets have that of their parent
-    opened: list[tuple[int, int]] = []  # of each open container: line and index of a bracket, else -1
-    for event in _read_events(text, builder, loader):
-        kind = type(event)
-        if kind is yaml.ScalarEvent:
-            style = event.style
-            if style and event.anchor is None and event.tag is None:  # not in a function, for speed
-                mark = event.start_mark
-                if event.end_mark.line != mark.line:
-                    _check_lines(text, event, indents[-1], builder)
-                value = remove_fill(event.value) if fit.filled else event.value
-                checked = not (escapes and style == '"')
-                scalar(value, mark.line + 1, mark.column + 1, checked=checked, quoted=True)
-            else:
-                _feed_scalar(event, builder)
-        elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
-            position = _refuse_decorations(event, builder)
-            builder.begin({} if kind is yaml.MappingStartEvent else [], *position)
-            mark = event.start_mark
-            opened.append((mark.line, mark.index) if event.flow_style else _BLOCK)
-            indents.append(indents[-1] if event.flow_style else mark.column)
-        elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
-            builder.end()
-            indents.pop()
-            line, start = opened.pop()
-            if line >= 0 and event.end_mark.line != line:
-                span = (start, event.end_mark.index)
-                found = find_line_too_far_left(text, span, indents[-1], quoted=False)
-                _stop_at_breach(found, text, builder)
-        elif kind is yaml.AliasEvent:
-            position = _event_position(event)
-            builder.refuse(position, "this is a YAML alias, which is refused.", _ALIAS, code="E102")
-            builder.add_refused(*position)
-        elif kind is yaml.DocumentStartEvent:
-            documents += 1
-            if documents > 1:
-                what = "the file contains several documents."
-                builder.stop(_event_position(event), what, "use one file for each", code="E102")
-    if not documents:
+    feeder = _Feeder(fit, builder)
+    parser = loader(fit.text)
+    try:
+        feeder.feed(parser)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        position = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        said = " ".join(part for part in (error.context, error.problem) if part)
+        hint = next((hint for sign, hint in _HINTS if sign in said), "check the quotes and the indentation")
+        if _has_tab(fit.text, position):
+            hint = _TABS
+        what = f"this is not YAML: {strip_quoted_text(error.problem or error.context)}."
+        builder.stop(position, what, hint, code="E101")
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
+        # The pure parser raises these for escapes beyond Unicode and for characters it will not read.
+        what = f"this is not YAML: {type(error).__name__}."
+        builder.stop((1, 1), what, "check the quotes and the escapes", code="E101")
+    finally:
+        parser.dispose()
+    if not feeder.documents:
         builder.add_nothing()
+
+
+class _Feeder:
+    """Gives the events of one text to a builder."""
+
+    def __init__(self, fit: FitText, builder: Builder) -> None:
+        self.documents = 0
+        self._fit = fit
+        self._builder = builder
+        self._escapes = "\\" in fit.text
+        self._indents = [-1]  # the column of each open block, innermost last; brackets have that around them
+        self._opened: list[tuple[int, int]] = []  # of each open container: line and index of a bracket, or -1
+
+    def feed(self, parser: Any) -> None:
+        """Take all events. Raises the errors of the parser."""
+        builder = self._builder
+        # Not a field: it would hold the text and the builder in a cycle, and the collector is off meanwhile.
+        takers: Mapping[type, Callable[[Any], None]] = {
+            yaml.ScalarEvent: self._take_scalar,
+            yaml.MappingStartEvent: self._begin,
+            yaml.SequenceStartEvent: self._begin,
+            yaml.MappingEndEvent: self._end,
+            yaml.SequenceEndEvent: self._end,
+            yaml.AliasEvent: self._refuse_alias,
+            yaml.DocumentStartEvent: self._begin_document,
+        }
+        usual = builder.takes_usual and not self._escapes and not self._fit.filled
+        share, secret_keys = builder.shared.setdefault, builder.secret_keys
+        # get_event returns None at the end. `yaml.parse` would make two calls for each event.
+        for event in iter(parser.get_event, None):
+            kind = type(event)
+            # The usual key or value is given without a call, as `add_scalar` does it: there are half a
+            # million of them in a large file, and the calls took a third of the time in which it is read.
+            if kind is yaml.ScalarEvent and usual and event.anchor is None and event.tag is None:
+                text, mark, top = event.value, event.start_mark, builder.top
+                plain = event.end_mark.line == mark.line if event.style else text not in _UNUSUAL
+                if plain and top is not None and type(top.container) is dict and builder.nodes < NODES_MAX:
+                    if top.key is None and text.isascii() and text and text not in top.container:
+                        top.key = share(text, text)
+                        top.marks.append(mark.line + 1 << 32 | mark.column + 1)
+                        if text in secret_keys:
+                            builder.secrets.setdefault(mark.line + 1, mark.column + 1)
+                        builder.nodes += 1
+                        continue
+                    if top.key is not None and not top.dropped:
+                        top.container[top.key] = share(text, text) if len(text) <= SHARED_MAX else text
+                        top.key = None
+                        builder.nodes += 1
+                        continue
+            if kind in takers:
+                takers[kind](event)
+
+    def _take_scalar(self, event: Any) -> None:
+        if not event.style or event.anchor is not None or event.tag is not None:
+            _feed_scalar(event, self._builder)
+            return
+        mark = event.start_mark
+        if event.end_mark.line != mark.line:
+            _check_lines(self._fit.text, event, self._indents[-1], self._builder)
+        value = remove_fill(event.value) if self._fit.filled else event.value
+        checked = not (self._escapes and event.style == '"')
+        self._builder.add_scalar(value, mark.line + 1, mark.column + 1, checked=checked, quoted=True)
+
+    def _begin(self, event: Any) -> None:
+        position = _refuse_decorations(event, self._builder)
+        self._builder.begin({} if type(event) is yaml.MappingStartEvent else [], *position)
+        mark = event.start_mark
+        self._opened.append((mark.line, mark.index) if event.flow_style else _BLOCK)
+        self._indents.append(self._indents[-1] if event.flow_style else mark.column)
+
+    def _end(self, event: Any) -> None:
+        self._builder.end()
+        self._indents.pop()
+        line, start = self._opened.pop()
+        if line >= 0 and event.end_mark.line != line:
+            span = (start, event.end_mark.index)
+            found = find_line_too_far_left(self._fit.text, span, self._indents[-1], quoted=False)
+            _stop_at_breach(found, self._fit.text, self._builder)
+
+    def _refuse_alias(self, event: Any) -> None:
+        position = _event_position(event)
+        self._builder.refuse(position, "this is a YAML alias, which is refused.", _ALIAS, code="E102")
+        self._builder.add_refused(*position)
+
+    def _begin_document(self, event: Any) -> None:
+        self.documents += 1
+        if self.documents > 1:
+            what = "the file contains several documents."
+            self._builder.stop(_event_position(event), what, "use one file for each", code="E102")
 
 
 def _stop_at_breach(breach: Breach | None, text: str, builder: Builder) -> None:
@@ -388,28 +455,6 @@ def _refuse_decorations(event: Any, builder: Builder) -> Position:
 
 def _event_position(event: Any) -> Position:
     return event.start_mark.line + 1, event.start_mark.column + 1
-
-
-def _read_events(text: str, builder: Builder, loader: Any) -> Iterator[Any]:
-    parser = loader(text)
-    try:
-        # get_event returns None at the end. `yaml.parse` would make two calls for each event.
-        yield from iter(parser.get_event, None)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        position = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        said = " ".join(part for part in (error.context, error.problem) if part)
-        hint = next((hint for sign, hint in _HINTS if sign in said), "check the quotes and the indentation")
-        if _has_tab(text, position):
-            hint = _TABS
-        what = f"this is not YAML: {strip_quoted_text(error.problem or error.context)}."
-        builder.stop(position, what, hint, code="E101")
-    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
-        # The pure parser raises these for escapes beyond Unicode and for characters it will not read.
-        what = f"this is not YAML: {type(error).__name__}."
-        builder.stop((1, 1), what, "check the quotes and the escapes", code="E101")
-    finally:
-        parser.dispose()
 
 
 def _has_tab(text: str, position: Position) -> bool:

@@ -15,7 +15,13 @@ from msgspec import structs
 
 from reconciler.core.compare.bodies import make_create_body, make_update_body
 from reconciler.core.compare.normalize import observe_entity
-from reconciler.core.desired.crosscheck import Declared, DeclaredEntities, check_renames, check_unique
+from reconciler.core.desired.crosscheck import (
+    Declared,
+    DeclaredEntities,
+    check_renames,
+    check_unique,
+    find_alike,
+)
 from reconciler.core.planning.deletes import forgotten_at_once
 from reconciler.core.planning.plan import make_plan
 from reconciler.core.planning.records import make_record, refresh_records
@@ -311,12 +317,10 @@ def accepted(world: World) -> World:
 
 
 def _refused(declared: Mapping[Address, Entity], rules: Rules) -> bool:
-    group = {address: Declared(entity, _document(entity)) for address, entity in declared.items()}
-    return any(
-        True
-        for check in (check_unique, check_renames)
-        for _ in check(DeclaredEntities(tuple(group.values()), group), rules)
-    )
+    first = {address: Declared(entity, _document(entity)) for address, entity in declared.items()}
+    every = tuple(first.values())
+    group = DeclaredEntities(every, first, find_alike(every, rules))
+    return any(True for check in (check_unique, check_renames) for _ in check(group, rules))
 
 
 def _document(entity: Entity) -> Document:

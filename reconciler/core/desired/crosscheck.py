@@ -5,7 +5,7 @@ rule is one function and one line in CHECKS. One that compares entities of sever
 `partition.py` too.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -76,11 +76,13 @@ class Declared(Struct, frozen=True):
 class DeclaredEntities(Struct, frozen=True):
     """Everything that is declared, in file order, and the first entity of each address.
 
-    `unfit` are the places of values that are a mistake of their own.
+    `alike` are those that look like another one in one of its identities, in the same order; `unfit` the
+    places of values that are a mistake of their own.
     """
 
     every: tuple[Declared, ...]
     first: Mapping[Address, Declared]
+    alike: tuple[Declared, ...] = ()
     unfit: frozenset[Place] = frozenset()
 
     def values(self) -> tuple[Declared, ...]:
@@ -172,11 +174,27 @@ def list_appearances(
             yield key, (*where, *key, *values)
 
 
+def find_alike(every: Sequence[Declared], rules: Rules) -> tuple[Declared, ...]:
+    """Return the entities that look like another one in one of its identities, in their order.
+
+    Two of one identity are among them, because what is the same looks the same.
+    """
+    keys = unique_keys(rules)
+    seen: dict[tuple[str, ...], int] = {}
+    alike: set[int] = set()
+    for number, one in enumerate(every):
+        for _, appearance in list_appearances(one.entity, keys):
+            first = seen.setdefault(appearance, number)
+            if first != number:
+                alike.update((first, number))
+    return tuple(every[number] for number in sorted(alike))
+
+
 def check_unique(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]:
     """No two entities of a scope have the same identity."""
     keys = unique_keys(rules)
     seen: dict[tuple[str, ...], Declared] = {}
-    for one in group.values():
+    for one in group.alike:
         entity = one.entity
         for key, same in list_identities(entity, keys):
             first = seen.setdefault(same, one)
@@ -197,7 +215,7 @@ def similar_declared_notices(group: DeclaredEntities, rules: Rules) -> Iterator[
     """
     keys = unique_keys(rules)
     seen: dict[tuple[str, ...], Declared] = {}
-    for one in group.values():
+    for one in group.alike:
         entity = one.entity
         for key, appearance in list_appearances(entity, keys):
             if not KINDS[entity.address.kind].secret.isdisjoint(key):

@@ -14,6 +14,7 @@ from reconciler.core.desired.crosscheck import (
     CHECKS,
     Declared,
     DeclaredEntities,
+    find_alike,
     sibling_address,
     similar_declared_notices,
 )
@@ -54,7 +55,7 @@ def resolve_desired(manifests: Iterable[Manifest], rules: Rules) -> Resolved:
     for one in every:
         first.setdefault(one.entity.address, one)
     problems.extend(_declared_twice(every, first))
-    group = DeclaredEntities(tuple(every), first)
+    group = DeclaredEntities(tuple(every), first, find_alike(every, rules))
     wrong, notices = check_values(group, rules.checks)
     problems.extend(wrong)
     group = structs.replace(group, unfit=frozenset(Place(one.file, one.line, one.column) for one in wrong))
