@@ -53,7 +53,7 @@ BUSY, IDLE = "aside", "idle aside"
 _works = count(1)
 # Seconds that a thread without work waits for more. An apply commits hundreds of times a minute, and starting
 # a thread takes as long as a small commit.
-_idle_s = 2.0
+_idle_s = 0.2
 
 
 class _Worker:

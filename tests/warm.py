@@ -352,6 +352,7 @@ def _tell(answers: dict[int, int]) -> None:
 def load() -> None:
     """Import what any command may import, and what libraries import when they are first used."""
     import reconciler  # noqa: PLC0415 - the server alone pays for it
+    from reconciler.concurrency import BUSY, IDLE  # noqa: PLC0415 - the same
 
     gc.disable()  # nothing of this goes away
     for module in pkgutil.walk_packages(reconciler.__path__, "reconciler."):
@@ -360,6 +361,9 @@ def load() -> None:
     for name in _LATE:
         importlib.import_module(name)
     _exercise()
+    for one in threading.enumerate():  # it waits a moment for more work
+        if one.name.startswith((IDLE, BUSY)):
+            one.join(patience_s)
     # The sweeps of a command's own collector would copy every page of what is loaded.
     gc.collect()
     gc.freeze()
