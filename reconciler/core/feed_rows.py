@@ -232,8 +232,9 @@ class _Editor:
 
     def take(self, rows: Iterable[FeedRow]) -> FeedRows:
         added: dict[bytes, int] = {}
+        known = len(self._before) > 0
         for row in rows:
-            place = self._before.place_of(row.remote_id)
+            place = self._before.place_of(row.remote_id) if known else None
             if place is None:
                 raw = row.remote_id.encode()
                 if raw in added:
@@ -292,11 +293,11 @@ class _Editor:
         if not added:
             return before
         places, raw_of = _copy(_PLACE, before), self._before.raw_id_at
-        ids = {place: raw for raw, place in added.items()}
         if len(added) > len(places):
             every = [*map(raw_of, range(len(places))), *added]
             in_order: list[int] = sorted(range(len(every)), key=every.__getitem__)
             return _column(_PLACE, in_order)
+        ids = {place: raw for raw, place in added.items()}
         for place, raw in ids.items():
             found = bisect_left(places, raw, key=lambda one: ids[one] if one in ids else raw_of(one))
             places.insert(found, place)

@@ -195,15 +195,29 @@ class Store:
             shared=shared,
         )
 
-    def record_digests(self, workspaces: Workspaces) -> Mapping[Address, bytes]:
+    def record_digests(
+        self, workspaces: Workspaces, *, known: Mapping[Address, bytes] | None = None, since: str = ""
+    ) -> Mapping[Address, bytes]:
         """Return the digest of each record in these workspaces, by address: 16 bytes, of the whole row.
 
         Every row of the store is read and compared with the seal, and none is decoded. While `state` is what
-        it was, these are what they were; another state says that something was recorded, not what. Raises
-        CorruptRecord.
+        it was, these are what they were; another state says that something was recorded, not what. With
+        `known`, which these were when `last_written` was `since`, only rows that were written from then on
+        are read, where they and the others make the seal. Raises CorruptRecord.
         """
-        ids = _ids(workspaces)
-        return self._read(lambda connection: records.digest_records(connection, self._owner, ids), {})
+        ids, nothing = _ids(workspaces), dict[Address, bytes]()
+
+        def read(connection: Connection) -> Mapping[Address, bytes]:
+            found = None
+            if known is not None and since:
+                found = records.digest_written_records(connection, self._owner, ids, known, since)
+            return records.digest_records(connection, self._owner, ids) if found is None else found
+
+        return self._read(read, nothing)
+
+    def last_written(self) -> str:
+        """Return when a record was written last, by the clock of who wrote it; "" where there is none."""
+        return self._read(lambda connection: records.find_last_written(connection, self._owner), "")
 
     def _moved_aliases(self, connection: Connection, ids: Mapping[str, str]) -> dict[str, MovedAlias]:
         """Return which of these workspaces (alias -> id) had another alias before, by id."""

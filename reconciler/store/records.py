@@ -151,6 +151,37 @@ def digest_records(connection: Connection, owner: Owner, ids: Mapping[str, str])
     return found
 
 
+def digest_written_records(
+    connection: Connection,
+    owner: Owner,
+    ids: Mapping[str, str],
+    known: Mapping[Address, bytes],
+    since: str,
+) -> dict[Address, bytes] | None:
+    """Return what `digest_records` does by what was written since a moment; None where that does not tell.
+
+    `known` are the digests of the others, as somebody remembers them. All together have to make the seal, so
+    a row that is gone, was renamed, or belongs to another workspace makes it None.
+    """
+    aliases = {workspace_id: f"/{alias}/" for alias, workspace_id in ids.items()}
+    found = dict(known)
+    query = f"{sealed_tables.rows_query(ENTITIES)} AND updated_at >= :since"
+    for row in connection.stream(query, {**owner.key(), "since": since}):
+        workspace_id, text = _workspace_of(row)
+        kind, _, rest = str(text).partition("/")
+        alias = aliases.get(workspace_id)
+        if kind not in KINDS or alias is None:
+            return None
+        found[Address(f"{kind}{alias}{rest}")] = sealed_tables.row_digest(row)
+    return found if sealed_tables.fits_seal(connection, ENTITIES, owner, found.values()) else None
+
+
+def find_last_written(connection: Connection, owner: Owner) -> str:
+    """Return when a record was written last, as `updated_at` says it; "" where there is none."""
+    query = f"SELECT max(updated_at) FROM entities WHERE {sealed_tables.OWNED}"
+    return str(connection.execute(query, owner.key()).scalar() or "")
+
+
 class RecordsMoved(Exception):
     """Records are not those that somebody knows by their digests: written since, or damaged."""
 

@@ -12,7 +12,7 @@ The audit has a chain of its own: its seal holds the head of it. The seal of a l
 that an older row does not pass for a lock that is free.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from hashlib import sha256
 from operator import itemgetter
@@ -205,6 +205,13 @@ def iterate_sealed(
         total += int.from_bytes(digest)
         yield row, digest
     _compare_sums(table, owner, sealed, number=number, total=total)
+
+
+def fits_seal(connection: Connection, table: Table, owner: Owner, digests: Collection[bytes]) -> bool:
+    """Whether rows with these digests, in any order, are all rows that were written. Raises CorruptRecord."""
+    sealed = read_seal(connection, table, owner)
+    total = sum(map(int.from_bytes, digests))
+    return sealed.number == len(digests) and (not digests or sealed.digest == _format_digest(total))
 
 
 def row_digest(values: Iterable[object]) -> bytes:

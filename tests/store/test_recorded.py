@@ -3,20 +3,24 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from clock import Clock
 from growth import RATIO_MAX, ratio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 from store.remembering import store_of
-from store.support import JANE, SAM, WORKSPACES, observed, pool_of, record
+from store.support import JANE, ORIGIN, SAM, WORKSPACES, observed, pool_of, record, store_at
 
 from reconciler.errors import CorruptRecord
 from reconciler.model.address import Address, contact_address, device_address
 from reconciler.model.plans import Workspace
 from reconciler.model.snapshots import Recorded, RecordedEntity
+from reconciler.store import sealed_tables
 from reconciler.store.adapter import Connection, Observer
 from reconciler.store.database import Store
 from reconciler.store.records import Batch, RecordsMoved
+from reconciler.store.schema import ENTITIES
+from reconciler.store.sealed_tables import Owner
 
 
 @pytest.fixture
@@ -257,6 +261,68 @@ def test_digests_tell_which_records_were_written(store: Store) -> None:
     assert store.state() != state
 
 
+def _again(store: Store) -> None:
+    store.remember([record(SAM, title="Prof")], WORKSPACES)
+
+
+def _forgotten(store: Store) -> None:
+    store.forget([JANE], WORKSPACES)
+
+
+def _renamed(store: Store) -> None:
+    store.rename([(JANE, contact_address("ops", "jane-roe"))], WORKSPACES)
+
+
+def _new(store: Store) -> None:
+    store.remember([record(contact_address("ops", "new"))], WORKSPACES)
+
+
+def _elsewhere(store: Store) -> None:
+    other = (Workspace("lab", "CD34"),)
+    store.remember([record(contact_address("lab", "new"))], other)
+
+
+def _by_a_clock_that_is_slow(store: Store) -> None:
+    """Another machine writes, and its clock is an hour behind."""
+    with store._database.writing() as connection:
+        seals = sealed_tables.Seals(connection, Owner(ORIGIN, "default"))
+        seals.change(ENTITIES, {"address": "contact/sam-lee"}, {"updated_at": "2026-01-01T00:00:00+00:00"})
+        seals.save()
+
+
+@pytest.mark.parametrize(
+    "write", [_again, _forgotten, _renamed, _new, _elsewhere, _by_a_clock_that_is_slow, lambda _store: None]
+)
+@pytest.mark.parametrize("seconds", [0, 1, 3_600])
+def test_digests_of_what_was_written_since_are_those_of_all(
+    store_url: str, write: Callable[[Store], None], seconds: int
+) -> None:
+    """Whatever was written, and whenever: within the same second too."""
+    clock = Clock()
+    with store_at(store_url, clock=clock) as store:
+        _three(store)
+        known, since = store.record_digests(WORKSPACES), store.last_written()
+        clock.pass_s(seconds)
+        write(store)
+
+        assert store.record_digests(WORKSPACES, known=known, since=since) == store.record_digests(WORKSPACES)
+
+
+def test_digests_of_what_was_written_since_read_no_other_row(store: Store) -> None:
+    """One statement with a condition; all rows are read where these do not explain the seal."""
+    _three(store)
+    known, since = store.record_digests(WORKSPACES), store.last_written()
+    store.remember([record(SAM, title="Prof")], WORKSPACES)  # in the same second
+    asked = _Statements()
+    with observed(pool_of(store), asked):
+        store.record_digests(WORKSPACES, known=known, since=since)
+        quick = len(asked.heard)
+        store.record_digests(WORKSPACES, known={**known, SAM: bytes(16)}, since="9999")
+
+    assert [">= :since" in sql for sql in asked.heard[:quick] if " sent," in sql] == [True]
+    assert [">= :since" in sql for sql in asked.heard[quick:] if " sent," in sql] == [True, False]
+
+
 @pytest.mark.parametrize(
     "wanted",
     [
@@ -296,6 +362,10 @@ def test_damage_shows_in_some_records_and_in_the_digests_of_all(store: Store, da
         store.recorded(WORKSPACES, addresses={SAM: known[SAM]})
     with pytest.raises(CorruptRecord):
         store.record_digests(WORKSPACES)
+    # Of rows that are not read the seal is believed; damage shows where one of them is read.
+    assert store.record_digests(WORKSPACES, known=known, since="9999") == known
+    with pytest.raises(CorruptRecord):
+        store.record_digests(WORKSPACES, known={**known, SAM: bytes(16)}, since="9999")
 
 
 def test_some_records_take_one_query_however_many_there_are(store: Store) -> None:
