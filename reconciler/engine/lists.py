@@ -17,6 +17,7 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
+from reconciler.concurrency import gather_limited
 from reconciler.core.compare.normalize import observe_entity
 from reconciler.core.feed import (
     MORE,
@@ -34,7 +35,7 @@ from reconciler.core.feed import (
 from reconciler.core.feed_rows import FeedRow, FeedRows, make_feed_row
 from reconciler.engine.context import Dependencies, ReadContext
 from reconciler.engine.kept_files import KeptFiles
-from reconciler.errors import Malformed, NotFound, Rejected
+from reconciler.errors import Malformed, NotFound, Rejected, ServiceError
 from reconciler.instrumentation import step_log
 from reconciler.model.field_types import FieldShape, require_rows
 from reconciler.model.kind import Kind
@@ -207,7 +208,7 @@ def _find_in(row: FeedRow) -> Found:
 class ListFollower:
     """Reads a list by what has changed in it. `calls` it took; `why` it cannot be read so, or "".
 
-    `deleted` are entities of the list that runs of ours deleted.
+    `deleted` are entities of the list that runs of ours deleted; `concurrency` of them are looked at at once.
     """
 
     def __init__(
@@ -217,7 +218,10 @@ class ListFollower:
         kind: Kind,
         asked: ListCacheRequest,
         deleted: Iterable[DeletedEntity] = (),
+        *,
+        concurrency: int = 1,
     ) -> None:
+        self._concurrency = concurrency
         self._collection = collection
         self._kind = kind
         self._asked = asked
@@ -272,15 +276,20 @@ class ListFollower:
                 yield one.remote_id
 
     async def _find_living(self, remote_ids: Sequence[str]) -> str:
-        """Return why the list is to be read whole if anybody of these is there, or ""."""
-        for one in remote_ids:
-            self.calls += 1
-            try:
-                await self._collection.get(one, workspace=self._asked.workspace)
-            except NotFound:
-                continue
-            return "somebody was deleted"
-        return ""
+        """Return why the list is to be read whole if anybody of these may be there, or ""."""
+        gone = await gather_limited(remote_ids, self._is_gone, self._concurrency)
+        return "" if all(gone) else "somebody was deleted"
+
+    async def _is_gone(self, one: str) -> bool:
+        self.calls += 1
+        try:
+            await self._collection.get(one, workspace=self._asked.workspace)
+        except NotFound:
+            return True
+        except ServiceError as error:
+            if not error.elsewhere:
+                raise
+        return False
 
     async def _walk(self, walk: FeedWalk, wanted: frozenset[str]) -> tuple[str, str]:
         """Take pages until the walk ends; return why a scan is needed, or "", and the first page's Date."""

@@ -185,7 +185,12 @@ class ScopeReader:
         # A list of everyone shows other fields: it is read whole, and the cached rows stay for plans.
         asked = ListCacheRequest(wanted.scope, wanted.workspace, self.fields)
         self.following = ListFollower(
-            None if wanted.everyone else lists, self.collection, self.kind, asked, wanted.deleted
+            None if wanted.everyone else lists,
+            self.collection,
+            self.kind,
+            asked,
+            wanted.deleted,
+            concurrency=concurrency,
         )
 
     async def read(self) -> ScopeRead:

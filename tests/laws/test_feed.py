@@ -12,8 +12,10 @@ from laws.feeds import LIES, PAGE, Crowd, InMemory, text
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.engine.lists import is_list_unchanged
 from reconciler.engine.live import read_live
+from reconciler.errors import ServiceError
 from reconciler.model.address import Address
 from reconciler.model.snapshots import DeletedEntity, Desired, Read, Recorded
+from reconciler.service.paging import Found
 
 HISTORIES = effort.count(small=120, full=2_000)
 LYING = effort.count(small=60, full=500)
@@ -167,6 +169,33 @@ def test_somebody_who_was_brought_back_while_another_was_deleted_is_found_by_a_l
     deleted = [_delete(crowd, "A0007")]
     crowd.bodies = dict(sorted({**crowd.bodies, "A0007": {**crowd.bodies["A0006"], "id": "A0007"}}.items()))
     del crowd.bodies["A0012"]
+    crowd.at += 60
+    scanned, followed, read = both(crowd, declared, recorded(), lists, deleted)
+
+    assert followed == scanned
+    assert (read.how, read.why) == ("scan", "somebody was deleted")
+
+
+class Redirecting(Crowd):
+    """A service that leads on from an entity that was merged into another."""
+
+    async def get(self, remote_id: str, *, workspace: str = "") -> Found:
+        if remote_id in self.bodies:
+            return await super().get(remote_id, workspace=workspace)
+        moved = ServiceError("another entity", status=301)
+        moved.elsewhere = True
+        raise moved
+
+
+def test_somebody_who_is_another_entity_to_a_look_is_not_gone() -> None:
+    """What the service says of the id is no proof that the list is without it."""
+    crowd = Redirecting(Random(3), 30)
+    crowd.at += 600
+    lists, declared = InMemory(crowd), everybody(crowd)
+    both(crowd, declared, recorded(), lists)
+
+    crowd.at += 60
+    deleted = [_delete(crowd, "A0007")]
     crowd.at += 60
     scanned, followed, read = both(crowd, declared, recorded(), lists, deleted)
 

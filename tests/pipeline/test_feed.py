@@ -128,6 +128,26 @@ def test_a_delete_by_somebody_else_is_a_scan(tmp_path: Path) -> None:
     assert (read.how, read.why, found) == ("scan", "somebody was deleted", scanned)
 
 
+def test_who_we_deleted_ourselves_is_looked_at_once_and_the_list_is_followed(tmp_path: Path) -> None:
+    """R8: the record of the run, the look and the total together explain who is missing."""
+    world = crowd(tmp_path)
+    world.write(declared(range(COUNT - 2)))
+    _, run = world.apply()
+    world.clock.pass_s(60)
+    scanned = by_scan(world)
+    world.sent()
+
+    found, read = read_of(world)
+    calls = sum(world.sent().values())
+    world.clock.pass_s(60)
+    again = read_of(world)[1]
+
+    assert run.count("applied") == 2
+    assert (read.how, read.total, found) == ("feed", COUNT - 2, scanned)
+    assert read.calls == calls <= 3 + 2
+    assert (again.how, again.calls <= 3) == ("feed", True)
+
+
 def test_who_is_no_longer_declared_is_looked_at_before_a_delete_is_planned(tmp_path: Path) -> None:
     """R8: a delete is planned from a fresh look at that very entity, never from what is remembered."""
     world = crowd(tmp_path)
