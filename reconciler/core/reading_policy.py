@@ -26,7 +26,8 @@ from reconciler.model.snapshots import DeletedEntity, Entity, LiveEntity, Record
 class ReadRequest(Struct, frozen=True):
     """What has to be known of one scope: what is declared, what is recorded, and under which rules.
 
-    With `everyone` also who else is there.
+    With `everyone` also who else is there. Of a delta plan (core/planning/delta.py) `entities` and `records`
+    are what moved; `rest` settled entities are besides, which need no look, and `paths_besides` their paths.
     """
 
     scope: Scope
@@ -37,6 +38,8 @@ class ReadRequest(Struct, frozen=True):
     everyone: bool = False
     deleted: tuple[DeletedEntity, ...] = ()  # what we deleted: a plan reports if its list shows it
     salt: str = ""  # of the store: keys the digests of what was deleted
+    rest: int = 0
+    paths_besides: frozenset[str] = frozenset()
 
     @property
     def unrecorded(self) -> list[Entity]:
@@ -50,7 +53,8 @@ class ReadRequest(Struct, frozen=True):
         identities = {path for key in keys for path in (*key, *fields_beside(key))}
         records = {str(address): record for address, record in self.records.items()}
         shown = frozenset(KINDS[self.scope.kind].presented) if self.everyone else frozenset()
-        return paths_to_read(self.entities.values(), records) | identities | shown
+        named = identities | shown | self.paths_besides
+        return paths_to_read(self.entities.values(), records) | named
 
 
 # --- Which way takes fewer calls, after the first page of the list --------------------------------
@@ -74,7 +78,7 @@ def is_scan_dearer(request: ReadRequest, start: ListStart) -> bool:
     """Whether the rest of the list takes more calls than a lookup of each of ours."""
     scan = count_scan_calls(request, start)
     # A lookup takes a call at least: of thousands, what exactly is not worth computing.
-    return len(request.records) < scan and count_lookup_calls(request, start) < scan
+    return len(request.records) + request.rest < scan and count_lookup_calls(request, start) < scan
 
 
 def count_scan_calls(request: ReadRequest, start: ListStart) -> int:

@@ -7,7 +7,7 @@
 The steps before it are in pipeline.py, one change in write.py.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -18,6 +18,7 @@ from msgspec import structs
 
 from reconciler.core.compare.bodies import find_shared_secrets
 from reconciler.core.planning.deletes import add_unmarked, forgotten_at_once
+from reconciler.core.planning.delta import MovedScope
 from reconciler.core.planning.records import refresh_records
 from reconciler.core.planning.scopes import split_into_waves
 from reconciler.core.runs.recover import InterruptedRun
@@ -36,7 +37,7 @@ from reconciler.model.address import Address
 from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Change, Consent, Plan, Update, Workspace, action_of
 from reconciler.model.runs import EXIT_CODE_WORDS, Context, Outcome, Run, summarize_gaps
-from reconciler.model.snapshots import Desired, LiveEntity, Recorded, RecordedEntity
+from reconciler.model.snapshots import Desired, LiveEntity, Recorded, RecordedEntity, Scope
 from reconciler.store.database import Store
 
 # --- A plan, from the guard to the finished run ---------------------------------------------------
@@ -101,6 +102,7 @@ async def execute_plan(context: RunContext, task: Execution, observer: RunObserv
             planned.recorded,
             on_outcome=report_ended,
             live=live,
+            rest=planned.rest,
         )
     except BaseException:
         now = format_utc(context.now())
@@ -191,6 +193,7 @@ async def execute_changes(
     *,
     on_outcome: Callable[[Outcome], None],
     live: Iterable[LiveEntity] = (),
+    rest: Mapping[Scope, MovedScope] = {},
 ) -> tuple[Run, dict[Address, LiveEntity]]:
     """Return how the run ended, with one outcome for every change of `plan`, in the plan's order.
 
@@ -198,19 +201,20 @@ async def execute_changes(
 
     `desired` and `recorded` are what the plan was made from; its adoptions, renames and forgotten records
     are stored already. The caller holds the lock. `on_outcome` is called once for each change, when its
-    outcome is final. `live` are the entities that the plan saw, ours or not: nothing new has one of their
-    ids. No error of the service or the store is raised: `Run.stopped` says why a run ended early.
-    Cancelled from outside, it ends at once, records what is done, and raises CancelledError.
+    outcome is final. `live` are the entities that the plan saw, ours or not, and `rest` those that it left
+    out: nothing new has one of their ids. No error of the service or the store is raised: `Run.stopped`
+    says why a run ended early. Cancelled from outside, it ends at once, records what is done, and raises
+    CancelledError.
     """
     started_at = format_utc(context.now())
     # The store knows them by their new names already (rule M6): a kill from here on must find them so.
     records = {plan.renames.get(address, address): record for address, record in recorded.entities.items()}
     rows = list(live)
     known, alike = (
-        collect_known_ids(plan, records, rows),
+        collect_known_ids(plan, records, rows, rest),
         find_shared_secrets(rows) if _may_carry_secrets(plan) else frozenset(),
     )
-    run = Session(context, plan, desired, records, known, alike)
+    run = Session(context, plan, desired, records, known, alike, rest)
     executor = _ChangeExecutor(run, on_outcome)
     try:
         # A wave begins when all of the one before has ended: a device needs the id of its contact.

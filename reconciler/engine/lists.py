@@ -63,7 +63,8 @@ def choose_list_fields(kind: Kind, wanted: frozenset[str]) -> tuple[str, ...]:
     heads = {path.partition(".")[0] for path in wanted} - kind.write_only
     # Custom fields are asked for by a parameter of their own (service/paging.py).
     names = {kind.wire.get(head, head) for head in heads - {kind.custom}}
-    return tuple(sorted(names | {kind.listing.witness} - {""}))
+    # Plain texts: a path of an identity is of a type of its own, which cannot be kept.
+    return tuple(sorted(map(str, names | {kind.listing.witness} - {""})))
 
 
 def find_shown_paths(
@@ -235,6 +236,7 @@ class ListFollower:
         self.completed = ""  # when the list was last read completely, where it was followed now
         # Of a list that was followed: the ids of rows that are new, or show something else than was kept.
         self.moved: AbstractSet[str] = frozenset()
+        self.rows: FeedRows | None = None  # of a list that was read completely, and can be followed next time
 
     async def first(self, wanted: frozenset[str]) -> tuple[Page, ListedRows] | None:
         """Return the list's first page and all of its rows, as a scan would; None where a scan is needed.
@@ -325,6 +327,7 @@ class ListFollower:
                 completed=self._lists.now,
                 before=self._known,
             )
+        self.rows = found.rows if found else None
         if found or self._known:
             await self._lists.keep(self._asked, found)
 
@@ -347,6 +350,12 @@ async def is_list_unchanged(reader: Reader, asked: ListCacheRequest, newest: New
         return False
     rows = [_make_feed_row(row, kind) for row in page.rows]
     return is_first_page_unchanged(newest, rows, total=page.total, last=page.last)
+
+
+def digest_found(found: Found, kind: Kind) -> bytes:
+    """Return what stands for a row of a list, as for one that is cached; b"" where it tells no time."""
+    row = _make_feed_row(found, kind)
+    return row.digest if row else b""
 
 
 def _make_feed_row(found: Found, kind: Kind) -> FeedRow | None:
@@ -423,7 +432,7 @@ class RowCache:
         """
         name = self._name(asked)
         seal = self.files.seal(name) if now else self.files.seals.get(name, b"")
-        return (*self._cache_key(asked), seal.hex()) if seal else ()
+        return (*self.cache_key(asked), seal.hex()) if seal else ()
 
     async def keep(self, asked: ListCacheRequest, found: RememberedList | None) -> None:
         """Remember this from now on; None: nothing."""
@@ -431,10 +440,10 @@ class RowCache:
 
     def _read(self, asked: ListCacheRequest) -> RememberedList | None:
         data = self.files.read(self._name(asked))
-        return None if data is None else unpack_list(data, self._cache_key(asked))
+        return None if data is None else unpack_list(data, self.cache_key(asked))
 
     def _write(self, asked: ListCacheRequest, found: RememberedList | None) -> None:
-        data = None if found is None else pack_list(found, self._cache_key(asked))
+        data = None if found is None else pack_list(found, self.cache_key(asked))
         self.files.write(self._name(asked), data)
         step_log.info("%s: rows remembered: %d", asked.scope, len(found.rows) if found else 0)
 
@@ -442,7 +451,7 @@ class RowCache:
         origin, scope = urls.origin_of(self._settings.service.base_url), asked.scope
         return f"{origin}\n{self._settings.stack}\n{asked.workspace}\n{scope.workspace}\n{scope.kind}"
 
-    def _cache_key(self, asked: ListCacheRequest) -> tuple[str, ...]:
+    def cache_key(self, asked: ListCacheRequest) -> tuple[str, ...]:
         """Return everything that decides what the rows show: with another key they are not used."""
         service = self._settings.service
         return (

@@ -10,7 +10,6 @@ ours, except where list rows are brief and show names alone (docs/planning.md, T
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import partial
 from http import HTTPStatus
 from typing import TypeVar
 
@@ -32,16 +31,19 @@ from reconciler.core.rules import Rules
 from reconciler.core.runs import ticket
 from reconciler.engine.lists import (
     ListCacheRequest,
+    ListedRows,
     ListFollower,
     Lists,
     choose_list_fields,
     count_page_rows,
+    digest_found,
     find_shown_paths,
     observe_list_row,
     observe_whole,
 )
 from reconciler.errors import NotFound, ServiceError, unwrap_exception_group
 from reconciler.instrumentation import record_span, report_progress, start_stopwatch, step_log
+from reconciler.model.address import Address
 from reconciler.model.kinds import KINDS, child_kinds
 from reconciler.model.snapshots import (
     ContradictedId,
@@ -58,6 +60,7 @@ from reconciler.service.entities import ReadCollection
 from reconciler.service.paging import Found, Page, Query
 
 R = TypeVar("R")
+V = TypeVar("V")
 
 # --- All scopes, side by side ----------------------------------------------------------------------
 
@@ -84,27 +87,74 @@ async def read_live(
     Errors: whatever the service's client raises; nothing unreadable becomes an empty list. With `failed`,
     what a scope raises is put there, and the scope is missing from the result.
     """
-    readers = []
+    readers = make_readers(
+        reader,
+        desired,
+        recorded,
+        workspaces=workspaces,
+        rules=rules,
+        concurrency=concurrency,
+        everyone=everyone,
+        lists=lists,
+        deleted=deleted,
+    )
+    return await read_scopes(readers, failed)
+
+
+def make_readers(
+    reader: Reader,
+    desired: Desired,
+    recorded: Recorded,
+    *,
+    workspaces: Mapping[str, str],
+    rules: Rules,
+    concurrency: int = 8,
+    everyone: bool = False,
+    lists: Lists | None = None,
+    deleted: Collection[DeletedEntity] = (),
+    paths: Mapping[Scope, frozenset[str]] = {},
+) -> dict[Scope, "ScopeReader"]:
+    """Return what reads each scope, in their order; arguments as in `read_live`.
+
+    `paths` are what a scope's rows have to show besides what these entities and records need.
+    """
+    entities, records = _group_by_scope(desired.entities), _group_by_scope(recorded.entities)
+    gone: dict[Scope, list[DeletedEntity]] = {}
+    for one in deleted:
+        gone.setdefault(Scope.of(one.address), []).append(one)
+    readers = {}
     for scope in sorted(desired.scopes):
         request = ReadRequest(
             scope,
             workspaces[scope.workspace],
-            {address: one for address, one in desired.entities.items() if Scope.of(address) == scope},
-            {address: one for address, one in recorded.entities.items() if Scope.of(address) == scope},
+            entities.get(scope, {}),
+            records.get(scope, {}),
             rules,
             everyone=everyone,
-            deleted=tuple(one for one in deleted if Scope.of(one.address) == scope),
+            deleted=tuple(gone.get(scope, ())),
             salt=recorded.salt,
+            paths_besides=paths.get(scope, frozenset()),
         )
-        readers.append(ScopeReader(reader, request, concurrency, lists))
+        readers[scope] = ScopeReader(reader, request, concurrency, lists)
+    return readers
+
+
+def _group_by_scope(values: Mapping[Address, V]) -> dict[Scope, dict[Address, V]]:
+    groups: dict[Scope, dict[Address, V]] = {}
+    for address, value in values.items():
+        groups.setdefault(Scope.of(address), {})[address] = value
+    return groups
+
+
+async def read_scopes(
+    readers: Mapping[Scope, "ScopeReader"], failed: dict[Scope, ServiceError] | None = None
+) -> Live:
+    """Return what all of these show, read side by side. Errors, and `failed`: as `read_live`."""
     read: dict[Scope, ScopeRead] = {}
 
-    async def read_one(one: ScopeReader) -> ScopeRead:
-        return await one.read()
-
     async with asyncio.TaskGroup() as group:
-        for each in readers:
-            group.create_task(keep_failure(each.wanted.scope, partial(read_one, each), read, failed))
+        for scope, each in readers.items():
+            group.create_task(keep_failure(scope, each.read, read, failed))
     found = dict(sorted(read.items()))
     entities: dict[Scope, tuple[LiveEntity, ...]] = {}
     for scope, one in found.items():
@@ -161,7 +211,10 @@ class ScopeRead(Struct, frozen=True):
 
 
 class ScopeReader:
-    """Reads one scope by the cheaper way, and counts its calls."""
+    """Reads one scope by the cheaper way, and counts its calls.
+
+    `looked` are the ids that were looked at, because a row of the list was not enough or not there.
+    """
 
     def __init__(
         self, reader: Reader, wanted: ReadRequest, concurrency: int, lists: Lists | None = None
@@ -178,6 +231,10 @@ class ScopeReader:
         self.hits: dict[str, Found] = {}
         self.missed: dict[str, ServiceError] = {}  # ids that a look did not show, and what it said
         self.looked_at = 0  # ids that a look did show
+        self.looked: set[str] = set()
+        self.followed = False  # whether `listed` is a list that was followed by its changes
+        self.first: Page | None = None  # of the list, once it was opened
+        self.chosen: Sequence[str] | None = None  # the rows that matter, where they were chosen (`narrow`)
         self.tickets = 0  # rows of a scan that are tickets of the lock in the service
         self.judge = RowJudge(wanted)
         self.paths = wanted.paths
@@ -201,20 +258,16 @@ class ScopeReader:
         scope = self.wanted.scope
         with record_span("list", kind=scope.kind, workspace=scope.workspace) as notes:
             took = start_stopwatch()
-            first = await self._follow_list()
-            if first is None:
-                self.calls += 1
-                first = await self.collection.page(Query(fields=self.fields), workspace=self.wanted.workspace)
+            first = await self.open()
             start = ListStart(
                 first.total,
                 count_page_rows(first),
                 self._find_shown(first.rows),
                 last=first.last,
-                complete=bool(self.listed),
+                complete=self.followed,
             )
             direct = is_scan_dearer(self.wanted, start)
-            followed = bool(self.listed)
-            how = "search" if direct else "feed" if followed else "scan"
+            how = "search" if direct else "feed" if self.followed else "scan"
             listed = "not told" if first.total is None else f"{first.total}"
             step_log.info("reading %s by %s; rows of its list: %s", scope, how, listed)
             rows = await self._search_recorded(first) if direct else await self._scan_list(first)
@@ -239,6 +292,42 @@ class ScopeReader:
             notes.update(way=how, rows=read.total)
         return ScopeRead(rows, others, contradictions, restored, read)
 
+    async def open(self) -> Page:
+        """Return the first page of the list, which is followed by its changes where it can be. Once."""
+        if self.first is None:
+            self.first = await self._follow_list()
+        if self.first is None:
+            self.calls += 1
+            query = Query(fields=self.fields)
+            self.first = await self.collection.page(query, workspace=self.wanted.workspace)
+        return self.first
+
+    async def list_all(self) -> Mapping[str, Found] | None:
+        """Return all rows of the opened list by id; None where that takes more calls than its first page."""
+        first = await self.open()
+        return await self._read_list(first) if self.followed or first.last else None
+
+    def shown(self) -> frozenset[str] | None:
+        """Return the paths that the rows of the opened list show; None where they show everything."""
+        return self._find_shown(self.first.rows) if self.first else frozenset()
+
+    def row_digests(self) -> Mapping[str, bytes]:
+        """Return what stands for each row of the list, by id; b"" where a row tells no time."""
+        rows = self.listed.rows if isinstance(self.listed, ListedRows) else self.following.rows
+        if rows is not None:
+            return dict(rows.digests())
+        return {remote_id: digest_found(row, self.kind) for remote_id, row in self.listed.items()}
+
+    def observe(self, remote_ids: Iterable[str]) -> list[LiveEntity]:
+        """Return rows of the list as entities."""
+        return [self._observe_row(self.listed[one]) for one in remote_ids]
+
+    def narrow(self, wanted: ReadRequest, chosen: Sequence[str]) -> None:
+        """Read no more than this from now on, and of the list the rows of these ids alone, in its order."""
+        self.wanted = wanted
+        self.judge = RowJudge(wanted)
+        self.chosen = chosen
+
     async def _follow_list(self) -> Page | None:
         """Return the first page of a list that was followed by its changes, and set `listed` to its rows."""
         followed = await self.following.first(self.paths)
@@ -246,6 +335,7 @@ class ScopeReader:
         if followed is None:
             return None
         first, self.listed = followed
+        self.followed = bool(self.listed)
         return first
 
     # The ways to read: the whole list, by identity, and by id (`_look_at_all`).
@@ -256,7 +346,8 @@ class ScopeReader:
         self.seen = len(found)
         self.tickets = sum(map(self._is_ticket, found.values())) if self.kind.tickets else 0
         strangers = bool(self.wanted.unrecorded or self.wanted.rules.mark)
-        return await self._complete_rows(found.values(), self._find_shown(first.rows), strangers=strangers)
+        rows = found.values() if self.chosen is None else map(found.__getitem__, self.chosen)
+        return await self._complete_rows(rows, self._find_shown(first.rows), strangers=strangers)
 
     async def _read_list(self, first: Page) -> Mapping[str, Found]:
         """Read the whole list, once, and return its rows by id."""
@@ -375,9 +466,10 @@ class ScopeReader:
 
     def _find_restored(self, shown: Mapping[str, Found]) -> Mapping[str, tuple[str, ...]]:
         """Return the entities that we deleted and that are shown again, by former id."""
+        rows = shown.items() if self.chosen is None else ((one, shown[one]) for one in self.chosen)
         others = (
             (remote_id, self._observe_row(row).fields)
-            for remote_id, row in shown.items()
+            for remote_id, row in rows
             if remote_id not in self.judge.owners and not self._is_ticket(row)
         )
         return find_restored(self.wanted, shown.keys(), others)
@@ -404,6 +496,7 @@ class ScopeReader:
             self.complete,
             self.following.completed,
             self.following.why,
+            self.wanted.rest,
         )
 
     # Calls, each counted once.
@@ -431,6 +524,7 @@ class ScopeReader:
 
     async def _look_at(self, remote_id: str) -> Found | None:
         self.calls += 1
+        self.looked.add(remote_id)
         try:
             found = await self.collection.get(remote_id, workspace=self.wanted.workspace)
         except ServiceError as error:

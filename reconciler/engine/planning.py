@@ -7,9 +7,9 @@ core/planning/plan.py.
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Collection, Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -21,9 +21,10 @@ from reconciler.core.desired.resolve import add_forgotten
 from reconciler.core.desired.value_forms import is_placeholder
 from reconciler.core.feed import NewestRows
 from reconciler.core.planning import select
-from reconciler.core.planning.fingerprint import is_noop_plan, repeat_noop_plan
+from reconciler.core.planning.delta import MovedScope
+from reconciler.core.planning.fingerprint import is_noop_plan, manifest_digest, repeat_noop_plan
 from reconciler.core.planning.notices import restored_notices
-from reconciler.core.planning.plan import make_usable_plan
+from reconciler.core.planning.plan import MovedPlan, make_plan_of_moved, make_usable_plan
 from reconciler.core.planning.records import SAME_SERVICE, choose_origin
 from reconciler.core.planning.unplanned import PlanInputs, judge_failed_reads, leave_out, list_scopes
 from reconciler.core.review.display_names import DisplayName, make_display_name, no_name
@@ -31,10 +32,19 @@ from reconciler.core.review.guard import check_plan
 from reconciler.core.runs.recover import InterruptedRun, doubtful_store_notice
 from reconciler.core.runs.undo import BY_MANIFEST, narrow_undo, undo_as_desired
 from reconciler.engine.context import Dependencies, ReadContext, RunContext, format_utc
+from reconciler.engine.delta import DeltaInputs, DeltaPlanner
 from reconciler.engine.lists import ListCacheRequest, RowCache, is_list_unchanged, open_row_cache
-from reconciler.engine.live import read_live
+from reconciler.engine.live import make_readers, read_scopes
 from reconciler.engine.targets import add_records, find_plan_inputs, resolve_target
-from reconciler.errors import Refused, ServiceError, SettingsError, StalePlan, UnsafePlan
+from reconciler.errors import (
+    Malformed,
+    ManifestError,
+    Refused,
+    ServiceError,
+    SettingsError,
+    StalePlan,
+    UnsafePlan,
+)
 from reconciler.instrumentation import record_span, start_stopwatch, step_log
 from reconciler.model.address import Address
 from reconciler.model.documents import Content
@@ -61,7 +71,7 @@ class PlanResult:
 
     `unfinished` are interrupted runs; `running` is one that is alive. `conflicts` are changes of an undo that
     a later run has overtaken: nothing is planned for them. `whom` gives the display name of an entity; it
-    computes nothing until it is called.
+    computes nothing until it is called. `rest` has what a delta plan leaves out of the snapshots.
     """
 
     plan: Plan
@@ -74,6 +84,7 @@ class PlanResult:
     running: Running | None = None
     conflicts: tuple[Outcome, ...] = ()
     whom: DisplayName = no_name
+    rest: Mapping[Scope, MovedScope] = field(default_factory=dict)
 
 
 async def make_fresh_plan(
@@ -92,40 +103,114 @@ async def make_fresh_plan(
     `plan_cache` keeps a plan with nothing to do. `left` is left out beside what cannot be planned; nothing of
     that is in the snapshots of the result.
     """
-    dependencies, selection = context.dependencies, select.Selection(options.only, options.excluded)
+    selection = select.Selection(options.only, options.excluded)
     target = plan_cache.target if plan_cache else None  # the same, as a plan with options has no cache
     wanted = add_forgotten(context.desired, options)
     inputs = await find_plan_inputs(context, wanted, selection, left, target=target)
-    inputs = add_records(inputs, await _load_records(context, inputs.desired, inputs.target, options))
     lists = plan_cache.lists if plan_cache else await open_row_cache(context)
-    unknown = list_scopes(inputs.left_out.not_planned)
-    selected, selected_records = _apply_selection(selection, inputs.desired, inputs.recorded, unknown)
     gone = await context.ask(lambda store: store.deleted(inputs.target.workspaces))
-    failed: dict[Scope, ServiceError] = {}
-    async with _precompute_proofs(inputs.desired, inputs.recorded, dependencies, asked=selected):
-        live = await read_live(
-            context.client,
-            selected,
-            selected_records,
-            workspaces={one.alias: one.id for one in inputs.target.workspaces},
-            rules=context.rules,
-            concurrency=context.limits.concurrency,
-            everyone=everyone,
-            lists=lists,
-            deleted=gone,
-            failed=None if context.strict else failed,
-        )
-    unread = judge_failed_reads(failed, [one.scope for one in live.reads]) if failed else []
-    inputs = leave_out(structs.replace(inputs, live=live), unread)
-    moment = make_moment(context, await context.ask(Store.now), salt or dependencies.token())
-    planning = partial(make_usable_plan, inputs, options=options, rules=context.rules, moment=moment)
-    planning = partial(_add_restored_notices, partial(planning, strict=context.strict), gone)
-    plan, inputs = await _compute_plan(context, planning, plan_cache)
+    whole = options == Options() and not everyone and not inputs.left_out.not_planned
+    delta = DeltaPlanner(context, inputs.target, lists) if whole and lists else None
+    task = _PlanTask(context, options, gone, salt or context.dependencies.token(), plan_cache)
+    made = await _plan_moved(task, delta, inputs) if delta else None
+    if made is None:
+        made = await _plan_everything(task, delta, inputs, lists, everyone=everyone)
+    plan = made.plan
     verdict = judge_plan(context, plan, consent)
     calls = sum(context.client.calls.values())
-    desired, live, recorded = inputs.desired, inputs.live, inputs.recorded
-    display_name = make_display_name(plan, desired, live, recorded, context.rules)
-    return PlanResult(plan, verdict, desired, live, recorded, calls, whom=display_name)
+    three = (made.inputs.desired, made.inputs.live, made.inputs.recorded)
+    display_name = make_display_name(plan, *three, context.rules)
+    return PlanResult(plan, verdict, *three, calls, whom=display_name, rest=made.rest)
+
+
+@dataclass(frozen=True, slots=True)
+class _PlanTask:
+    """What is planned: with which options and salt, and what we had deleted before."""
+
+    context: ReadContext
+    options: Options
+    gone: tuple[DeletedEntity, ...]
+    salt: str
+    plan_cache: "PlanCache | None"
+
+
+class _MadePlan(Struct, frozen=True):
+    """A plan, what it was made from, and what it leaves out of that because it did not move."""
+
+    plan: Plan
+    inputs: PlanInputs
+    rest: Mapping[Scope, MovedScope] = {}
+
+
+async def _plan_everything(
+    task: _PlanTask, delta: DeltaPlanner | None, inputs: PlanInputs, lists: RowCache | None, *, everyone: bool
+) -> _MadePlan:
+    """Read everything, and plan it."""
+    context, options = task.context, task.options
+    selection = select.Selection(options.only, options.excluded)
+    inputs = add_records(inputs, await _load_records(context, inputs.desired, inputs.target, options))
+    unknown = list_scopes(inputs.left_out.not_planned)
+    selected, selected_records = _apply_selection(selection, inputs.desired, inputs.recorded, unknown)
+    readers = make_readers(
+        context.client,
+        selected,
+        selected_records,
+        workspaces={one.alias: one.id for one in inputs.target.workspaces},
+        rules=context.rules,
+        concurrency=context.limits.concurrency,
+        everyone=everyone,
+        lists=lists,
+        deleted=task.gone,
+    )
+    failed: dict[Scope, ServiceError] = {}
+    async with _precompute_proofs(inputs.desired, inputs.recorded, context.dependencies, asked=selected):
+        live = await read_scopes(readers, None if context.strict else failed)
+    unread = judge_failed_reads(failed, [one.scope for one in live.reads]) if failed else []
+    inputs = leave_out(structs.replace(inputs, live=live), unread)
+    moment = make_moment(context, await context.ask(Store.now), task.salt)
+    planning = partial(make_usable_plan, inputs, options=options, rules=context.rules, moment=moment)
+    made, inputs = await _compute_plan(task, partial(planning, strict=context.strict))
+    if delta and not inputs.left_out.not_planned:
+        await delta.keep(made, DeltaInputs(inputs.desired, inputs.live, inputs.recorded, readers), anew=True)
+    return _MadePlan(made.plan, inputs)
+
+
+async def _plan_moved(task: _PlanTask, delta: DeltaPlanner, everything: PlanInputs) -> _MadePlan | None:
+    """Read and plan what moved since the last plan (rule R11); None where everything has to be planned."""
+    context, declared = task.context, everything.desired
+    found = await delta.read_moved(declared, task.gone)
+    if found is None:
+        return None
+    recorded = found.recorded
+    if declared.answers:
+        recorded = structs.replace(recorded, answered=await _load_directory_rows(context))
+    inputs = structs.replace(everything, desired=found.desired, live=found.live, recorded=recorded)
+    moment = make_moment(context, await context.ask(Store.now), task.salt)
+
+    def planning() -> tuple[MovedPlan, PlanInputs]:
+        made = make_plan_of_moved(
+            inputs.desired,
+            inputs.live,
+            inputs.recorded,
+            target=inputs.target,
+            options=task.options,
+            rules=context.rules,
+            moment=moment,
+            rest=found.counts,
+            digest=manifest_digest(declared, moment.salt),
+        )
+        return made, inputs
+
+    try:
+        async with _precompute_proofs(found.desired, recorded, context.dependencies, asked=found.desired):
+            pass
+        made, inputs = await _compute_plan(task, planning)
+    except (ManifestError, Malformed) as error:
+        # Which workspaces are left out for it is found by planning everything.
+        step_log.info("everything is planned: %s", error)
+        return None
+    await delta.keep(made, found)
+    return _MadePlan(made.plan, inputs, found.moved)
 
 
 async def _load_records(context: ReadContext, desired: Desired, target: Target, options: Options) -> Recorded:
@@ -191,32 +276,34 @@ def _compute_proofs(share: Iterable[tuple[password_digests.DigestPart, str]], sa
         password_digests.learn_digests(part, proof, salt)
 
 
-def _add_restored_notices(
-    planning: Callable[[], tuple[Plan, PlanInputs]], gone: tuple[DeletedEntity, ...]
-) -> tuple[Plan, PlanInputs]:
-    """Return the plan of `planning`, with a notice for each entity that we deleted and that is live again."""
-    plan, inputs = planning()
-    live, recorded = inputs.live, inputs.recorded
-    added = tuple(restored_notices(plan, gone, live, recorded)) if live.again else ()
-    return (structs.replace(plan, notices=(*plan.notices, *added)) if added else plan), inputs
-
-
 async def _compute_plan(
-    context: ReadContext, planning: Callable[[], tuple[Plan, PlanInputs]], plan_cache: "PlanCache | None"
-) -> tuple[Plan, PlanInputs]:
-    """Return the plan of `planning`, with a notice of a doubtful store. A no-op plan goes into the cache."""
+    task: _PlanTask, planning: Callable[[], tuple[MovedPlan, PlanInputs]]
+) -> tuple[MovedPlan, PlanInputs]:
+    """Return the plan of `planning`, with notices of a doubtful store and of what is live again.
+
+    A no-op plan goes into the cache.
+    """
+    context = task.context
     took = start_stopwatch(context.timing.monotonic)
     # In a thread: it may compute a slow digest that was not precomputed, of a renamed contact's password.
     with record_span("plan") as notes:
-        plan, inputs = await context.dependencies.offload(planning)
+        made, inputs = await context.dependencies.offload(planning)
+        plan = _add_restored_notices(made.plan, inputs, task.gone)
         notes.update({f"{word}s": plan.count(word) for word in ACTION_WORDS.values()})
         notes.update(records=plan.to_keep, left_alone=len(plan.skips), not_planned=len(plan.left_out))
     if why := context.store.doubtful:
         plan = structs.replace(plan, notices=(*plan.notices, doubtful_store_notice(why)))
-    if plan_cache:
-        await plan_cache.keep(plan)
+    if task.plan_cache:
+        await task.plan_cache.keep(plan)
     _log_plan(plan, sum(context.client.calls.values()), took())
-    return plan, inputs
+    return structs.replace(made, plan=plan), inputs
+
+
+def _add_restored_notices(plan: Plan, inputs: PlanInputs, gone: tuple[DeletedEntity, ...]) -> Plan:
+    """Return the plan, with a notice for each entity that we deleted and that is live again."""
+    live, recorded = inputs.live, inputs.recorded
+    added = tuple(restored_notices(plan, gone, live, recorded)) if live.again else ()
+    return structs.replace(plan, notices=(*plan.notices, *added)) if added else plan
 
 
 def _log_plan(plan: Plan, calls: int, seconds: float) -> None:

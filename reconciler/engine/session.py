@@ -18,6 +18,7 @@ from reconciler.core.compare.match import IdentityIndex
 from reconciler.core.compare.password_digests import digest_texts
 from reconciler.core.digests import stretch_secret
 from reconciler.core.planning.deletes import find_unmarked
+from reconciler.core.planning.delta import MovedScope
 from reconciler.core.planning.moves import add_carried_fields
 from reconciler.core.planning.notices import count_set_back
 from reconciler.core.planning.records import trace_origin
@@ -124,6 +125,7 @@ class Session:
     known: dict[tuple[str, str, str], Address | None] = field(default_factory=dict)
     # values of readable secrets that the plan saw at several of its entities: no such value is one's own
     shared_secrets: frozenset[str] = frozenset()
+    rest: Mapping[Scope, MovedScope] = field(default_factory=dict)  # what a delta plan leaves out
     shown: dict[Address, LiveEntity] = field(default_factory=dict)  # as the service showed it after our write
     outcomes: dict[Address, Outcome] = field(default_factory=dict)
     doubts: list[Doubt] = field(default_factory=list)
@@ -198,6 +200,8 @@ class Session:
     def is_of_another(self, address: Address, fields: Fields) -> bool:
         """Whether these fields have an identity of another entity, declared or recorded."""
         scope = Scope.of(address)
+        if scope in self.rest and self.rest[scope].is_settled(address.kind, fields):
+            return True
         if scope not in self._owners:
             looks = [_OwnedFields(one.fields, one.address) for one in self.desired.entities.values()]
             looks += [
@@ -338,12 +342,19 @@ def _iterate_planned_ids(
 
 
 def collect_known_ids(
-    plan: Plan, records: Mapping[Address, RecordedEntity], live: Iterable[LiveEntity]
+    plan: Plan,
+    records: Mapping[Address, RecordedEntity],
+    live: Iterable[LiveEntity],
+    rest: Mapping[Scope, MovedScope] = {},
 ) -> dict[tuple[str, str, str], Address | None]:
-    """Return every remote id that is recorded, planned or live, and its address: no new entity has it."""
+    """Return every remote id that is recorded, planned or live, and its address: no new entity has it.
+
+    `rest` has the rest of each scope that a delta plan leaves out.
+    """
     known: dict[tuple[str, str, str], Address | None] = {
         (row.kind, row.workspace, row.remote_id): None for row in live
     }
+    known |= {(of.kind, of.workspace, one): None for of, left in rest.items() for one in left.rest_ids()}
     # Not by address: the duplicate that a plan deletes has the address of the one that stays.
     deleted = ((one.address, one.remote_id) for one in plan.changes if isinstance(one, Delete))
     for address, remote_id in chain(_iterate_planned_ids(plan, records), deleted):

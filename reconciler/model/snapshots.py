@@ -132,7 +132,8 @@ class Read(Struct, frozen=True):
     `total` is the number of live entities in the scope as the service tells it, -1 if it does not.
     `complete` is false where anything declared or recorded may exist unseen (rule G4). `completed` is when
     all of the list was read, where it was read by a feed now (ISO 8601); `why` is why it was not, where it
-    could have been.
+    could have been. `settled` entities were not compared again, because nothing of them or beside them moved
+    since the last plan (rule R11).
     """
 
     scope: Scope
@@ -143,6 +144,7 @@ class Read(Struct, frozen=True):
     complete: bool
     completed: str = ""
     why: str = ""
+    settled: int = 0
 
 
 class ReadLimit(Struct, frozen=True):

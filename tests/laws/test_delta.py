@@ -33,7 +33,6 @@ from reconciler.core.planning.delta import (
     Linking,
     Members,
     MovedScope,
-    ScopeDigests,
     Wanted,
     close_over,
     digest_declared,
@@ -453,7 +452,13 @@ class DeltaOfValues:
         for scope in self.desired.scopes:
             everything = self._everything(scope)
             old = before.get(scope, Baseline(scope.kind, scope.workspace))
-            moved = find_rest(old, self._digests(everything), self.linking)
+            moved = find_rest(
+                old,
+                self.linking,
+                declared={one: digest_declared(entity) for one, entity in everything.entities.items()},
+                recorded={one: digest_record(known) for one, known in everything.records.items()},
+            )
+            moved.take_rows({row.remote_id: digest_row(row) for row in everything.rows})
             addresses, ids = set(moved.rest_addresses()), set(moved.rest_ids())
             members = Members(
                 {one: entity for one, entity in everything.entities.items() if one not in addresses},
@@ -472,14 +477,6 @@ class DeltaOfValues:
             {one: entity for one, entity in self.desired.entities.items() if Scope.of(one) == scope},
             {one: known for one, known in self.recorded.entities.items() if Scope.of(one) == scope},
             self.live.entities[scope],
-        )
-
-    @staticmethod
-    def _digests(members: Members) -> ScopeDigests:
-        return ScopeDigests(
-            {one: digest_declared(entity) for one, entity in members.entities.items()},
-            {one: digest_record(known) for one, known in members.records.items()},
-            {row.remote_id: digest_row(row) for row in members.rows},
         )
 
     def plan(self) -> MovedPlan:
@@ -514,8 +511,8 @@ class DeltaOfValues:
 def _load(everything: Members, wanted: Wanted) -> Members:
     ids = frozenset(wanted.remote_ids)
     return Members(
-        {at(one): everything.entities[at(one)] for one in wanted.addresses},
-        {at(one): everything.records[at(one)] for one in wanted.addresses},
+        {one: everything.entities[one] for one in wanted.records},
+        {one: everything.records[one] for one in wanted.records},
         [row for row in everything.rows if row.remote_id in ids],
     )
 

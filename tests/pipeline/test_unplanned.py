@@ -444,7 +444,8 @@ def test_two_names_of_one_live_entity_leave_out_their_workspace() -> None:
     records = recorded(*(record(f"contact/ops/{name}", "A1") for name in ("jane", "sam")))
     inputs = PlanInputs(wanted, live(person("A1")), records, TARGET)
 
-    plan, made_from = make_usable_plan(inputs, options=Options(), rules=RULES, moment=MOMENT)
+    made, made_from = make_usable_plan(inputs, options=Options(), rules=RULES, moment=MOMENT)
+    plan = made.plan
 
     assert left(plan) == [("ops", "manifests")]
     assert "are the same live contact" in plan.left_out[0].what

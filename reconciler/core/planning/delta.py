@@ -8,8 +8,8 @@
     plan of all = plan of what moved + counts of the rest
 
 A settled entity is declared, recorded under its own address and live under the recorded id, and nothing of it
-changes: that depends on these three alone. A stranger is a live row that nobody declares or records, and that
-shares nothing with anything declared or recorded. Everything else counts as moved in every plan. So the rest
+changes: that depends on these three alone. A stranger is a live row that is not recorded, and that shares
+nothing with a settled entity. Everything else counts as moved in every plan. So the rest
 says nothing in a plan but how many there are, as long as nothing outside of it meets it: matching,
 duplicates, renames, marks and lookalikes all go by what `Linking` follows. Devices go with their contact,
 which is never settled. The law is in tests/laws/test_delta.py.
@@ -21,6 +21,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
+from itertools import chain
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -37,6 +39,9 @@ from reconciler.model.kind import Key
 from reconciler.model.snapshots import Entity, LiveEntity, RecordedEntity, Scope
 
 # --- Digests of the inputs ------------------------------------------------------------------------
+
+
+Digests = Mapping[Any, bytes]  # by address, or by the id of a row
 
 
 def digest_declared(entity: Entity) -> bytes:
@@ -93,38 +98,37 @@ class Baseline(Struct, frozen=True, array_like=True, gc=False):
         return Scope(self.kind, self.workspace)
 
 
-class ScopeDigests(Struct, frozen=True):
-    """The digests of the inputs of one scope: what is declared and recorded by address, rows by id.
-
-    None: all of them are as they were when the baseline was made.
-    """
-
-    declared: Mapping[str, bytes] | None
-    recorded: Mapping[str, bytes] | None
-    rows: Mapping[str, bytes] | None
-
-
 class Members(Struct, frozen=True):
     """Some of what is declared, recorded and live in a scope, the devices of its contacts left out.
 
     `names` are addresses that something else names: those under `removed:`, and the contacts of devices.
+    `ids` are those of what we deleted.
     """
 
     entities: Mapping[Address, Entity] = {}
     records: Mapping[Address, RecordedEntity] = {}
     rows: Sequence[LiveEntity] = ()
     names: Collection[str] = ()
+    ids: Collection[str] = ()
+
+    def joined(self, other: "Members") -> "Members":
+        """Return these and others, which name nobody besides."""
+        entities, records = {**self.entities, **other.entities}, {**self.records, **other.records}
+        return Members(entities, records, (*self.rows, *other.rows), self.names, self.ids)
 
 
 class Wanted(Struct, frozen=True):
-    """Whoever left the rest: their addresses, and the ids of their rows."""
+    """Whoever left the rest: addresses, with the digests of their records, and the ids of their rows."""
 
-    addresses: tuple[str, ...] = ()
+    records: Mapping[Address, bytes] = {}
     remote_ids: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         """Whether anybody did."""
-        return bool(self.remote_ids)
+        return bool(self.records or self.remote_ids)
+
+
+NOBODY = Wanted()
 
 
 class MovedScope:
@@ -144,6 +148,31 @@ class MovedScope:
         """How many the rest are."""
         number = len(self.baseline.addresses)
         return RestCounts(self.rest.count(1, 0, number), self.rest.count(1, number))
+
+    def take_rows(self, now: Digests) -> Wanted:
+        """Take out of the rest whose row has another digest now, or is there no more, and return them.
+
+        Without the ids of their rows: those are now among the rows that are not in the rest.
+        """
+        before, known, size = bytes(self.rest), self.baseline, DIGEST_BYTES
+        number = len(known.addresses)
+        rows = chain(
+            _column(known.digests, 2 * size, 3 * size, number),
+            _column(known.digests, 3 * size * number, size, len(known.remote_ids) - number),
+        )
+        _keep_unmoved(self.rest, known.remote_ids, now, rows)
+        return Wanted(self.records_left(before))
+
+    def records_left(self, before: bytes) -> dict[Address, bytes]:
+        """Return the digests of the records of those who are in the rest no more, and were `before`."""
+        each = enumerate(zip(self.baseline.addresses, before, self.rest, strict=False))
+        left = ((number, address) for number, (address, was, still) in each if was and not still)
+        return {Address(address): self._record_digest(number) for number, address in left}
+
+    def take_strangers(self) -> None:
+        """Take every stranger out of the rest."""
+        number = len(self.baseline.addresses)
+        self.rest[number:] = bytes(len(self.rest) - number)
 
     def rest_addresses(self) -> Iterator[str]:
         """Yield the addresses of the settled entities in the rest."""
@@ -166,10 +195,18 @@ class MovedScope:
         for number in left:
             self.rest[number] = 0
         known = self.baseline
-        return Wanted(
-            tuple(known.addresses[one] for one in left if one < len(known.addresses)),
-            tuple(known.remote_ids[one] for one in left),
-        )
+        settled = [one for one in left if one < len(known.addresses)]
+        records = {Address(known.addresses[one]): self._record_digest(one) for one in settled}
+        return Wanted(records, tuple(known.remote_ids[one] for one in left))
+
+    def is_settled(self, kind: str, fields: Fields) -> bool:
+        """Whether a settled entity of the rest has, or looks as if it had, an identity of these fields."""
+        owners = (one for link in self._linking.of_fields(kind, fields) for one in self._owners(link))
+        return any(self.rest[one] for one in owners if one < len(self.baseline.addresses))
+
+    def _record_digest(self, number: int) -> bytes:
+        start = (3 * number + 1) * DIGEST_BYTES
+        return self.baseline.digests[start : start + DIGEST_BYTES]
 
     def _owners(self, link: int) -> Iterator[int]:
         start = bisect_left(self._links, link << _OWNER_BITS)
@@ -186,26 +223,32 @@ class MovedScope:
         return {one: number for number, one in enumerate(self.baseline.addresses)}
 
 
-def find_rest(baseline: Baseline, now: ScopeDigests, linking: "Linking") -> MovedScope:
-    """Return who of a baseline is as it was, by the digests of now."""
+def find_rest(
+    baseline: Baseline,
+    linking: "Linking",
+    *,
+    declared: Digests,
+    recorded: Digests | None,
+    rest: bytes = b"",
+) -> MovedScope:
+    """Return who of a baseline is declared and recorded as then, by digests of now; `take_rows` comes next.
+
+    None: all records are as they were. `rest` has a 0 for whoever is known to have moved.
+    """
     size, number = DIGEST_BYTES, len(baseline.addresses)
-    rest = bytearray(b"\1") * len(baseline.remote_ids)
-    _keep_unmoved(rest, baseline.addresses, now.declared, _column(baseline.digests, 0, 3 * size, number))
-    _keep_unmoved(rest, baseline.addresses, now.recorded, _column(baseline.digests, size, 3 * size, number))
-    rows = [*_column(baseline.digests, 2 * size, 3 * size, number)]
-    rows += _column(baseline.digests, 3 * size * number, size, len(baseline.remote_ids) - number)
-    _keep_unmoved(rest, baseline.remote_ids, now.rows, rows)
-    return MovedScope(baseline, rest, linking)
+    still = bytearray(rest or b"\1" * len(baseline.remote_ids))
+    _keep_unmoved(still, baseline.addresses, declared, _column(baseline.digests, 0, 3 * size, number))
+    if recorded is not None:
+        column = _column(baseline.digests, size, 3 * size, number)
+        _keep_unmoved(still, baseline.addresses, recorded, column)
+    return MovedScope(baseline, still, linking)
 
 
-def _keep_unmoved(
-    rest: bytearray, names: Sequence[str], now: Mapping[str, bytes] | None, then: Iterable[bytes]
-) -> None:
+def _keep_unmoved(rest: bytearray, names: Sequence[str], now: Digests, then: Iterable[bytes]) -> None:
     """Take out of the rest who has another digest than then, or none."""
-    if now is not None:
-        for number, (name, digest) in enumerate(zip(names, then, strict=True)):
-            if now.get(name) != digest:
-                rest[number] = 0
+    for number, (name, digest) in enumerate(zip(names, then, strict=True)):
+        if now.get(name) != digest:
+            rest[number] = 0
 
 
 def _column(digests: bytes, start: int, step: int, number: int) -> Iterator[bytes]:
@@ -220,6 +263,7 @@ def make_baseline(
     *,
     restless_ids: Collection[str] = (),
     digest_of_row: Callable[[LiveEntity], bytes] = digest_row,
+    digest_of_record: Callable[[RecordedEntity], bytes] = digest_record,
     before: MovedScope | None = None,
 ) -> Baseline:
     """Return the baseline after a plan of `members`, beside which the rest of `before` stays as it is.
@@ -227,35 +271,30 @@ def make_baseline(
     `settled` are the addresses of which that plan found nothing to change, `restless_ids` rows that are to be
     read or looked at in every plan.
     """
-    at_rest = {row.remote_id: row for row in members.rows}
+    there = {row.remote_id: row for row in members.rows}
     units: list[tuple[Address, str, bytes, set[int]]] = []
-    other_links, taken = set[int](), set(restless_ids)
-    for address, record in members.records.items():
-        taken.update((record.remote_id, *record.earlier))
-        if address not in settled:
-            other_links |= linking.of_record(record)
-    for address, entity in members.entities.items():
-        links = linking.of_entity(entity)
-        other_links |= links
-        own, row = members.records.get(address), None
-        if address in settled and own is not None and own.remote_id not in restless_ids:
-            row = at_rest.get(own.remote_id)
-        declared = b"" if row is None else digest_declared(entity)
-        if own is None or row is None or not declared or not _is_at_rest(own, row):
+    taken = {record.remote_id for record in members.records.values()}.union(restless_ids)
+    for record in members.records.values():
+        taken.update(record.earlier)
+    settled_links = set[int]()
+    for address in settled:
+        entity, own = members.entities.get(address), members.records.get(address)
+        row = there.get(own.remote_id) if own and own.remote_id not in restless_ids else None
+        declared = digest_declared(entity) if entity and row else b""
+        if entity is None or own is None or row is None or not declared or not _is_at_rest(own, row):
             continue
-        links |= linking.of_record(own) | linking.of_row(row)
-        other_links |= links
-        digests = declared + digest_record(own) + digest_of_row(row)
-        units.append((address, row.remote_id, digests, links))
-    for remote_id, row in at_rest.items():
-        if remote_id in taken:
-            other_links |= linking.of_row(row)
+        digests = declared + digest_of_record(own) + digest_of_row(row)
+        if len(digests) == 3 * DIGEST_BYTES:
+            links = linking.of_entity(entity) | linking.of_record(own) | linking.of_row(row)
+            settled_links |= links
+            units.append((address, row.remote_id, digests, links))
+    # A stranger that meets what is not settled joins it in every plan (`pull_in`).
     strangers = [
         (remote_id, digest_of_row(row), links)
-        for remote_id, row in at_rest.items()
+        for remote_id, row in there.items()
         if remote_id not in taken
         and not linking.is_marked(row)
-        and (links := linking.of_row(row)).isdisjoint(other_links)
+        and (links := linking.of_row(row)).isdisjoint(settled_links)
     ]
     return _join_columns(scope, before, units, strangers)
 
@@ -320,15 +359,19 @@ def _write_links(links: "array[int]") -> bytes:
     return found.tobytes()
 
 
-def close_over(moved: MovedScope, members: Members, load: Callable[[Wanted], Members]) -> Members:
-    """Return `members` and whoever they meet, who leave the rest of `moved`. `load` gives what is wanted."""
-    entities, records, rows = dict(members.entities), dict(members.records), [*members.rows]
-    while wanted := moved.pull_in(members):
-        members = load(wanted)
-        entities |= members.entities
-        records |= members.records
-        rows += members.rows
-    return Members(entities, records, rows)
+def close_over(
+    moved: MovedScope, members: Members, load: Callable[[Wanted], Members], wanted: Wanted = NOBODY
+) -> Members:
+    """Return `members`, who is `wanted` besides, and whoever they meet, who leave the rest of `moved`.
+
+    `load` gives what is declared, recorded and live of those.
+    """
+    found = members.joined(load(wanted)) if wanted else members
+    joining = found
+    while more := moved.pull_in(joining):
+        joining = load(more)
+        found = found.joined(joining)
+    return found
 
 
 # --- Links: everything by which two things may meet in a plan --------------------------------------
@@ -350,15 +393,15 @@ class Linking:
     def of_entity(self, entity: Entity) -> set[int]:
         """Return the links of a declared entity that are no addresses."""
         kind = entity.address.kind
-        return self._looks(kind, entity.fields) | self._mark_links(entity.address)
+        return self.of_fields(kind, entity.fields) | self._mark_links(entity.address)
 
     def of_record(self, record: RecordedEntity) -> set[int]:
         """Return the links of a record that are no ids."""
-        return self._looks(record.address.kind, record.shown)
+        return self.of_fields(record.address.kind, record.shown)
 
     def of_row(self, row: LiveEntity) -> set[int]:
         """Return the links of a live row that are no ids."""
-        return self._looks(row.kind, row.fields)
+        return self.of_fields(row.kind, row.fields)
 
     def is_marked(self, row: LiveEntity) -> bool:
         """Whether a row carries our mark, with whatever name."""
@@ -368,7 +411,7 @@ class Linking:
     def of_members(self, members: Members) -> tuple[set[int], set[str], set[str]]:
         """Return all links of these, the ids that they have or name, and the addresses."""
         # Who is declared or recorded under an address of the rest is in the rest with all of it. So is a row.
-        links, ids, addresses = set[int](), set[str](), set[str](members.names)
+        links, ids, addresses = set[int](), set(members.ids), set(members.names)
         for entity in members.entities.values():
             links |= self.of_entity(entity)
         addresses.update(former_names(members.entities.values()).values())
@@ -379,7 +422,8 @@ class Linking:
             links |= self.of_row(row)
         return links, ids, addresses
 
-    def _looks(self, kind: str, fields: Fields) -> set[int]:
+    def of_fields(self, kind: str, fields: Fields) -> set[int]:
+        """Return the links of the identities of these fields."""
         return {
             self._link(key, fields) for key in self._rules.keys(kind) if identity_of(key, fields) is not None
         }

@@ -147,7 +147,7 @@ def make_plan_of_moved(
 
 def make_usable_plan(
     inputs: PlanInputs, *, options: Options, rules: Rules, moment: PlanMoment, strict: bool = False
-) -> tuple[Plan, PlanInputs]:
+) -> tuple[MovedPlan, PlanInputs]:
     """Return the plan of these inputs without the workspaces of which only planning sees a mistake.
 
     The second value is what it was made from. With `strict`, or where nothing else would be planned, raises
@@ -156,7 +156,7 @@ def make_usable_plan(
     selection = Selection(options.only, options.excluded)
     while True:
         try:
-            plan = make_plan(
+            made = make_plan_of_moved(
                 inputs.desired,
                 inputs.live,
                 inputs.recorded,
@@ -174,7 +174,7 @@ def make_usable_plan(
                 raise
             inputs = rest  # fewer workspaces each time
         else:
-            return plan, inputs
+            return made, inputs
 
 
 def plan_scopes(

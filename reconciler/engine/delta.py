@@ -1,0 +1,420 @@
+"""Delta plans at work (rule R11): read what moved since the last plan, and keep what the next one needs.
+
+    the kept baseline --read_moved--> what is declared, recorded and live of what moved; counts of the rest
+                                      None: a plan of everything has to be made, and `why` says why
+    a plan            --keep--------> the baseline of the next one
+
+Who may be left out of a plan is decided in core/planning/delta.py. The baseline lies beside the cached lists,
+sealed as they are. It only spares work: with any difference in what it is for, with damage, and where
+anything is not certain, everything is planned.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from hashlib import sha256
+from itertools import chain
+
+import msgspec
+from msgspec import Struct, structs
+
+from reconciler.core.desired.entity_table import EntityTable
+from reconciler.core.planning.delta import (
+    Baseline,
+    Linking,
+    Members,
+    MovedScope,
+    Wanted,
+    close_over,
+    digest_declared,
+    find_rest,
+    make_baseline,
+)
+from reconciler.core.planning.plan import MovedPlan
+from reconciler.core.planning.scopes import RestCounts
+from reconciler.engine.context import ReadContext
+from reconciler.engine.lists import ListCacheRequest, RowCache
+from reconciler.engine.live import ScopeReader, make_readers, read_scopes
+from reconciler.errors import ServiceError, unwrap_exception_group
+from reconciler.instrumentation import step_log
+from reconciler.model.address import Address
+from reconciler.model.encoding import encode_json
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import Target
+from reconciler.model.snapshots import (
+    DeletedEntity,
+    Desired,
+    Entity,
+    Live,
+    Recorded,
+    Scope,
+)
+from reconciler.store.database import Store
+from reconciler.store.records import RecordsMoved
+
+_form = "1"  # of what is kept; another one is not read
+settled_min = 500  # entities; of fewer a plan of everything takes no longer
+# What moved, in entities and as a share of what is declared: of more, a plan of everything takes no longer.
+moved_max, moved_share = 1_000, 0.1
+# Who moved since the columns of the baseline were made, and is planned each time until they are made anew.
+_renewed_from = 250
+
+
+class _KeptScope(Struct, frozen=True, array_like=True):
+    """The baseline of a scope, for rows of this list that show these paths.
+
+    `asked` stands for all that decides what the rows show, `deleted` for what we had deleted. `rest` has a 0
+    for whoever moved since.
+    """
+
+    baseline: Baseline
+    rest: bytes
+    asked: bytes
+    paths: tuple[str, ...]
+    shown: tuple[str, ...]
+    deleted: bytes
+
+
+class _KeptBaseline(Struct, frozen=True, array_like=True):
+    """What the last plan was made for, and from.
+
+    `state` is that of the records, `others` are the digests of the records that are in the rest of no scope.
+    """
+
+    key: tuple[str, ...]
+    state: str
+    others: dict[str, bytes]
+    scopes: tuple[_KeptScope, ...]
+
+
+class DeltaInputs(Struct, frozen=True):
+    """The inputs of a plan, and how each scope was read. `moved` has the scopes that leave a rest out."""
+
+    desired: Desired
+    live: Live
+    recorded: Recorded
+    readers: Mapping[Scope, ScopeReader]
+    moved: Mapping[Scope, MovedScope] = {}
+
+    @property
+    def counts(self) -> Mapping[Scope, RestCounts]:
+        """How many are left out."""
+        return {scope: one.counts for scope, one in self.moved.items()}
+
+
+class _Unusable(Exception):
+    """Why everything has to be planned."""
+
+
+class DeltaPlanner:
+    """The baseline of one project and target."""
+
+    def __init__(self, context: ReadContext, target: Target, lists: RowCache) -> None:
+        self._context = context
+        self._target = target
+        self._lists = lists
+        self._workspaces = {one.alias: one.id for one in target.workspaces}
+        self._linking = Linking(context.rules, context.store.salt)
+        self._name = f"{target.origin}\n{target.stack}\nbaseline"
+        rules = encode_json([context.rules, list(KINDS.values()), context.settings.adopt])
+        self._key = (_form, encode_json(target).decode(), sha256(rules).hexdigest())
+        self._state = ""  # of the records, before any of them was read
+        self._digests: Mapping[Address, bytes] | None = None  # of all records, where they were read
+        self._kept: _KeptBaseline | None = None
+        self.why = ""  # everything is planned although there is a baseline
+
+    async def read_moved(self, desired: Desired, gone: Sequence[DeletedEntity]) -> DeltaInputs | None:
+        """Return what moved since the last plan, read as every plan reads it; None: everything is to be read.
+
+        Errors: whatever the service's client and the store raise.
+        """
+        self._state = await self._context.ask(Store.state)
+        self._kept = await self._context.dependencies.offload(self._read) if self._state else None
+        if self._kept is None:
+            return None
+        try:
+            return await self._read_moved(self._kept, desired, gone)
+        except (ServiceError, BaseExceptionGroup) as error:
+            cause = unwrap_exception_group(error) if isinstance(error, BaseExceptionGroup) else error
+            if not isinstance(cause, ServiceError):
+                raise
+            # Whether that is one workspace or all of them is judged when everything is read.
+            step_log.info("everything is planned: %s", cause)
+            return None
+        except (_Unusable, RecordsMoved) as why:
+            self.why = str(why) or "records were written meanwhile"
+            step_log.info("everything is planned: %s", self.why)
+            return None
+
+    async def _read_moved(
+        self, kept: _KeptBaseline, desired: Desired, gone: Sequence[DeletedEntity]
+    ) -> DeltaInputs:
+        ask = self._context.ask
+        if kept.state != self._state:
+            self._digests = await ask(lambda store: store.record_digests(self._target.workspaces))
+        declared = _DeclaredDigests(desired.entities)
+        scopes = {one.baseline.scope: one for one in kept.scopes if one.baseline.scope in desired.scopes}
+        moved = {
+            scope: find_rest(
+                one.baseline, self._linking, declared=declared, recorded=self._digests, rest=one.rest
+            )
+            for scope, one in scopes.items()
+        }
+        settled = set(chain.from_iterable(one.rest_addresses() for one in moved.values()))
+        entities = {one: desired.entities[one] for one in desired.entities if one not in settled}
+        wanted = self._list_records(kept, moved)
+        limit = max(moved_max, int(moved_share * len(desired.entities)))
+        _check_limit(len({*entities, *wanted}), limit)
+        load = partial(Store.recorded, workspaces=self._target.workspaces)
+        known = await ask(partial(load, addresses=wanted))
+        if known.elsewhere:
+            raise _Unusable("there are records at other addresses of the service")
+        readers = make_readers(
+            self._context.client,
+            structs.replace(desired, entities=entities),
+            known,
+            workspaces=self._workspaces,
+            rules=self._context.rules,
+            concurrency=self._context.limits.concurrency,
+            lists=self._lists,
+            deleted=gone,
+            paths={scope: frozenset(one.paths) for scope, one in scopes.items()},
+        )
+        async with asyncio.TaskGroup() as group:
+            opened = [group.create_task(self._open_list(readers[one], scopes[one])) for one in moved]
+        if why := next(filter(None, (one.result() for one in opened)), ""):
+            raise _Unusable(why)
+        names = {*desired.removed, *(one.above for one in (*entities, *known.entities) if one.above)}
+        records = dict(known.entities)
+        for scope, one in moved.items():
+            if scopes[scope].deleted != _digest_deleted(readers[scope].wanted.deleted):
+                one.take_strangers()
+            left = one.take_rows(readers[scope].row_digests())
+            members = _list_members(readers[scope], one, names)
+            loading = partial(self._load_wanted, desired, readers[scope])
+            found = await ask(partial(_close_over, one, members, loading, left))
+            entities |= found.entities
+            records |= found.records
+            _check_limit(len(found.rows), limit)
+            _narrow(readers[scope], found, one)
+        live = await read_scopes(readers)
+        self._check_read(live, readers, moved)
+        if await ask(Store.state) != self._state:
+            raise RecordsMoved
+        planned, rest = len({*entities, *records}), sum(one.counts.settled for one in moved.values())
+        step_log.info("planned afresh: %d, as in the last plan: %d", planned, rest)
+        return DeltaInputs(
+            structs.replace(desired, entities=dict(sorted(entities.items()))),
+            live,
+            structs.replace(known, entities=dict(sorted(records.items()))),
+            readers,
+            moved,
+        )
+
+    def _list_records(self, kept: _KeptBaseline, moved: Mapping[Scope, MovedScope]) -> dict[Address, bytes]:
+        """Return the digests of all records that are in the rest of no scope."""
+        if self._digests is not None:
+            rest = set(chain.from_iterable(one.rest_addresses() for one in moved.values()))
+            return {one: digest for one, digest in self._digests.items() if one not in rest}
+        found = {Address(one): digest for one, digest in kept.others.items()}
+        for scope in kept.scopes:
+            one = moved.get(scope.baseline.scope) or MovedScope(
+                scope.baseline, bytearray(len(scope.rest)), self._linking
+            )
+            found |= one.records_left(scope.rest)
+        return found
+
+    def _load_wanted(self, desired: Desired, reader: ScopeReader, store: Store, wanted: Wanted) -> Members:
+        """Return whoever left the rest. Raises RecordsMoved."""
+        known = Recorded({})
+        if wanted.records:
+            known = store.recorded(self._target.workspaces, addresses=wanted.records)
+        entities = {one: desired.entities[one] for one in wanted.records}
+        return Members(entities, known.entities, reader.observe(wanted.remote_ids))
+
+    async def _open_list(self, reader: ScopeReader, kept: _KeptScope) -> str:
+        """Open a list; return why its rows may not be compared with those of the baseline, or ""."""
+        scope, rows = reader.wanted.scope, await reader.list_all()
+        if rows is None:
+            why = reader.following.why or "it is not known in the order of change"
+            return f"all of the list of {scope} is read: {why}"
+        if self._digest_asked(reader) != kept.asked or reader.shown() != frozenset(kept.shown):
+            return f"the list of {scope} shows other fields"
+        return ""
+
+    def _check_read(
+        self, live: Live, readers: Mapping[Scope, ScopeReader], moved: Mapping[Scope, MovedScope]
+    ) -> None:
+        """Raise _Unusable where what was read says more of the rest than the lists did."""
+        if any(not read.complete for read in live.reads):
+            raise _Unusable("a list was not read completely")
+        for scope, one in moved.items():
+            looked = [row for row in live.entities[scope] if row.remote_id in readers[scope].looked]
+            if one.pull_in(Members(rows=looked)):
+                raise _Unusable(f"an entity of {scope} has another identity than its list shows")
+
+    # What is kept for the next plan.
+
+    async def keep(self, made: MovedPlan, inputs: DeltaInputs, *, anew: bool = False) -> None:
+        """Keep the baseline of the next plan, where one would pay. `anew`: everything was planned."""
+        settled = made.settled
+        if not self._state or any(not read.complete for read in made.plan.reads):
+            return
+        kept, moved = self._kept, inputs.moved
+        stale = sum(len(one.rest) - one.rest.count(1) for one in moved.values())
+        if not anew and kept is not None and kept.state == self._state and stale < _renewed_from:
+            return
+        if anew and len(settled) < settled_min:
+            return
+        if self._digests is None and anew:
+            self._digests = await self._context.ask(
+                lambda store: store.record_digests(self._target.workspaces)
+            )
+        if await self._context.ask(Store.state) != self._state:
+            return
+        making = partial(self._renew, kept, settled, inputs, anew=anew or stale >= _renewed_from)
+        await self._context.dependencies.offload(lambda: self._write(making()))
+
+    def _renew(
+        self, kept: _KeptBaseline | None, settled: Collection[Address], inputs: DeltaInputs, *, anew: bool
+    ) -> _KeptBaseline:
+        """Return what to keep: the columns made anew, or those of before without whoever moved."""
+        moved = inputs.moved
+        others = self._list_records(kept, moved) if kept else dict(self._digests or {})
+        if anew:
+            keeping = [one for one in inputs.readers.values() if _may_keep(one)]
+            scopes = tuple(self._keep_scope(one, others, settled, inputs) for one in keeping)
+            # Who has joined the rest of a scope, and whoever left one that is not kept any more.
+            for one in scopes:
+                for address in one.baseline.addresses:
+                    others.pop(Address(address), None)
+        else:
+            before = {one.baseline.scope: one for one in kept.scopes} if kept else {}
+            scopes = tuple(
+                structs.replace(
+                    before[scope],
+                    rest=bytes(one.rest),
+                    deleted=_digest_deleted(inputs.readers[scope].wanted.deleted),
+                )
+                for scope, one in moved.items()
+            )
+        return _KeptBaseline(
+            self._key, self._state, {str(one): digest for one, digest in others.items()}, scopes
+        )
+
+    def _keep_scope(
+        self,
+        reader: ScopeReader,
+        digests: Mapping[Address, bytes],
+        settled: Collection[Address],
+        inputs: DeltaInputs,
+    ) -> _KeptScope:
+        scope, shown = reader.wanted.scope, reader.shown() or frozenset()
+        rows = reader.row_digests()
+        there = inputs.live.entities[scope]
+        plain = {row.remote_id for row in there if row.known == shown} - reader.looked
+        restless = {row.remote_id for row in there} - plain
+        restless |= {one for ids in inputs.live.again.get(scope, {}).values() for one in ids}
+        restless |= {one for one in plain if not rows.get(one)}
+        members = Members(reader.wanted.entities, reader.wanted.records, there)
+        baseline = make_baseline(
+            scope,
+            members,
+            frozenset(settled),
+            self._linking,
+            restless_ids=restless,
+            digest_of_row=lambda row: rows[row.remote_id],
+            digest_of_record=lambda record: digests.get(record.address, b""),
+            before=inputs.moved.get(scope),
+        )
+        return _KeptScope(
+            baseline,
+            b"\1" * len(baseline.remote_ids),
+            self._digest_asked(reader),
+            tuple(sorted(map(str, reader.paths))),
+            tuple(sorted(map(str, shown))),
+            _digest_deleted(reader.wanted.deleted),
+        )
+
+    def _digest_asked(self, reader: ScopeReader) -> bytes:
+        """Return what stands for all that decides what the rows of a list show."""
+        asked = ListCacheRequest(reader.wanted.scope, reader.wanted.workspace, reader.fields)
+        return sha256(encode_json(self._lists.cache_key(asked))).digest()
+
+    def _read(self) -> _KeptBaseline | None:
+        data = self._lists.files.read(self._name)
+        try:
+            kept = msgspec.msgpack.decode(data, type=_KeptBaseline) if data else None
+        except msgspec.MsgspecError:  # written in another form by a version that did not change the number
+            return None
+        return kept if kept is not None and kept.key == self._key else None
+
+    def _write(self, kept: _KeptBaseline) -> None:
+        self._lists.files.write(self._name, (msgspec.msgpack.encode(kept),))
+
+
+class _DeclaredDigests(Mapping[Address, bytes]):
+    """The digest of every declared entity; b"" where it has none. Each is looked up when it is asked for."""
+
+    def __init__(self, entities: Mapping[Address, Entity]) -> None:
+        self._entities = entities
+        self._known = entities.digest_of if isinstance(entities, EntityTable) else None
+
+    def __getitem__(self, address: Address) -> bytes:
+        known = self._known(address) if self._known else b""
+        return known or digest_declared(self._entities[address])
+
+    def __iter__(self) -> Iterator[Address]:
+        return iter(self._entities)
+
+    def __len__(self) -> int:
+        return len(self._entities)
+
+
+def _digest_deleted(deleted: Sequence[DeletedEntity]) -> bytes:
+    return sha256(
+        encode_json(sorted((one.remote_id, sorted(one.identities.items())) for one in deleted))
+    ).digest()
+
+
+def _check_limit(number: int, limit: int) -> None:
+    if number > limit:
+        raise _Unusable(f"{number} entities have moved since the last plan, more than {limit}")
+
+
+def _list_members(reader: ScopeReader, moved: MovedScope, names: Collection[str]) -> Members:
+    """Return everything of a scope that is not in the rest."""
+    rest, wanted = set(moved.rest_ids()), reader.wanted
+    rows = reader.observe(one for one in reader.listed if one not in rest)
+    return Members(wanted.entities, wanted.records, rows, names, {one.remote_id for one in wanted.deleted})
+
+
+def _close_over(
+    moved: MovedScope,
+    members: Members,
+    load: Callable[[Store, Wanted], Members],
+    wanted: Wanted,
+    store: Store,
+) -> Members:
+    return close_over(moved, members, partial(load, store), wanted)
+
+
+def _narrow(reader: ScopeReader, found: Members, moved: MovedScope) -> None:
+    """Let a scope be read for what moved in it. Raises _Unusable where the rest is the smaller part."""
+    counts = moved.counts
+    if counts.settled < len(found.records) + len(found.entities):
+        raise _Unusable(f"most of {reader.wanted.scope} has moved")
+    ids = {row.remote_id for row in found.rows}
+    request = structs.replace(
+        reader.wanted, entities=found.entities, records=found.records, rest=counts.settled
+    )
+    reader.narrow(request, [one for one in reader.listed if one in ids])
+
+
+def _may_keep(reader: ScopeReader) -> bool:
+    """Whether the next plan can compare the rows of a list with what they are now."""
+    shown, first = reader.shown(), reader.first
+    if not reader.kind.listing.changed or not reader.listed or first is None:
+        return False
+    again = reader.followed or reader.following.rows is not None or first.last
+    return again and shown is not None and shown != reader.kind.listing.always

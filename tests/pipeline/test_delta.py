@@ -1,0 +1,224 @@
+"""A plan of what moved since the last one is the plan of everything, or it is made of everything (R11)."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import effort
+import pytest
+import tally
+from msgspec import structs
+from pipeline.test_feed import PLAIN
+from world import World
+
+from reconciler.model.plans import Plan
+from reconciler.sandbox.app import SandboxConfig
+from reconciler.sandbox.contacts import invent_contacts
+
+COUNT = 620
+HISTORIES = effort.count(small=6, full=120)
+PEOPLE = [{key: str(one.fields[key]) for key in PLAIN} for one in invent_contacts(COUNT, after=0)]
+
+
+def declared() -> dict[str, Any]:
+    """Return a manifest of everybody but the last twenty, who are strangers."""
+    return {"contacts": {f"p{number}": dict(PEOPLE[number]) for number in range(COUNT - 20)}}
+
+
+class Company:
+    """A project that has adopted everybody, and whose last plan had nothing to do."""
+
+    def __init__(self, path: Path, **changes: Any) -> None:
+        self.world = World(path, SandboxConfig(contacts=COUNT), changes=changes)
+        self.world.dependencies = replace(self.world.dependencies, token=lambda: "the same for all plans")
+        self.manifest = declared()
+        self.write()
+        self.world.apply()
+        self.wait()
+        known = self.world.plan().recorded.entities
+        self.ids = {address.name: one.remote_id for address, one in known.items()}
+        self.wait()
+
+    def write(self) -> None:
+        self.world.write(self.manifest)
+
+    def wait(self) -> None:
+        self.world.clock.pass_s(60)
+
+    @property
+    def kept(self) -> Path:
+        """The folder of what is kept from one plan to the next."""
+        return Path(self.world.settings.root, ".reconciler", "cache", "lists")
+
+    def plan(self) -> tuple[Plan, bool]:
+        """Return the plan, and whether it is of what moved. Claim that it is the one without what is kept."""
+        aside = self.kept.with_name("aside")
+        self.kept.rename(aside)
+        whole = self.world.plan().plan
+        shutil.rmtree(self.kept, ignore_errors=True)
+        aside.rename(self.kept)
+        plan = self.world.plan().plan
+        assert told(plan) == told(whole)
+        return plan, any(read.settled for read in plan.reads)
+
+    def edit(self, *names: str, **values: str) -> None:
+        """Somebody else edits these people at the service, where they are there."""
+
+        async def work(client: Any) -> None:
+            there = {row.remote_id for row in await client.contacts.list()}
+            for remote_id in (self.ids[name] for name in names if self.ids[name] in there):
+                found = await client.contacts.get(remote_id)
+                await client.contacts.replace(remote_id, {**found.body, **values})
+
+        self.world.behind_our_back(work)
+
+    def copy(self, number: int) -> None:
+        """Somebody else makes another one of a person."""
+
+        async def work(client: Any) -> None:
+            found = (await client.contacts.list())[number]
+            fields = {key: value for key, value in found.body.items() if key in PLAIN}
+            await client.contacts.create({"type": "Person", "status": "A", "externalOwner": True, **fields})
+
+        self.world.behind_our_back(work)
+
+    def delete(self, number: int) -> None:
+        """Somebody else deletes a person."""
+
+        async def work(client: Any) -> None:
+            await client.contacts.delete((await client.contacts.list())[number].remote_id)
+
+        self.world.behind_our_back(work)
+
+
+def told(plan: Plan) -> dict[str, Any]:
+    """Return what a plan says, without when and how it was read."""
+    fields = structs.asdict(plan)
+    for name in ("reads", "created_at", "expires_at"):
+        del fields[name]
+    return fields
+
+
+def test_three_edits_are_planned_without_the_rest(tmp_path: Path) -> None:
+    """Two in the manifest and one at the service; nobody else is compared, nor loaded from the store."""
+    company = Company(tmp_path)
+    company.manifest["contacts"]["p7"]["jobTitle"] = "Captain"
+    company.manifest["contacts"]["p9"]["jobTitle"] = "Pilot"
+    company.write()
+    company.edit("p11", jobTitle="Astronaut")
+
+    plan, moved = company.plan()
+    planned = company.world.plan()
+
+    assert moved
+    assert [one.address.name for one in plan.changes] == ["p11", "p7", "p9"]
+    assert len(planned.recorded.entities) == 3
+    (read,) = plan.reads
+    assert (read.how, read.settled) == ("feed", COUNT - 23)
+
+
+def test_a_plan_after_an_apply_leaves_out_whom_nobody_touched(tmp_path: Path) -> None:
+    """The records have another state then, so their digests are compared."""
+    company = Company(tmp_path)
+    company.manifest["contacts"]["p7"]["jobTitle"] = "Captain"
+    del company.manifest["contacts"]["p8"]
+    company.write()
+    planned, run = company.world.apply()
+    company.wait()
+
+    plan, moved = company.plan()
+
+    assert planned.rest
+    assert run.exit_code == 0
+    assert moved
+    assert plan.empty
+
+
+# --- Histories ----------------------------------------------------------------------------------------
+
+
+def _edit_manifest(company: Company, chance: Random) -> None:
+    for number in chance.sample(range(COUNT - 20), 3):
+        entry = company.manifest["contacts"].get(f"p{number}")
+        if entry is not None:
+            entry["jobTitle"] = chance.choice(("Captain", "Pilot", "Nurse"))
+
+
+def _take_identity(company: Company, chance: Random) -> None:
+    one, other = chance.sample(range(COUNT), 2)
+    address = PEOPLE[other]["workEmailAddress1"]
+    used = {entry["workEmailAddress1"].lower() for entry in company.manifest["contacts"].values()}
+    if f"p{one}" in company.manifest["contacts"] and address.lower() not in used:
+        company.manifest["contacts"][f"p{one}"]["workEmailAddress1"] = address
+
+
+def _drop(company: Company, chance: Random) -> None:
+    company.manifest["contacts"].pop(f"p{chance.randrange(COUNT)}", None)
+
+
+def _rename(company: Company, chance: Random) -> None:
+    number = chance.randrange(COUNT - 20)
+    entry = company.manifest["contacts"].pop(f"p{number}", None)
+    if entry is not None:
+        entry.pop("meta", None)
+        company.manifest["contacts"][f"n{number}"] = {**entry, "meta": {"renamedFrom": f"p{number}"}}
+
+
+def _declare_stranger(company: Company, chance: Random) -> None:
+    number = chance.randrange(COUNT - 20, COUNT)
+    used = {entry["workEmailAddress1"].lower() for entry in company.manifest["contacts"].values()}
+    if PEOPLE[number]["workEmailAddress1"].lower() not in used:
+        company.manifest["contacts"][f"p{number}"] = dict(PEOPLE[number])
+
+
+def _list_devices(company: Company, chance: Random) -> None:
+    entry = company.manifest["contacts"].get(f"p{chance.randrange(COUNT - 20)}")
+    if entry is not None:
+        entry["devices"] = {}
+
+
+def _edit_at_service(company: Company, chance: Random) -> None:
+    names = chance.sample(sorted(company.ids), 2)
+    company.edit(*names, jobTitle=chance.choice(("Nurse", "Driver")))
+
+
+def _take_identity_at_service(company: Company, chance: Random) -> None:
+    address = chance.choice(PEOPLE)["workEmailAddress1"]
+    company.edit(chance.choice(sorted(company.ids)), workEmailAddress1=address)
+
+
+def _copy_at_service(company: Company, chance: Random) -> None:
+    company.copy(chance.randrange(COUNT - 30))
+
+
+def _delete_at_service(company: Company, chance: Random) -> None:
+    company.delete(chance.randrange(COUNT - 30))
+
+
+def _apply(company: Company, _chance: Random) -> None:
+    company.write()
+    company.world.apply()
+    company.wait()
+
+
+CHANGES: tuple[Callable[[Company, Random], None], ...] = (
+    *(_edit_manifest, _edit_manifest, _take_identity, _drop, _rename, _declare_stranger, _list_devices),
+    *(_edit_at_service, _edit_at_service, _take_identity_at_service, _copy_at_service, _delete_at_service),
+    *(_apply, _apply),
+)
+
+
+@pytest.mark.parametrize("seed", range(HISTORIES))
+def test_the_plan_of_what_moved_is_the_plan_of_everything(tmp_path: Path, seed: int) -> None:
+    """Through the store, the cached lists and the sandbox, whatever is edited on either side."""
+    company, chance = Company(tmp_path), Random(seed)
+    for _ in range(6):
+        for work in chance.choices(CHANGES, k=chance.choice((1, 1, 2))):
+            work(company, chance)
+        company.write()
+        company.wait()
+        _, moved = company.plan()
+        tally.count("delta plans", "through the engine" if moved else "of everything, through the engine")
