@@ -28,6 +28,7 @@ from reconciler.core.planning.delta import (
     close_over,
     digest_declared,
     find_rest,
+    list_settled_records,
     make_baseline,
 )
 from reconciler.core.planning.plan import MovedPlan
@@ -78,13 +79,15 @@ class _KeptScope(Struct, frozen=True, array_like=True):
 class _KeptBaseline(Struct, frozen=True, array_like=True):
     """What the last plan was made for, and from.
 
-    `state` is that of the records, `others` are the digests of the records that are in the rest of no scope.
+    `state` is that of the records, `others` are the digests of the records that are in the rest of no scope;
+    `written` is when a record had been written last.
     """
 
     key: tuple[str, ...]
     state: str
     others: dict[str, bytes]
     scopes: tuple[_KeptScope, ...]
+    written: str = ""
 
 
 class DeltaInputs(Struct, frozen=True):
@@ -151,7 +154,9 @@ class DeltaPlanner:
     ) -> DeltaInputs:
         ask = self._context.ask
         if kept.state != self._state:
-            self._digests = await ask(lambda store: store.record_digests(self._target.workspaces))
+            known, since = _list_known_records(kept), kept.written
+            digesting = partial(Store.record_digests, workspaces=self._target.workspaces)
+            self._digests = await ask(partial(digesting, known=known, since=since))
         declared = _DeclaredDigests(desired.entities)
         scopes = {one.baseline.scope: one for one in kept.scopes if one.baseline.scope in desired.scopes}
         moved = {
@@ -270,13 +275,21 @@ class DeltaPlanner:
             self._digests = await self._context.ask(
                 lambda store: store.record_digests(self._target.workspaces)
             )
+        written = await self._context.ask(Store.last_written)
         if await self._context.ask(Store.state) != self._state:
             return
-        making = partial(self._renew, kept, settled, inputs, anew=anew or stale >= _renewed_from)
+        renewing = anew or stale >= _renewed_from
+        making = partial(self._renew, kept, settled, inputs, anew=renewing, written=written)
         await self._context.dependencies.offload(lambda: self._write(making()))
 
     def _renew(
-        self, kept: _KeptBaseline | None, settled: Collection[Address], inputs: DeltaInputs, *, anew: bool
+        self,
+        kept: _KeptBaseline | None,
+        settled: Collection[Address],
+        inputs: DeltaInputs,
+        *,
+        anew: bool,
+        written: str,
     ) -> _KeptBaseline:
         """Return what to keep: the columns made anew, or those of before without whoever moved."""
         moved = inputs.moved
@@ -298,9 +311,8 @@ class DeltaPlanner:
                 )
                 for scope, one in moved.items()
             )
-        return _KeptBaseline(
-            self._key, self._state, {str(one): digest for one, digest in others.items()}, scopes
-        )
+        kept_others = {str(one): digest for one, digest in others.items()}
+        return _KeptBaseline(self._key, self._state, kept_others, scopes, written)
 
     def _keep_scope(
         self,
@@ -369,6 +381,14 @@ class _DeclaredDigests(Mapping[Address, bytes]):
 
     def __len__(self) -> int:
         return len(self._entities)
+
+
+def _list_known_records(kept: _KeptBaseline) -> dict[Address, bytes]:
+    """Return the digests of all records, as they were."""
+    found = {Address(one): digest for one, digest in kept.others.items()}
+    for scope in kept.scopes:
+        found.update(list_settled_records(scope.baseline, scope.rest))
+    return found
 
 
 def _digest_deleted(deleted: Sequence[DeletedEntity]) -> bytes:

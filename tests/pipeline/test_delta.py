@@ -17,6 +17,9 @@ from world import World
 from reconciler.model.plans import Plan
 from reconciler.sandbox.app import SandboxConfig
 from reconciler.sandbox.contacts import invent_contacts
+from reconciler.store.adapter import OF_EVERY_POOL, Connection, Observer
+from reconciler.store.schema import ENTITIES
+from reconciler.store.sealed_tables import rows_query
 
 COUNT = 620
 HISTORIES = effort.count(small=6, full=120)
@@ -135,6 +138,41 @@ def test_a_plan_after_an_apply_leaves_out_whom_nobody_touched(tmp_path: Path) ->
     assert run.exit_code == 0
     assert moved
     assert plan.empty
+
+
+class _Statements(Observer):
+    """Hears the statements."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def executes(self, connection: Connection, sql: str) -> None:  # noqa: ARG002 - as every observer
+        self.heard.append(sql)
+
+
+def test_a_plan_after_an_apply_reads_the_records_that_it_wrote(tmp_path: Path) -> None:
+    """All of them only where these and the remembered ones do not make the seal, as after a delete."""
+    company, whole = Company(tmp_path), rows_query(ENTITIES)
+    reads = []
+    for name in ("p7", "p9", ""):
+        if name:
+            company.manifest["contacts"][name]["jobTitle"] = "Captain"
+        else:
+            del company.manifest["contacts"]["p7"]
+        company.write()
+        company.world.apply()
+        company.wait()
+        asked = _Statements()
+        OF_EVERY_POOL.append(asked)
+        try:
+            planned = company.world.plan().plan
+        finally:
+            OF_EVERY_POOL.remove(asked)
+        assert any(read.settled for read in planned.reads)
+        reads.append(sum(sql in (whole, f"{whole} ORDER BY address") for sql in asked.heard))
+        assert company.plan()[1]
+
+    assert reads == [0, 0, 1]
 
 
 # --- Histories ----------------------------------------------------------------------------------------

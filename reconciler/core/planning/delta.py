@@ -21,7 +21,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
-from itertools import chain
+from itertools import chain, compress
 from typing import Any
 
 import msgspec
@@ -221,6 +221,13 @@ class MovedScope:
     @cached_property
     def _by_address(self) -> Mapping[str, int]:
         return {one: number for number, one in enumerate(self.baseline.addresses)}
+
+
+def list_settled_records(baseline: Baseline, rest: bytes) -> Iterator[tuple[Address, bytes]]:
+    """Yield the address and the record's digest of each settled entity that `rest` has a 1 for."""
+    digests = _column(baseline.digests, DIGEST_BYTES, 3 * DIGEST_BYTES, len(baseline.addresses))
+    settled = zip(baseline.addresses, digests, strict=True)
+    return ((Address(one), digest) for one, digest in compress(settled, rest))
 
 
 def find_rest(
