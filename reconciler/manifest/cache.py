@@ -1,9 +1,10 @@
 """The cache of manifests: what was declared by unchanged files, without reading them again.
 
 The result always equals that of `load_project` and `resolve_desired`. Each manifest is cached by itself, as
-the part that it resolves to (core/desired/partition.py). The seal of an entry covers its purpose: the bytes
-of the manifest, the settings, and all code and data that reads them. The entry also holds the digests of
-the rosters, because only a manifest says which they are. An entry with another seal or digest is ignored.
+the part that it resolves to (core/desired/partition.py). The seal of an entry covers its purpose: the name of
+the manifest, the settings, and all code and data that reads it. The entry also holds the digests of the
+manifest and of its rosters. An entry with another seal is ignored. Where a digest is another, the texts of
+the entries of the manifest that are as they were are not parsed again (cutting.py).
 
 A manifest is cached if it has no mistake, takes no value from the environment and no people from a
 directory, has no payload and holds no secret; every other one is read each time. Where joined parts might

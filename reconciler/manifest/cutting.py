@@ -141,6 +141,7 @@ def list_proved_texts(
     those of the rest.
     """
     roots = {place.line for place in tree.places(tree.value)}
+    plain = _BLOCK_TEXT.search(data) is None
     known = frozenset(line for _, line in cut.known) if cut else frozenset()
     found: dict[int, bytes] = {}
     for section in cut.sections if cut else cut_sections(data):
@@ -162,7 +163,7 @@ def list_proved_texts(
             if end == len(data):
                 ended = data.endswith(b"\n")
             # A block text may depend on how deep the line below it stands.
-            if ended and not _BLOCK_TEXT.search(data, start, end):
+            if ended and (plain or not _BLOCK_TEXT.search(data, start, end)):
                 found[line] = section.digests[number]
     return found
 

@@ -67,15 +67,15 @@ class Tree:
 
     def place(self, path: TreePath) -> Place:
         """Return the place of the key or item at `path`, or of its nearest ancestor that exists."""
-        found = Place(self.file, 1, 1)
         node: Any = self.value
+        above, at = None, 0
         for step in path:
             index = self._index(node, step)
             if index is None:
                 break
-            found = self._marks.place(self.file, node, index)
+            above, at = node, index
             node = node[step]
-        return found
+        return Place(self.file, 1, 1) if above is None else self._marks.place(self.file, above, at)
 
     def places(self, node: dict[str, Any] | list[Any]) -> Iterator[Place]:
         """Yield the place of each key or item of a container of this tree, in its order."""

@@ -104,9 +104,13 @@ def test_the_digest_of_a_manifest_is_the_same_cached_or_not() -> None:
     assert manifest_digest(structs.replace(whole, entities=parts), PLAN_SALT) == manifest_digest(
         whole, PLAN_SALT
     )
-    assert manifest_digest(structs.replace(whole, entities=parts), "other") != manifest_digest(
-        whole, PLAN_SALT
-    )
+
+
+def test_the_digest_of_a_manifest_tells_nothing_to_another_plan() -> None:
+    """What two plans have in common is nobody's business who has only one of them."""
+    found = Desired(table(people(3)), frozenset())
+
+    assert manifest_digest(found, PLAN_SALT) != manifest_digest(found, "salt of another plan")
 
 
 def test_nobody_can_try_words_on_the_digest_of_a_manifest() -> None:

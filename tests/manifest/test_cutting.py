@@ -158,7 +158,10 @@ TRAPS: dict[str, tuple[str, str]] = {
         f"{BRACKETS},\n  b: {{workEmailAddress1: b@example.com}}}}\n",
         _manifest(_entry("c"), "  b: {workEmailAddress1: b@example.com}}\n"),
     ),
-    "in a block text": (WHOLE, f"{HEAD}tags:\n  note: |\n    contacts:\n{''.join(PEOPLE)}contacts: {{}}\n"),
+    "in a text": (
+        WHOLE,
+        f'{{version: 1, workspace: ops, tags: {{note: "x\ncontacts:\n{PEOPLE[0]}"}}, contacts: {{}}}}\n',
+    ),
     "behind a quotation mark": (WHOLE, WHOLE.replace("n03@example.com", '"n03@example.com', 1)),
     "between quotation marks": (
         WHOLE,
@@ -178,7 +181,8 @@ TRAPS: dict[str, tuple[str, str]] = {
     "less deep than blank lines above it": (
         _manifest("  a:\n    workEmailAddress1: a@example.com\n    jobTitle: |\n        \n")
         + "tags: {a: b}\n",
-        _manifest("  a:\n    workEmailAddress1: a@example.com\n    jobTitle: |\n        \n", _entry("b")),
+        _manifest("  a:\n    workEmailAddress1: a@example.com\n    jobTitle: |\n        \n", _entry("b"))
+        + "tags: {a: b}\n",
     ),
     "with a stand-in of its own": (WHOLE, WHOLE.replace("  n05:", "  cut-0-0000: |\n  n05:")),
     "not in the text of the cut": (WHOLE, WHOLE.replace("  n05:", "  - n05:")),
@@ -204,7 +208,7 @@ def test_a_known_text_in_another_place_is_no_entry(name: str, project: KeptProje
 
 ROSTER_TRAPS: dict[str, tuple[list[str], str]] = {
     "behind a quotation mark": ([ROWS[0], 'x,"x@example.com,Nurse', *ROWS[2:]], ""),
-    "between quotation marks": ([*ROWS[:3], 'x,x@example.com,"Nurse', *ROWS[4:9], '"', *ROWS[10:]], ""),
+    "between quotation marks": ([*ROWS[:3], 'x,x@example.com,"Nurse', *ROWS[4:9], 'of all"', *ROWS[10:]], ""),
     "another header": (["Id,Title,Mail", *ROWS[1:]], ""),
     "another separator": (["Id;Mail;Title,", *ROWS[1:]], ""),
     "twice": ([*ROWS, ROWS[4]], ""),
@@ -240,8 +244,19 @@ def test_a_roster_that_a_second_manifest_names_is_read_whole(project: KeptProjec
 
     fresh = project.fresh()
     assert project.through() == fresh
-    _with_roster(project, *ROWS[:-1], "new,new@example.com,")
-    assert project.through() == project.fresh()
+
+
+def test_a_roster_that_another_manifest_comes_to_name_is_read_whole(project: KeptProject) -> None:
+    """Nothing was known of that manifest, and so nothing is left out of it."""
+    _with_roster(project, *ROWS)
+    project.write("b.yaml", "version: 1\nworkspace: lab\ncontacts: {}\n")
+    project.through()
+    _with_roster(project, *ROWS, "new,new@example.com,")
+    project.write("b.yaml", f"version: 1\nworkspace: lab\nrosters:\n- {ROSTER}\n")
+
+    fresh = project.fresh()
+    assert project.through() == fresh
+    assert project.through() == fresh
 
 
 SECRETS = {

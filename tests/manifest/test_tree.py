@@ -164,6 +164,14 @@ def test_reading_is_linear() -> None:
     assert len(names) == 1, "text that repeats is kept once"
 
 
+def test_the_first_value_of_a_key_counts() -> None:
+    """The second one is a mistake, and must not decide what else is called one."""
+    tree = read_tree(b"a: first\na: second\nb: third\n", "a.yaml")
+
+    assert [one.code for one in tree.problems] == ["E104"]
+    assert tree.value == {"a": "first", "b": "third"}
+
+
 @pytest.mark.parametrize("key", ["~", "null", "Null", "NULL"])
 def test_a_key_that_is_null_gets_advice_about_null(key: str) -> None:
     """Advice about another mistake sends its reader away from this one."""

@@ -1,8 +1,8 @@
 """The checks that need several entries, defaults or settings to see a mistake: one function each.
 
 Each takes every declared entity in file order and yields problems; none knows of the others. A new
-rule is one function and one line in CHECKS. One that compares entities of several files needs a line in
-`partition.py` too.
+rule is one function and one line in CHECKS. One that compares entities needs a line in `partition.py` too:
+some of them may be cached, and then only the others are checked.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -155,23 +155,23 @@ def unique_keys(rules: Rules) -> Mapping[str, tuple[Key, ...]]:
 def list_identities(
     entity: Entity, keys: Mapping[str, tuple[Key, ...]]
 ) -> Iterator[tuple[Key, tuple[str, ...]]]:
-    """Yield each key of an entity with what no other may have: kind, workspace, parent, key, values."""
-    where = (entity.address.kind, entity.address.workspace, entity.address.parent)
-    for key in keys[where[0]]:
+    """Yield each key of an entity with what no other may have: what it belongs to, key, values."""
+    where = entity.address.rpartition("/")[0]
+    for key in keys[entity.address.kind]:
         values = identity_of(key, entity.fields)
         if values is not None:
-            yield key, (*where, *key, *values)
+            yield key, (where, *key, *values)
 
 
 def list_appearances(
     entity: Entity, keys: Mapping[str, tuple[Key, ...]]
 ) -> Iterator[tuple[Key, tuple[str, ...]]]:
     """Yield each key of an entity with what it looks like: the same for any two that are one, and more."""
-    where = (entity.address.kind, entity.address.workspace, entity.address.parent)
-    for key in keys[where[0]]:
+    where = entity.address.rpartition("/")[0]
+    for key in keys[entity.address.kind]:
         values = appearance_of(key, entity.fields)
         if values is not None:
-            yield key, (*where, *key, *values)
+            yield key, (where, *key, *values)
 
 
 def find_alike(every: Sequence[Declared], rules: Rules) -> tuple[Declared, ...]:

@@ -4,7 +4,7 @@ A manifest that was resolved without a mistake is a part, which can be kept and 
 Joined parts are what `resolve_desired` makes of the same manifests, or None where they may contradict each
 other: then all of them are to be resolved together, which finds the words. So whatever two files can
 contradict each other in is compared here, as exactly as in `crosscheck.py` and `find_contradictions`, or more
-strictly.
+strictly. So are the entries of one manifest, of which some were resolved at an earlier time (`merge_part`).
 """
 
 from array import array
