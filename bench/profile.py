@@ -15,7 +15,6 @@ import signal
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
@@ -27,8 +26,9 @@ from reconciler.concurrency import BUSY
 
 _EACH_S = 0.001
 _OURS = f"{Path(__file__).parent.parent / 'reconciler'}{os.sep}"
+Layers = tuple[tuple[str, tuple[str, ...]], ...]
 # The first that fits counts; a path is that of a package of ours.
-_LAYERS = (
+_LAYERS: Layers = (
     ("manifests", ("manifest", "parsing")),
     ("check of what is declared", ("core/desired",)),
     ("HTTP and decoding", ("service",)),
@@ -38,6 +38,24 @@ _LAYERS = (
     ("event loop, and waiting threads", ("cli/session", "concurrency", "engine/planning", "pipeline")),
     ("applying", ("engine",)),
     ("command and report", ("",)),
+)
+# Of an apply: what each part of a create costs. A name behind the path is that of a function.
+_LAYERS_OF_APPLY: Layers = (
+    ("manifests, and the check of what they declare", ("manifest", "parsing", "core/desired")),
+    (
+        "logs and spans",
+        ("instrumentation", *(f"service/http/exchange.py:{one}_" for one in ("log", "request", "answer"))),
+    ),
+    ("limiter: places, turns, retries", ("service/http/limiter", "service/http/transport")),
+    ("the libraries below a request", ("service/http/connections",)),
+    ("request: address, headers, time limits", ("service/http/exchange", "service/http/urls", "concurrency")),
+    ("decoding what comes", ("service",)),
+    ("journal: intents, results, records", ("store", "engine/ledger", "engine/session")),
+    ("look before the write", ("engine/look", "core/compare/match", "core/compare/identity")),
+    ("read-back", ("engine/readback", "core/compare", "engine/settle")),
+    ("event loop, and waiting threads", ("cli/session", "engine/planning", "pipeline")),
+    ("order of the changes, outcomes", ("engine",)),
+    ("plan, report, screen", ("",)),
 )
 
 
@@ -55,7 +73,8 @@ def main(count: int, case: str, *options: str) -> None:
             reconciler(folder, "plan")
         os.environ.update(environ_of(folder))
         os.chdir(folder)
-        seconds = _sampled([*(("apply", "--yes") if applies else ("plan",)), *options])
+        command = ("apply", "--yes") if applies else ("plan",)
+        seconds = _sampled([*command, *options], _LAYERS_OF_APPLY if applies else _LAYERS)
         os.chdir("/")
     total = sum(seconds.values())
     for layer, spent in seconds.most_common():
@@ -63,10 +82,10 @@ def main(count: int, case: str, *options: str) -> None:
     sys.stderr.write(f"{total:7.2f} s        {case}, {count:,} people\n")
 
 
-def _sampled(arguments: list[str]) -> Counter[str]:
+def _sampled(arguments: list[str], layers: Layers) -> Counter[str]:
     """Run one command of ours and return its processor seconds by layer."""
     seen: Counter[str] = Counter()
-    signal.signal(signal.SIGPROF, lambda _number, frame: seen.update((_layer(_busy(frame)),)))
+    signal.signal(signal.SIGPROF, lambda _number, frame: seen.update((_layer(_busy(frame), layers),)))
     # The library asks for the handler in words that show all that the command returns, where it is Python's.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     began = sum(os.times()[:2])
@@ -88,21 +107,16 @@ def _busy(frame: FrameType | None) -> FrameType | None:
     return sys._current_frames().get(beside, frame) if beside else frame  # noqa: SLF001 - the documented way
 
 
-def _layer(frame: FrameType | None) -> str:
-    packages = []
-    for path in _files(frame):
+def _layer(frame: FrameType | None, layers: Layers) -> str:
+    inner = ""
+    while frame is not None:
+        path = frame.f_code.co_filename
         if "importlib._bootstrap" in path:
             return "start"
-        if path.startswith(_OURS):
-            packages.append(path.removeprefix(_OURS))
-    inner = packages[0] if packages else ""
-    return next(layer for layer, parts in _LAYERS if any(inner.startswith(part) for part in parts))
-
-
-def _files(frame: FrameType | None) -> Iterator[str]:
-    while frame is not None:
-        yield frame.f_code.co_filename
+        if not inner and path.startswith(_OURS):
+            inner = f"{path.removeprefix(_OURS)}:{frame.f_code.co_name}"
         frame = frame.f_back
+    return next(layer for layer, parts in layers if any(inner.startswith(part) for part in parts))
 
 
 if __name__ == "__main__":

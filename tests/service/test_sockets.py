@@ -424,6 +424,26 @@ def test_a_connection_that_the_server_closed_while_idle_is_not_used_for_a_write(
     assert (accepted, counted) == (5, 5)
 
 
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_connection_that_an_answer_ends_is_not_used_again(method: str) -> None:
+    """A server may say that it closes a connection long before it does."""
+
+    async def last_answer(peer: Peer) -> None:
+        line = await peer.request()
+        said = ANSWERS[line.split()[0].decode()]
+        await peer.send(said.replace(b"\r\n", b"\r\nConnection: close\r\n", 1))
+        await wait_s(patience_s)
+
+    async def work(client: ServiceClient) -> None:
+        for _ in range(3):
+            await CALLS[method](client)
+
+    result, accepted, counted = play([last_answer], work)
+
+    assert result is None
+    assert (accepted, counted) == (3, 3)
+
+
 def test_no_more_connections_than_the_concurrency_allows() -> None:
     async def slow(peer: Peer) -> None:
         while line := await peer.request():
