@@ -4,14 +4,18 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import postgres
 import psycopg
 import pytest
 import tally
 from msgspec import structs
+from pipeline.test_delta import Company, told
 from pipeline.test_feed import COUNT, by_scan, crowd, edit, read_of
 from world import World
+
+from reconciler.model.settings import Refresh
 
 READING = (
     "GRANT USAGE ON SCHEMA reconciler TO {role}",
@@ -130,20 +134,49 @@ _OF_STORE = [
 ]
 
 
+def edited(path: Path, url: str) -> tuple[Company, dict[str, Any]]:
+    """Return a company with two edits in the manifest and one at the service, and the whole plan."""
+    company = Company(path, store=url)
+    for name in ("p7", "p9"):
+        company.manifest["contacts"][name]["jobTitle"] = "Captain"
+    company.write()
+    company.edit("p11", jobTitle="Astronaut")
+    settings = company.world.settings
+    company.world.settings = structs.replace(settings, refresh=Refresh("full"))
+    whole = company.world.plan().plan
+    company.world.settings = settings
+    assert not any(read.settled for read in whole.reads)
+    assert len(whole.changes) == 3
+    company.wait()
+    return company, told(whole)
+
+
+def test_a_fresh_machine_plans_what_moved(tmp_path: Path, url: str) -> None:
+    """What the last plan had nothing to say of is kept in the store too (R11)."""
+    company, whole = edited(tmp_path, url)
+    emptied(company.world)
+
+    plan = company.world.plan().plan
+
+    assert told(plan) == whole
+    assert [(read.how, read.settled > 0) for read in plan.reads] == [("feed", True)]
+
+
 def test_damage_to_what_is_kept_changes_no_plan(tmp_path: Path, url: str) -> None:
-    """28 kinds, in the project and in the store, each before a plan by somebody who knows nothing of it."""
-    world = crowd(tmp_path, store=url)
-    edit(world, 3, 150)
-    scanned = by_scan(world)
-    (file,) = Path(world.settings.root, ".reconciler", "cache", "lists").iterdir()
-    whole = file.read_bytes()
-    for number, hurt in enumerate(_OF_FILE):
-        file.write_bytes(hurt(whole))
-        assert read_of(world)[0] == scanned, number
-        tally.count("feeds", "kinds of damage to what is kept")
+    """28 kinds, of the list and of the baseline, in the project and in the store, unknown to who plans."""
+    company, whole = edited(tmp_path, url)
+    company.world.plan()
+    files = {file: file.read_bytes() for file in company.kept.iterdir()}
+    assert len(files) == 2
+    for file in files:
+        for number, hurt in enumerate(_OF_FILE):
+            for one, data in files.items():
+                one.write_bytes(hurt(data) if one == file else data)
+            assert told(company.world.plan().plan) == whole, (file, number)
+            tally.count("feeds", "kinds of damage to what is kept")
     for damage in _OF_STORE:
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute(damage.encode())
-        emptied(world)
-        assert read_of(world)[0] == scanned, damage
+        emptied(company.world)
+        assert told(company.world.plan().plan) == whole, damage
         tally.count("feeds", "kinds of damage to what is kept")
