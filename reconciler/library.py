@@ -16,6 +16,7 @@ from msgspec import Struct, structs
 
 from reconciler import pipeline
 from reconciler.core.planning.deletes import uncertain_notices
+from reconciler.core.planning.select import Selection
 from reconciler.core.review.drift import Drift, count_not_applied, find_drift
 from reconciler.core.review.guard import plan_exit_code
 from reconciler.core.runs.recover import InterruptedRun, RunStatus
@@ -115,7 +116,7 @@ async def plan_async(
 
     Raises SettingsError, ManifestError, UnknownAddress, ServiceError, StoreError.
     """
-    settings, declared, dependencies = await asyncio.to_thread(_read_project, project)
+    settings, declared, dependencies = await asyncio.to_thread(_read_project, project, options)
     planning = pipeline.plan(
         settings,
         declared.desired,
@@ -153,13 +154,14 @@ async def apply_async(
     saved = approved if isinstance(approved, Plan) else None
     if saved is not None and options != _EVERYTHING:
         raise InputError("the options belong to the plan, and it has its own.", next="leave them out")
-    settings, declared, dependencies = await asyncio.to_thread(_read_project, project)
+    options = saved.options if saved is not None else options
+    settings, declared, dependencies = await asyncio.to_thread(_read_project, project, options)
     observer = _CallbackObserver((lambda _: True) if isinstance(approved, Plan) else approved, ended)
     applying = pipeline.apply(
         settings,
         declared.desired,
         dependencies,
-        options=saved.options if saved is not None else options,
+        options=options,
         consent=consent,
         saved=saved,
         fail_fast=fail_fast,
@@ -244,10 +246,11 @@ def _make_proposal(planned: PlanResult) -> Proposal:
     )
 
 
-def _read_project(project: Project) -> tuple[Settings, Declaration, Dependencies]:
+def _read_project(project: Project, options: Options) -> tuple[Settings, Declaration, Dependencies]:
     """Return the settings, the declaration, and the real clock, chance and network, without a terminal."""
     settings = project.settings()
-    declared = pipeline.load_declaration(settings, project.variables)
+    selection = Selection(options.only, options.excluded)
+    declared = pipeline.load_declaration(settings, project.variables, selection=selection)
     root = Path(settings.root)
     checkout = read_checkout(root.resolve(), collect_inputs(settings, declared.inputs))
     context = partial(read_context, project.variables, root, random=secrets.token_hex, checkout=checkout)

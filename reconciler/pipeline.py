@@ -27,7 +27,7 @@ from msgspec import structs
 from reconciler.concurrency import pause_collector
 from reconciler.core.desired.isolate import drop_problems, isolate_mistakes
 from reconciler.core.desired.resolve import Resolved, add_forgotten, resolve_desired
-from reconciler.core.planning.select import Selection
+from reconciler.core.planning.select import EVERYTHING, Selection, find_selected_workspaces
 from reconciler.core.planning.unplanned import leave_out_of_desired, make_not_planned_error
 from reconciler.core.review.guard import NO_CONSENT, add_consent, choose_consent
 from reconciler.core.review.saved_plans import narrow_saved_plan, why_expired, why_stale
@@ -62,6 +62,7 @@ from reconciler.instrumentation import record_span, start_stopwatch, step_log
 from reconciler.manifest.cache import Declaration, ManifestCache
 from reconciler.manifest.cutting import Cuts
 from reconciler.manifest.load import load_project
+from reconciler.manifest.selected import select_manifests
 from reconciler.manifest.sources import is_without_manifests
 from reconciler.model.address import Address, parse_address
 from reconciler.model.plans import Consent, Explanation, Options, Plan
@@ -114,8 +115,11 @@ def load_declaration(
     all_values: bool = True,
     asks: bool = True,
     strict: bool = False,
+    selection: Selection = EVERYTHING,
 ) -> Declaration:
     """Return everything declared, and the digest of all that it was made from, where that is known.
+
+    Of a `selection` what it may be about is enough: the manifests of other workspaces are not read.
 
     Workspaces with mistakes are left out where others have none, but for `strict`, here and in the settings:
     `mistakes` has them, and `not_planned` of what is declared says which workspaces those are.
@@ -127,6 +131,7 @@ def load_declaration(
     """
     settings = _leave_out_secret_files(settings, all_values=all_values)
     bring_kinds(settings.service.profile)
+    settings, unread = select_manifests(settings, find_selected_workspaces(selection))
     asked = ReadOnce(settings.directories, asks=asks)
     with record_span("manifests") as notes:
         cache = ManifestCache(settings, environ, directories=asked) if settings.caches else None
@@ -138,6 +143,8 @@ def load_declaration(
             )
             known = Declaration(found.desired, inputs=found.inputs, mistakes=found.problems)
         notes["entities"] = len(known.desired.entities)
+    if unread:
+        known = structs.replace(known, desired=structs.replace(known.desired, unread=unread))
     return known
 
 

@@ -72,7 +72,7 @@ def make_plan_for_options(given: Mapping[str, Any]) -> PlanResult:
     """Return the plan that the options of a command line ask for."""
     settings = load_settings(given["config"], given["environment"], service=True)
     settings = with_refresh_mode(settings, given["refresh"])
-    declared = read_declaration(settings)
+    declared = read_declaration(settings, given["only"])
     checkout = read_project_checkout(settings, declared.inputs)
     with output.progress() as bars:
         bars.advance("reading the service", 0, None)

@@ -16,6 +16,7 @@ from msgspec import structs
 from reconciler import pipeline, signals
 from reconciler.cli.console import output
 from reconciler.cli.options import CACHES, STRICT
+from reconciler.core.planning.select import Selection
 from reconciler.database_urls import hide_url_password as shown_store
 from reconciler.engine.context import StopFlag, token_bytes
 from reconciler.environment.checkout import Checkout, collect_inputs, read_checkout
@@ -77,12 +78,14 @@ def _is_set(name: str) -> bool:
     return bool(context and context.meta.get(name))
 
 
-def read_declaration(settings: Settings) -> Declaration:
+def read_declaration(settings: Settings, only: Sequence[str] = ()) -> Declaration:
     """Return what the manifests declare, and print the mistakes of workspaces that are left out.
+
+    With `only`, selectors, the manifests of workspaces that none of them may name are not read.
 
     Raises ManifestError, DirectoryError where none can be planned.
     """
-    declared = pipeline.load_declaration(settings, os.environ)
+    declared = pipeline.load_declaration(settings, os.environ, selection=Selection(tuple(only)))
     if declared.mistakes:
         from reconciler.report.text import problem_lines  # noqa: PLC0415 - where there are some
 

@@ -49,15 +49,7 @@ from reconciler.instrumentation import record_span, start_stopwatch, step_log
 from reconciler.model.address import Address
 from reconciler.model.documents import Content
 from reconciler.model.encoding import decode_json, encode_json
-from reconciler.model.plans import (
-    ACTION_WORDS,
-    Consent,
-    Options,
-    Plan,
-    PlanMoment,
-    Target,
-    Verdict,
-)
+from reconciler.model.plans import ACTION_WORDS, Consent, Options, Plan, PlanMoment, Target, Verdict
 from reconciler.model.runs import ROWS_OF, Outcome, Running
 from reconciler.model.snapshots import DeletedEntity, Desired, Live, NotPlanned, Recorded, Scope
 from reconciler.store.database import Store
@@ -149,7 +141,7 @@ async def _plan_everything(
     context, options = task.context, task.options
     selection = select.Selection(options.only, options.excluded)
     inputs = add_records(inputs, await _load_records(context, inputs.desired, inputs.target, options))
-    unknown = list_scopes(inputs.left_out.not_planned)
+    unknown = list_scopes(inputs.left_out.not_planned, inputs.desired.unread)
     selected, selected_records = _apply_selection(selection, inputs.desired, inputs.recorded, unknown)
     readers = make_readers(
         context.client,

@@ -24,6 +24,7 @@ _JSON_HEAD = re.compile(
 )
 _JSON_SECOND = re.compile(rb'"workspace"\s*:\s*')
 _JSON_VALUE = re.compile(rb'"(?P<double>[A-Za-z0-9._-]+)"')
+_WORD = b"workspace"
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -48,6 +49,8 @@ def _find_in_lines(text: bytes) -> Iterator[str]:
             return
         at = above.end()
     yield _name_of(first)
+    if _WORD not in text[first.end() :]:  # as in nearly every file, which this finds much sooner
+        return
     for more in _SECOND.finditer(text, first.end()):
         plain = _WORKSPACE.match(text, more.start())
         yield _name_of(plain) if plain else ""

@@ -82,6 +82,7 @@ class Desired(Struct, frozen=True):
     what is live stays, with the place that says so (rule X7); none of them brings a kind into scope.
     `answers` are those of the directories that rosters took from, by name. `not_planned` are workspaces of
     whose entities none is here, because of their mistakes; `unusable` is what is readable of them.
+    `unread` are workspaces whose manifests were not read, because no selection is about them.
     """
 
     entities: Mapping[Address, Entity]
@@ -91,6 +92,7 @@ class Desired(Struct, frozen=True):
     answers: tuple[DirectoryAnswer, ...] = ()
     not_planned: tuple[NotPlanned, ...] = ()
     unusable: Mapping[Address, Entity] = {}
+    unread: frozenset[str] = frozenset()
 
 
 class LiveEntity(Struct, frozen=True, gc=False):

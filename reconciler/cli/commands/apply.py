@@ -158,7 +158,8 @@ def _make_apply_job(file: str | None, undo_file: str | None, given: Mapping[str,
         require_writable_place(Path(undo_file))
     # No manifest says what an undo should be: none is read for it, so none can stand in its way.
     undoing = saved is not None and bool(saved.options.undo_of)
-    declared = Declaration(Desired({}, frozenset())) if undoing else read_declaration(settings)
+    only = saved.options.only if saved else given["only"]
+    declared = Declaration(Desired({}, frozenset())) if undoing else read_declaration(settings, only)
     checkout = read_project_checkout(settings, declared.inputs)
     context = read_run_context(settings, checkout=checkout)
     if not undoing:

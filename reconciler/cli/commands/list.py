@@ -129,7 +129,7 @@ def _read_inventory(given: dict[str, Any], *, everyone: bool) -> Inventory:
     from reconciler.core.planning.select import Selection
 
     settings = load_settings(given["config"], given["environment"], service=True)
-    desired = read_declaration(settings).desired
+    desired = read_declaration(settings, given["only"]).desired
     selection = Selection(given["only"], given["excluded"])
     with output.progress() as bars:
         bars.advance("reading the service", 0, None)

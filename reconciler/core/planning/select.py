@@ -35,6 +35,9 @@ class Selection(Struct, frozen=True):
         return wanted and not any(_matches_selector(text, address, tags) for text in self.excluded)
 
 
+EVERYTHING = Selection()
+
+
 def check_selection(
     selection: Selection, addresses: Mapping[Address, Tags], unknown: Collection[Scope] = ()
 ) -> None:
@@ -62,6 +65,23 @@ def check_selection(
                     _suggestion_topic(text), text, _possible_selectors(text, addresses), otherwise
                 ),
             )
+
+
+def find_selected_workspaces(selection: Selection) -> frozenset[str]:
+    """Return the only workspaces in which anything may be selected; none where it may be any of them."""
+    names = [_named_workspace(text) for text in selection.only]
+    return frozenset(names) if all(names) else frozenset()
+
+
+def _named_workspace(text: str) -> str:
+    """Return the workspace that a selector is about, or "" where it may be any."""
+    if _selector_form(text) == "workspace":
+        return text.partition(":")[2]
+    kind, slash, rest = text.partition("/")
+    name = rest.partition("/")[0]
+    plain = _selector_form(text) == "address" and slash and not set(f"{kind}{name}") & set("*?[")
+    # A glob reaches over slashes, so what stands before one is written out only behind a slash of its own.
+    return name if plain and "/" in rest else ""
 
 
 def may_select(selection: Selection, kind: str, workspace: str) -> bool:

@@ -331,10 +331,12 @@ def select_left_out(left: LeftOutEntities, selection: Selection) -> LeftOutEntit
     )
 
 
-def list_scopes(left: Iterable[NotPlanned]) -> tuple[Scope, ...]:
-    """Return every scope that is left out, whether anything is declared there or not."""
-    return tuple(
-        Scope(kind, one.workspace) for one in left for kind in KINDS if not one.kinds or kind in one.kinds
+def list_scopes(left: Iterable[NotPlanned], unread: Iterable[str] = ()) -> tuple[Scope, ...]:
+    """Return every scope that is left out, or in an unread workspace, whether anything is declared there."""
+    found = [(kind, one) for one in left for kind in one.kinds or KINDS]
+    return (
+        *(Scope(kind, one.workspace) for kind, one in found),
+        *(Scope(kind, workspace) for workspace in sorted(unread) for kind in KINDS),
     )
 
 

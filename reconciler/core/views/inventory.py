@@ -112,7 +112,7 @@ def make_inventory(
     whole = {Scope(kind.name, one.workspace) for one in desired.scopes for kind in _read_with(one.kind)}
     left = select_not_planned(plan.left_out, selection)
     known = list_addresses(desired, recorded) | {_wildcard_address(one): {} for one in whole}
-    check_selection(selection, known, list_scopes(left))
+    check_selection(selection, known, list_scopes(left, desired.unread))
     desired = narrow_desired(desired, selection)
     rows = [*_list_rows(desired, live, recorded, plan, rules)]
     chosen = [one for one in rows if selection.selects(*_selected_as(one, desired))]
