@@ -144,7 +144,7 @@ class FeedWalk:
 
     `deleted` are the ids of those that runs of ours deleted since it was remembered. After `done`, `gone` are
     those of them whose rows explain why the list is shorter; each has to be looked at, for somebody may have
-    brought it back and deleted another. `moved` are the ids of the rows that are new or show something else.
+    brought it back and deleted another.
     """
 
     def __init__(self, known: RememberedList, deleted: Collection[str] = ()) -> None:
@@ -160,7 +160,6 @@ class FeedWalk:
         self._total: int | None = None
         self._last = float("inf")  # the time of the last row
         self.fresh = False  # whether any row may be newer than what is remembered
-        self.moved: set[str] = set()
         self.gone: tuple[str, ...] = ()
 
     def take(self, rows: Sequence[FeedRow | None], *, total: int | None, last: bool) -> PageVerdict:
@@ -222,8 +221,6 @@ class FeedWalk:
         if place is not None:
             self._places[row.remote_id] = place
         changed = place is None or self._known.digest_at(place) != row.digest
-        if changed:
-            self.moved.add(row.remote_id)
         if row.at >= self._settled:
             self.fresh = True
             self._creates += place is None

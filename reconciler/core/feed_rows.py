@@ -12,6 +12,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from hashlib import blake2b
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
@@ -132,10 +133,11 @@ class FeedRows:
 
     def ids(self) -> Iterator[str]:
         """Yield the ids in the order of the list."""
-        start, ids = 0, self._columns.ids
-        for end in self._id_ends:
-            yield str(ids[start:end], "utf-8")
-            start = end
+        ids, starts = bytes(self._columns.ids), chain((0,), self._id_ends)
+        if ids.isascii():  # as those of the service are: one place for each character
+            text = ids.decode()
+            return (text[start:end] for start, end in zip(starts, self._id_ends, strict=False))
+        return (ids[start:end].decode() for start, end in zip(starts, self._id_ends, strict=False))
 
     def id_at(self, place: int) -> str:
         """Return the id of a row."""
@@ -155,7 +157,9 @@ class FeedRows:
 
     def digests(self) -> Iterator[tuple[str, bytes]]:
         """Yield each id with the digest of its body, in the order of the list."""
-        return zip(self.ids(), map(self.digest_at, range(len(self))), strict=True)
+        digests, size = bytes(self._columns.digests), _digest_bytes
+        each = (digests[start : start + size] for start in range(0, len(digests), size))
+        return zip(self.ids(), each, strict=True)
 
     def row(self, place: int) -> FeedRow:
         """Return a row. Its body is not decoded yet."""

@@ -6,7 +6,6 @@ as after a scan; private_cache.py writes the files.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, ValuesView
-from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
@@ -234,8 +233,6 @@ class ListFollower:
         self.calls = 0
         self.why = ""
         self.completed = ""  # when the list was last read completely, where it was followed now
-        # Of a list that was followed: the ids of rows that are new, or show something else than was kept.
-        self.moved: AbstractSet[str] = frozenset()
         self.rows: FeedRows | None = None  # of a list that was read completely, and can be followed next time
 
     async def first(self, wanted: frozenset[str]) -> tuple[Page, ListedRows] | None:
@@ -256,7 +253,7 @@ class ListFollower:
             step_log.info("%s: %s, so all of its list is read", self._asked.scope, self.why)
             return None
         rows, step = walk.whole(), self._known.step
-        self.completed, self.moved = self._known.completed, walk.moved
+        self.completed = self._known.completed
         began, known = parse_seconds(date), self._known
         if (walk.fresh or walk.gone) and began is not None:
             settled = began - self._lists.margin_s

@@ -41,7 +41,8 @@ def _says(rows: FeedRows, expected: dict[str, FeedRow]) -> None:
 def test_columns_say_what_a_plain_list_of_rows_does(seed: int) -> None:
     """Rows that come, change, show the same at another time, and go; written and opened at any moment."""
     chance = Random(seed)
-    numbers = iter(range(1, 10_000))
+    # Every other list has ids of ASCII alone.
+    numbers = iter([number for number in range(1, 10_000) if seed % 2 or number % 7])
     expected = {
         row.remote_id: row for row in (_row(chance, next(numbers)) for _ in range(chance.choice((0, 1, 30))))
     }
