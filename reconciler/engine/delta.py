@@ -21,6 +21,7 @@ from msgspec import Struct, structs
 from reconciler.core.desired.entity_table import EntityTable
 from reconciler.core.planning.delta import (
     Baseline,
+    DigestsOf,
     Linking,
     Members,
     MovedScope,
@@ -42,14 +43,7 @@ from reconciler.model.address import Address
 from reconciler.model.encoding import encode_json
 from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Target
-from reconciler.model.snapshots import (
-    DeletedEntity,
-    Desired,
-    Entity,
-    Live,
-    Recorded,
-    Scope,
-)
+from reconciler.model.snapshots import DeletedEntity, Desired, Entity, Live, Recorded, Scope
 from reconciler.store.database import Store
 from reconciler.store.records import RecordsMoved
 
@@ -91,12 +85,16 @@ class _KeptBaseline(Struct, frozen=True, array_like=True):
 
 
 class DeltaInputs(Struct, frozen=True):
-    """The inputs of a plan, and how each scope was read. `moved` has the scopes that leave a rest out."""
+    """The inputs of a plan, and how each scope was read. `moved` has the scopes that leave a rest out.
+
+    `declared` are the digests of everything that is declared.
+    """
 
     desired: Desired
     live: Live
     recorded: Recorded
     readers: Mapping[Scope, ScopeReader]
+    declared: Mapping[Address, bytes]
     moved: Mapping[Scope, MovedScope] = {}
 
     @property
@@ -154,10 +152,10 @@ class DeltaPlanner:
     ) -> DeltaInputs:
         ask = self._context.ask
         if kept.state != self._state:
-            known, since = _list_known_records(kept), kept.written
+            remembered, since = _list_known_records(kept), kept.written
             digesting = partial(Store.record_digests, workspaces=self._target.workspaces)
-            self._digests = await ask(partial(digesting, known=known, since=since))
-        declared = _DeclaredDigests(desired.entities)
+            self._digests = await ask(partial(digesting, known=remembered, since=since))
+        declared = DeclaredDigests(desired.entities)
         scopes = {one.baseline.scope: one for one in kept.scopes if one.baseline.scope in desired.scopes}
         moved = {
             scope: find_rest(
@@ -213,6 +211,7 @@ class DeltaPlanner:
             live,
             structs.replace(known, entities=dict(sorted(records.items()))),
             readers,
+            declared,
             moved,
         )
 
@@ -296,11 +295,16 @@ class DeltaPlanner:
         others = self._list_records(kept, moved) if kept else dict(self._digests or {})
         if anew:
             keeping = [one for one in inputs.readers.values() if _may_keep(one)]
-            scopes = tuple(self._keep_scope(one, others, settled, inputs) for one in keeping)
+            by_scope: dict[Scope, list[Address]] = {}
+            for address in settled:
+                by_scope.setdefault(Scope.of(address), []).append(address)
+            scopes = tuple(
+                self._keep_scope(one, others, by_scope.get(one.wanted.scope, []), inputs) for one in keeping
+            )
             # Who has joined the rest of a scope, and whoever left one that is not kept any more.
             for one in scopes:
-                for address in one.baseline.addresses:
-                    others.pop(Address(address), None)
+                for text in one.baseline.addresses:
+                    others.pop(Address(text), None)
         else:
             before = {one.baseline.scope: one for one in kept.scopes} if kept else {}
             scopes = tuple(
@@ -327,16 +331,19 @@ class DeltaPlanner:
         plain = {row.remote_id for row in there if row.known == shown} - reader.looked
         restless = {row.remote_id for row in there} - plain
         restless |= {one for ids in inputs.live.again.get(scope, {}).values() for one in ids}
-        restless |= {one for one in plain if not rows.get(one)}
         members = Members(reader.wanted.entities, reader.wanted.records, there)
+        of_declared = inputs.declared.get
         baseline = make_baseline(
             scope,
             members,
-            frozenset(settled),
+            settled,
             self._linking,
             restless_ids=restless,
-            digest_of_row=lambda row: rows[row.remote_id],
-            digest_of_record=lambda record: digests.get(record.address, b""),
+            digests=DigestsOf(
+                lambda entity: of_declared(entity.address, b""),
+                lambda record: digests.get(record.address, b""),
+                lambda row: rows.get(row.remote_id, b""),
+            ),
             before=inputs.moved.get(scope),
         )
         return _KeptScope(
@@ -365,7 +372,7 @@ class DeltaPlanner:
         self._lists.files.write(self._name, (msgspec.msgpack.encode(kept),))
 
 
-class _DeclaredDigests(Mapping[Address, bytes]):
+class DeclaredDigests(Mapping[Address, bytes]):
     """The digest of every declared entity; b"" where it has none. Each is looked up when it is asked for."""
 
     def __init__(self, entities: Mapping[Address, Entity]) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from http import HTTPStatus
 from typing import TypeVar
 
-from msgspec import Struct, structs
+from msgspec import UNSET, Struct, structs
 
 from reconciler.concurrency import gather_limited
 from reconciler.core.compare.evidence import MissedLook, is_wrong_service, judge_absence
@@ -286,6 +286,10 @@ class ScopeReader:
             others = await self._list_others(first, rows) if self.wanted.everyone else []
             if how == "scan":
                 await self.following.keep(self.listed, first, complete=self.complete)
+                rows_kept = self.following.rows
+                # A hundred thousand decoded rows take 200 MiB, and only a page is asked for again.
+                if rows_kept is not None or not first.last:
+                    self.listed = {} if rows_kept is None else ListedRows(rows_kept)
             what = "read %s by %s; rows of its list: %s, entries kept: %d, calls: %d, %.1f s"
             step_log.info(what, scope, how, listed, len(rows), self.calls, took())
             read = self._describe_read(first, how)
@@ -496,7 +500,7 @@ class ScopeReader:
             self.complete,
             self.following.completed,
             self.following.why,
-            self.wanted.rest,
+            self.wanted.rest or UNSET,
         )
 
     # Calls, each counted once.

@@ -32,7 +32,7 @@ from reconciler.core.review.guard import check_plan
 from reconciler.core.runs.recover import InterruptedRun, doubtful_store_notice
 from reconciler.core.runs.undo import BY_MANIFEST, narrow_undo, undo_as_desired
 from reconciler.engine.context import Dependencies, ReadContext, RunContext, format_utc
-from reconciler.engine.delta import DeltaInputs, DeltaPlanner
+from reconciler.engine.delta import DeclaredDigests, DeltaInputs, DeltaPlanner
 from reconciler.engine.lists import ListCacheRequest, RowCache, is_list_unchanged, open_row_cache
 from reconciler.engine.live import make_readers, read_scopes
 from reconciler.engine.targets import add_records, find_plan_inputs, resolve_target
@@ -157,13 +157,18 @@ async def _plan_everything(
     failed: dict[Scope, ServiceError] = {}
     async with _precompute_proofs(inputs.desired, inputs.recorded, context.dependencies, asked=selected):
         live = await read_scopes(readers, None if context.strict else failed)
+    if delta and delta.why:
+        reads = tuple(structs.replace(one, compared=delta.why) for one in live.reads)
+        live = structs.replace(live, reads=reads)
     unread = judge_failed_reads(failed, [one.scope for one in live.reads]) if failed else []
     inputs = leave_out(structs.replace(inputs, live=live), unread)
     moment = make_moment(context, await context.ask(Store.now), task.salt)
     planning = partial(make_usable_plan, inputs, options=options, rules=context.rules, moment=moment)
     made, inputs = await _compute_plan(task, partial(planning, strict=context.strict))
     if delta and not inputs.left_out.not_planned:
-        await delta.keep(made, DeltaInputs(inputs.desired, inputs.live, inputs.recorded, readers), anew=True)
+        declared = DeclaredDigests(inputs.desired.entities)
+        three = (inputs.desired, inputs.live, inputs.recorded)
+        await delta.keep(made, DeltaInputs(*three, readers, declared), anew=True)
     return _MadePlan(made.plan, inputs)
 
 

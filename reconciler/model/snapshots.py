@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal, Self
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from reconciler.model.address import Address
 from reconciler.model.documents import Content, Controls, DirectoryAnswer, Fields, Place
@@ -135,7 +135,7 @@ class Read(Struct, frozen=True):
     `complete` is false where anything declared or recorded may exist unseen (rule G4). `completed` is when
     all of the list was read, where it was read by a feed now (ISO 8601); `why` is why it was not, where it
     could have been. `settled` entities were not compared again, because nothing of them or beside them moved
-    since the last plan (rule R11).
+    since the last plan (rule R11); `compared` is why all were, where that was expected of some.
     """
 
     scope: Scope
@@ -146,7 +146,9 @@ class Read(Struct, frozen=True):
     complete: bool
     completed: str = ""
     why: str = ""
-    settled: int = 0
+    # No key of JSON where there is none, as in older plans.
+    settled: int | UnsetType = UNSET
+    compared: str | UnsetType = UNSET
 
 
 class ReadLimit(Struct, frozen=True):

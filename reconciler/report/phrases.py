@@ -50,10 +50,15 @@ def describe_read(read: Read, at: str) -> str:
     """Return `feed, 2 calls, 4,998 avoided; complete 3 h ago`. `at` is when the plan was made (ISO 8601)."""
     parts = ["read"] if not read.how else [read.how, count(read.calls, "call")]
     parts.append(f"{read.avoided:,} avoided" if read.avoided else "")
-    how = ", ".join(filter(None, parts))
+    parts.append(f"{read.settled:,} as in the last plan" if read.settled else "")
+    how = [", ".join(filter(None, parts))]
     if read.completed:
-        return f"{how}; complete {describe_age(read.completed, at)}"
-    return f"{how}; full read: {read.why}" if read.why else how
+        how.append(f"complete {describe_age(read.completed, at)}")
+    elif read.why:
+        how.append(f"full read: {read.why}")
+    if read.compared:
+        how.append(f"all compared: {read.compared}")
+    return "; ".join(how)
 
 
 def describe_read_limit(reads: Iterable[Read]) -> str:

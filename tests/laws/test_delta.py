@@ -30,6 +30,7 @@ from msgspec import structs
 from reconciler.core.compare.evidence import MissedLook
 from reconciler.core.planning.delta import (
     Baseline,
+    DigestsOf,
     Linking,
     Members,
     MovedScope,
@@ -503,7 +504,14 @@ class DeltaOfValues:
     def next(self, planned: MovedPlan) -> dict[Scope, Baseline]:
         settled = frozenset(planned.settled)
         return {
-            scope: make_baseline(scope, self.members[scope], settled, self.linking, before=self.moved[scope])
+            scope: make_baseline(
+                scope,
+                self.members[scope],
+                settled,
+                self.linking,
+                digests=DigestsOf(),
+                before=self.moved[scope],
+            )
             for scope in self.desired.scopes
         }
 

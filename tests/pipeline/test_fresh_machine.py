@@ -159,7 +159,7 @@ def test_a_fresh_machine_plans_what_moved(tmp_path: Path, url: str) -> None:
     plan = company.world.plan().plan
 
     assert told(plan) == whole
-    assert [(read.how, read.settled > 0) for read in plan.reads] == [("feed", True)]
+    assert [(read.how, bool(read.settled)) for read in plan.reads] == [("feed", True)]
 
 
 def test_damage_to_what_is_kept_changes_no_plan(tmp_path: Path, url: str) -> None:

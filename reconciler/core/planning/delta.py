@@ -27,7 +27,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from reconciler.core.compare.identity import identity_of, looks_like
+from reconciler.core.compare.identity import fields_beside, identity_of, looks_like
 from reconciler.core.compare.match import former_names
 from reconciler.core.desired.entity_table import DIGEST_BYTES, digest_entity, has_secret
 from reconciler.core.planning.scopes import RestCounts
@@ -265,12 +265,11 @@ def _column(digests: bytes, start: int, step: int, number: int) -> Iterator[byte
 def make_baseline(
     scope: Scope,
     members: Members,
-    settled: Collection[Address],
+    settled: Iterable[Address],
     linking: "Linking",
     *,
     restless_ids: Collection[str] = (),
-    digest_of_row: Callable[[LiveEntity], bytes] = digest_row,
-    digest_of_record: Callable[[RecordedEntity], bytes] = digest_record,
+    digests: "DigestsOf",
     before: MovedScope | None = None,
 ) -> Baseline:
     """Return the baseline after a plan of `members`, beside which the rest of `before` stays as it is.
@@ -279,31 +278,39 @@ def make_baseline(
     read or looked at in every plan.
     """
     there = {row.remote_id: row for row in members.rows}
-    units: list[tuple[Address, str, bytes, set[int]]] = []
     taken = {record.remote_id for record in members.records.values()}.union(restless_ids)
     for record in members.records.values():
         taken.update(record.earlier)
-    settled_links = set[int]()
+    candidates = [
+        (row, linking.of_row(row))
+        for row in there.values()
+        if row.remote_id not in taken and not linking.is_marked(row)
+    ]
+    of_candidates, met = set[int]().union(*(links for _, links in candidates)), set[int]()
+    columns = _Columns(scope, before)
     for address in settled:
         entity, own = members.entities.get(address), members.records.get(address)
         row = there.get(own.remote_id) if own and own.remote_id not in restless_ids else None
-        declared = digest_declared(entity) if entity and row else b""
-        if entity is None or own is None or row is None or not declared or not _is_at_rest(own, row):
+        if entity is None or own is None or row is None or not _is_at_rest(own, row):
             continue
-        digests = declared + digest_of_record(own) + digest_of_row(row)
-        if len(digests) == 3 * DIGEST_BYTES:
+        three = digests.declared(entity), digests.record(own), digests.row(row)
+        if all(three):
             links = linking.of_entity(entity) | linking.of_record(own) | linking.of_row(row)
-            settled_links |= links
-            units.append((address, row.remote_id, digests, links))
+            met |= of_candidates & links
+            columns.add_settled(address, row.remote_id, three, links)
     # A stranger that meets what is not settled joins it in every plan (`pull_in`).
-    strangers = [
-        (remote_id, digest_of_row(row), links)
-        for remote_id, row in there.items()
-        if remote_id not in taken
-        and not linking.is_marked(row)
-        and (links := linking.of_row(row)).isdisjoint(settled_links)
-    ]
-    return _join_columns(scope, before, units, strangers)
+    for row, links in candidates:
+        if links.isdisjoint(met):
+            columns.add_stranger(row.remote_id, digests.row(row), links)
+    return columns.make()
+
+
+class DigestsOf(Struct, frozen=True):
+    """What stands for the inputs of a plan; b"" for what nothing stands for."""
+
+    declared: Callable[[Entity], bytes] = digest_declared
+    record: Callable[[RecordedEntity], bytes] = digest_record
+    row: Callable[[LiveEntity], bytes] = digest_row
 
 
 def _is_at_rest(record: RecordedEntity, row: LiveEntity) -> bool:
@@ -312,36 +319,52 @@ def _is_at_rest(record: RecordedEntity, row: LiveEntity) -> bool:
     return shown == record.shown and not record.flaps and record.parent_id == row.parent_id
 
 
-def _join_columns(
-    scope: Scope,
-    before: MovedScope | None,
-    units: Sequence[tuple[Address, str, bytes, set[int]]],
-    strangers: Sequence[tuple[str, bytes, set[int]]],
-) -> Baseline:
-    """Return the baseline of the rest of `before`, then of these units; the strangers of both at the end."""
-    old = before.baseline if before else Baseline(scope.kind, scope.workspace)
-    rest = before.rest if before else bytearray()
-    number, size = len(old.addresses), DIGEST_BYTES
-    kept = [at for at in range(number) if rest[at]]
-    kept_strangers = [at for at in range(number, len(old.remote_ids)) if rest[at]]
-    digests = [old.digests[at * 3 * size : (at + 1) * 3 * size] for at in kept]
-    digests += [one[2] for one in units]
-    start = 2 * size * number
-    digests += [old.digests[start + at * size : start + (at + 1) * size] for at in kept_strangers]
-    digests += [one[1] for one in strangers]
-    settled = len(kept) + len(units)
-    places = {at: place for place, at in enumerate(kept)}
-    places |= {at: settled + place for place, at in enumerate(kept_strangers)}
-    links = array("Q", _kept_links(old.links, places))
-    for place, one in enumerate(units, len(kept)):
-        links.extend(link << _OWNER_BITS | place for link in one[3])
-    for place, stranger in enumerate(strangers, settled + len(kept_strangers)):
-        links.extend(link << _OWNER_BITS | place for link in stranger[2])
-    ids = [old.remote_ids[at] for at in kept] + [one[1] for one in units]
-    ids += [old.remote_ids[at] for at in kept_strangers] + [one[0] for one in strangers]
-    addresses = (*(old.addresses[at] for at in kept), *(str(one[0]) for one in units))
-    columns = tuple(addresses), tuple(ids), b"".join(digests), _write_links(links)
-    return Baseline(scope.kind, scope.workspace, *columns)
+class _Columns:
+    """The columns of a baseline: the rest of `before`, then what is added, and all strangers at the end."""
+
+    def __init__(self, scope: Scope, before: MovedScope | None) -> None:
+        self._scope = scope
+        self._old = before.baseline if before else Baseline(scope.kind, scope.workspace)
+        rest, number, size = before.rest if before else b"", len(self._old.addresses), DIGEST_BYTES
+        self._kept = [at for at in range(number) if rest[at]]
+        self._kept_strangers = [at for at in range(number, len(self._old.remote_ids)) if rest[at]]
+        self._addresses = [self._old.addresses[at] for at in self._kept]
+        self._ids = [self._old.remote_ids[at] for at in self._kept]
+        self._digests = [self._old.digests[at * 3 * size : (at + 1) * 3 * size] for at in self._kept]
+        self._links = array("Q")
+        self._strangers: list[tuple[str, bytes, set[int]]] = []
+
+    def add_settled(
+        self, address: Address, remote_id: str, digests: tuple[bytes, bytes, bytes], links: set[int]
+    ) -> None:
+        """Add a settled entity, with the digests of what is declared, recorded and live."""
+        place = len(self._ids)
+        self._addresses.append(str(address))
+        self._ids.append(remote_id)
+        self._digests += digests
+        self._links.extend(link << _OWNER_BITS | place for link in links)
+
+    def add_stranger(self, remote_id: str, digest: bytes, links: set[int]) -> None:
+        """Add a live row of nobody here."""
+        self._strangers.append((remote_id, digest, links))
+
+    def make(self) -> Baseline:
+        """Return the baseline."""
+        old, size, settled = self._old, DIGEST_BYTES, len(self._ids)
+        start = 2 * size * len(old.addresses)
+        for at in self._kept_strangers:
+            self._ids.append(old.remote_ids[at])
+            self._digests.append(old.digests[start + at * size : start + (at + 1) * size])
+        places = {at: place for place, at in enumerate(self._kept)}
+        places |= {at: settled + place for place, at in enumerate(self._kept_strangers)}
+        self._links.extend(_kept_links(old.links, places))
+        for remote_id, digest, links in self._strangers:
+            place = len(self._ids)
+            self._ids.append(remote_id)
+            self._digests.append(digest)
+            self._links.extend(link << _OWNER_BITS | place for link in links)
+        columns = tuple(self._addresses), tuple(self._ids), b"".join(self._digests)
+        return Baseline(self._scope.kind, self._scope.workspace, *columns, _write_links(self._links))
 
 
 def _kept_links(column: bytes, places: Mapping[int, int]) -> Iterator[int]:
@@ -390,12 +413,16 @@ def close_over(
 # An identity counts by what it looks like, which is the same for any two that are one, and for lookalikes.
 
 
+_recent_max = 256  # links
+
+
 class Linking:
     """The links under the rules of a project, as numbers keyed by `salt`: they tell nothing of a person."""
 
     def __init__(self, rules: Rules, salt: str) -> None:
         self._rules = rules
         self._key = blake2b(salt.encode(), digest_size=32, person=b"delta links").digest()
+        self._recent: dict[tuple[object, ...], int | None] = {}
 
     def of_entity(self, entity: Entity) -> set[int]:
         """Return the links of a declared entity that are no addresses."""
@@ -431,9 +458,18 @@ class Linking:
 
     def of_fields(self, kind: str, fields: Fields) -> set[int]:
         """Return the links of the identities of these fields."""
-        return {
-            self._link(key, fields) for key in self._rules.keys(kind) if identity_of(key, fields) is not None
-        }
+        found = set[int]()
+        for key in self._rules.keys(kind):
+            # An entity, its record and its row mostly have the same identity.
+            seen = key, *(fields.get(path) for path in (*key, *fields_beside(key)))
+            if seen not in self._recent:
+                if len(self._recent) >= _recent_max:
+                    self._recent.clear()
+                self._recent[seen] = None if identity_of(key, fields) is None else self._link(key, fields)
+            link = self._recent[seen]
+            if link is not None:
+                found.add(link)
+        return found
 
     def _mark_links(self, address: Address) -> set[int]:
         path = self._rules.mark_of(address.kind)
