@@ -18,7 +18,7 @@ from itertools import chain
 import msgspec
 from msgspec import Struct, structs
 
-from reconciler.core.desired.entity_table import EntityTable
+from reconciler.core.entity_table import EntityTable
 from reconciler.core.planning.delta import (
     Baseline,
     DigestsOf,

@@ -28,17 +28,17 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from reconciler.core.desired.entity_table import DIGEST_BYTES, EntityRows, PlainRows, has_secret
 from reconciler.core.desired.partition import (
     NO_TEXT,
-    EntryColumns,
     ManifestPart,
     Numbers,
+    PartEntries,
     join_parts,
     merge_part,
     split_into_parts,
 )
 from reconciler.core.desired.resolve import Resolved, resolve_desired
+from reconciler.core.entity_table import DIGEST_BYTES, EntityRows, PlainRows, has_secret
 from reconciler.core.rules import make_rules
 from reconciler.directories.answers import ReadOnce
 from reconciler.errors import Problem
@@ -76,7 +76,7 @@ from reconciler.version import __version__
 #         the manifest without entities; addresses, digests, slots and lines of entities; digests of claims;
 #         sizes, claims, lines, files and texts of entries; then the blocks of entities
 #
-# core/desired/entity_table.py and partition.py say what these are.
+# core/entity_table.py and partition.py say what these are.
 
 CACHE_MAGIC = b"reconciler cache 3\n"
 _SEAL = 32  # bytes
@@ -165,7 +165,7 @@ def decode_part(data: bytes, *, key: bytes, purpose: bytes) -> CachedPart | None
             more[5:],
         )
         sizes, claimed, begin, files = (array("I", bytes(each)) for each in numbers)
-        entries = EntryColumns(
+        entries = PartEntries(
             entry.names, sizes, claimed, begin, files, bytes(texts), entry.context, entry.nodes
         )
     except (msgspec.MsgspecError, LookupError, ValueError):  # the seal is right and the form is not
@@ -183,10 +183,10 @@ def decode_part(data: bytes, *, key: bytes, purpose: bytes) -> CachedPart | None
     return CachedPart(part, dict(entry.rosters), entry.digest, seal)
 
 
-_NO_ENTRIES = EntryColumns((), (), (), (), (), b"", b"", 0)
+_NO_ENTRIES = PartEntries((), (), (), (), (), b"", b"", 0)
 
 
-def _list_numbers(entries: EntryColumns) -> tuple[Numbers, ...]:
+def _list_numbers(entries: PartEntries) -> tuple[Numbers, ...]:
     return entries.sizes, entries.claimed, entries.lines, entries.files
 
 
@@ -465,7 +465,7 @@ class _ReadEntry(NamedTuple):
     same: bool
 
 
-def _number_texts(entries: EntryColumns) -> dict[bytes, int]:
+def _number_texts(entries: PartEntries) -> dict[bytes, int]:
     """Return the number of each entry by its text, of those whose text is known."""
     texts, size = bytes(entries.texts), TEXT_DIGEST_BYTES
     found = {texts[at : at + size]: at // size for at in range(0, len(texts), size)}

@@ -31,7 +31,7 @@ from reconciler.parsing.tree_builder import pack_position
 TEXT_DIGEST_BYTES = 16
 
 
-class StandIn(NamedTuple):
+class BlankedRun(NamedTuple):
     """What stands for a run of blanked entries: a key of a section, and its place."""
 
     section: str
@@ -51,8 +51,8 @@ class CutText(Struct, frozen=True):
     whole: bytes
     text: bytes
     known: tuple[tuple[bytes, int], ...]
-    stand_ins: tuple[StandIn, ...] = ()
-    sections: tuple["Section", ...] = ()
+    stand_ins: tuple[BlankedRun, ...] = ()
+    sections: tuple["EntrySection", ...] = ()
     rest: Mapping[int, bytes] = {}
 
 
@@ -66,7 +66,7 @@ class Cuts(Struct, frozen=True):
 # --- Manifests ------------------------------------------------------------------------------------
 
 
-class Section(NamedTuple):
+class EntrySection(NamedTuple):
     """The entries of one kind as texts, and the column of their keys, from 0.
 
     `starts` are the first bytes of the texts, and `lines` their numbers, with those behind the last text at
@@ -91,7 +91,7 @@ _OUTSIDE = re.compile(rb"\n[^ #\r\n]")
 _FIRST = re.compile(rb"\n( *)[^ #\r\n]")
 
 
-def cut_sections(data: bytes) -> tuple[Section, ...]:
+def cut_sections(data: bytes) -> tuple[EntrySection, ...]:
     """Return the entries of a manifest as they seem to stand; none where nothing of it is to be cut.
 
     The text of an entry ends where the next line begins that is indented no deeper, comments aside.
@@ -102,7 +102,7 @@ def cut_sections(data: bytes) -> tuple[Section, ...]:
     return tuple(_cut_sections(data))
 
 
-def _cut_sections(data: bytes) -> Iterator[Section]:
+def _cut_sections(data: bytes) -> Iterator[EntrySection]:
     line, at = 1, 0
     for head in _section_heads().finditer(data):
         begin = head.end()
@@ -129,7 +129,7 @@ def _cut_sections(data: bytes) -> Iterator[Section]:
             blake2b(front + data[start:stop], digest_size=TEXT_DIGEST_BYTES).digest()
             for start, stop in pairwise(starts)
         ]
-        yield Section(head[1].decode(), column, starts, lines, digests)
+        yield EntrySection(head[1].decode(), column, starts, lines, digests)
 
 
 def list_proved_texts(
@@ -178,7 +178,7 @@ def cut_manifest(data: bytes, known: Collection[bytes]) -> CutText | None:
     whole = sha256(data).digest()
     pieces: list[bytes] = []
     taken: list[tuple[bytes, int]] = []
-    stand_ins: list[StandIn] = []
+    stand_ins: list[BlankedRun] = []
     at = 0
     sections = cut_sections(data)
     for section in sections:
@@ -186,7 +186,7 @@ def cut_manifest(data: bytes, known: Collection[bytes]) -> CutText | None:
         for first, behind in _find_known_runs(section.digests, known):
             start, end, line = section.starts[first], section.starts[behind], section.lines[first]
             key = f"cut-{len(stand_ins)}-{whole[:8].hex()}"
-            stand_ins.append(StandIn(section.plural, key, line, column + 1))
+            stand_ins.append(BlankedRun(section.plural, key, line, column + 1))
             blank = b"\n" * (section.lines[behind] - line)
             pieces += [data[at:start], b" " * column, key.encode(), b": |", blank]
             taken += zip(section.digests[first:behind], section.lines[first:behind], strict=True)
@@ -204,7 +204,7 @@ def _find_known_runs(digests: Sequence[bytes], known: Collection[bytes]) -> Iter
             yield before + 1, behind
 
 
-def remove_stand_ins(tree: Tree, stand_ins: Sequence[StandIn]) -> Tree | None:
+def remove_stand_ins(tree: Tree, stand_ins: Sequence[BlankedRun]) -> Tree | None:
     """Return the tree of a cut text without what stands for the entries; None where that is not at its place.
 
     Then a cut was wrong, or the file has a mistake: all of it is to be read.

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from core.build import PLAN_SALT, at, contact, desired, device
 from msgspec import structs
 
-from reconciler.core.desired.entity_table import (
+from reconciler.core.desired.partition import ManifestPart, join_parts
+from reconciler.core.entity_table import (
     BLOCK_ROWS,
     DIGEST_BYTES,
     EntityRows,
@@ -13,7 +14,6 @@ from reconciler.core.desired.entity_table import (
     PlainRows,
     digest_entity,
 )
-from reconciler.core.desired.partition import ManifestPart, join_parts
 from reconciler.core.planning.fingerprint import manifest_digest
 from reconciler.model.documents import Controls, Place
 from reconciler.model.snapshots import Desired, Entity

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from manifest.cached_project import KeptProject, plain
 
-from reconciler.core.desired.entity_table import digest_entity
+from reconciler.core.entity_table import EntityTable, digest_entity
 
 ROOT = Path(__file__).parents[2]
 EDITS = 5
@@ -54,10 +54,9 @@ def _walk(seed: int, rnd: Random, project: KeptProject, texts: dict[str, str]) -
         if through != fresh:
             broken.append(f"seed {seed}, edit {step}: not what reading everything gives")
         if found is not None:
-            each = found.desired.entities.items()
-            if any(
-                found.desired.entities.digest_of(at) not in (b"", digest_entity(one, "")) for at, one in each
-            ):
+            table = found.desired.entities
+            assert isinstance(table, EntityTable)
+            if any(table.digest_of(at) not in (b"", digest_entity(one, "")) for at, one in table.items()):
                 broken.append(f"seed {seed}, edit {step}: a digest is that of something else")
         files += len(texts)
         is_refused = not isinstance(fresh[0], list)

@@ -3,8 +3,8 @@
 import pytest
 from manifest.project import Project
 
-from reconciler.core.desired.entity_table import PlainRows
 from reconciler.core.desired.partition import ManifestPart
+from reconciler.core.entity_table import PlainRows
 from reconciler.core.text import EDGES, trim_edges
 from reconciler.manifest.cache import CachedPart, decode_part, encode_part
 from reconciler.model.address import Address

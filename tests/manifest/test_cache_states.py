@@ -13,7 +13,7 @@ import pytest
 from manifest.cached_project import KeptProject
 from msgspec import structs
 
-from reconciler.core.desired.entity_table import PlainRows
+from reconciler.core.entity_table import PlainRows
 from reconciler.manifest.cache import CACHE_MAGIC, CachedPart, ManifestCache, decode_part, encode_part
 from reconciler.ownership import Folder
 

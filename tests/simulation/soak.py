@@ -26,9 +26,9 @@ def main(arguments: list[str]) -> int:
     asked = _parser().parse_args(arguments)
     first, _, last = asked.seeds.partition(":")
     seeds = range(int(first), int(last or int(first) + 1))
-    soak = Soak(time.monotonic(), asked.hours * 3600.0)
     if asked.entries:
-        return _walk_manifests(seeds, asked.entries, soak)
+        return _walk_manifests(seeds, asked.entries, asked.hours)
+    soak = Soak(time.monotonic(), asked.hours * 3600.0)
     for seed in seeds:
         if soak.over():
             break
@@ -42,11 +42,16 @@ def main(arguments: list[str]) -> int:
     return 1 if soak.violations else 0
 
 
-def _walk_manifests(seeds: range, entries: int, soak: "Soak") -> int:
+def _walk_manifests(seeds: range, entries: int, hours: float) -> int:
+    began = told = time.monotonic()
     done = spared = 0
     for seed in seeds:
-        if done >= entries or soak.over():
+        now = time.monotonic()
+        if done >= entries or now - began >= hours * 3600.0:
             break
+        if now - told >= every_s:
+            told = now
+            _say(f"{done:,} entries up to seed {seed}")
         one = walk(seed)
         done, spared = done + one.entries, spared + one.spared
         if one.broken:

@@ -15,8 +15,8 @@ from itertools import accumulate
 from msgspec import Struct, structs
 
 from reconciler.core.desired.crosscheck import list_appearances, push_token_of, sibling_address, unique_keys
-from reconciler.core.desired.entity_table import EntityRows, EntityTable, PlainRows
 from reconciler.core.desired.resolve import Resolved, find_removed
+from reconciler.core.entity_table import EntityRows, EntityTable, PlainRows
 from reconciler.core.rules import Rules
 from reconciler.model.address import Address
 from reconciler.model.documents import DirectoryAnswer, Manifest, Place
@@ -27,7 +27,7 @@ from reconciler.model.snapshots import Desired, Entity, Scope
 Numbers = Sequence[int]
 
 
-class EntryColumns(Struct, frozen=True):
+class PartEntries(Struct, frozen=True):
     """The entries of a part, one number or text each: what may stay where only others are edited.
 
     An entry is one of the manifest with what belongs to it, or a row of a roster. `sizes` are its numbers of
@@ -68,11 +68,11 @@ class ManifestPart(Struct, frozen=True):
     claims: Numbers = ()
     rows: int = 0
     answers: tuple[DirectoryAnswer, ...] = ()
-    entries: EntryColumns | None = None
+    entries: PartEntries | None = None
 
 
 class PartSource(Struct, frozen=True):
-    """What a part was read from: its rows of rosters, and what `EntryColumns` says of the text.
+    """What a part was read from: its rows of rosters, and what `PartEntries` says of the text.
 
     `texts` are the digests by file and line.
     """
@@ -142,7 +142,7 @@ def _split_part(
             alone = alone and not (edges and document.origin is not None)
             alone = alone and own_lines.issuperset(one.place for one in said.get(address, ()))
     alone = alone and len(set(claims)) == len(claims)
-    columns = EntryColumns(
+    columns = PartEntries(
         tuple(names), sizes, claimed, lines, files, b"".join(texts), source.context, source.nodes
     )
     return ManifestPart(
@@ -193,7 +193,7 @@ def merge_part(
     lines.extend(new.lines)
     files.extend(names.index(new.names[file]) for file in new.files)
     merged = rows.replace_rows(runs, EntityRows.of(fresh.entities.entities()))
-    columns = EntryColumns(
+    columns = PartEntries(
         names, sizes, claimed, lines, files, b"".join((*texts, new.texts)), new.context, old.nodes + new.nodes
     )
     return structs.replace(

@@ -29,7 +29,7 @@ from msgspec import Struct
 
 from reconciler.core.compare.identity import fields_beside, identity_of, looks_like
 from reconciler.core.compare.match import former_names
-from reconciler.core.desired.entity_table import DIGEST_BYTES, digest_entity, has_secret
+from reconciler.core.entity_table import DIGEST_BYTES, digest_entity, has_secret
 from reconciler.core.planning.scopes import RestCounts
 from reconciler.core.rules import Rules
 from reconciler.core.text import trim_edges

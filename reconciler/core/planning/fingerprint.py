@@ -4,7 +4,7 @@ import hashlib
 
 from msgspec import UNSET, structs
 
-from reconciler.core.desired.entity_table import list_digests
+from reconciler.core.entity_table import list_digests
 from reconciler.model.encoding import encode_json, encode_json_pieces
 from reconciler.model.plans import Change, Delete, Options, Plan, PlanMoment
 from reconciler.model.snapshots import Desired
