@@ -14,12 +14,12 @@ row behind all that it shows is not noticed here: in the end, a complete read is
 
 import sys
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
 from msgspec import Struct
 
-from reconciler.core.feed_rows import FeedRow, FeedRows, RowColumns, make_feed_rows
+from reconciler.core.feed_rows import FeedRow, FeedRows, RowColumns
 from reconciler.core.text import parse_instant
 from reconciler.model.snapshots import Read, ReadLimit
 
@@ -282,7 +282,7 @@ def is_first_page_unchanged(
 
 
 def remember_list(
-    rows: Iterable[FeedRow | None],
+    rows: FeedRows,
     *,
     total: int | None,
     date: str,
@@ -293,30 +293,15 @@ def remember_list(
 ) -> RememberedList | None:
     """Return what is to be remembered of a list that was just read completely; None where it is nothing.
 
-    `rows` have an id of their own each; None stands for one that tells no time. `date` is the service's clock
-    (ISO 8601) when its first page was read, `before` what was remembered of it.
+    `date` is the service's clock (ISO 8601) when its first page was read, `before` what was remembered of it.
     """
     began = parse_seconds(date)
-    if began is None or total is None or total <= pages_min * step:
-        return None
-    try:
-        dated = make_feed_rows(_require_times(rows))
-    except ValueError:
-        return None
-    if len(dated) != total:
+    if began is None or total is None or total <= pages_min * step or len(rows) != total:
         return None
     caught = before.caught if before else ""
-    if before and has_silent_change(before, dated):
+    if before and has_silent_change(before, rows):
         caught = completed
-    return RememberedList(dated, began - margin_s, step, completed, caught)
-
-
-def _require_times(rows: Iterable[FeedRow | None]) -> Iterator[FeedRow]:
-    """Yield the rows. Raises ValueError for one that tells no time."""
-    for row in rows:
-        if row is None:
-            raise ValueError("a row does not say when it was changed")
-        yield row
+    return RememberedList(rows, began - margin_s, step, completed, caught)
 
 
 def has_silent_change(before: RememberedList, rows: FeedRows) -> bool:

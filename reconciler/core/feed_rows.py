@@ -214,6 +214,21 @@ def make_feed_rows(rows: Iterable[FeedRow]) -> FeedRows:
     return _Editor(_NONE).take(rows)
 
 
+class FeedRowsBuilder:
+    """Takes the rows of a list one by one, in its order, and puts each into the columns."""
+
+    def __init__(self) -> None:
+        self._editor = _Editor(_NONE)
+
+    def add(self, row: FeedRow) -> None:
+        """Append a row. Raises ValueError where its id comes twice."""
+        self._editor.add(row)
+
+    def finish(self) -> FeedRows:
+        """Return the rows that were added."""
+        return self._editor.finish()
+
+
 class _Editor:
     """Makes other rows from some, with columns that can be changed."""
 
@@ -233,23 +248,28 @@ class _Editor:
         used = set(self._date_of)
         self._numbers = {columns.dates[number]: number for number in used}
         self._unused = sorted(set(range(len(self._dates))) - used)  # of dates that no row has any more
+        self._new: dict[bytes, int] = {}  # id -> place, of rows that were not there before
 
     def take(self, rows: Iterable[FeedRow]) -> FeedRows:
-        added: dict[bytes, int] = {}
-        known = len(self._before) > 0
         for row in rows:
-            place = self._before.place_of(row.remote_id) if known else None
-            if place is None:
-                raw = row.remote_id.encode()
-                if raw in added:
-                    raise ValueError("an id comes twice")
-                added[raw] = self._append(raw, row)
-            else:
-                self._replace(place, row)
+            self.add(row)
+        return self.finish()
+
+    def add(self, row: FeedRow) -> None:
+        place = self._before.place_of(row.remote_id)
+        if place is not None:
+            self._replace(place, row)
+            return
+        raw = row.remote_id.encode()
+        if raw in self._new:
+            raise ValueError("an id comes twice")
+        self._new[raw] = self._append(raw, row)
+
+    def finish(self) -> FeedRows:
         columns = RowColumns(
             memoryview(self._ids),
             _view(self._id_ends),
-            self._order(added),
+            self._order(self._new),
             _view(self._times),
             tuple(self._dates),
             _view(self._date_of),

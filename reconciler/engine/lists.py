@@ -31,7 +31,7 @@ from reconciler.core.feed import (
     unpack_list,
     why_full_read_due,
 )
-from reconciler.core.feed_rows import FeedRow, FeedRows, make_feed_row
+from reconciler.core.feed_rows import FeedRow, FeedRows, FeedRowsBuilder, make_feed_row
 from reconciler.engine.context import Dependencies, ReadContext
 from reconciler.engine.kept_files import KeptFiles
 from reconciler.errors import Malformed, NotFound, Rejected, ServiceError
@@ -205,6 +205,59 @@ def _find_in(row: FeedRow) -> Found:
     return Found(row.remote_id, row.body, row.date)
 
 
+class GrowingList:
+    """The rows of a list while its pages arrive. Of each no more is held than somebody will ask for."""
+
+    def add(self, rows: Iterable[Found]) -> None:
+        """Take the rows of a page: none, where they are judged once and needed no more."""
+
+    def finish(self) -> Mapping[str, Found]:
+        """Return what is held by id, in the order in which it came."""
+        return {}
+
+
+class HeldList(GrowingList):
+    """Holds every row as it came."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, Found] = {}
+
+    def add(self, rows: Iterable[Found]) -> None:
+        """Take the rows of a page."""
+        self._rows |= {row.remote_id: row for row in rows}
+
+    def finish(self) -> Mapping[str, Found]:
+        """Return the rows by id."""
+        return self._rows
+
+
+class PackedList(GrowingList):
+    """Packs every row as it comes, for a list that is kept: in hundreds of bytes, not in thousands.
+
+    Where one of them cannot be kept, none is: then all are held as they are.
+    """
+
+    def __init__(self, kind: Kind) -> None:
+        self._kind = kind
+        self._packed = FeedRowsBuilder()
+        self._held: dict[str, Found] | None = None
+
+    def add(self, rows: Iterable[Found]) -> None:
+        """Take the rows of a page, each with an id that did not come before."""
+        for found in rows:
+            row = _make_feed_row(found, self._kind) if self._held is None else None
+            if row is not None:
+                self._packed.add(row)
+                continue
+            if self._held is None:
+                self._held = {one.remote_id: one for one in ListedRows(self._packed.finish()).values()}
+            self._held[found.remote_id] = found
+
+    def finish(self) -> Mapping[str, Found]:
+        """Return the rows by id; `ListedRows` where they are packed."""
+        return ListedRows(self._packed.finish()) if self._held is None else self._held
+
+
 class ListFollower:
     """Reads a list by what has changed in it. `calls` it took; `why` it cannot be read so, or "".
 
@@ -308,15 +361,24 @@ class ListFollower:
             offset += len(rows)
         return judged.why, date
 
+    def start_list(self, first: Page, *, needed: bool) -> GrowingList:
+        """Return what takes the rows of a list that begins with this page.
+
+        `needed`: somebody will ask for its rows when it was read, beside `keep`.
+        """
+        if self._lists is None:
+            return HeldList() if needed else GrowingList()
+        told = find_shown_paths(self._kind, first.rows, self._asked.fields, frozenset())
+        return HeldList() if told is None else PackedList(self._kind)
+
     async def keep(self, rows: Mapping[str, Found], first: Page, *, complete: bool) -> None:
         """Cache the rows of a list that was read completely, or drop them where it was not."""
         if self._lists is None or self.completed:
             return
-        told = find_shown_paths(self._kind, first.rows, self._asked.fields, frozenset())
         found = None
-        if complete and told is not None:
+        if complete and isinstance(rows, ListedRows):
             found = remember_list(
-                (_make_feed_row(row, self._kind) for row in rows.values()),
+                rows.rows,
                 total=first.total,
                 date=next((row.date for row in first.rows), ""),
                 margin_s=self._lists.margin_s,
@@ -356,13 +418,17 @@ def digest_found(found: Found, kind: Kind) -> bytes:
 
 
 def _make_feed_row(found: Found, kind: Kind) -> FeedRow | None:
+    """Return a row as it is kept; None where it does not say when it was changed, or cannot be packed."""
     at = parse_seconds(found.body.get(kind.listing.changed))
     if at is None:
         return None
     # Not kept: links, which have given the id, and what is never compared.
     unused = {"link", *(kind.wire.get(path, path) for path in kind.write_only)}
     body = {key: value for key, value in found.body.items() if key not in unused}
-    return make_feed_row(found.remote_id, at, body, found.date)
+    try:
+        return make_feed_row(found.remote_id, at, body, found.date)
+    except OverflowError:  # a number of more than 64 bits, in a field that nobody knows
+        return None
 
 
 # --- The row cache: what lists showed, from one run to the next ------------------------------------

@@ -226,7 +226,9 @@ class ScopeReader:
         self.calls = 0
         self.complete = True
         self.seen = -1  # rows of a scan
-        self.listed: Mapping[str, Found] = {}  # the rows of the whole list, where it was read
+        # Whether rows of the list are asked for again: without records nobody is missed.
+        self.kept = lists is not None or bool(wanted.records or wanted.deleted or wanted.everyone)
+        self.listed: Mapping[str, Found] = {}  # the rows of the whole list, where it was read, and `kept`
         # The rows that searches showed, and the first page where that is not the whole list.
         self.hits: dict[str, Found] = {}
         self.missed: dict[str, ServiceError] = {}  # ids that a look did not show, and what it said
@@ -346,24 +348,51 @@ class ScopeReader:
 
     async def _scan_list(self, first: Page) -> list[LiveEntity]:
         """Read the whole list, then look at the entities whose rows show too little."""
-        found = await self._read_list(first)
-        self.seen = len(found)
-        self.tickets = sum(map(self._is_ticket, found.values())) if self.kind.tickets else 0
+        told = self._find_shown(first.rows)
         strangers = bool(self.wanted.unrecorded or self.wanted.rules.mark)
-        rows = found.values() if self.chosen is None else map(found.__getitem__, self.chosen)
-        return await self._complete_rows(rows, self._find_shown(first.rows), strangers=strangers)
+        rows, looks = list[LiveEntity](), list[str]()
+        # Of whole rows one may be a mistake, which counts once the list was read completely.
+        at_once = told is not None and self.chosen is None
+        self.seen = 0
+        async for page in self._iterate_list(first):
+            self.seen += len(page)
+            self.tickets += sum(map(self._is_ticket, page)) if self.kind.tickets else 0
+            if at_once and told is not None:
+                self._judge_rows(page, told, rows, looks, strangers=strangers)
+        if at_once:
+            return rows + await self._look_at_all(looks)
+        found = self.listed.values() if self.chosen is None else map(self.listed.__getitem__, self.chosen)
+        return await self._complete_rows(found, told, strangers=strangers)
 
     async def _read_list(self, first: Page) -> Mapping[str, Found]:
         """Read the whole list, once, and return its rows by id."""
-        if not self.listed:
-            listed = {row.remote_id: row for row in first.rows}
-            report_progress(self.wanted.scope, len(listed), first.total)
-            if not first.last:
-                async for page in self._walk_pages({}, first):
-                    listed |= {row.remote_id: row for row in page.rows}
-                    report_progress(self.wanted.scope, len(listed), first.total)
-            self.listed = listed
+        async for _ in self._iterate_list(first):
+            pass
         return self.listed
+
+    async def _iterate_list(self, first: Page) -> AsyncIterator[Collection[Found]]:
+        """Yield the rows of the list, once each, page by page; at the end `listed` holds all of them.
+
+        `listed` is empty where none of them is asked for again.
+        """
+        if self.listed:
+            yield self.listed.values()
+            return
+        needed = self.kept or self._find_shown(first.rows) is None
+        growing = self.following.start_list(first, needed=needed)
+        shown = {row.remote_id: row for row in first.rows}
+        report_progress(self.wanted.scope, len(shown), first.total)
+        if first.last:
+            growing.add(shown.values())
+            yield shown.values()
+        else:
+            number = 0
+            async for page in self._walk_pages({}, first):
+                growing.add(page.rows)
+                number += len(page.rows)
+                report_progress(self.wanted.scope, number, first.total)
+                yield page.rows
+        self.listed = growing.finish()
 
     async def _search_recorded(self, first: Page) -> list[LiveEntity]:
         """Search for each recorded entity by identity: one call each, as by id, and it shows duplicates too.
@@ -414,16 +443,27 @@ class ScopeReader:
         """Return list rows as live entities, each looked at by its id where the row shows too little."""
         rows: list[LiveEntity] = []
         looks: list[str] = []
+        if told is None:
+            return [row for one in found for row in self._observe_whole(one)]
+        self._judge_rows(found, told, rows, looks, strangers=strangers)
+        return rows + await self._look_at_all(looks)
+
+    def _judge_rows(
+        self,
+        found: Iterable[Found],
+        told: frozenset[str],
+        rows: list[LiveEntity],
+        looks: list[str],
+        *,
+        strangers: bool,
+    ) -> None:
+        """Add to `rows` what list rows tell enough of, and to `looks` the ids of those that they do not."""
         for one in found:
-            if told is None:
-                rows += self._observe_whole(one)
-                continue
             row = self.judge.judge_row(self._observe_row(one), told, strangers=strangers)
             if row == "look":
                 looks.append(one.remote_id)
             elif row != "skip":
                 rows.append(row)
-        return rows + await self._look_at_all(looks)
 
     # What rows and looks together say.
 
