@@ -19,11 +19,17 @@ from core.build import (
 )
 
 from reconciler.core.compare import normalize
-from reconciler.core.compare.diff import Difference, diff_entity, paths_to_read, unchanged_since_apply
+from reconciler.core.compare.diff import (
+    Difference,
+    compare_fields,
+    diff_entity,
+    paths_to_read,
+    unchanged_since_apply,
+)
 from reconciler.core.compare.normalize import WITHHELD, mask_secret
 from reconciler.core.planning.records import record_changes
 from reconciler.model.documents import Controls
-from reconciler.model.plans import FieldChange
+from reconciler.model.plans import FieldChange, Skip
 from reconciler.model.snapshots import Entity, LiveEntity, RecordedEntity
 
 FREE = "jobTitle"  # a field without any peculiarity
@@ -358,3 +364,28 @@ def test_what_a_difference_will_look_at_is_told_before_it_is_read() -> None:
 def test_another_salt_of_the_store_is_another_digest() -> None:
     """The digests of two stores cannot be compared by whoever holds both."""
     assert mask_secret("token", STORE_SALT) != mask_secret("token", PLAN_SALT)
+
+
+UNRECORDED = [
+    *itertools.product(
+        (FREE, "status", "timezone", "custom.employeeId", "password"),
+        ("a", "", "ENABLED", "Europe/Berlin"),
+        (None, "a", "b", "DISABLED", "+1"),
+        (False, True),
+    )
+]
+
+
+@pytest.mark.parametrize(("path", "value", "now", "reactivate"), UNRECORDED)
+def test_who_is_live_as_declared_is_told_at_a_glance_as_field_by_field(
+    path: str, value: str, now: str | None, *, reactivate: bool
+) -> None:
+    """Without a record `diff_entity` looks at everything at once first; nothing may follow from that."""
+    entity = contact("ops/ada", {path: value, "firstName": "Ada"})
+    there = person("A1", {"firstName": "Ada"} if now is None else {"firstName": "Ada", path: now})
+    judged = [one for _, one in compare_fields(entity, there, None, salts=SALTS, reactivate=reactivate)]
+
+    found = compare(entity, there, reactivate=reactivate)
+
+    assert set(found.fields) == {one for one in judged if isinstance(one, FieldChange)}
+    assert list(found.skips) == [one for one in judged if isinstance(one, Skip)]

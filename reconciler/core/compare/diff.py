@@ -60,6 +60,8 @@ def diff_entity(
     Masks: `desired` and `live` hold values, `recorded` holds secrets as digests under the store's
     salt; the result holds them as digests under the plan's.
     """
+    if recorded is None and not reactivate and _is_live_as_declared(desired, live):
+        return Difference((), ())
     changes, skips = [], []
     for _, found in compare_fields(desired, live, recorded, salts=salts, reactivate=reactivate):
         if isinstance(found, FieldChange):
@@ -67,6 +69,16 @@ def diff_entity(
         elif isinstance(found, Skip):
             skips.append(found)
     return Difference(tuple(sorted(changes, key=lambda change: change.path)), tuple(skips))
+
+
+def _is_live_as_declared(desired: Entity, live: LiveEntity) -> bool:
+    """Whether every declared field can be read, and is live as declared: then it needs no record to tell."""
+    # Nearly everybody of a first plan.
+    kind, shows = KINDS[desired.address.kind], live.fields
+    if desired.controls.reactivate or not kind.write_only.isdisjoint(desired.fields):
+        return False
+    want = normalize_fields(kind.name, desired.fields)
+    return all(shows.get(path, "") == value for path, value in want.items())
 
 
 def unchanged_since_apply(

@@ -77,7 +77,10 @@ def normalize_fields(kind: str, fields: Fields) -> Fields:
     rules = _known_rules(row)
     found: dict[str, Scalar] | None = None
     for path, value in fields.items():
-        normal = (rules.get(path) or _find_rule(row, path))(value)
+        rule = rules.get(path) or _find_rule(row, path)
+        # As the rule would, without calling it: nearly every value.
+        plain = isinstance(value, str) and rule is _normalize_text and value.isascii()
+        normal = str(value).strip() if plain else rule(value)
         # Nearly all are normal as they stand. A copy of each would be most of what a plan makes.
         if normal is not value and found is None:
             found = dict(fields)
@@ -139,6 +142,9 @@ def _normalize_shown(rule: _NormalRule, value: Scalar) -> Scalar:
 
     Around a number, a flag or a word of a few they mean nothing.
     """
+    # Nearly every value, decided without a call of the rule: what is left of it without blanks, if anything.
+    if rule is _normalize_text and isinstance(value, str) and value.isascii():
+        return "" if value.isspace() else value
     normal = rule(value)
     # A declared value is sent without them (core/desired/resolve.py), so one with them is another.
     if rule is not _normalize_text or normal is value or normal == "" or isinstance(value, bool):
