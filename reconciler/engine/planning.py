@@ -16,6 +16,7 @@ from functools import partial
 import msgspec
 from msgspec import Struct, structs
 
+from reconciler.concurrency import gather_limited
 from reconciler.core.compare import password_digests
 from reconciler.core.desired.resolve import add_forgotten
 from reconciler.core.desired.value_forms import is_placeholder
@@ -424,10 +425,17 @@ class PlanCache:
         Errors: whatever the service's client raises.
         """
         kept, plan = await self._context.dependencies.offload(self._read)
-        for one in kept:
-            if not await is_list_unchanged(self._context.client, one.asked, one.newest):
-                step_log.info("%s: not as it was when a plan said nothing", one.asked.scope)
-                return None
+        changed = list[Scope]()
+
+        async def ask(one: _CachedList) -> None:
+            # Side by side: one list that has changed is enough, and the others are read anyway.
+            if not changed and not await is_list_unchanged(self._context.client, one.asked, one.newest):
+                changed.append(one.asked.scope)
+
+        await gather_limited(kept, ask, self._context.limits.concurrency)
+        if changed:
+            step_log.info("%s: not as it was when a plan said nothing", changed[0])
+            return None
         if plan is not None:
             step_log.info("nothing has changed since a plan said nothing; lists: %d", len(kept))
         return plan

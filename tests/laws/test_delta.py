@@ -45,6 +45,7 @@ from reconciler.core.planning.delta import (
 from reconciler.core.planning.fingerprint import manifest_digest
 from reconciler.core.planning.plan import MovedPlan, make_plan, make_plan_of_moved
 from reconciler.core.rules import Rules
+from reconciler.engine.session import collect_known_ids
 from reconciler.errors import ManifestError
 from reconciler.model.address import Address
 from reconciler.model.documents import Controls, Fields, Scalar
@@ -572,3 +573,60 @@ def test_the_plan_of_what_moved_is_the_plan_of_everything() -> None:
     """Whatever is edited, renamed, lost or copied: the same bytes, and the same next baseline."""
     for seed in range(HISTORIES):
         check_history(seed)
+
+
+# --- What a baseline takes, by itself ---------------------------------------------------------------
+
+
+def _kept(state: State) -> MovedScope:
+    """Return the rest of the contacts of `ops` after a plan of everything, where nothing has moved."""
+    everything = DeltaOfValues(state, {})
+    baseline = everything.next(everything.plan())[OPS]
+    return MovedScope(baseline, bytearray(b"\1") * len(baseline.remote_ids), everything.linking)
+
+
+def _state() -> State:
+    state = State(Random(1), RULES)
+    state.entities.clear()
+    state.records.clear()
+    for rows in state.rows.values():
+        rows.clear()
+    state.settle(at("contact/ops/a"))
+    state.put_row(live_row("contact", "ops", "00AA", workEmailAddress1="stranger@example.net"))
+    return state
+
+
+def test_a_record_that_says_something_else_is_refreshed_by_the_next_apply() -> None:
+    """The plan has nothing to say of it, and an apply writes down what the service shows now."""
+    state = _state()
+    address = at("contact/ops/a")
+    known = state.records[address]
+    shown = {**known.shown, "jobTitle": "nurse"}
+
+    assert _kept(state).counts.settled == 1
+    state.records[address] = structs.replace(known, shown=shown)
+
+    assert _kept(state).counts.settled == 0
+
+
+def test_whoever_is_left_out_keeps_identity_and_id() -> None:
+    """A create whose answer shows them is another's, as after a plan of everything."""
+    rest = _kept(_state())
+    (own,) = rest.baseline.remote_ids[:1]
+    plan = make_plan(
+        Desired({}, frozenset()),
+        Live({}),
+        recorded(),
+        target=TARGET,
+        options=Options(),
+        rules=RULES,
+        moment=MOMENT,
+    )
+
+    assert (rest.counts.settled, rest.counts.strangers) == (1, 1)
+    assert rest.is_settled("contact", _state().entities[at("contact/ops/a")].fields)
+    assert not rest.is_settled("contact", {"workEmailAddress1": "stranger@example.net"})
+    assert set(collect_known_ids(plan, {}, (), {OPS: rest})) == {
+        ("contact", "ops", own),
+        ("contact", "ops", "00AA"),
+    }

@@ -1,7 +1,7 @@
 """A plan of what moved since the last one is the plan of everything, or it is made of everything (R11)."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -15,6 +15,7 @@ from pipeline.test_feed import PLAIN
 from world import World
 
 from reconciler.model.plans import Plan
+from reconciler.report.phrases import describe_read
 from reconciler.sandbox.app import SandboxConfig
 from reconciler.sandbox.contacts import invent_contacts
 from reconciler.store.adapter import OF_EVERY_POOL, Connection, Observer
@@ -34,10 +35,10 @@ def declared() -> dict[str, Any]:
 class Company:
     """A project that has adopted everybody, and whose last plan had nothing to do."""
 
-    def __init__(self, path: Path, **changes: Any) -> None:
+    def __init__(self, path: Path, *, manifest: Mapping[str, Any] | None = None, **changes: Any) -> None:
         self.world = World(path, SandboxConfig(contacts=COUNT), changes=changes)
         self.world.dependencies = replace(self.world.dependencies, token=lambda: "the same for all plans")
-        self.manifest = declared()
+        self.manifest = {**declared(), **(manifest or {})}
         self.write()
         self.world.apply()
         self.wait()
@@ -173,6 +174,45 @@ def test_a_plan_after_an_apply_reads_the_records_that_it_wrote(tmp_path: Path) -
         assert company.plan()[1]
 
     assert reads == [0, 0, 0, 0, 1]
+
+
+def test_another_kind_beside_does_not_switch_it_off(tmp_path: Path) -> None:
+    """Resources are listed in no order of change: they are read and planned whole."""
+    company = Company(tmp_path, manifest={"resources": {}})
+    company.manifest["contacts"]["p7"]["jobTitle"] = "Captain"
+    company.write()
+
+    plan, moved = company.plan()
+
+    assert moved
+    assert [one.address.name for one in plan.changes] == ["p7"]
+    assert [(read.scope.kind, bool(read.settled)) for read in plan.reads] == [
+        ("contact", True),
+        ("resource", False),
+    ]
+
+
+def test_after_a_change_of_rules_everything_is_planned(tmp_path: Path) -> None:
+    """What was nothing to do may be something under other rules."""
+    company = Company(tmp_path)
+    settings = company.world.settings
+    company.world.settings = structs.replace(settings, adopt="never")
+
+    _, moved = company.plan()
+
+    assert not moved
+
+
+def test_the_plan_says_why_it_is_of_everything(tmp_path: Path) -> None:
+    """Where one of what moved was expected; a first plan says nothing."""
+    company = Company(tmp_path)
+    company.world.clock.pass_s(25 * 3600)
+
+    (read,) = company.world.plan().plan.reads
+
+    why = "all of the list of contacts in default is read: its last complete read is too old"
+    assert read.compared == why
+    assert why in describe_read(read, "2026-03-01T00:00:00+00:00")
 
 
 # --- Histories ----------------------------------------------------------------------------------------
