@@ -153,8 +153,9 @@ def test_mistakes_leave_their_workspace_out(world: World, text: str) -> None:
     ],
 )
 def test_a_file_of_an_unknown_workspace_stops_everything(world: World, text: str) -> None:
-    """It may declare entities of any workspace, which would be deleted there."""
+    """It may declare entities of any workspace, which would be deleted there, whatever else is left out."""
     write_text(world, "more.yaml", text)
+    declares(world, zoo={"max": MISTAKE})
 
     with pytest.raises(ManifestError):
         world.plan()
@@ -179,8 +180,9 @@ def test_a_mistake_of_two_entries_together_leaves_out_their_workspace(world: Wor
 
 def test_a_shared_roster_with_a_mistake_leaves_out_all_its_workspaces(world: World) -> None:
     """Only the first manifest met the mistake when the table was read."""
-    (world.root / "people.csv").write_text("id,first,first\nann,Ann,Ann\n", "utf-8")
-    roster = {"file": "../people.csv", "name": "{id}", "fields": {"firstName": "{first}"}}
+    (world.root / "people.csv").write_text("id,mail,note,note\nann,ann@example.com,a,b\n", "utf-8")
+    contacts = {"firstName": "Ann", "workEmailAddress1": "{mail}"}
+    roster = {"file": "../people.csv", "name": "{id}", "contacts": contacts}
     for name in ("ops", "zoo"):
         world.write({"workspace": name, "rosters": [roster]}, f"{name}.json")
 
