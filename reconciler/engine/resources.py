@@ -1,6 +1,6 @@
 """The resources of a run: store, locks and client, released on every way out.
 
-    open_for_reading   the store, which cannot be written, and a client that can only read
+    open_for_reading   the store, of which no record can be written, and a client that can only read
     open_for_writing   the store, its lock, the lock in the service (not taken yet), a client that writes
 
 How the locks work: store/locks.py, service_lock.py.
@@ -75,7 +75,10 @@ class RunObserver(Protocol):
 async def open_for_reading(
     settings: Settings, desired: Desired, dependencies: Dependencies
 ) -> AsyncIterator[ReadContext]:
-    """Hold the store, which cannot be written through it, and a client that can only read."""
+    """Hold the store, of which no record can be written, and a client that can only read.
+
+    Where the store is shared, the pace of calls and what runs keep to be quick are written all the same.
+    """
     timing, connections = dependencies.timing, dependencies.connections
     async with open_run_store(settings, dependencies, create=False) as store:
         store.doubt(await dependencies.offload(partial(explain_lost_store, settings, dependencies, store)))

@@ -87,7 +87,8 @@ def explain_command(*, arguments: Sequence[str], **given: Any) -> ExplainResult 
     nothing.
 
     Reads settings, manifests, the store and the service; writes nothing, except caches of lists in
-    .reconciler/cache. With --offline it does not call the service, and cannot say what is live.
+    .reconciler/cache and in a PostgreSQL store. With --offline it does not call the service, and cannot say
+    what is live.
 
     Exit codes: 0 explained; 1 failed; 3 input invalid, or an address is not known; 64 usage;
     130 interrupted.

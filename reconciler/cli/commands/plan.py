@@ -137,7 +137,7 @@ def plan_command(*, file: str | None, detailed_exitcode: bool, full: bool, **giv
     in the settings, only the owners of those keys can read FILE.
 
     Reads settings, manifests, the store and the service; writes FILE with -o and --report, and caches of
-    large manifests and of lists in .reconciler/cache.
+    large manifests and of lists in .reconciler/cache, and of lists in a PostgreSQL store.
 
     Exit codes: 0 planned, 1 failed, or a workspace cannot be read, 2 changes or adoptions found
     (--detailed-exitcode), 3 input invalid, or the manifests of a workspace,
@@ -253,7 +253,7 @@ def drift_command(*, full: bool, **given: Any) -> DriftReport:
     declared or recorded one is drift. Entities declared since the last apply count as not yet applied.
 
     Reads settings, manifests, the store and the service; writes nothing, except FILE of --report, and
-    caches of large manifests and of lists in .reconciler/cache.
+    caches of large manifests and of lists in .reconciler/cache, and of lists in a PostgreSQL store.
 
     Exit codes: 0 no drift, 1 failed, or nothing to compare with in a workspace, or it cannot be read,
     2 drift found, 3 input invalid, or the manifests of a workspace.
