@@ -143,7 +143,7 @@ class EntityRows:
     def __init__(
         self,
         addresses: list[Address],
-        digests: list[bytes],
+        digests: bytes,
         slots: Sequence[int],
         lines: Sequence[int],
         blocks: Sequence[bytes | memoryview],
@@ -167,7 +167,7 @@ class EntityRows:
             blocks.append(_pack_value([_build_alike(group) for group in groups]))
         return cls(
             [one.address for one in every],
-            [digest_entity(one, "") for one in every],
+            b"".join(digest_entity(one, "") for one in every),
             slots,
             array("I", (one.place.line for one in every)),
             blocks,
@@ -183,7 +183,7 @@ class EntityRows:
         slots, lines = array("I"), array("I")
         for first, end, moved in runs:
             addresses += self.addresses[first:end]
-            digests += self.digests[first:end]
+            digests.append(self.digests[first * DIGEST_BYTES : end * DIGEST_BYTES])
             slots.extend(self.slots[first:end])
             lines.extend([line + moved for line in self.lines[first:end]] if moved else self.lines[first:end])
         front = len(self.blocks) * BLOCK_ROWS
@@ -191,7 +191,7 @@ class EntityRows:
         lines.extend(added.lines)
         rows = EntityRows(
             [*addresses, *added.addresses],
-            [*digests, *added.digests],
+            b"".join((*digests, added.digests)),
             slots,
             lines,
             [*self.blocks, *added.blocks],
@@ -225,7 +225,7 @@ class EntityRows:
 class PlainRows:
     """Entities that are decoded already, as rows in their order. No digest is known."""
 
-    digests: Sequence[bytes] = ()
+    digests = b""
 
     def __init__(self, entities: Mapping[Address, Entity]) -> None:
         self.addresses = list(entities)
@@ -292,7 +292,7 @@ class EntityTable(Mapping[Address, Entity]):
         It is not known of an entity with a secret, nor of any in a manifest that is not cached.
         """
         part, row = self._locate(address)
-        return part.digests[row] if part.digests else b""
+        return part.digests[row * DIGEST_BYTES : (row + 1) * DIGEST_BYTES]
 
     def _locate(self, address: Address) -> tuple[EntityRows | PlainRows, int]:
         number = self._numbers[address]

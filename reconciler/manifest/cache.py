@@ -38,7 +38,7 @@ from reconciler.core.desired.partition import (
     split_into_parts,
 )
 from reconciler.core.desired.resolve import Resolved, resolve_desired
-from reconciler.core.entity_table import DIGEST_BYTES, EntityRows, PlainRows, has_secret
+from reconciler.core.entity_table import EntityRows, PlainRows, has_secret
 from reconciler.core.rules import make_rules
 from reconciler.directories.answers import ReadOnce
 from reconciler.errors import Problem
@@ -135,7 +135,7 @@ def encode_part(cached: CachedPart, *, key: bytes, purpose: bytes) -> list[bytes
     sections = [
         msgspec.msgpack.encode(entry, enc_hook=str.__str__, order="deterministic"),
         "\n".join(rows.addresses).encode(),
-        b"".join(rows.digests),
+        rows.digests,
         array("I", rows.slots).tobytes(),
         array("I", rows.lines).tobytes(),
         array("Q", part.claims).tobytes(),
@@ -159,7 +159,7 @@ def decode_part(data: bytes, *, key: bytes, purpose: bytes) -> CachedPart | None
         entry = msgspec.msgpack.decode(head, type=_Entry)
         rows = EntityRows(
             list(map(Address, bytes(addresses).decode().split("\n"))) if addresses else [],
-            _split_digests(bytes(digests)),
+            bytes(digests),
             array("I", bytes(slots)),
             array("I", bytes(lines)),
             more[5:],
@@ -188,10 +188,6 @@ _NO_ENTRIES = PartEntries((), (), (), (), (), b"", b"", 0)
 
 def _list_numbers(entries: PartEntries) -> tuple[Numbers, ...]:
     return entries.sizes, entries.claimed, entries.lines, entries.files
-
-
-def _split_digests(digests: bytes) -> list[bytes]:
-    return [digests[at : at + DIGEST_BYTES] for at in range(0, len(digests), DIGEST_BYTES)]
 
 
 def _compute_seal(pieces: Iterable[bytes | memoryview], key: bytes, purpose: bytes) -> bytes:
