@@ -26,11 +26,9 @@ import peers
 from cases import MANY_CREATES, applies, memory, plans, starts
 from processes import compile_programs
 from stages import Case, Group, carry_out, is_wanted, merged
-from tables import as_json, as_markdown, machine
+from tables import PAGE, as_json, as_markdown, machine, write_into_page
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "docs" / "performance.md"
-BEGIN, END = "<!-- script/bench --write -->\n", "<!-- end of script/bench -->\n"
 
 
 def main() -> None:
@@ -54,8 +52,7 @@ def main() -> None:
     text = "".join(f"{line}\n" for line in as_markdown(where, cases))
     sys.stdout.write(text)
     if asked.write:
-        before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-        PAGE.write_text(f"{before}{BEGIN}{text}{END}{rest.split(END)[1]}", encoding="utf-8")
+        write_into_page("script/bench", text)
 
 
 def _cases(asked: argparse.Namespace) -> Iterator[Case]:

@@ -12,6 +12,7 @@ from budgets import FIGURES, Compared, compared, judged, middle
 from stages import Case
 
 HERE = Path(__file__).parent
+PAGE = HERE.parent / "docs" / "performance.md"
 _LOOP = 20_000_000
 
 
@@ -34,6 +35,23 @@ def machine() -> dict[str, Any]:
 def _git(*arguments: str) -> str:
     command = ["git", *arguments]  # whichever git there is
     return subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def write_into_page(program: str, text: str) -> None:
+    """Put the output of a program into docs/performance.md, between its two lines there."""
+    begin, end = f"<!-- {program} --write -->\n", f"<!-- end of {program} -->\n"
+    before, rest = PAGE.read_text(encoding="utf-8").split(begin)
+    PAGE.write_text(f"{before}{begin}{text}{end}{rest.split(end)[1]}", encoding="utf-8")
+
+
+def measured_at(where: dict[str, Any]) -> str:
+    """Return the sentences about the machine that stand above each table."""
+    return (
+        f"Measured at commit {where['commit']} with Python {where['python']} on {where['cores']} cores; "
+        f"a loop of 20 million additions takes {where['additions_20m_s']} s there. Medians, with the lowest "
+        "and the highest of the runs where there were several. Our program and octoDNS were compiled before, "
+        "except where a row says *not compiled*."
+    )
 
 
 def as_json(where: dict[str, Any], cases: Sequence[Case]) -> dict[str, Any]:
@@ -59,12 +77,7 @@ def _case(case: Case) -> dict[str, Any]:
 
 def as_markdown(where: dict[str, Any], cases: Sequence[Case]) -> Iterator[str]:
     """Yield the lines of the tables."""
-    yield (
-        f"Measured at commit {where['commit']} with Python {where['python']} on {where['cores']} cores; "
-        f"a loop of 20 million additions takes {where['additions_20m_s']} s there. Medians, with the lowest "
-        "and the highest of the runs where there were several. Our program and octoDNS were compiled before, "
-        "except where a row says *not compiled*."
-    )
+    yield measured_at(where)
     yield ""
     yield from case_rows(cases)
     yield ""
