@@ -422,14 +422,18 @@ class PlanCache:
     async def find_unchanged(self) -> Plan | None:
         """Return that plan where nothing has changed since, by one call for each list; else None.
 
-        Errors: whatever the service's client raises.
+        None too where a list cannot be read: what that means is judged where a plan is made.
         """
         kept, plan = await self._context.dependencies.offload(self._read)
         changed = list[Scope]()
 
         async def ask(one: _CachedList) -> None:
             # Side by side: one list that has changed is enough, and the others are read anyway.
-            if not changed and not await is_list_unchanged(self._context.client, one.asked, one.newest):
+            try:
+                same = bool(changed) or await is_list_unchanged(self._context.client, one.asked, one.newest)
+            except ServiceError:
+                same = False
+            if not same:
                 changed.append(one.asked.scope)
 
         await gather_limited(kept, ask, self._context.limits.concurrency)

@@ -13,6 +13,7 @@ import pytest
 import tally
 from msgspec import structs
 from pipeline.test_feed import COUNT, crowd, declared, edit
+from wire import answered
 from world import World
 
 from reconciler.core.planning.fingerprint import is_noop_plan
@@ -45,6 +46,23 @@ def kept_plan(world: World) -> Path:
 def of_no_moment(plan: Plan) -> Plan:
     """Return a plan without when it was made, and without how long before its list was read."""
     return structs.replace(plan, created_at="", expires_at="")
+
+
+def test_a_list_that_cannot_be_read_is_judged_by_a_plan_that_is_made(tmp_path: Path) -> None:
+    """It may be that of one workspace of many, which is left out."""
+    world, failed = quiet(tmp_path), [0]
+
+    def count_failures() -> bool:
+        failed[0] += 1
+        return failed[0] <= 3  # every try of one call
+
+    world.meets(answered(500), "GET")
+    world.wire.rules[-1].when = count_failures
+
+    made = world.plan(made_of=MADE_OF)
+
+    assert not found_again(made)
+    assert made.plan.empty
 
 
 def test_a_plan_that_said_nothing_is_found_again_by_one_call(tmp_path: Path) -> None:
