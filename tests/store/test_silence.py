@@ -137,7 +137,6 @@ def test_a_thread_is_used_again_when_its_work_has_ended_and_not_while_it_hangs()
     assert len(asyncio.run(main())) < 5
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 def test_a_forked_process_starts_threads_of_its_own() -> None:
     """A fork takes no threads along: work that is given to one of the parent's would never be done."""
     code = (
