@@ -188,6 +188,11 @@ class RowJudge:
     def _namesakes(self) -> IdentityIndex[_SoughtFields]:
         return IdentityIndex(self._sought, (self._listing.alike,) if self._listing.alike else ())
 
+    def release(self) -> None:
+        """Free the indexes, which are made again where they are needed."""
+        for name in ("_declared", "_sought", "_ours", "_namesakes"):
+            vars(self).pop(name, None)
+
     def judge_row(
         self, row: LiveEntity, shown: frozenset[str], *, strangers: bool
     ) -> LiveEntity | Literal["look", "skip"]:
@@ -207,7 +212,6 @@ class RowJudge:
 
         A brief row does not say who it is: with `strangers` those that are not recorded are looked at.
         """
-        row = structs.replace(row, known=shown, devices_known=False)
         record = self._request.records.get(self.owners.get(row.remote_id, Address("")))
         if record:
             entity = self._request.entities.get(record.address)
@@ -221,7 +225,7 @@ class RowJudge:
             return "look"
         # It may also be a recorded entity: one that was removed and created again by hand has a new id.
         same = self._declared.sharing(row.fields)
-        return row if all(_is_shown(entity, shown) for entity in same) else "look"
+        return _make_brief(row, shown, same) if all(_is_shown(entity, shown) for entity in same) else "look"
 
     def may_be_ours(self, fields: Fields) -> bool:
         """Whether a row may be an entity of ours: it shares an identity, or is too brief to tell."""
@@ -236,12 +240,23 @@ def _judge_recorded_row(
     if entity.devices_in_scope:
         return "look"
     if needs <= shown:
-        return row
+        return _make_brief(row, shown, (entity,))
     # Not touched since we looked: what it showed then is what it shows now.
     same = record.modified and parse_instant(record.modified) == parse_instant(row.modified)
     if same and needs <= record.sent.keys():
-        return structs.replace(row, fields=record.shown, known=frozenset(record.sent))
+        known = frozenset(record.sent)
+        return structs.replace(row, fields=record.shown, known=known, devices_known=False)
     return "look"
+
+
+def _make_brief(row: LiveEntity, shown: frozenset[str], declared: Iterable[Entity]) -> LiveEntity:
+    """Return the live entity that shows these paths, whose row may be that of a declared entity."""
+    # Nearly everybody is live as declared, and texts are most of what a row takes: one text does for both.
+    fields = row.fields
+    for one in declared:
+        want = one.fields
+        fields = {path: want[path] if want.get(path) == value else value for path, value in fields.items()}
+    return structs.replace(row, fields=fields, known=shown, devices_known=False)
 
 
 # --- What we deleted and is shown again -----------------------------------------------------------

@@ -296,6 +296,7 @@ class ScopeReader:
             step_log.info(what, scope, how, listed, len(rows), self.calls, took())
             read = self._describe_read(first, how)
             notes.update(way=how, rows=read.total)
+        self.judge.release()  # a reader is asked for its list until the plan is made
         return ScopeRead(rows, others, contradictions, restored, read)
 
     async def open(self) -> Page:

@@ -140,6 +140,28 @@ def test_what_a_row_tells(wanted: ReadRequest, seen: LiveEntity, shown: frozense
         assert found == verdict
 
 
+def test_a_row_that_is_as_declared_shares_the_texts_of_the_entry() -> None:
+    """Two texts for everybody of 100,000 people are 50 MiB more; what is another value stays its own."""
+    fields = {path: str(value).encode().decode() for path, value in JANE.fields.items()}
+    live = structs.replace(ROW, fields={**fields, "department": "Operations"})
+    judge = RowJudge(request([JANE]))
+
+    found = judge.judge_row(live, SHOWN | {"department"}, strangers=False)
+
+    assert isinstance(found, LiveEntity)
+    assert found.fields == live.fields
+    assert all(found.fields[path] is value for path, value in JANE.fields.items())
+
+
+def test_a_judge_that_was_released_judges_as_before() -> None:
+    judge = RowJudge(request([JANE], [KNOWN]))
+    rows = (ROW, BRIEF, SAM)
+    before = [judge.judge_row(one, SHOWN, strangers=False) for one in rows]
+    judge.release()
+
+    assert [judge.judge_row(one, SHOWN, strangers=False) for one in rows] == before
+
+
 def test_with_strangers_a_row_of_names_is_looked_at() -> None:
     """Where somebody of ours has no record, anybody may be the one."""
     assert RowJudge(request([JANE])).judge_row(SAM, NAMES, strangers=True) == "look"

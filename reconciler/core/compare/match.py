@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
-from reconciler.core.compare.identity import identity_of
+from reconciler.core.compare.identity import identity_of, identity_text
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
 from reconciler.model.kind import Key
@@ -131,26 +131,30 @@ class IdentityIndex(Generic[K]):
     """Entities by identity: built once, asked for every entity of the other side."""
 
     def __init__(self, entities: Iterable[K], keys: tuple[Key, ...]) -> None:
-        self._rows: dict[Key, dict[tuple[str, ...], list[K]]] = {key: defaultdict(list) for key in keys}
+        self._rows: dict[Key, dict[str | tuple[str, ...], list[K]]] = {key: defaultdict(list) for key in keys}
         for row in entities:
             for key, rows in self._rows.items():
-                value = identity_of(key, row.fields)
-                if value is not None:
+                if value := _make_index_value(key, row.fields):
                     rows[value].append(row)
 
     def candidates(self, fields: Fields) -> tuple[str, list[K]]:
         """Return the first identity that any of them shares, and all that share it; else ("", [])."""
         for key, rows in self._rows.items():
-            value = identity_of(key, fields)
-            if value is not None and value in rows:
+            value = _make_index_value(key, fields)
+            if value and value in rows:
                 return "+".join(key), rows[value]
         return "", []
 
     def sharing(self, fields: Fields) -> list[K]:
         """Return all that share any identity, however weak; one that shares several stands there as often."""
         return [
-            one for key, rows in self._rows.items() for one in rows.get(identity_of(key, fields) or (), ())
+            one for key, rows in self._rows.items() for one in rows.get(_make_index_value(key, fields), ())
         ]
+
+
+def _make_index_value(key: Key, fields: Fields) -> str | tuple[str, ...]:
+    """Return what `identity_of` does, without a tuple around one text; "" for None."""
+    return identity_text(key[0], fields) if len(key) == 1 else identity_of(key, fields) or ""
 
 
 def _find_contested(found: Mapping[Address, Recognized]) -> tuple[tuple[Address, ...], ...]:
