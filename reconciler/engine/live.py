@@ -10,6 +10,7 @@ ours, except where list rows are brief and show names alone (docs/planning.md, T
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from http import HTTPStatus
 from typing import TypeVar
 
@@ -152,9 +153,12 @@ async def read_scopes(
     """Return what all of these show, read side by side. Errors, and `failed`: as `read_live`."""
     read: dict[Scope, ScopeRead] = {}
 
+    async def read_one(reader: ScopeReader) -> ScopeRead:
+        return await reader.read()
+
     async with asyncio.TaskGroup() as group:
         for scope, each in readers.items():
-            group.create_task(keep_failure(scope, each.read, read, failed))
+            group.create_task(keep_failure(scope, partial(read_one, each), read, failed))
     found = dict(sorted(read.items()))
     entities: dict[Scope, tuple[LiveEntity, ...]] = {}
     for scope, one in found.items():

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from cli.hands import Project, Service
 
+import reconciler
+
 SETTINGS = "workspaces:\n  default: {}\n  ops: {id: 4C8FE1A2B3D4E5F6}\n"
 MISTAKE = (
     "version: 1\nworkspace: ops\ncontacts:\n  lee: {fristName: Lee, workEmailAddress1: lee@example.com}\n"
@@ -82,3 +84,18 @@ def test_a_saved_plan_says_what_it_left_out(two: Project, service: Service, tmp_
     assert shown.stdout.startswith("Not planned: ops\n")
     assert done.returncode == 6, done.stderr
     assert "ops" not in str(service.writes())
+
+
+def test_a_program_gets_it_with_the_plan_and_the_run(two: Project, service: Service) -> None:
+    """And a selection that is not about it reads none of its manifests."""
+    project = reconciler.Project(two.folder, environ=two.environ(service))
+
+    proposal = reconciler.plan(project)
+    run = reconciler.apply(project, lambda _proposal: True)
+    narrow = reconciler.plan(project, options=reconciler.Options(only=("workspace:default",)))
+
+    assert [(one.workspace, one.by) for one in proposal.plan.left_out] == [("ops", "manifests")]
+    assert json.loads(proposal.json())["exit_code"] == 3
+    assert (run.exit_code, run.not_planned) == (6, proposal.plan.left_out)
+    assert narrow.plan.left_out == ()
+    assert [one.alias for one in narrow.plan.target.workspaces] == ["default"]
