@@ -120,7 +120,9 @@ class DeltaPlanner:
         rules = encode_json([context.rules, list(KINDS.values()), context.settings.adopt])
         self._key = (_form, encode_json(target).decode(), sha256(rules).hexdigest())
         self._state = ""  # of the records, before any of them was read
-        self._digests: Mapping[Address, bytes] | None = None  # of all records, where they were read
+        # The digests of the records that are in the rest of no scope by their digests, and these rests.
+        self._outside: dict[Address, bytes] = {}
+        self._began: dict[Scope, bytes] = {}
         self._kept: _KeptBaseline | None = None
         self.why = ""  # everything is planned although there is a baseline
 
@@ -151,21 +153,23 @@ class DeltaPlanner:
         self, kept: _KeptBaseline, desired: Desired, gone: Sequence[DeletedEntity]
     ) -> DeltaInputs:
         ask = self._context.ask
+        digests: Mapping[Address, bytes] | None = None
         if kept.state != self._state:
-            remembered, since = _list_known_records(kept), kept.written
-            digesting = partial(Store.record_digests, workspaces=self._target.workspaces)
-            self._digests = await ask(partial(digesting, known=remembered, since=since))
+            digests = await ask(partial(_read_digests, self._target, kept))
         declared = DeclaredDigests(desired.entities)
         scopes = {one.baseline.scope: one for one in kept.scopes if one.baseline.scope in desired.scopes}
         moved = {
-            scope: find_rest(
-                one.baseline, self._linking, declared=declared, recorded=self._digests, rest=one.rest
-            )
+            scope: find_rest(one.baseline, self._linking, declared=declared, recorded=digests, rest=one.rest)
             for scope, one in scopes.items()
         }
         settled = set(chain.from_iterable(one.rest_addresses() for one in moved.values()))
         entities = {one: desired.entities[one] for one in desired.entities if one not in settled}
-        wanted = self._list_records(kept, moved)
+        if digests is None:
+            wanted = _list_others(kept, moved)
+        else:
+            wanted = {one: digest for one, digest in digests.items() if one not in settled}
+        del digests  # of a hundred thousand records they take 20 MiB
+        self._outside, self._began = wanted, {scope: bytes(one.rest) for scope, one in moved.items()}
         limit = max(moved_max, int(moved_share * len(desired.entities)))
         _check_limit(len({*entities, *wanted}), limit)
         load = partial(Store.recorded, workspaces=self._target.workspaces)
@@ -215,19 +219,6 @@ class DeltaPlanner:
             moved,
         )
 
-    def _list_records(self, kept: _KeptBaseline, moved: Mapping[Scope, MovedScope]) -> dict[Address, bytes]:
-        """Return the digests of all records that are in the rest of no scope."""
-        if self._digests is not None:
-            rest = set(chain.from_iterable(one.rest_addresses() for one in moved.values()))
-            return {one: digest for one, digest in self._digests.items() if one not in rest}
-        found = {Address(one): digest for one, digest in kept.others.items()}
-        for scope in kept.scopes:
-            one = moved.get(scope.baseline.scope) or MovedScope(
-                scope.baseline, bytearray(len(scope.rest)), self._linking
-            )
-            found |= one.records_left(scope.rest)
-        return found
-
     def _load_wanted(self, desired: Desired, reader: ScopeReader, store: Store, wanted: Wanted) -> Members:
         """Return whoever left the rest. Raises RecordsMoved."""
         known = Recorded({})
@@ -270,29 +261,38 @@ class DeltaPlanner:
             return
         if anew and len(settled) < settled_min:
             return
-        if self._digests is None and anew:
-            self._digests = await self._context.ask(
-                lambda store: store.record_digests(self._target.workspaces)
-            )
+        digests: Mapping[Address, bytes] | None = None
+        if anew:
+            digests = await self._context.ask(lambda store: store.record_digests(self._target.workspaces))
         written = await self._context.ask(Store.last_written)
         if await self._context.ask(Store.state) != self._state:
             return
         renewing = anew or stale >= _renewed_from
-        making = partial(self._renew, kept, settled, inputs, anew=renewing, written=written)
+        others = dict(digests) if digests is not None else self._list_outside(moved)
+        making = partial(self._renew, others, settled, inputs, anew=renewing, written=written)
         await self._context.dependencies.offload(lambda: self._write(making()))
+
+    def _list_outside(self, moved: Mapping[Scope, MovedScope]) -> dict[Address, bytes]:
+        """Return the digests of all records that are in the rest of no scope."""
+        found = dict(self._outside)
+        for scope, one in moved.items():
+            found |= one.records_left(self._began[scope])
+        return found
 
     def _renew(
         self,
-        kept: _KeptBaseline | None,
+        others: dict[Address, bytes],
         settled: Collection[Address],
         inputs: DeltaInputs,
         *,
         anew: bool,
         written: str,
     ) -> _KeptBaseline:
-        """Return what to keep: the columns made anew, or those of before without whoever moved."""
-        moved = inputs.moved
-        others = self._list_records(kept, moved) if kept else dict(self._digests or {})
+        """Return what to keep: the columns made anew, or those of before without whoever moved.
+
+        `others` are the digests of the records that are in the rest of no scope now.
+        """
+        moved, kept = inputs.moved, self._kept
         if anew:
             keeping = [one for one in inputs.readers.values() if _may_keep(one)]
             by_scope: dict[Scope, list[Address]] = {}
@@ -301,8 +301,7 @@ class DeltaPlanner:
             scopes = tuple(
                 self._keep_scope(one, others, by_scope.get(one.wanted.scope, []), inputs) for one in keeping
             )
-            # Who has joined the rest of a scope, and whoever left one that is not kept any more.
-            for one in scopes:
+            for one in scopes:  # who has joined the rest of a scope
                 for text in one.baseline.addresses:
                     others.pop(Address(text), None)
         else:
@@ -390,11 +389,23 @@ class DeclaredDigests(Mapping[Address, bytes]):
         return len(self._entities)
 
 
-def _list_known_records(kept: _KeptBaseline) -> dict[Address, bytes]:
-    """Return the digests of all records, as they were."""
+def _read_digests(target: Target, kept: _KeptBaseline, store: Store) -> Mapping[Address, bytes]:
+    """Return the digests of all records now, of which those of a baseline are known. Raises CorruptRecord."""
+    known = {Address(one): digest for one, digest in kept.others.items()}
+    for scope in kept.scopes:
+        known.update(list_settled_records(scope.baseline, scope.rest))
+    return store.record_digests(target.workspaces, known=known, since=kept.written)
+
+
+def _list_others(kept: _KeptBaseline, moved: Mapping[Scope, MovedScope]) -> dict[Address, bytes]:
+    """Return the digests of the records that are in the rest of no scope; all records are as they were."""
     found = {Address(one): digest for one, digest in kept.others.items()}
     for scope in kept.scopes:
-        found.update(list_settled_records(scope.baseline, scope.rest))
+        one = moved.get(scope.baseline.scope)
+        if one is None:
+            found.update(list_settled_records(scope.baseline, scope.rest))
+        else:
+            found |= one.records_left(scope.rest)
     return found
 
 
