@@ -357,6 +357,10 @@ async def apply(
     """
     if options.undo_of or options.undo_proof:
         raise StalePlan("this plan undoes a run, and is not what the manifests say.", next=_PLAN_AND_APPLY)
+    if saved and saved.left_out and settings.strict_scopes == "always":
+        names = ", ".join(dict.fromkeys(one.workspace for one in saved.left_out))
+        what = f"this plan leaves out {names}, and strict_scopes says all or nothing."
+        raise StalePlan(what, next=_PLAN_AND_APPLY)
     consent = choose_consent(saved, consent) if saved else consent
     async with (
         open_for_writing(settings, desired, dependencies, stop, observer, fail_fast=fail_fast) as context,

@@ -99,3 +99,23 @@ def test_a_program_gets_it_with_the_plan_and_the_run(two: Project, service: Serv
     assert (run.exit_code, run.not_planned) == (6, proposal.plan.left_out)
     assert narrow.plan.left_out == ()
     assert [one.alias for one in narrow.plan.target.workspaces] == ["default"]
+
+
+def test_a_directory_that_does_not_answer_leaves_out_who_takes_from_it(
+    two: Project, service: Service
+) -> None:
+    """It may answer the next run; the manifests are right."""
+    settings = two.folder / "reconciler.yaml"
+    sql = 'sql: {url: "sqlite:///none.db", statement: "SELECT id, mail FROM staff"}'
+    settings.write_text(f"{settings.read_text()}directories:\n  staff: {{{sql}}}\n")
+    roster = 'directory: staff, name: "{id}", contacts: {workEmailAddress1: "{mail}"}'
+    manifest = f"version: 1\nworkspace: ops\nrosters:\n  - {{{roster}}}\n"
+    (two.folder / "manifests" / "ops.yaml").write_text(manifest)
+
+    done = two.run(service, "plan", "--format", "json")
+
+    found = json.loads(done.stdout)
+    assert done.returncode == 1, done.stderr
+    assert [(one["workspace"], one["by"]) for one in found["plan"]["not_planned"]] == [("ops", "directory")]
+    assert found["counts"]["creates"] == 5
+    assert "directory staff" in done.stderr

@@ -358,6 +358,20 @@ def test_a_saved_plan_is_stale_where_narrowing_it_would_not_be_what_was_reviewed
     assert not world.wire.writes()
 
 
+def test_a_saved_plan_that_left_something_out_is_not_all(world: World) -> None:
+    """Who wants all or nothing gets nothing of it."""
+    declares(world, lab={"kim": {**KIM, "jobTitle": "Nurse"}}, ops={"lee": MISTAKE})
+    saved = world.plan().plan
+    declares(world, ops={"lee": LEE})
+    world.settings = structs.replace(world.settings, strict_scopes="always")
+    world.wire.sent.clear()
+
+    with pytest.raises(StalePlan, match="leaves out ops"):
+        world.apply(saved=saved)
+
+    assert not world.wire.sent
+
+
 def test_an_unknown_workspace_of_one_is_the_error_that_it_was(world: World) -> None:
     """Where nothing else is planned there is nothing to leave out."""
     gone = WorkspaceRef(id="7FBFE1A2B3D4E5F9")
