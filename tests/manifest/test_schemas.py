@@ -213,7 +213,7 @@ def test_tags_are_an_object_of_keys_to_values() -> None:
     tree = read_tree(b'version: 1\nworkspace: ops\ntags: {team: sre, "a b": ""}\n', "m.yaml")
 
     assert check_tree("manifest", tree) == ()
-    assert set(_COMMON) == {*FORMATS, "tags", "notice"}
+    assert set(_COMMON) == {*FORMATS, "tags", "notice", "notPlanned"}
 
 
 def test_no_pattern_ends_in_a_bare_dollar() -> None:
