@@ -40,6 +40,11 @@ _ALIKE = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 _NO_NUMBERS = b"[]{},: \t\r\nnulltruefalse"
 _DECODER = msgspec.json.Decoder()
+_Scalar = str | int | float | bool | None
+_Row = dict[str, _Scalar]
+# What a body of the service is: a value nested deeper than these is not taken for one.
+_Value = _Scalar | list[_Scalar | _Row] | dict[str, _Scalar | list[_Scalar | _Row] | _Row]
+_SHALLOW_DECODER = msgspec.json.Decoder(dict[str, _Scalar | list[_Value] | dict[str, _Value]])
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _HTML = re.compile(rb"\s*<(?:!doctype|html|head|body|\?xml|!--)", re.IGNORECASE)
 
@@ -70,6 +75,9 @@ def decode_body(body: bytes, kind: str = "", form: Form = "json") -> dict[str, A
 
 def _decode_json(body: bytes) -> dict[str, Any]:
     """The JSON object that `body` is. Stricter than the format asks, and raises BadBody for anything else."""
+    compact = _decode_compact_json(body)
+    if compact is not None:
+        return compact
     if not body.strip():
         raise BadBody("it is empty", CUT)
     if encoding := foreign_encoding(body):
@@ -116,10 +124,23 @@ def foreign_encoding(body: bytes) -> str:
     return "UTF-32, and not UTF-8" if zeros in {(True, True, True, False), (False, True, True, True)} else ""
 
 
+def _decode_compact_json(body: bytes) -> dict[str, Any] | None:
+    """The object of a body without blanks, escapes and depth, as the service writes it; else None."""
+    # Read in one pass, and written again in half of one. Where the same bytes come out, every name stood once
+    # in its object, and every number and text is what any other reader makes of it.
+    if len(body) > values_max:  # each value takes a byte at least
+        return None
+    try:
+        found = _SHALLOW_DECODER.decode(body)
+    except (ValueError, RecursionError):
+        return None
+    return found if msgspec.json.encode(found) == body else None
+
+
 def _decode_plain_json(body: bytes) -> dict[str, Any] | None:
     """The object of a body of texts without escapes, or None: then the strict reader has the word.
 
-    Nearly every body is one, and read in a third of the time.
+    Read in a third of the time.
     """
     if b"\\" in body:
         return None
