@@ -9,7 +9,7 @@ from typing import Any
 
 import effort
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from service.support import ID, contact, listing
 
@@ -280,6 +280,8 @@ _MORE_DAMAGE = (
 )
 
 
+@example([], [(1, b'"contacts":[],')])
+@example([{"a": 1}], [(18, b"0000000000000000000")])
 @settings(max_examples=effort.count(small=300, full=2000))
 @given(
     st.lists(st.dictionaries(st.text(max_size=3), _ANY, max_size=4), max_size=3),
