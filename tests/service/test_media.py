@@ -307,3 +307,10 @@ def test_a_compact_body_is_what_the_other_readers_make_of_it(
             read.append(f"refused: {error}")
 
     assert read[0] == read[1]
+    if not read[0].startswith("refused"):
+        assert read[0] == repr(json.loads(body, object_pairs_hook=_take_each_name_once))
+
+
+def _take_each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    assert len({name for name, _ in pairs}) == len(pairs)
+    return dict(pairs)
