@@ -27,6 +27,7 @@ from msgspec import structs
 from reconciler.concurrency import pause_collector
 from reconciler.core.desired.isolate import drop_problems, isolate_mistakes
 from reconciler.core.desired.resolve import Resolved, add_forgotten, resolve_desired
+from reconciler.core.planning.fingerprint import restate_manifest_digest
 from reconciler.core.planning.select import EVERYTHING, Selection, find_selected_workspaces
 from reconciler.core.planning.unplanned import leave_out_of_desired, make_not_planned_error
 from reconciler.core.review.guard import NO_CONSENT, add_consent, choose_consent
@@ -390,6 +391,8 @@ async def apply(
         planned = _add_consent(planned, given)
         if saved:
             declared = leave_out_of_desired(add_forgotten(desired, options), left)
+            if saved.manifest_digest != planned.plan.manifest_digest:
+                saved = restate_manifest_digest(saved, declared)
             saved = narrow_saved_plan(saved, planned.plan, declared, strict=context.strict)
         if saved and (why := why_stale(saved, planned.plan, context.now(), hours=settings.plan_expires_h)):
             observer.stale(saved, planned)

@@ -4,6 +4,7 @@ import hashlib
 
 from msgspec import UNSET, structs
 
+from reconciler.core.compare.normalize import normalize_fields, redact_for_plan
 from reconciler.core.entity_table import list_digests
 from reconciler.model.encoding import encode_json, encode_json_pieces
 from reconciler.model.plans import Change, Delete, Options, Plan, PlanMoment
@@ -22,6 +23,28 @@ def manifest_digest(desired: Desired, salt: str) -> str:
     made = hashlib.sha256(encode_json((salt, scopes, sorted(desired.removed))))
     made.update(b"".join(list_digests(desired.entities, salt)))
     return made.hexdigest()
+
+
+def restate_manifest_digest(saved: Plan, desired: Desired) -> Plan:
+    """Return a saved plan with the digest of its manifests in the form of now, if they are still `desired`.
+
+    Programs before 2026-11-27 made the digest over all entities at once. A plan that was reviewed with one of
+    them is carried out by this one (tests/store/test_dated.py).
+    """
+    entities = {
+        address: (
+            redact_for_plan(address.kind, normalize_fields(address.kind, entity.fields), saved.salt),
+            entity.controls,
+            entity.devices_in_scope,
+        )
+        for address, entity in desired.entities.items()
+    }
+    scopes = sorted(str(scope) for scope in desired.scopes)
+    before = _digest_value((saved.salt, entities, scopes, sorted(desired.removed)))
+    if before != saved.manifest_digest:
+        return saved
+    again = structs.replace(saved, manifest_digest=manifest_digest(desired, saved.salt))
+    return structs.replace(again, fingerprint=fingerprint(again))
 
 
 def fingerprint(plan: Plan) -> str:
