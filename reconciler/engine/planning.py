@@ -27,7 +27,13 @@ from reconciler.core.planning.fingerprint import is_noop_plan, manifest_digest, 
 from reconciler.core.planning.notices import restored_notices
 from reconciler.core.planning.plan import MovedPlan, make_plan_of_moved, make_usable_plan
 from reconciler.core.planning.records import SAME_SERVICE, choose_origin
-from reconciler.core.planning.unplanned import PlanInputs, judge_failed_reads, leave_out, list_scopes
+from reconciler.core.planning.unplanned import (
+    PlanInputs,
+    judge_failed_reads,
+    leave_out,
+    list_scopes,
+    why_nothing_is_planned,
+)
 from reconciler.core.review.display_names import DisplayName, make_display_name, no_name
 from reconciler.core.review.guard import check_plan
 from reconciler.core.runs.recover import InterruptedRun, doubtful_store_notice
@@ -163,6 +169,8 @@ async def _plan_everything(
         live = structs.replace(live, reads=reads)
     unread = judge_failed_reads(failed, [one.scope for one in live.reads]) if failed else []
     inputs = leave_out(structs.replace(inputs, live=live), unread)
+    if why_nothing_is_planned(unread, selection, inputs.desired):
+        raise failed[min(failed)]  # nothing else was asked for
     moment = make_moment(context, await context.ask(Store.now), task.salt)
     planning = partial(make_usable_plan, inputs, options=options, rules=context.rules, moment=moment)
     made, inputs = await _compute_plan(task, partial(planning, strict=context.strict))

@@ -245,6 +245,16 @@ def test_strict_scopes_plan_all_or_nothing(world: World) -> None:
 # --- Selections -------------------------------------------------------------------------------------
 
 
+def test_a_project_of_one_workspace_that_cannot_be_read_whole_has_its_error(tmp_path: Path) -> None:
+    """Contacts could be read and resources not: nothing else is asked for, so no run begins."""
+    world = World(tmp_path)
+    world.write({"contacts": {"kim": KIM}, "resources": {}})
+    world.meets(at_paths({"/resources": answered(502)}))
+
+    with pytest.raises(Unavailable, match="the service failed"):
+        world.plan()
+
+
 def test_what_a_selection_is_not_about_is_not_named(world: World) -> None:
     """Its exit code is that of what was asked for."""
     declares(world, ops={"lee": MISTAKE})
