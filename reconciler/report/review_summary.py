@@ -193,8 +193,13 @@ _NEXT_STEPS: Mapping[str, NextStep] = {
 }
 
 
+_AFTER_LEFT_OUT = NextStep("reconciler apply", "once what is left out can be planned; the rest is done")
+
+
 def find_next_step(run: Run) -> NextStep | None:
     """Return what to do after a run, or None where it is done."""
+    if run.not_planned and run.outcome == "partial" and run.count("applied") == len(run.outcomes):
+        return _AFTER_LEFT_OUT
     return _NEXT_STEPS.get(run.outcome)
 
 

@@ -98,6 +98,9 @@ def test_an_apply_writes_nothing_of_what_is_left_out_and_ends_with_6(world: Worl
     assert [one.address for one in run.outcomes] == ["contact/lab/kim"]
     assert all(IDS["lab"] in path for _, path in world.wire.writes())
     assert plain(run_lines(run)).startswith("Not planned: ops, zoo\n")
+    assert "next: reconciler apply   (once what is left out can be planned; the rest is done)" in plain(
+        run_lines(run)
+    )
     world.wire.rules.clear()
     assert sorted(actions(world.plan().plan)) == ["Delete", "Delete"]
     assert planned.plan.left_out == run.not_planned
