@@ -232,10 +232,11 @@ def test_settings_that_are_not_there_are_an_error(tmp_path: Path) -> None:
         reconciler.plan(Project(tmp_path, environ={}))
 
 
-def test_refused_credentials_are_one_error_and_not_shown(opened: Opened) -> None:
+@pytest.mark.parametrize("strict", ["never", "always"])
+def test_refused_credentials_are_one_error_and_not_shown(opened: Opened, strict: str) -> None:
     """Lists are read side by side, so several of them are refused at once."""
     with pytest.raises(Unauthorized) as raised:
-        reconciler.plan(opened(SVC_PASSWORD="wrong-canary"))
+        reconciler.plan(opened(SVC_PASSWORD="wrong-canary", RECONCILER_STRICT_SCOPES=strict))
     assert "canary" not in f"{raised.value} {raised.value.next}"
 
 
