@@ -516,7 +516,7 @@ async def undo(
         if not is_undo_proved(saved, context.store.salt):
             raise StalePlan(
                 "the undo was not made by a run with this store, or it was changed since.",
-                next=f"name the store of that run; or {BY_MANIFEST}",
+                next=f"set `store` to that of the run; or {BY_MANIFEST}",
             )
         planned = await lock.read(partial(make_undo, context, saved, consent))
         task = Execution("undo", planned, consent, unfinished, settled=planned.conflicts, saved=saved)

@@ -205,7 +205,7 @@ selection_options = combine_options(
 # `reactivate`, `create_again`, `confirm_same`: addresses.
 consent_options = combine_options(
     _make_consent_option("deletes", "deletes"),
-    _make_consent_option("creates", "creates of entities that disappeared"),
+    _make_consent_option("creates", "creates of missing entities"),
     _make_consent_option("updates", "updates"),
     _make_consent_option("fewer-rows", "fewer rows from directories"),
     _make_consent_option("moves", "moves that lose live fields or undeclared devices"),
@@ -304,4 +304,6 @@ events_option = click.option(
     "write them to standard output instead of the text.",
 )
 full_option = click.option("--full", is_flag=True, help="Do not shorten long lists.")
-detailed_option = click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 if changes were found.")
+detailed_option = click.option(
+    "--detailed-exitcode", is_flag=True, help="Exit with 2 if there is anything to apply."
+)

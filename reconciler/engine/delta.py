@@ -231,8 +231,8 @@ class DeltaPlanner:
         """Open a list; return why its rows may not be compared with those of the baseline, or ""."""
         scope, rows = reader.wanted.scope, await reader.list_all()
         if rows is None:
-            why = reader.following.why or "it is not known in the order of change"
-            return f"all of the list of {scope} is read: {why}"
+            why = reader.following.why or "no earlier read is stored"
+            return f"the list of {scope} is fully read: {why}"
         if self._digest_asked(reader) != kept.asked or reader.shown() != frozenset(kept.shown):
             return f"the list of {scope} shows other fields"
         return ""
@@ -417,7 +417,7 @@ def _digest_deleted(deleted: Sequence[DeletedEntity]) -> bytes:
 
 def _check_limit(number: int, limit: int) -> None:
     if number > limit:
-        raise _Unusable(f"{number} entities have moved since the last plan, more than {limit}")
+        raise _Unusable(f"{number:,} entities need planning, more than {limit:,}")
 
 
 def _list_members(reader: ScopeReader, moved: MovedScope, names: Collection[str]) -> Members:
@@ -441,7 +441,7 @@ def _narrow(reader: ScopeReader, found: Members, moved: MovedScope) -> None:
     """Let a scope be read for what moved in it. Raises _Unusable where the rest is the smaller part."""
     counts = moved.counts
     if counts.settled < len(found.records) + len(found.entities):
-        raise _Unusable(f"most of {reader.wanted.scope} has moved")
+        raise _Unusable(f"most {reader.wanted.scope} changed")
     ids = {row.remote_id for row in found.rows}
     request = structs.replace(
         reader.wanted, entities=found.entities, records=found.records, rest=counts.settled

@@ -105,7 +105,7 @@ def test_a_reviewed_plan_is_carried_out_where_the_directory_answers_the_same(ask
         ("UPDATE staff SET name = 'Kim' WHERE id = 7", "the directory staff returns other data now."),
         (
             "UPDATE staff SET seen = 'now'",
-            "it would do the same, and the directory staff returns other data now",
+            "same changes, but the directory staff returns other data now",
         ),
     ],
 )

@@ -282,7 +282,7 @@ def test_an_undo_needs_the_store_of_its_run(project: Project, service: Service) 
     )
 
     assert (done.returncode, service.writes()) == (5, writes)
-    assert "name the store of that run" in done.stderr
+    assert "set `store` to that of the run" in done.stderr
 
 
 def test_manifests_that_are_broken_do_not_stand_in_the_way_of_an_undo(

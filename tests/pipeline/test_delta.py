@@ -210,7 +210,7 @@ def test_the_plan_says_why_it_is_of_everything(tmp_path: Path) -> None:
 
     (read,) = company.world.plan().plan.reads
 
-    why = "all of the list of contacts in default is read: its last complete read is too old"
+    why = "the list of contacts in default is fully read: its last complete read is too old"
     assert read.compared == why
     assert why in describe_read(read, "2026-03-01T00:00:00+00:00")
 

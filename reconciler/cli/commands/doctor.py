@@ -93,9 +93,9 @@ def doctor_command(*, offline: bool, timeout_s: float, **given: Any) -> DoctorRe
     """Check everything that a run needs, one part at a time, and say how to fix problems.
 
     Checks settings, secrets (never shown), manifests, the store with its lock, unfinished runs, history
-    and the duplicates that the last run saw, the service with credentials, workspaces, the
-    order of its lists and clock, limits, file permissions, proxy and certificates with their origin,
-    versions and extras. It works even if most of them are broken.
+    and the duplicates that the last run saw, the service with credentials, workspaces, its
+    clock and order of lists, limits, file permissions, proxy and certificates with their origin,
+    versions and extras. It works even if most parts are broken.
 
     Reads all of these, the service with two GETs; writes nothing.
 

@@ -91,8 +91,8 @@ def list_command(*, owned: bool, unmanaged: bool, drifted: bool, **given: Any) -
     Reads settings, manifests, the store and the service; writes nothing, except caches of large manifests
     and of lists in .reconciler/cache, and of lists in a PostgreSQL store.
 
-    Exit codes: 0 listed, also if there is none; 1 failed, 3 input invalid; both also if the workspaces
-    that can be planned are listed, and another is left out.
+    Exit codes: 0 listed, also if there is none; 1 failed, 3 input invalid; 1 or 3 also if a workspace is
+    left out and the others are listed.
 
     \b
     Examples:

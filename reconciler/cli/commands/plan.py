@@ -140,7 +140,7 @@ def plan_command(*, file: str | None, detailed_exitcode: bool, full: bool, **giv
     large manifests and of lists in .reconciler/cache, and of lists in a PostgreSQL store.
 
     Exit codes: 0 planned, 1 failed, or a workspace cannot be read, 2 changes or adoptions found
-    (--detailed-exitcode), 3 input invalid, or the manifests of a workspace,
+    (--detailed-exitcode), 3 input or a workspace's manifests invalid,
     5 planned, but an entity is ambiguous or waits for a secret, 7 refused by a guard.
 
     \b
@@ -255,8 +255,8 @@ def drift_command(*, full: bool, **given: Any) -> DriftReport:
     Reads settings, manifests, the store and the service; writes nothing, except FILE of --report, and
     caches of large manifests and of lists in .reconciler/cache, and of lists in a PostgreSQL store.
 
-    Exit codes: 0 no drift, 1 failed, or nothing to compare with in a workspace, or it cannot be read,
-    2 drift found, 3 input invalid, or the manifests of a workspace.
+    Exit codes: 0 no drift, 1 failed, or a workspace cannot be read or has nothing to compare with,
+    2 drift found, 3 input or a workspace's manifests invalid.
 
     \b
     Examples:

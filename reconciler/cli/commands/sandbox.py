@@ -44,9 +44,9 @@ SWITCHES = (
     Switch("link-base", click.STRING, "The origin of all links. Default: that of the request.", "URL"),
     Switch("limit-zero", ("20", "all"), "How many rows limit=0 gives."),
     Switch(
-        "status-order", ("used", "fixed"), "The channels of a detailed status: that which was used first."
+        "status-order", ("used", "fixed"), "In a detailed status: the used channel first, or a fixed order."
     ),
-    Switch("messages-end", ("No messages found", "No records found"), "The end of a list of messages."),
+    Switch("messages-end", ("No messages found", "No records found"), "The text after the last message."),
     Switch(
         "device-status",
         ("written", "normalized"),
@@ -60,9 +60,11 @@ SWITCHES = (
     Switch(
         "callback-failure-key",
         ("acknowledged", "undeliverable"),
-        "The key of the time in callbacks of failed deliveries.",
+        "The name of the time key in failure callbacks.",
     ),
-    Switch("callback-location-key", ("location", "messagelocation"), "The key of the address in callbacks."),
+    Switch(
+        "callback-location-key", ("location", "messagelocation"), "The name of the address key in callbacks."
+    ),
     Switch("callback-service-keys", None, "Add the service's own customParameters to callbacks."),
     Switch("callback-check", None, "Call the address of a new callback, and require 200."),
     Switch("callback-targets", ("loopback", "any"), "Where callbacks may go."),
@@ -174,7 +176,7 @@ switches = combine_options(
         type=click.Choice(("specification", "recorded")),
         default="specification",
         show_default=True,
-        help="Answer as the specification says, or as recorded traffic shows. Single switches go on top.",
+        help="Answer as the specification says, or as recorded traffic shows. Other switches override it.",
     ),
     click.option(
         "--fault",

@@ -84,10 +84,12 @@ def move_notices(moves: Iterable[Move] | UnsetType) -> Iterator[Notice]:
         parts = [f"the fields {', '.join(one.lost)}"] if one.lost else []
         parts += [f"the devices {', '.join(one.devices)}"] if one.devices else []
         what = (
-            f"moves here from {one.before}, which is deleted after this one is created. Live there, not "
-            f"declared and lost with it: {' and '.join(parts)}."
+            f"moves here from {one.before}, which is then deleted. "
+            f"Undeclared live values that are lost: {' and '.join(parts)}."
         )
-        step = "declare them, or copy the fields with `meta: {carryOver: true}`, or apply with --allow-moves"
+        step = (
+            "declare them, or copy the fields with `meta: {carryOver: true}`, or apply with --allow-moves N"
+        )
         yield Notice("move", str(one.after), what, step)
 
 

@@ -310,9 +310,9 @@ def _find_held(
 
 
 def _make_pair_skip(address: Address, other: Address) -> Skip:
-    what = f"waits: it may be one with {other}, and the workspace {other.workspace} is not planned."
+    what = f"waits: it may be a move with {other}, and {other.workspace} is not planned."
     return Skip(
-        address, "move not planned", what, f"correct what is wrong in {other.workspace}, then plan again"
+        address, "move not planned", what, f"see why {other.workspace} is not planned, then plan again"
     )
 
 

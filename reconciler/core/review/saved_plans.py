@@ -128,9 +128,9 @@ def why_stale(saved: Plan, fresh: Plan, now: datetime, *, hours: float = 24.0) -
     if saved.fingerprint != fresh.fingerprint:
         return f"the plan is stale: the changes would differ now{other and f'; {other}'}."
     if other:
-        return f"the plan is stale: it would do the same, and {other}."
+        return f"the plan is stale: same changes, but {other}."
     if encode_shown(saved) != encode_shown(fresh):
-        return "the plan is stale: the changes are the same, but other content differs."
+        return "the plan is stale: same changes, but a notice, a count or a place differs."
     return ""
 
 
