@@ -548,6 +548,10 @@ def _units(baselines: Mapping[Scope, Baseline]) -> dict[Scope, tuple[object, ...
     }
 
 
+# A row under an id that a settled record had earlier became a stranger in the next baseline.
+FOUND = (1358,)
+
+
 def check_history(seed: int) -> None:
     """Live through one history, and claim at each plan that the delta plan is the plan of everything."""
     chance = Random(seed)
@@ -571,7 +575,7 @@ def check_history(seed: int) -> None:
 
 def test_the_plan_of_what_moved_is_the_plan_of_everything() -> None:
     """Whatever is edited, renamed, lost or copied: the same bytes, and the same next baseline."""
-    for seed in range(HISTORIES):
+    for seed in (*FOUND, *range(HISTORIES)):
         check_history(seed)
 
 

@@ -314,9 +314,14 @@ class DigestsOf(Struct, frozen=True):
 
 
 def _is_at_rest(record: RecordedEntity, row: LiveEntity) -> bool:
-    """Whether the record of a settled entity says what its row shows, and nothing that time changes."""
+    """Whether the record of a settled entity says what its row shows, and nothing of time or of other ids."""
     shown = {path: row.fields[path] for path in record.sent if path in row.fields}
-    return shown == record.shown and not record.flaps and record.parent_id == row.parent_id
+    return (
+        shown == record.shown
+        and not record.flaps
+        and not record.earlier
+        and record.parent_id == row.parent_id
+    )
 
 
 class _Columns:
