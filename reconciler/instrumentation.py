@@ -42,7 +42,7 @@ SPANS: Mapping[str, SpanRow] = {
     "records": SpanRow("read records", "what the store knows of these workspaces", ("entities",)),
     "lock": SpanRow("take lock", "the lock of the store, waiting for it included"),
     "service lock": SpanRow("take lock in service", "the lock in the service, waiting for it included"),
-    "again": SpanRow("look for changes", "whether a plan that said nothing still holds", ("found",)),
+    "again": SpanRow("look for changes", "whether the last no-op plan still holds", ("found",)),
     "list": SpanRow(
         "read {kind} list", "the list of a kind and workspace", ("kind", "workspace", "way", "rows")
     ),

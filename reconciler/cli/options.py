@@ -128,7 +128,7 @@ strict_option = click.option(
     expose_value=False,
     callback=_set_strict,
     help="Plan everything or nothing: end if one workspace cannot be read or its manifests have mistakes. "
-    "Default: strict_scopes of the settings, never.",
+    "Default: strict_scopes in the settings (never).",
 )
 # `config`: the settings file, or None; `environment`: the name of the section, or None.
 settings_options = combine_options(
@@ -239,7 +239,7 @@ recipients_options = combine_options(
         "--encrypt-to",
         multiple=True,
         metavar="KEY",
-        help="Encrypt the file for this public key, age1... or ssh-ed25519 ..., in addition to "
+        help="Encrypt the output file for this public key, age1... or ssh-ed25519 ..., in addition to "
         "plan.recipients of the settings. Repeatable. Needs the extra `encryption`.",
     ),
     click.option(
@@ -247,7 +247,7 @@ recipients_options = combine_options(
         multiple=True,
         metavar="FILE",
         shell_complete=Completes("files"),
-        help="Encrypt the file for every public key in FILE, one per line. Repeatable.",
+        help="Encrypt the output file for every public key in FILE, one per line. Repeatable.",
     ),
 )
 identity_option = click.option(

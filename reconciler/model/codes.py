@@ -1449,7 +1449,7 @@ RULE_CODES: tuple[Code, ...] = (
         code="M8",
         title="Contradicted",
         means=(
-            "The service contradicts itself about an id in one read: it does not find the id and "
+            "The service contradicts itself about an id in one read: it does not find the id but "
             "lists it, or shows another entity under it. Nothing is written or forgotten until the "
             "two agree, or a person decides: `reconciler adopt ADDRESS`, `reconciler forget ADDRESS`."
         ),

@@ -130,6 +130,10 @@ JSON: dict[str, Shape] = {
     "white space": (lambda n: " " * n + "{}", 400_000),
     "links": (
         lambda n: '{"link":[' + ",".join(['{"rel":"self","uri":"/a/b?<>;,<>;"}'] * n) + "]}",
+        1_700,  # so that both are read in one pass, which larger bodies are not
+    ),
+    "links with blanks": (
+        lambda n: '{"link": [' + ", ".join(['{"rel": "self", "uri": "/a/b?<>;,<>;"}'] * n) + "]}",
         2000,
     ),
 }

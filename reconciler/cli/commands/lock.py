@@ -154,7 +154,7 @@ def lock_command(
     --in-service it reads the credentials and the service, and not the store.
 
     Exit codes: 0 shown, free or held; 1 it cannot be read, 3 settings invalid,
-    4 another version holds the lock in the service.
+    4 the lock is held by another program version.
 
     \b
     Examples:

@@ -50,7 +50,7 @@ def resume_command(
 ) -> ResultWork[ResumeReport | NothingToResume]:
     """Settle the changes that an interrupted run left in doubt, then apply the rest of its plan.
 
-    A request without an answer is looked up once it can no longer arrive late; nothing is sent twice.
+    A request without an answer is looked up when it can no longer arrive late; nothing is sent twice.
     Then the remaining changes of the old plan are applied with the consent given for it, without a
     question. Other changes are listed and left to a new plan.
 

@@ -47,7 +47,7 @@ class SnapshotResult(CommandResult, frozen=True):
 
 @click.group(name="rosters", no_args_is_help=False)
 def rosters_command() -> None:
-    """Inspect the directories that rosters come from.
+    """Inspect sources of rosters: SQL, LDAP, SCIM.
 
     Exit codes: 0 done, 1 failed, 2 the file differs (--check), 3 input invalid, 64 usage.
 
@@ -73,7 +73,7 @@ def rosters_command() -> None:
 def snapshot_command(
     *, name: str, into: str | None, check: bool, force: bool, config: str | None, environment: str | None
 ) -> SnapshotResult:
-    """Save a directory of the settings as a CSV file.
+    """Save what a directory holds as a CSV file.
 
     Rows are sorted, so that a commit shows who was added and who was removed. A roster with `file:`
     instead of `directory:` declares the same people from the file. A column with a cell that is not text
