@@ -161,9 +161,7 @@ def test_a_list_that_is_shorter_by_what_we_deleted_is_followed() -> None:
 def test_somebody_who_was_brought_back_while_another_was_deleted_is_found_by_a_look() -> None:
     """The total is as expected, and no row tells of either: only a look shows who is there."""
     crowd = Crowd(Random(3), 30)
-    crowd.at += 600
-    lists, declared = InMemory(crowd), everybody(crowd)
-    both(crowd, declared, recorded(), lists)
+    lists, declared = remember_all(crowd)
 
     crowd.at += 60
     deleted = [_delete(crowd, "A0007")]
@@ -190,9 +188,7 @@ class Redirecting(Crowd):
 def test_somebody_who_is_another_entity_to_a_look_is_not_gone() -> None:
     """What the service says of the id is no proof that the list is without it."""
     crowd = Redirecting(Random(3), 30)
-    crowd.at += 600
-    lists, declared = InMemory(crowd), everybody(crowd)
-    both(crowd, declared, recorded(), lists)
+    lists, declared = remember_all(crowd)
 
     crowd.at += 60
     deleted = [_delete(crowd, "A0007")]
@@ -206,9 +202,7 @@ def test_somebody_who_is_another_entity_to_a_look_is_not_gone() -> None:
 def test_a_delete_that_the_list_may_still_show_explains_nothing() -> None:
     """Within the settle window a list may show whom a look does not, and somebody else may be gone."""
     crowd = Crowd(Random(3), 30)
-    crowd.at += 600
-    lists, declared = InMemory(crowd), everybody(crowd)
-    both(crowd, declared, recorded(), lists)
+    lists, declared = remember_all(crowd)
 
     crowd.at += 60
     deleted = [_delete(crowd, "A0007")]
@@ -267,12 +261,18 @@ def everybody(crowd: Crowd) -> Desired:
     return desired(*each)
 
 
+def remember_all(crowd: Crowd) -> tuple[InMemory, Desired]:
+    """Read the whole list long after everybody was made; return what is remembered, and what is declared."""
+    crowd.at += 600
+    lists, declared = InMemory(crowd), everybody(crowd)
+    both(crowd, declared, recorded(), lists)
+    return lists, declared
+
+
 def test_a_change_that_the_read_did_not_show_yet_is_told_by_the_next() -> None:
     """A list may lag behind a write, by the settle window: such a change tells an earlier time."""
     crowd = Crowd(Random(1), 30)
-    crowd.at += 600
-    lists = InMemory(crowd)
-    both(crowd, everybody(crowd), recorded(), lists)
+    lists, _ = remember_all(crowd)
     late = crowd.at - 8
 
     crowd.at += 60
@@ -287,9 +287,7 @@ def test_an_order_that_is_also_the_own_one_of_the_list_proves_nothing() -> None:
     crowd = Crowd(Random(1), 30)
     for place, body in enumerate(crowd.bodies.values()):
         body["lastModifiedTime"] = text(5_000 - place)
-    crowd.at += 600
-    lists = InMemory(crowd)
-    both(crowd, everybody(crowd), recorded(), lists)
+    lists, _ = remember_all(crowd)
 
     crowd.at += 60
     crowd.lie = "order"
