@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 COMMANDS = {
     "init": "Start a project: settings, a manifest, CI.",
     "export": "Export live entities as manifests.",
-    "validate": "Check settings and manifests offline, all problems at once.",
+    "validate": "Check settings and manifests offline, and show all mistakes at once.",
     "fmt": "Format manifests; keep comments.",
-    "rosters": "Save a directory as CSV.",
+    "rosters": "Save the rows of a directory as CSV.",
     "plan": "Show what apply would do, and why.",
     "apply": "Carry out a plan.",
-    "adopt": "Start managing live entities, without changing them.",
-    "forget": "Stop managing entities; leave them at the service.",
+    "adopt": "Start to manage live entities, without changing them.",
+    "forget": "Stop managing entities, and leave them at the service.",
     "resume": "Continue a run that did not finish.",
     "drift": "Show what others changed since the last apply.",
     "list": "List every entity: its owner and where it is declared.",
-    "explain": "Explain an address: every field, its source, why it changes.",
+    "explain": "Explain an address: every field, its source, and why it changes.",
     "show": "Show a saved plan.",
     "history": "Show who applied what, when, from which commit.",
     "lock": "Show who holds the lock of this stack.",
@@ -63,9 +63,9 @@ EXIT_CODES = """\
 Exit codes:
     0  done, or nothing to do        5  stale plan, or a conflict
     1  failed                        6  applied in part
-    2  changes or drift found        7  refused by a guard
+    2  changes or drift found        7  refused by the guard
     3  input invalid                 8  in doubt
-    4  lock held                    64  usage          130  interrupted
+    4  lock held                    64  usage error    130  interrupted
 """
 
 usage_error = 64  # EX_USAGE of sysexits.h: no other result of ours shares it

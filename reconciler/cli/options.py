@@ -54,8 +54,8 @@ def _make_consent_option(word: str, what: str) -> Decorator:
         f"--allow-{word}",
         type=Count(min=0),
         metavar="N",
-        help=f"Allow up to N {what} in this run if the guard would refuse them. A plan file keeps this "
-        "consent.",
+        help=f"Allow {what} in this run, also where the guard would refuse the plan. `plan -o` saves this "
+        "consent in the plan file.",
     )
 
 
@@ -90,15 +90,15 @@ log_options = combine_options(
         count=True,
         expose_value=False,
         callback=_set_verbosity,
-        help="Show each step on stderr, and the ids of the run after its result. -vv also shows each call "
-        "with its status, time, bytes and tries.",
+        help="Show each step on stderr and, after the result, the ids of the run. -vv also shows each call "
+        "to the service, with its status, time, bytes and tries.",
     ),
     click.option(
         "--log-file",
         metavar="FILE",
         expose_value=False,
         callback=_open_log_file,
-        help="Append each step and call with its time to FILE, as JSON lines. Only you can read FILE.",
+        help="Append each step and call, with its time, to FILE as JSON lines. Only you can read FILE.",
     ),
 )
 
@@ -113,7 +113,8 @@ cache_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_set_caches,
-    help="Do not use the manifest cache in .reconciler/cache. Cached lists are still used.",
+    help="Read every manifest again, without the cache in .reconciler/cache. Cached lists of the service are "
+    "still used.",
 )
 
 
@@ -127,8 +128,8 @@ strict_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_set_strict,
-    help="Plan everything or nothing: end if one workspace cannot be read or its manifests have mistakes. "
-    "Default: strict_scopes in the settings (never).",
+    help="Stop if any workspace cannot be read or has mistakes in its manifests, instead of leaving it out. "
+    "Default: strict_scopes of the settings, otherwise never.",
 )
 # `config`: the settings file, or None; `environment`: the name of the section, or None.
 settings_options = combine_options(
@@ -136,22 +137,23 @@ settings_options = combine_options(
         "--config",
         metavar="FILE",
         shell_complete=Completes("files"),
-        help="The settings file. Default: reconciler.yaml here, or above within the git repository.",
+        help="The settings file. Default: reconciler.yaml in this folder or, in a git repository, in the "
+        "nearest folder above.",
     ),
     click.option(
         "--environment",
         "-e",
         metavar="NAME",
         shell_complete=Completes("environments"),
-        help="Use this section of `environments:` in the settings.",
+        help="Use the section NAME of `environments:` in the settings.",
     ),
     log_options,
 )
 same_service_option = click.option(
     "--same-service",
     is_flag=True,
-    help="service.base_url has changed but still names the same service: keep using the records made "
-    "under the old address.",
+    help="Confirm that service.base_url has changed but still leads to the same service. The records made "
+    "under the old address are then used.",
 )
 workspace_option = click.option(
     "--workspace",
@@ -175,7 +177,7 @@ recipients_option = click.option(
     type=Count(min=0),
     default=0,
     metavar="N",
-    help="Allow up to N recipients if guard.recipients_max would refuse them.",
+    help="Allow up to N recipients, also where guard.recipients_max would refuse the message.",
 )
 dry_run_option = click.option(
     "--dry-run", is_flag=True, help="Show what would change. Sends nothing but GET."
@@ -189,8 +191,8 @@ selection_options = combine_options(
         multiple=True,
         metavar="SELECTOR",
         shell_complete=Completes("addresses"),
-        help="Include only these: an address, a glob of addresses, kind:device, workspace:ops, tag:team=sre. "
-        "Repeatable.",
+        help="Include only what SELECTOR names: an address, a pattern such as contact/ops/*, kind:device, "
+        "workspace:ops, or tag:team=sre. Repeatable.",
     ),
     click.option(
         "--except",
@@ -198,39 +200,42 @@ selection_options = combine_options(
         multiple=True,
         metavar="SELECTOR",
         shell_complete=Completes("addresses"),
-        help="Exclude these; takes the same selectors. Repeatable.",
+        help="Exclude what SELECTOR names, in the same forms as for --only. Repeatable.",
     ),
 )
 # `allow_deletes`, `allow_creates`, `allow_updates`, `allow_fewer_rows`, `allow_moves`: a number, or None;
 # `reactivate`, `create_again`, `confirm_same`: addresses.
 consent_options = combine_options(
-    _make_consent_option("deletes", "deletes"),
-    _make_consent_option("creates", "creates of missing entities"),
-    _make_consent_option("updates", "updates"),
-    _make_consent_option("fewer-rows", "fewer rows from directories"),
-    _make_consent_option("moves", "moves that lose live fields or undeclared devices"),
+    _make_consent_option("deletes", "up to N deletes"),
+    _make_consent_option("creates", "up to N creates of recorded entities that are gone"),
+    _make_consent_option("updates", "up to N updates"),
+    _make_consent_option("fewer-rows", "directories to return up to N rows fewer than at the last apply"),
+    _make_consent_option(
+        "moves", "up to N moves between workspaces in which undeclared fields or devices are lost"
+    ),
     click.option(
         "--reactivate",
         multiple=True,
         metavar="ADDRESS",
         shell_complete=Completes("addresses"),
-        help="Re-enable this device, which the service disabled. Pushes to it are charged again. Repeatable.",
+        help="Enable this device again, which the service has disabled. Pushes to it are charged again. "
+        "Repeatable.",
     ),
     click.option(
         "--create-again",
         multiple=True,
         metavar="ADDRESS",
         shell_complete=Completes("addresses"),
-        help="Create this entity again although an earlier create of it is in doubt: you checked that "
-        "it does not exist. Repeatable.",
+        help="Create this entity again, although it is not known whether an earlier create took effect. "
+        "Check first that it does not exist at the service. Repeatable.",
     ),
     click.option(
         "--confirm-same",
         multiple=True,
         metavar="ADDRESS",
         shell_complete=Completes("addresses"),
-        help="Treat this entity as the recorded one although its identity and most other fields have "
-        "changed. Repeatable.",
+        help="Confirm that the live entity is still the recorded one, although its identity and most of its "
+        "other fields have changed. Repeatable.",
     ),
 )
 # `encrypt_to`: public keys as text; `recipients_file`: paths of files that hold some.
@@ -254,30 +259,31 @@ identity_option = click.option(
     "--identity",
     metavar="FILE",
     shell_complete=Completes("files"),
-    help="The file with your private key, for an encrypted plan. Default: the file that "
-    "RECONCILER_IDENTITY names.",
+    help="The file with your private key, to open an encrypted plan. Default: the file named in the "
+    "variable RECONCILER_IDENTITY.",
 )
 lock_option = click.option(
     "--lock-timeout",
     type=click.FloatRange(min=0, max=999_999),
     metavar="SECONDS",
-    help="How long to wait while another run holds a lock. Default: lock.timeout_s of the settings, 0.",
+    help="How long to wait if another run holds the lock. Default: lock.timeout_s of the settings, "
+    "otherwise 0.",
 )
 # `refresh`: how lists are read that were read before, or None.
 refresh_option = click.option(
     "--refresh",
     type=click.Choice(("auto", "full")),
-    help="full: read every list completely. auto: read only what has changed, where the result is "
-    "provably the same. Default: refresh.mode of the settings, auto.",
+    help="full: read every list of the service completely. auto: read only what has changed, where the "
+    "service lists entities by time of change. Default: refresh.mode of the settings, otherwise auto.",
 )
 in_service_option = click.option(
     "--in-service",
     is_flag=True,
-    help="Use the lock in the service instead of the one in the store. Reads the secrets and calls the "
-    "service.",
+    help="Use the lock in the service instead of the lock in the store. This reads the secrets and calls "
+    "the service.",
 )
 fail_fast_option = click.option(
-    "--fail-fast", is_flag=True, help="Start no further change after the first failure."
+    "--fail-fast", is_flag=True, help="After the first failure, start no further change."
 )
 # `reports`: texts `FORMAT=FILE`.
 report_option = click.option(
@@ -286,13 +292,15 @@ report_option = click.option(
     multiple=True,
     metavar="FORMAT=FILE",
     help="Also write a report to FILE, for example markdown=plan.md. Only you can read FILE. "
-    "docs/reports.md has the formats. Repeatable.",
+    "docs/reports.md lists the formats. Repeatable.",
 )
 # `reports`, and `show_values`: whether reports for many readers hold values.
 report_options = combine_options(
     report_option,
     click.option(
-        "--show-values", is_flag=True, help="Include values in reports that otherwise show only field names."
+        "--show-values",
+        is_flag=True,
+        help="Show values also in reports that otherwise show only the names of fields.",
     ),
 )
 # `events`: a path, "-" or None.
@@ -300,8 +308,8 @@ events_option = click.option(
     "--events",
     metavar="FILE",
     shell_complete=Completes("files"),
-    help="Append events to FILE, as JSON lines, while the command runs. Only you can read FILE. With -, "
-    "write them to standard output instead of the text.",
+    help="While the command runs, append its events to FILE as JSON lines. Only you can read FILE. If FILE "
+    "is -, the events go to standard output, and the text is not printed.",
 )
 full_option = click.option("--full", is_flag=True, help="Do not shorten long lists.")
 detailed_option = click.option(

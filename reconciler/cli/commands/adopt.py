@@ -47,15 +47,16 @@ def adopt_command(
 ) -> ResultWork[RunReport]:
     """Start managing live entities that are declared, without changing them at the service.
 
-    It recognizes entities as a plan does, and records them as they are. It does not write differences from
-    the manifest: the next plan shows them as updates. It creates, updates and deletes nothing. An address
-    includes the entities declared below it, such as the devices of a contact.
+    Live entities are recognized as in a plan, and recorded as they are. Where they differ from the manifest,
+    nothing is written to the service: the next plan shows the differences as updates. Nothing is created,
+    updated or deleted at the service. An ADDRESS includes the entities that are declared below it, such as
+    the devices of a contact.
 
     Reads settings, manifests, the store and the service; writes the store, caches of large manifests and
     of lists in .reconciler/cache, and nothing at the service.
 
-    Exit codes: 0 done, 1 failed, 3 input invalid, or an address is not declared, 4 lock held,
-    5 ambiguous entity, 7 refused by you, 64 usage, 130 interrupted.
+    Exit codes: 0 done; 1 failed; 3 the input is invalid, or an address is not declared; 4 another run holds
+    the lock; 5 an entity is ambiguous; 7 you declined; 64 usage error; 130 interrupted.
 
     \b
     Examples:
@@ -96,17 +97,18 @@ def forget_command(
 ) -> ResultWork[RunReport]:
     """Stop managing these entities, and leave them at the service as they are.
 
-    Remove the entry from the manifests first: a declared entity would be adopted again. An address
-    includes the entities that belong to it, such as the devices of a contact. The only write to the
-    service removes the ownership mark, if you use one. To do the same in git, list the entry under
-    `removed:` of a manifest.
+    First remove the entry from the manifests: an entity that is still declared would be adopted again. An
+    ADDRESS includes the entities that belong to it, such as the devices of a contact. If the settings ask for
+    an ownership mark, the mark is removed from the entity; nothing else is written to the service. To forget
+    an entity through git instead, list its name under `removed:` in a manifest.
 
     Reads settings, manifests, the store and the service; writes the store, the mark at the service, and
     caches of large manifests and of lists in .reconciler/cache.
 
-    Exit codes: 0 done, 1 failed, 3 input invalid, or an address is declared or not known, 4 lock held,
-    5 conflict or ambiguous entity, 6 applied in part, 7 refused by a guard or by you, 8 in doubt,
-    64 usage, 130 interrupted.
+    Exit codes: 0 done; 1 failed; 3 the input is invalid, or an address is still declared or is not known; 4
+    another run holds the lock; 5 a conflict, or an entity is ambiguous; 6 applied in part; 7 the guard
+    refused, or you declined; 8 in doubt: the outcome of a write is not known; 64 usage error; 130
+    interrupted.
 
     \b
     Examples:

@@ -65,26 +65,29 @@ def apply_command(
 ) -> ResultWork[RunReport]:
     """Change the service to what the manifests say.
 
-    Without FILE it plans, shows the plan and asks; without a terminal, pass --yes. With the FILE of
-    `reconciler plan -o FILE` it plans again, and continues only if the new plan is the same. Changes that
-    an earlier run left in doubt are settled first. The first Ctrl-C finishes the requests under way and
-    reports; the second one stops at once.
+    Without FILE, the command makes a plan, shows it and asks you; where there is no terminal, pass --yes.
+    With FILE, which `reconciler plan -o FILE` wrote, it makes the plan again, and continues only if the new
+    plan is the same as the one in FILE.
 
-    A workspace that cannot be read, or whose manifests have mistakes, is left out and named first; the
-    others are applied, and the exit code is 6, or 1 or 3 if there was nothing to apply.
+    If the outcome of a request of an earlier run is not known, the command first finds out at the service.
+    The first Ctrl-C finishes the requests under way and reports what was done; the second one stops at once.
 
-    With --undo FILE it writes a plan that undoes what was applied, also if the run ended early. Review
-    that plan with `reconciler show FILE`, and carry it out with `reconciler apply FILE`.
+    If a workspace cannot be read, or its manifests have mistakes, this workspace is left out and named first;
+    the others are applied. The exit code is then 6, or 1 or 3 if there was nothing to apply.
 
-    The run records the commit, with +dirty if the files differ from it. In CI (the variable CI is set)
-    apply refuses a dirty run before it sends anything, unless you pass --allow-dirty.
+    With --undo FILE, the command writes a plan that undoes what this run applied, even if the run ended
+    early. Review that plan with `reconciler show FILE`, and carry it out with `reconciler apply FILE`.
+
+    The run records the commit of the manifests, and adds +dirty to it if the files differ from the commit. In
+    CI, where the variable CI is set, apply refuses to run with such files before it sends anything, unless
+    you pass --allow-dirty.
 
     Reads settings, manifests, FILE, the store and the service; writes the service and the store, FILE of
     --undo and --report, and caches of large manifests and of lists in .reconciler/cache.
 
-    Exit codes: 0 done, 1 failed, 3 input invalid, 4 lock held, 5 stale plan, conflict
-    or ambiguous entity,
-    6 applied in part, 7 refused by a guard or by you, 8 in doubt, 64 usage, 130 interrupted.
+    Exit codes: 0 done; 1 failed; 3 the input is invalid; 4 another run holds the lock; 5 the plan is stale,
+    an entity is in conflict, or an entity is ambiguous; 6 applied in part; 7 the guard refused, or you
+    declined; 8 in doubt: the outcome of a write is not known; 64 usage error; 130 interrupted.
 
     \b
     Examples:

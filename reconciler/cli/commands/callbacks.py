@@ -43,10 +43,11 @@ default_inbox = ".reconciler/inbox.db"
 def command() -> None:
     """Receive replies, and tell the service where to send them.
 
-    A callback of the account is a name and an address. The service sends the replies and failed
-    deliveries of a message to the callback that the message names.
+    A callback is a name and an address that the account has registered. If a message names a callback, the
+    service sends the replies and the failed deliveries of this message to its address.
 
-    Exit codes: 0 done, 1 failed, 3 input invalid, 8 in doubt, 64 usage, 130 interrupted.
+    Exit codes: 0 done; 1 failed; 3 the input is invalid; 8 in doubt: the outcome of a write is not known; 64
+    usage error; 130 interrupted.
 
     \b
     Examples:
@@ -214,16 +215,16 @@ def _parse_header(_ctx: click.Context, _parameter: click.Parameter, name: str) -
     show_default=True,
     metavar="NAME",
     callback=_parse_header,
-    help="The header with the key; it names the vendor.",
+    help="The header that carries the key. The vendor of the service decides its name.",
 )
-@click.option("--events", metavar="FILE", help="Append every reply to this file too, before it is printed.")
+@click.option("--events", metavar="FILE", help="Also append every reply to FILE, before it is printed.")
 @click.option(
     "--inbox",
     default=default_inbox,
     show_default=True,
     metavar="FILE",
-    help="The file that keeps replies until they are printed. No reply is lost, and none is printed twice "
-    "except after a crash.",
+    help="The file that keeps replies until they are printed. No reply is lost; only after a crash may a "
+    "reply be printed twice.",
 )
 @options.replies_format_option
 @prints_result
@@ -244,18 +245,20 @@ def listen(
 ) -> int:
     """Receive the replies that the service sends, and print each as one line of JSON.
 
-    The listener writes a reply to disk before it acknowledges it, and marks it as delivered after it
-    prints it. The next listener, or `reconciler callbacks inbox`, prints the replies that this one could
-    not print. The listener acknowledges a repeated reply, but does not print it again. After a crash, the
-    last replies may be printed again, with the same ids; --events FILE has each of them once. The listener
-    ends when its output has no reader. It has no TLS: put a proxy in front, and give the service the
-    address of the proxy.
+    The listener writes each reply to disk before it acknowledges the reply to the service, and marks it as
+    delivered after it has printed it. Replies that it could not print are printed by the next listener, or by
+    `reconciler callbacks inbox`. If the service sends a reply again, the listener acknowledges it, but does
+    not print it again. After a crash, the last replies may be printed again, with the same ids; the file of
+    --events holds each reply once.
 
-    Needs no settings. Writes the inbox and --events FILE (both 0600). If they exist, they must
-    be regular files of yours, with that mode and without links.
+    The listener ends when nobody reads its output any more. It has no TLS: put a proxy in front of it, and
+    give the service the address of the proxy.
 
-    Exit codes: 0 stopped, 1 port in use, file unusable or output gone, 3 key unusable,
-    4 another command reads this inbox, 64 usage.
+    Needs no settings. Writes the inbox and the file of --events, both with mode 0600. If these files exist,
+    they must be regular files that you own, with this mode and without links.
+
+    Exit codes: 0 stopped; 1 the port is in use, a file cannot be used, or nobody reads the output any more; 3
+    the key cannot be used; 4 another command reads this inbox; 64 usage error.
 
     \b
     Examples:
@@ -297,7 +300,7 @@ def _open_socket(host: str, port: int) -> "Iterator[socket]":
         yield listening
 
 
-@command.command(name="inbox", short_help="Print the replies that no listener printed.")
+@command.command(name="inbox", short_help="Print the replies that were received and not yet printed.")
 @click.option("--all", "everything", is_flag=True, help="Show all replies in the inbox, and mark none.")
 @click.option(
     "--inbox", default=default_inbox, show_default=True, metavar="FILE", help="The inbox of the listener."
@@ -307,13 +310,13 @@ def _open_socket(host: str, port: int) -> "Iterator[socket]":
 def print_inbox(*, everything: bool, inbox: str, as_json: bool) -> int:
     """Print the replies that were received and not yet printed, oldest first, one line of JSON each.
 
-    Each is marked as delivered after it is printed, and is not printed again. --all shows every reply in
-    the inbox, which keeps them for 31 days, also while a listener runs.
+    Each reply is marked as delivered after it is printed, and is not printed again. The inbox keeps replies
+    for 31 days; --all shows every reply in it, also while a listener runs.
 
     Needs no settings. Reads the inbox, and marks in it what was printed.
 
-    Exit codes: 0 printed, or nothing to print; 1 no inbox, or output gone;
-    4 another command reads this inbox, 64 usage, 130 interrupted.
+    Exit codes: 0 printed, or nothing to print; 1 there is no inbox, or nobody reads the output any more; 4
+    another command reads this inbox; 64 usage error; 130 interrupted.
 
     \b
     Examples:
@@ -439,7 +442,7 @@ def list_callbacks(*, config: str | None, environment: str | None) -> CallbacksR
 
     Reads settings and the service; writes nothing.
 
-    Exit codes: 0 shown, 1 failed, 3 settings invalid.
+    Exit codes: 0 shown; 1 failed; 3 the settings are invalid; 64 usage error; 130 interrupted.
 
     \b
     Example:
@@ -463,11 +466,11 @@ def list_callbacks(*, config: str | None, environment: str | None) -> CallbacksR
     help="The form in which replies are sent.",
 )
 @click.option(
-    "--no-retries", is_flag=True, help="The service tries once; otherwise it tries again for a day."
+    "--no-retries", is_flag=True, help="The service tries each call only once, instead of for a day."
 )
-@click.option("--email", default="", metavar="ADDRESS", help="Who gets an e-mail when URL cannot be reached.")
-@click.option("--no-replies", is_flag=True, help="Do not call for replies.")
-@click.option("--no-undeliverable", is_flag=True, help="Do not call for failed deliveries.")
+@click.option("--email", default="", metavar="ADDRESS", help="Who gets an e-mail if URL cannot be reached.")
+@click.option("--no-replies", is_flag=True, help="The service does not call URL for replies.")
+@click.option("--no-undeliverable", is_flag=True, help="The service does not call URL for failed deliveries.")
 @options.settings_options
 @options.format_option
 @prints_result
@@ -488,13 +491,14 @@ def create_callback(
     config: str | None,
     environment: str | None,
 ) -> CreatedResult:
-    """Register URL under NAME; messages that name it have their replies sent there.
+    """Register URL under NAME. The replies to messages that name this callback are sent to URL.
 
     The service checks URL first, so the receiver must already be running.
 
     Reads settings; writes the service.
 
-    Exit codes: 0 registered, 1 refused by the service, 3 input invalid, 8 in doubt, 64 usage.
+    Exit codes: 0 registered; 1 the service refused; 3 the input is invalid; 8 in doubt: the outcome of a
+    write is not known; 64 usage error; 130 interrupted.
 
     \b
     Example:
@@ -533,7 +537,8 @@ def delete_callback(*, callback_id: str, config: str | None, environment: str | 
 
     Reads settings; writes the service.
 
-    Exit codes: 0 deleted, 1 not found or refused, 3 settings invalid, 8 in doubt.
+    Exit codes: 0 deleted; 1 not found, or the service refused; 3 the settings are invalid; 8 in doubt: the
+    outcome of a write is not known; 64 usage error; 130 interrupted.
 
     \b
     Example:
@@ -549,10 +554,10 @@ def delete_callback(*, callback_id: str, config: str | None, environment: str | 
     return DeletedResult(deleted=callback_id)
 
 
-@command.command(name="calls", short_help="List the service's attempts to call.")
+@command.command(name="calls", short_help="List the calls of one callback, and how they ended.")
 @click.argument("callback_id", metavar="ID")
-@click.option("--message", "message_id", metavar="ID", help="Only calls about this message.")
-@click.option("--failed", is_flag=True, help="Only calls that have failed.")
+@click.option("--message", "message_id", metavar="ID", help="Show only calls about this message.")
+@click.option("--failed", is_flag=True, help="Show only calls that failed.")
 @options.settings_options
 @options.format_option
 @prints_result
@@ -564,11 +569,11 @@ def list_calls(
     config: str | None,
     environment: str | None,
 ) -> CallsResult:
-    """List the calls of one callback that the service made, and how they ended.
+    """List the calls that the service made to the callback with this ID, and how they ended.
 
     Reads settings and the service; writes nothing.
 
-    Exit codes: 0 shown, 1 failed, 3 settings invalid.
+    Exit codes: 0 shown; 1 failed; 3 the settings are invalid; 64 usage error; 130 interrupted.
 
     \b
     Example:
@@ -589,13 +594,13 @@ def list_calls(
 @options.format_option
 @prints_result
 def show_callback(*, callback_id: str, config: str | None, environment: str | None) -> CallbackResult:
-    """Show how the callback with this ID is configured. Its key is not shown, only how it is sent.
+    """Show how the callback with this ID is configured, and how its key is sent, but not the key.
 
     `reconciler callbacks calls ID` shows how each call ended.
 
     Reads settings and the service; writes nothing.
 
-    Exit codes: 0 shown, 1 not found or failed, 3 settings invalid.
+    Exit codes: 0 shown; 1 not found, or failed; 3 the settings are invalid; 64 usage error; 130 interrupted.
 
     \b
     Example:
@@ -651,23 +656,27 @@ class MarkResult(CommandResult, frozen=True):
 @click.option(
     "--name",
     metavar="NAME",
-    help="The name that messages use. Messages with the old name lose their callback.",
+    help="The name that messages use. Replies to messages that use the old name are then not sent.",
 )
 @click.option("--url", metavar="URL", help="Where replies are sent.")
 @_new_key_options
 @click.option(
     "--content-type", type=click.Choice(("json", "xml")), help="The form in which replies are sent."
 )
-@click.option("--retries/--no-retries", default=None, help="Try again for a day, or try once.")
 @click.option(
-    "--email", metavar="ADDRESS", help="Who gets an e-mail when URL cannot be reached; '' for no one."
+    "--retries/--no-retries", default=None, help="Whether the service tries a failed call again for a day."
 )
-@click.option("--replies/--no-replies", "on_reply", default=None, help="Call for replies.")
+@click.option(
+    "--email", metavar="ADDRESS", help="Who gets an e-mail if URL cannot be reached; '' for nobody."
+)
+@click.option(
+    "--replies/--no-replies", "on_reply", default=None, help="Whether the service calls URL for replies."
+)
 @click.option(
     "--undeliverable/--no-undeliverable",
     "on_undeliverable",
     default=None,
-    help="Call for failed deliveries.",
+    help="Whether the service calls URL for failed deliveries.",
 )
 @options.dry_run_option
 @options.yes_option
@@ -697,14 +706,16 @@ def update_callback(
 ) -> UpdateResult:
     """Change the given options of the callback with this ID, and leave the others as they are.
 
-    The changes are shown, and you are asked. An update writes the whole callback with its key: if the
-    service does not show the key, give it again, or it would be lost. The service does not check a new
-    URL: make sure that the receiver runs there. An update counts as done when it reads back.
+    The command shows the changes, and asks you. An update writes the whole callback with its key: if the
+    service does not show the key, give the key again, or the update would remove it. The service does not
+    check a new URL: make sure that the receiver runs there. The command succeeds only if the service shows
+    the new values afterwards.
 
     Reads settings and the service; writes the service.
 
-    Exit codes: 0 done, or nothing to change; 1 not found, refused by the service or not applied,
-    3 input invalid, 5 changed by others, 7 refused by you, 8 in doubt, 64 usage, 130 interrupted.
+    Exit codes: 0 done, or nothing to change; 1 not found, not applied, or the service refused; 3 the input is
+    invalid; 5 the callback was changed by others; 7 you declined; 8 in doubt: the outcome of a write is not
+    known; 64 usage error; 130 interrupted.
 
     \b
     Examples:
@@ -756,12 +767,17 @@ def update_callback(
 @command.command(name="mark", short_help="Mark calls as successful or failed.")
 @click.argument("callback_id", metavar="ID")
 @click.argument("call_ids", metavar="[CALL]...", nargs=-1)
-@click.option("--message", "message_id", metavar="ID", help="All calls about this message, instead of CALL.")
+@click.option(
+    "--message",
+    "message_id",
+    metavar="ID",
+    help="Mark all calls about this message, instead of naming each CALL.",
+)
 @click.option(
     "--status",
     type=click.Choice(("success", "failed"), case_sensitive=False),
     required=True,
-    help="success: handled, and not tried again.",
+    help="success: the service does not try the call again.",
 )
 @options.dry_run_option
 @options.yes_option
@@ -782,13 +798,13 @@ def mark_calls(
 ) -> MarkResult:
     """Set the status of calls that the service made to the callback with this ID.
 
-    A call that is marked as successful is not tried again: mark calls whose reply you already have.
-    `reconciler callbacks calls ID` lists them. At most 100 at a time.
+    If you mark a call as successful, the service does not try it again: mark the calls whose replies you
+    already have. `reconciler callbacks calls ID` lists them. At most 100 calls can be marked at a time.
 
     Reads settings and the service; writes the service.
 
-    Exit codes: 0 done, or nothing to change; 1 not found or not applied, 3 input invalid,
-    7 refused by you, 8 in doubt, 64 usage, 130 interrupted.
+    Exit codes: 0 done, or nothing to change; 1 not found, or not applied; 3 the input is invalid; 7 you
+    declined; 8 in doubt: the outcome of a write is not known; 64 usage error; 130 interrupted.
 
     \b
     Examples:

@@ -17,9 +17,9 @@ _PROGRAM, _VARIABLE = "reconciler", "_RECONCILER_COMPLETE"
 def completion_command(*, shell: str) -> FileText:
     """Print the script that completes `reconciler` in bash (4.4 or newer), zsh or fish.
 
-    Completes commands, options and their choices, files, codes of errors, the environments and workspaces
-    of the settings, and the addresses in manifests of up to 2 MiB, except those from rosters. Completion
-    works offline and reads no secrets.
+    The script completes commands, options and their choices, files, codes of errors, the environments and
+    workspaces of the settings, and the addresses in manifests of up to 2 MiB, but not the addresses that come
+    from rosters. Completion works offline and reads no secrets.
 
     Writes nothing. To install the script, redirect the output to the file below, and open a new shell:
 
@@ -30,7 +30,7 @@ def completion_command(*, shell: str) -> FileText:
 
     Without the package bash-completion, put `eval "$(reconciler completion bash)"` into ~/.bashrc.
 
-    Exit codes: 0 printed, 64 usage.
+    Exit codes: 0 printed; 64 usage error; 130 interrupted.
 
     \b
     Example:

@@ -47,12 +47,12 @@ class ConfigResult(CommandResult, frozen=True):
 def config_command(*, config: str | None, environment: str | None) -> ConfigResult:
     """Show the value of every setting, and where it comes from.
 
-    A flag overrides an environment variable, which overrides the section of the environment, which
-    overrides the rest of the file, which overrides the default. Secrets are not read; their source is shown.
+    A value is taken from the first of these that sets it: a flag, an environment variable, the section of the
+    environment, the rest of the settings file, the default. Secrets are not read; only their source is shown.
 
     Reads the settings; writes nothing.
 
-    Exit codes: 0 shown, 3 settings invalid.
+    Exit codes: 0 shown; 3 the settings are invalid; 64 usage error; 130 interrupted.
 
     \b
     Examples:

@@ -33,8 +33,8 @@ limit_max = 100_000
 def command() -> None:
     """Search the contacts that the service has now. Nothing is written.
 
-    Exit codes: 0 done, also if none was found; 1 failed, 3 input invalid, 64 usage,
-    130 interrupted.
+    Exit codes: 0 done, or no contact was found; 1 failed; 3 the input is invalid; 64 usage error; 130
+    interrupted.
 
     \b
     Example:
@@ -138,15 +138,17 @@ def search_contacts(
     config: str | None,
     environment: str | None,
 ) -> ContactsResult:
-    """Find the contacts of a workspace whose fields contain the given texts; without any, list all.
+    """Find the contacts of a workspace whose fields contain the given texts; without a text, list all.
 
-    Case is ignored, and all filters must match. Name a field as in a manifest, a custom field as
-    custom.NAME. `status` must match exactly. The service does not show passwords and secret answers, so
-    they cannot be searched. `address` is the address in the manifests of contacts that the store knows.
+    Upper and lower case are not distinguished. A contact is shown if it matches every filter. Name a field as
+    in a manifest, and a custom field as custom.NAME. For `status`, the text must be the whole value. The
+    service never shows passwords and secret answers, so they cannot be searched. The column `address` shows
+    the address in the manifests, for contacts that the store knows.
 
     Reads settings, the store and the service; writes nothing.
 
-    Exit codes: 0 shown, also if none was found; 1 failed, 3 input invalid, 64 usage.
+    Exit codes: 0 shown, or no contact was found; 1 failed; 3 the input is invalid; 64 usage error; 130
+    interrupted.
 
     \b
     Examples:

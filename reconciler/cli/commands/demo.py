@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 def command() -> int:
     """See the program at work in half a minute, offline: plan, apply, drift, repair, prune, and a refusal.
 
-    It starts a sandbox on a free port of this machine and runs the real commands in a temporary
-    folder. Nothing is sent to another machine, and the folder is removed.
+    The command starts a sandbox on a free port of this machine, and runs the real commands in a temporary
+    folder. Nothing is sent to another machine, and the folder is removed at the end.
 
     Writes a temporary folder.
 
-    Exit codes: 0 every step went as expected, 1 a step did not, 130 interrupted.
+    Exit codes: 0 every step went as expected; 1 a step did not; 64 usage error; 130 interrupted.
 
     \b
     Example:

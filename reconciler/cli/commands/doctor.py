@@ -92,14 +92,15 @@ def _count_states(findings: Sequence[CheckResult]) -> Line:
 def doctor_command(*, offline: bool, timeout_s: float, **given: Any) -> DoctorResult:
     """Check everything that a run needs, one part at a time, and say how to fix problems.
 
-    Checks settings, secrets (never shown), manifests, the store with its lock, unfinished runs, history
-    and the duplicates that the last run saw, the service with credentials, workspaces, its
-    clock and order of lists, limits, file permissions, proxy and certificates with their origin,
-    versions and extras. It works even if most parts are broken.
+    Checks the settings, secrets (never shown), manifests, the store with its lock, unfinished runs and
+    history, duplicates that the last run saw, the service with its credentials, workspaces, clock, order of
+    lists and limits, file permissions, proxy and certificates, versions and extras. It works even if most
+    parts are broken.
 
-    Reads all of these, the service with two GETs; writes nothing.
+    Reads all of these, and sends the service two GETs; writes nothing.
 
-    Exit codes: 0 nothing failed (there may be warnings), 1 something failed, 64 usage.
+    Exit codes: 0 no check failed, though there may be warnings; 1 a check failed; 64 usage error; 130
+    interrupted.
 
     \b
     Examples:

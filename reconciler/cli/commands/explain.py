@@ -76,22 +76,22 @@ class CodesResult(CommandResult, frozen=True):
 def explain_command(*, arguments: Sequence[str], **given: Any) -> ExplainResult | CodesResult:
     """Explain addresses: every field, where it comes from, and why a plan changes it or leaves it alone.
 
-    For each field it shows what the manifest declares and where (file and line, default, cell of a roster
-    or variable), what is live, what the last apply sent, and what an apply would write and why. Then it
-    shows the owner of the entity, its id, what blocks it, and the run that recorded it last. This also
-    works for recorded entities that are no longer declared. It plans only these addresses, as `reconciler
-    plan --only` does. With --only or --except it also says whether such a plan leaves an address out. It
-    hides secrets as a plan does.
+    For each field, the command shows the declared value and its source (file and line, default, cell of a
+    roster, or variable), the live value, the value that the last apply sent, and what an apply would write
+    and why. Then it shows who owns the entity, its id, what blocks a change, and the run that recorded it
+    last. All this is also shown for an entity that is recorded but no longer declared. Only the given
+    addresses are planned, as with `reconciler plan --only`. With --only or --except, the command also says
+    whether such a plan would leave out an address. Secrets are hidden, as in a plan.
 
-    For a code, as shown after an error or a refusal, it prints the meaning and an example, and reads
+    For a CODE, as shown after an error or a refusal, the command prints its meaning and an example, and reads
     nothing.
 
     Reads settings, manifests, the store and the service; writes nothing, except caches of lists in
-    .reconciler/cache and in a PostgreSQL store. With --offline it does not call the service, and cannot say
-    what is live.
+    .reconciler/cache and in a PostgreSQL store. With --offline, the service is not called, and live values
+    are not shown.
 
-    Exit codes: 0 explained; 1 failed; 3 input invalid, or an address is not known; 64 usage;
-    130 interrupted.
+    Exit codes: 0 explained; 1 failed; 3 the input is invalid, or an address is not known; 64 usage error; 130
+    interrupted.
 
     \b
     Examples:

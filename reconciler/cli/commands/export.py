@@ -206,31 +206,32 @@ def _variable_lines(about: ExportReport) -> list[Line]:
     "--only",
     multiple=True,
     metavar="SELECTOR",
-    help="Include only these: contact, kind:resource, workspace:ops. Repeatable.",
+    help="Export only what SELECTOR names: contact, kind:resource, or workspace:ops. Repeatable.",
 )
 @click.option(
     "--timezone",
     default="",
     metavar="NAME",
-    help="Write this time zone where its offset matches. Default: omit time zones.",
+    help="Write this time zone for each contact with a matching offset; the service shows offsets only. "
+    "Default: write no time zones.",
 )
 @click.option(
     "--devices",
     "look",
     is_flag=True,
-    help="Look for devices: one call for each contact whose row in the list does not show them.",
+    help="Also look for devices. This takes one call for each contact whose devices the list does not show.",
 )
 @click.option(
     "--env-file",
     metavar="FILE",
-    help="Also declare push tokens, as variables, and write their values to this new file, which only "
-    "you can read. In a repository, git must ignore the file.",
+    help="Also declare push tokens, as variables, and write the values to FILE, a new file that only you "
+    "can read. In a repository, git must ignore FILE.",
 )
 @click.option(
     "--secrets-file",
     metavar="FILE",
-    help="Like --env-file, but encrypted for plan.recipients of the settings, so that you can commit "
-    "the file.",
+    help="Like --env-file, but FILE is encrypted for plan.recipients of the settings, so that you can "
+    "commit it.",
 )
 @options.recipients_options
 @options.settings_options
@@ -251,20 +252,22 @@ def export_command(
     full: bool,
     **given: Any,
 ) -> ExportReport:
-    """Export live entities as manifests for which a plan has no changes.
+    """Write live entities into manifests, so that a plan of them has no changes.
 
-    It skips entities that are already declared: those that the store records for a declared address, and
-    those that have the identity of a declared entity. A second export appends new entities to files that
-    an export wrote, otherwise it writes new files. It lists entities that it cannot export. It omits push
-    tokens: existing devices are managed without them. Callback keys become environment variables. The
-    content of resources cannot be read back: the manifest gets a placeholder, and nothing is uploaded until
-    you replace it.
+    Entities that are declared already are skipped: those that the store has recorded for a declared address,
+    and those that have the same identity as a declared entity. New entities are appended to the files that an
+    earlier export wrote; if there is no such file, a new one is written. Entities that cannot be exported are
+    listed.
+
+    Push tokens are left out, because existing devices are managed without them. The key of a callback becomes
+    an environment variable. The content of a resource cannot be read from the service: its manifest gets a
+    placeholder, and nothing is uploaded until you replace the placeholder.
 
     Reads settings, manifests, the store and the service; writes manifests, and the file of --env-file or
     --secrets-file.
 
-    Exit codes: 0 exported, also if there was nothing new; 1 failed, 3 input invalid, 6 exported in part,
-    because a workspace is left out, 64 usage.
+    Exit codes: 0 exported, or nothing new to export; 1 failed; 3 the input is invalid; 6 exported in part,
+    because a workspace is left out; 64 usage error; 130 interrupted.
 
     \b
     Examples:

@@ -59,22 +59,23 @@ def fmt_command(
 ) -> ResultWork[FmtResult]:
     """Format manifests: order of keys, quotes, indentation, blank lines.
 
-    The meaning of a manifest and its comments do not change. Each file is read again after formatting and
-    compared; a file whose meaning would change is left as it is and reported.
+    Formatting changes neither the meaning of a manifest nor its comments. The formatted text is read and
+    compared with the original before a file is written: a file whose meaning would change is reported and
+    left as it is.
 
-    Keys are in the order in which `export` writes them. Entries, tags, custom fields and columns keep
-    your order. A blank line ends a group of keys, and keys are sorted within their group; a comment above
-    a key moves with it. A value gets quotes where other YAML parsers would see a number, a date or a
+    Keys are put into the order in which `export` writes them; entries, tags, custom fields and columns keep
+    your order. A blank line separates groups of keys, and keys are sorted within their group. A comment above
+    a key moves with the key. A value gets quotes where other YAML parsers would read a number, a date or a
     boolean; quotes that are not needed are removed.
 
-    PATH is a manifest, or a folder of them. Default: the manifests of the settings. JSON manifests,
-    rosters and the settings are left alone.
+    PATH is a manifest or a folder of manifests. Default: the manifests that the settings name. JSON
+    manifests, rosters and the settings file are not formatted.
 
-    Needs no secrets, no variables and no service. Reads manifests and, where there are any, the settings;
-    writes manifests.
+    Needs no secrets, no variables and no service. Reads manifests and, if there are any, the settings; writes
+    manifests.
 
-    Exit codes: 0 done, or nothing to do; 1 a file cannot be written; 2 not formatted (--check,
-    --diff); 3 a file cannot be read.
+    Exit codes: 0 done, or nothing to do; 1 a file cannot be written; 2 a file is not formatted (with --check
+    or --diff); 3 a file cannot be read; 64 usage error; 130 interrupted.
 
     \b
     Examples:

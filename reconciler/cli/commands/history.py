@@ -284,7 +284,7 @@ def verification_result(found: "Verification", anchor: Head | None) -> Verificat
 @click.option(
     "--anchor",
     metavar="N:HASH",
-    help="With --verify: a head printed earlier, to detect a history whose end was cut off.",
+    help="With --verify: a head that was printed earlier. Detects that the end of the history was cut off.",
 )
 @options.settings_options
 @options.full_option
@@ -295,21 +295,21 @@ def history_command(
 ) -> HistoryResult | VerificationResult:
     """Show runs and what they changed, the newest last.
 
-    The store holds one entry for the start and the end of each run and for each change, chained by
-    hashes. It holds no personal data: it names an entity by a keyed hash, and --of finds that hash for an
-    address. Entities that the store still knows are shown by address, also in JSON (`addresses`, by hash);
-    deleted ones are shown by hash.
+    The store holds one entry for the start and the end of each run, and one for each change; a chain of
+    hashes connects the entries. The history holds no personal data: an entry names an entity by a keyed hash,
+    and --of computes this hash from an address. Entities that the store still knows are shown by address,
+    also in JSON (`addresses`, by hash); deleted entities are shown by hash.
 
-    --verify finds every entry that was changed, removed, inserted or moved. To detect also that the end
-    was cut off, or that everything from some entry on was rewritten, pass an earlier head as --anchor. The
-    head is the number and hash of the last entry; `history`, --verify, `apply -v` and the JSON report of a
-    run print it. Keep it where people who can write the store cannot change it (a CI log, a ticket, a
-    signed tag).
+    --verify finds every entry that was changed, removed, inserted or moved. It cannot see by itself that the
+    last entries were cut off, or that everything after some entry was rewritten: for that, pass an earlier
+    head as --anchor. A head is the number and hash of the last entry; it is printed by `history`, by
+    --verify, by `apply -v` and in the JSON report of a run. Keep a head where people who can write to the
+    store cannot change it, such as a CI log, a ticket or a signed tag.
 
     Reads settings and the store; writes nothing, and reads no credential of the service.
 
-    Exit codes: 0 shown, or intact; 1 changed, or the store cannot be read; 3 settings or
-    address invalid, 64 usage.
+    Exit codes: 0 shown, or the history is intact; 1 the history was changed, or the store cannot be read; 3
+    the settings or an address are invalid; 64 usage error; 130 interrupted.
 
     \b
     Examples:

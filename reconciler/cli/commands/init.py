@@ -65,7 +65,7 @@ def _check_workspace_id(_ctx: click.Context, _parameter: click.Parameter, given:
     default="",
     metavar="ID",
     callback=_check_workspace_id,
-    help="Manage this workspace, as `main`, instead of the default one.",
+    help="Manage the workspace with this id, under the alias `main`, instead of the default workspace.",
 )
 @click.option(
     "--ci",
@@ -77,15 +77,16 @@ def _check_workspace_id(_ctx: click.Context, _parameter: click.Parameter, given:
 def init_command(*, folder: str, workspace_id: str, ci: "Ci | None") -> InitResult:
     """Start a project in FOLDER: settings, a manifest, .gitignore, hooks and a CI job that check it.
 
-    FOLDER is the current folder by default, and is created if missing. The command asks nothing and
-    overwrites nothing: it keeps existing files and lists them. The service address comes from
-    RECONCILER_SERVICE_BASE_URL; without it, a sandbox on this machine. A project that already has
-    settings or manifests gets no new manifest.
+    Without FOLDER, the project is started in the current folder; a FOLDER that does not exist is created. The
+    command asks no question and keeps every existing file; it lists the files that it kept. The address of
+    the service comes from RECONCILER_SERVICE_BASE_URL; without this variable, the settings name a sandbox on
+    this machine. A project that already has settings or manifests gets no new manifest.
 
     Writes reconciler.yaml, manifests/people.yaml, .gitignore, .pre-commit-config.yaml, and .github or
     .gitlab-ci.yml, from the templates of docs/ci.md. Makes no network request.
 
-    Exit codes: 0 written, or everything existed already; 1 failed, 3 input invalid, 64 usage.
+    Exit codes: 0 written, or everything existed already; 1 failed; 3 the input is invalid; 64 usage error;
+    130 interrupted.
 
     \b
     Examples:

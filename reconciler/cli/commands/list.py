@@ -73,26 +73,27 @@ class ListResult(CommandResult, frozen=True):
 @options.table_format_option
 @prints_result
 def list_command(*, owned: bool, unmanaged: bool, drifted: bool, **given: Any) -> ListResult:
-    """List the entities of all kinds and workspaces that manifests declare.
+    """List the entities of every kind and workspace for which a manifest has an entry.
 
-    Each row shows the state, address, service id, place in the manifests, the planned change, and the
-    identity fields. The states: declared (not ours yet), owned, drifted (somebody else changed it),
-    unmanaged (live, neither declared nor ours). --owned, --unmanaged and --drifted can be combined: rows
-    that match any of them are listed. Selectors match unmanaged entities by kind and workspace:
-    contact/ops/* includes them.
+    Each row shows the state, the address, the service id, the place in the manifests, the planned change, and
+    the identity fields. The states are: declared (not ours yet), owned, drifted (owned, and changed by
+    somebody else), and unmanaged (live, but neither declared nor ours). The options --owned, --unmanaged and
+    --drifted can be combined: a row is listed if it matches any of them. A selector matches an unmanaged
+    entity by its kind and workspace: contact/ops/* includes all unmanaged contacts of ops.
 
-    A kind that no manifest declares in a workspace is not read; a line says so. Other lines say that an
-    alias was renamed, or that records belong to an earlier address of the service: both decide which
-    entities are owned.
+    If no manifest declares a kind in a workspace, that kind is not read there; a line says so. Another line
+    says if the alias of a workspace was renamed, or if records belong to an earlier address of the service,
+    because both decide which entities are owned.
 
-    In CSV, a cell that a spreadsheet could take for a formula gets an apostrophe in front. Telephone
-    numbers do too: '+61491570156. Control characters are written as escapes, such as \\n.
+    In CSV, an apostrophe is put before a cell that a spreadsheet program could take for a formula; telephone
+    numbers get one too: '+61491570156. Control characters are written as escapes, such as \\n.
 
     Reads settings, manifests, the store and the service; writes nothing, except caches of large manifests
     and of lists in .reconciler/cache, and of lists in a PostgreSQL store.
 
-    Exit codes: 0 listed, also if there is none; 1 failed, 3 input invalid; 1 or 3 also if a workspace is
-    left out and the others are listed.
+    Exit codes: 0 listed, or nothing to list; 1 failed, or a workspace cannot be read and is left out; 3 the
+    input is invalid, or a workspace has mistakes in its manifests and is left out; 64 usage error; 130
+    interrupted.
 
     \b
     Examples:

@@ -145,16 +145,18 @@ def lock_command(
 ) -> LockResult | TicketsResult:
     """Show who holds the lock of this stack: holder, run, start, progress, lease and id.
 
-    Only one run at a time writes for one service and stack. A run renews its lock while it lives. The lock
-    of a run that has died expires: at once on the same machine, otherwise with its lease.
+    Only one run at a time writes for one service and stack. A run renews its lock as long as it lives. If a
+    run has died, the next run takes its lock: at once on the same machine, otherwise when the lease of the
+    lock has ended.
 
-    With --in-service: the lock that runs with separate stores keep in the service (lock.in_service).
+    With --in-service, the command shows the lock in the service (lock.in_service), which keeps apart runs
+    with separate stores.
 
-    Reads settings and the store; writes nothing, and reads no credential of the service. With
-    --in-service it reads the credentials and the service, and not the store.
+    Reads settings and the store; writes nothing, and reads no credential of the service. With --in-service,
+    it reads the credentials and the service, and not the store.
 
-    Exit codes: 0 shown, free or held; 1 it cannot be read, 3 settings invalid,
-    4 the lock is held by another program version.
+    Exit codes: 0 shown, whether the lock is free or held; 1 the lock cannot be read; 3 the settings are
+    invalid; 4 another version of this program holds the lock; 64 usage error; 130 interrupted.
 
     \b
     Examples:
@@ -273,18 +275,19 @@ def unlock_command(
 ) -> UnlockResult | TicketRemoval:
     """Release the lock of this stack, if the id given with --force is that of its holder.
 
-    Rarely needed: the lock of a dead run expires (`reconciler lock` shows when). Make sure that the run
-    is dead. A run that is still alive notices before its next write and writes nothing more; the request
-    it was sending is in doubt. The history records who released the lock.
+    This is rarely needed, because the lock of a dead run expires; `reconciler lock` shows when. Make sure
+    that the run is dead. A run that is still alive notices the release before its next write, and writes
+    nothing more; the outcome of the request that it was sending is then not known. The history records who
+    released the lock.
 
-    With --in-service it releases the lock that the run with this id keeps in the service. The history
-    does not record that.
+    With --in-service, the command releases the lock that the run with this id keeps in the service. The
+    history does not record that.
 
-    Reads settings and the store; writes the store. Makes no request, and reads no credential of the
-    service. With --in-service it reads the credentials, and reads and writes the service, not the store.
+    Reads settings and the store; writes the store. Makes no request, and reads no credential of the service.
+    With --in-service, it reads the credentials, and reads and writes the service instead of the store.
 
-    Exit codes: 0 released, or free already; 1 failed, 3 settings invalid,
-    4 another run holds it (nothing was changed), 64 usage.
+    Exit codes: 0 released, or already free; 1 failed; 3 the settings are invalid; 4 another run holds the
+    lock, and nothing was changed; 64 usage error; 130 interrupted.
 
     \b
     Examples:

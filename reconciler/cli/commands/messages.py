@@ -57,8 +57,8 @@ FollowEnd = Literal["answered", "undelivered", "time is over", "interrupted", "n
 def command() -> None:
     """Send a message, and see its status and the replies.
 
-    Exit codes: 0 done, 1 failed, 3 input invalid, 6 sent, but replies are missing,
-    7 too many recipients, 8 in doubt, 64 usage, 130 interrupted.
+    Exit codes: 0 done; 1 failed; 3 the input is invalid; 6 sent, but replies are missing; 7 too many
+    recipients; 8 in doubt: the outcome of a write is not known; 64 usage error; 130 interrupted.
 
     \b
     Examples:
@@ -182,26 +182,27 @@ def _parse_parameters(
     "--to",
     multiple=True,
     metavar="RECIPIENT",
-    help="A number, an e-mail address, an MRI, contact/WORKSPACE/NAME, or tag:KEY=VALUE. Repeatable.",
+    help="A number, an e-mail address, an MRI (the service's own address of a contact or list), "
+    "contact/WORKSPACE/NAME, or tag:KEY=VALUE. Repeatable.",
 )
 @click.option("--subject", metavar="TEXT", help="The subject.")
 @options.text_options
 @click.option(
     "--file",
     metavar="FILE",
-    help="A message file in YAML or JSON: e-mail, voice and further parts, and all that has no option.",
+    help="A message file in YAML or JSON, also for e-mail, voice and everything that has no option here.",
 )
-@click.option("--label", metavar="TEXT", help="A label by which the message is found again.")
+@click.option("--label", metavar="TEXT", help="A label by which you can find the message later.")
 @click.option(
     "--at",
     metavar="TIME",
-    help="Send it then: an ISO 8601 time with its zone, as 2026-03-02T22:00+11:00. Default: now.",
+    help="When to send it: an ISO 8601 time with its zone, such as 2026-03-02T22:00+11:00. Default: now.",
 )
 @click.option(
     "--callback",
     default="",
     metavar="NAME",
-    help="Where replies are sent: a callback's name or address.",
+    help="The callback to which replies are sent: its name, or its address in the manifests.",
 )
 @click.option(
     "--param",
@@ -209,7 +210,7 @@ def _parse_parameters(
     multiple=True,
     metavar="NAME=VALUE",
     callback=_parse_parameters,
-    help="Returned with every reply, as text. Repeatable.",
+    help="A parameter that the service returns with every reply, as text. Repeatable.",
 )
 @click.option(
     "--workspace",
@@ -251,20 +252,22 @@ def send_message(
     environment: str | None,
     as_json: bool,
 ) -> SendDraft | SendResult | FollowedResult | int:
-    """Send one message, at most once: if the answer is lost, that is reported, and nothing is sent again.
+    """Send one message, at most once: if the answer is lost, the command says so and sends nothing again.
 
-    contact/WORKSPACE/NAME is a contact of the manifests, tag:KEY=VALUE is every contact with the tag. Each
-    is looked up in the service first; if one is missing, ambiguous or has no number, nothing is sent.
-    --wait shows the status and the replies as they arrive, until everybody who can reply has
-    replied, S seconds have passed, or Ctrl-C; the message itself is not recalled. --file takes what
-    `reconciler schema message` describes.
+    The recipient contact/WORKSPACE/NAME is a contact of the manifests, and tag:KEY=VALUE is every contact
+    with this tag. Each contact is first looked up in the service; if one is missing, is ambiguous or has no
+    number, nothing is sent.
 
-    Reads settings and FILE, and for contacts and tags the manifests, the store and the service; writes
-    the service, nothing with --dry-run.
+    --wait shows the status and the replies as they arrive. It ends when everybody who can reply has replied,
+    after --timeout seconds, or with Ctrl-C; the message itself is not recalled. `reconciler schema message`
+    describes the content of --file.
 
-    Exit codes: 0 accepted (with --wait: everybody replied), 1 not sent,
-    or not followed, 3 input invalid, 6 sent, but replies are missing, 7 too many recipients,
-    8 in doubt whether it was sent, 64 usage, 130 interrupted.
+    Reads settings and FILE, and for contacts and tags also the manifests, the store and the service; writes
+    the service, but with --dry-run nothing.
+
+    Exit codes: 0 the service accepted the message, and with --wait everybody replied; 1 not sent, or the
+    status cannot be read; 3 the input is invalid; 6 sent, but replies are missing; 7 too many recipients; 8
+    it is not known whether the message was sent; 64 usage error; 130 interrupted.
 
     \b
     Examples:
@@ -714,7 +717,7 @@ def _parse_moment(ctx: click.Context, parameter: click.Parameter, written: str |
     callback=_parse_moment,
     help="Up to and including this ISO date. Default: now.",
 )
-@click.option("--shared", is_flag=True, help="List messages that other users have sent.")
+@click.option("--shared", is_flag=True, help="List the messages that other users sent, instead of your own.")
 @options.workspace_option
 @options.settings_options
 @options.format_option
@@ -732,7 +735,7 @@ def list_messages(
 
     Reads settings and the service; writes nothing.
 
-    Exit codes: 0 shown, 1 failed, 3 input invalid, 64 usage.
+    Exit codes: 0 shown; 1 failed; 3 the input is invalid; 64 usage error; 130 interrupted.
 
     \b
     Examples:
@@ -763,7 +766,7 @@ def show_message(
 
     Reads settings and the service; writes nothing.
 
-    Exit codes: 0 shown, 1 not found or failed, 3 settings invalid.
+    Exit codes: 0 shown; 1 not found, or failed; 3 the settings are invalid; 64 usage error; 130 interrupted.
 
     \b
     Example:
@@ -778,7 +781,7 @@ def show_message(
 
 @command.command(name="status", short_help="Show the status of a message.")
 @click.argument("message_id", metavar="ID")
-@click.option("--detailed", is_flag=True, help="Every channel of every recipient.")
+@click.option("--detailed", is_flag=True, help="Show every channel of every recipient.")
 @options.workspace_option
 @options.settings_options
 @options.format_option
@@ -790,7 +793,7 @@ def show_status(
 
     Reads settings and the service; writes nothing.
 
-    Exit codes: 0 shown, 1 not found or failed, 3 settings invalid.
+    Exit codes: 0 shown; 1 not found, or failed; 3 the settings are invalid; 64 usage error; 130 interrupted.
 
     \b
     Example:
@@ -807,14 +810,15 @@ def show_status(
 
 @command.command(name="responses", short_help="Show the replies to a message.")
 @click.argument("message_id", metavar="ID")
-@click.option("--detailed", is_flag=True, help="The reply of every recipient.")
+@click.option("--detailed", is_flag=True, help="Show the reply of every recipient.")
 @click.option(
     "--filter",
     "rule",
     type=click.Choice(("default", "responserule")),
     default="default",
     show_default=True,
-    help="Count without a response rule, or by the rule of the message.",
+    help="default: count the replies as they are. responserule: count them by the response rule of the "
+    "message.",
 )
 @options.workspace_option
 @options.settings_options
@@ -833,7 +837,7 @@ def show_responses(
 
     Reads settings and the service; writes nothing.
 
-    Exit codes: 0 shown, 1 not found or failed, 3 settings invalid.
+    Exit codes: 0 shown; 1 not found, or failed; 3 the settings are invalid; 64 usage error; 130 interrupted.
 
     \b
     Example:
@@ -878,7 +882,7 @@ def _ask(
     "--callback",
     default="",
     metavar="NAME",
-    help="Where replies are sent: a callback's name or address.",
+    help="The callback to which replies are sent: its name, or its address in the manifests.",
 )
 @click.option("--dry-run", is_flag=True, help="Count the recipients, and send nothing.")
 @options.recipients_option
@@ -902,16 +906,17 @@ def send_bulk(
 ) -> BulkDraft | BulkResult:
     """Send one message to all recipients in the rows of RESOURCE, at most once.
 
-    RESOURCE is resource/WORKSPACE/NAME of the manifests: CSV with a header, or a JSON list of objects. Of
-    each row, the first filled column is used: SMS, e-mail, voice. The service reads the rows itself, and
-    does not show them. So the resource must be applied as it is declared now, and the recipients are
-    counted in the manifests. Nothing is sent if a column is missing or has no cell with a number or an
-    e-mail address as its option says, or if the resource is gone.
+    RESOURCE is resource/WORKSPACE/NAME of the manifests: CSV with a header, or a JSON list of objects. In
+    each row, the first column that is not empty is used, in the order SMS, e-mail, voice.
 
-    Reads settings, manifests, the store and the service; writes the service, nothing with --dry-run.
+    The service reads the rows itself and does not show them. So the resource must be applied as it is
+    declared now, and the recipients are counted in the manifests. Nothing is sent if the resource is gone, if
+    a named column is missing, or if a named column has no cell with a number or an e-mail address.
 
-    Exit codes: 0 accepted, 1 not sent, 3 input invalid, 7 too many recipients,
-    8 in doubt whether it was sent, 64 usage, 130 interrupted.
+    Reads settings, manifests, the store and the service; writes the service, but with --dry-run nothing.
+
+    Exit codes: 0 the service accepted the message; 1 not sent; 3 the input is invalid; 7 too many recipients;
+    8 it is not known whether the message was sent; 64 usage error; 130 interrupted.
 
     \b
     Example:

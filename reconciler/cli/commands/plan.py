@@ -129,19 +129,22 @@ class PlanReport(CommandResult, frozen=True, kw_only=True):
 def plan_command(*, file: str | None, detailed_exitcode: bool, full: bool, **given: Any) -> PlanReport:
     """Compare the manifests with the service, and show what would change and why.
 
-    A workspace that cannot be read, or whose manifests have mistakes, is left out and named first; the
-    others are planned. --strict-scopes plans everything or nothing.
+    If a workspace cannot be read, or its manifests have mistakes, the plan leaves out this workspace and
+    names it first; the other workspaces are planned. With --strict-scopes, the command stops instead.
 
-    It writes nothing to the service. With -o you can review the plan and then apply it with `reconciler
-    apply FILE`, which refuses the plan if anything has changed since. With --encrypt-to, or plan.recipients
-    in the settings, only the owners of those keys can read FILE.
+    The guard refuses a plan that deletes, creates or updates too much. An option such as --allow-deletes
+    lifts one limit of the guard for one run.
+
+    Nothing is changed at the service. With -o, the plan is saved to FILE: review it, then carry it out with
+    `reconciler apply FILE`, which refuses the plan if anything has changed since. With --encrypt-to, or
+    plan.recipients in the settings, FILE is encrypted, and only the owners of the named keys can read it.
 
     Reads settings, manifests, the store and the service; writes FILE with -o and --report, and caches of
     large manifests and of lists in .reconciler/cache, and of lists in a PostgreSQL store.
 
-    Exit codes: 0 planned, 1 failed, or a workspace cannot be read, 2 changes or adoptions found
-    (--detailed-exitcode), 3 input or a workspace's manifests invalid,
-    5 planned, but an entity is ambiguous or waits for a secret, 7 refused by a guard.
+    Exit codes: 0 planned; 1 failed, or a workspace cannot be read; 2 changes or adoptions found (with
+    --detailed-exitcode); 3 the input or the manifests of a workspace are invalid; 5 planned, but an entity is
+    ambiguous or waits for a secret; 7 the guard refused; 64 usage error; 130 interrupted.
 
     \b
     Examples:
@@ -249,14 +252,15 @@ class DriftReport(CommandResult, frozen=True):
 def drift_command(*, full: bool, **given: Any) -> DriftReport:
     """Show what others changed on the service since the last apply.
 
-    Changes in the manifests are not drift; `reconciler plan` shows them. A second live entity for a
-    declared or recorded one is drift. Entities declared since the last apply count as not yet applied.
+    A change in the manifests is not drift; `reconciler plan` shows it. If an entity that is declared or
+    recorded is live twice, that is drift. Entities that were declared after the last apply are counted as not
+    yet applied.
 
     Reads settings, manifests, the store and the service; writes nothing, except FILE of --report, and
     caches of large manifests and of lists in .reconciler/cache, and of lists in a PostgreSQL store.
 
-    Exit codes: 0 no drift, 1 failed, or a workspace cannot be read or has nothing to compare with,
-    2 drift found, 3 input or a workspace's manifests invalid.
+    Exit codes: 0 no drift; 1 failed, or a workspace cannot be read or has nothing to compare with; 2 drift
+    found; 3 the input or the manifests of a workspace are invalid; 64 usage error; 130 interrupted.
 
     \b
     Examples:

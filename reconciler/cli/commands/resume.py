@@ -48,19 +48,19 @@ def resume_command(
     as_json: bool,
     **given: Any,
 ) -> ResultWork[ResumeReport | NothingToResume]:
-    """Settle the changes that an interrupted run left in doubt, then apply the rest of its plan.
+    """Find out what became of the last requests of an interrupted run, then apply the rest of its plan.
 
-    A request without an answer is looked up when it can no longer arrive late; nothing is sent twice.
-    Then the remaining changes of the old plan are applied with the consent given for it, without a
-    question. Other changes are listed and left to a new plan.
+    A request whose answer was lost may still take effect. The command waits until that is no longer possible,
+    and then looks at the service; it never sends such a request again. Then it carries out the remaining
+    changes of the old plan, with the consent that was given for that plan, and without a question. Changes
+    that are not in the old plan are listed, and left to a new plan.
 
     Reads settings, manifests, the store and the service; writes the service and the store, FILE of
     --report, and caches of large manifests and of lists in .reconciler/cache.
 
-    Exit codes: 0 done, or nothing to resume, 1 failed, 3 input invalid, 4 lock held,
-    5 the old plan expired, conflict
-    or ambiguous entity, 6 applied in part, 7 refused by a guard, 8 in doubt,
-    64 usage, 130 interrupted.
+    Exit codes: 0 done, or nothing to resume; 1 failed; 3 the input is invalid; 4 another run holds the lock;
+    5 the old plan has expired, an entity is in conflict, or an entity is ambiguous; 6 applied in part; 7 the
+    guard refused; 8 in doubt: the outcome of a write is not known; 64 usage error; 130 interrupted.
 
     \b
     Examples:

@@ -47,9 +47,10 @@ class SnapshotResult(CommandResult, frozen=True):
 
 @click.group(name="rosters", no_args_is_help=False)
 def rosters_command() -> None:
-    """Inspect sources of rosters: SQL, LDAP, SCIM.
+    """Read the directories that rosters come from: SQL, LDAP, SCIM.
 
-    Exit codes: 0 done, 1 failed, 2 the file differs (--check), 3 input invalid, 64 usage.
+    Exit codes: 0 done; 1 failed; 2 the file differs (with --check); 3 the input is invalid; 64 usage error;
+    130 interrupted.
 
     \b
     Examples:
@@ -75,17 +76,19 @@ def snapshot_command(
 ) -> SnapshotResult:
     """Save what a directory holds as a CSV file.
 
-    Rows are sorted, so that a commit shows who was added and who was removed. A roster with `file:`
-    instead of `directory:` declares the same people from the file. A column with a cell that is not text
-    (bytes, a list, several values) is left out and reported, because rosters cannot use it.
+    NAME is a directory of the settings. Rows are sorted, so that a commit shows who was added and who was
+    removed. A roster with `file:` instead of `directory:` then declares the same people from the CSV file.
+    Rosters can use only text: a column that holds anything else, such as bytes or lists, is left out and
+    reported.
 
-    A file with the same columns is replaced atomically; any other file is kept, unless you give --force.
-    Cells are not changed: a spreadsheet reads a cell that begins with = as a formula.
+    An existing file is replaced only if it has the same columns; with --force, any file is replaced. Cells
+    are not changed: a spreadsheet program reads a cell that begins with = as a formula.
 
     Reads the settings, the secrets of this directory, and the directory; calls no service.
 
-    Exit codes: 0 done, or nothing to do; 1 the directory did not answer, or the file cannot be written; 2
-    the file differs (--check); 3 the directory is not in the settings, or its answer cannot be a roster.
+    Exit codes: 0 done, or nothing to do; 1 the directory did not answer, or the file cannot be written; 2 the
+    file differs (with --check); 3 the directory is not in the settings, or its answer cannot be used as a
+    roster; 64 usage error; 130 interrupted.
 
     \b
     Examples:

@@ -38,19 +38,25 @@ SWITCHES = (
     Switch(
         "send-answer",
         ("document", "text"),
-        "The answer to a send: a document with location and messageid, or a text.",
+        "Answer a send with a document that has location and messageid, or with a text.",
     ),
-    Switch("prev-rel", ("prev", "previous"), "The relation of the link to the page before."),
+    Switch("prev-rel", ("prev", "previous"), "The name (rel) of the link to the previous page."),
     Switch("link-base", click.STRING, "The origin of all links. Default: that of the request.", "URL"),
-    Switch("limit-zero", ("20", "all"), "How many rows limit=0 gives."),
+    Switch("limit-zero", ("20", "all"), "How many rows a list has for limit=0."),
     Switch(
-        "status-order", ("used", "fixed"), "In a detailed status: the used channel first, or a fixed order."
+        "status-order",
+        ("used", "fixed"),
+        "The order of channels in a detailed status: used channel first, or fixed.",
     ),
-    Switch("messages-end", ("No messages found", "No records found"), "The text after the last message."),
+    Switch(
+        "messages-end",
+        ("No messages found", "No records found"),
+        "What a list of messages says after the last message.",
+    ),
     Switch(
         "device-status",
         ("written", "normalized"),
-        "The status of a device as it was written, or as Active, Disabled.",
+        "Show the status of a device as it was written, or as Active or Disabled.",
     ),
     Switch(
         "device-token",
@@ -60,39 +66,45 @@ SWITCHES = (
     Switch(
         "callback-failure-key",
         ("acknowledged", "undeliverable"),
-        "The name of the time key in failure callbacks.",
+        "The key of the time in callbacks about failed deliveries.",
     ),
     Switch(
-        "callback-location-key", ("location", "messagelocation"), "The name of the address key in callbacks."
+        "callback-location-key",
+        ("location", "messagelocation"),
+        "The key of the message's address in callbacks.",
     ),
     Switch("callback-service-keys", None, "Add the service's own customParameters to callbacks."),
-    Switch("callback-check", None, "Call the address of a new callback, and require 200."),
-    Switch("callback-targets", ("loopback", "any"), "Where callbacks may go."),
-    Switch("callback-retry-s", amount, "Seconds between two attempts to call.", "N"),
+    Switch("callback-check", None, "Call the URL of a new callback once, and require status 200."),
+    Switch(
+        "callback-targets", ("loopback", "any"), "Where callbacks may go: to this machine only, or anywhere."
+    ),
+    Switch("callback-retry-s", amount, "Seconds between two attempts of a callback.", "N"),
     Switch("message-cycle-s", click.FloatRange(0), "Seconds until a queued message is sent.", "N"),
-    Switch("id-in-get", None, "Show the id of a contact that is read alone."),
+    Switch("id-in-get", None, "Show the id of a contact also if only this contact is read."),
     Switch(
         "strict", None, "Refuse contacts and callbacks without all fields that are documented as required."
     ),
     Switch("short-device-os", None, "Shorten the deviceOS to its first word."),
-    Switch("device-limit", click.IntRange(1, 10), "Devices of one app on one contact.", "N"),
+    Switch("device-limit", click.IntRange(1, 10), "How many devices of one app a contact may have.", "N"),
     Switch(
-        "device-touches-contact", None, "A change of a device changes the modification time of its contact."
+        "device-touches-contact",
+        None,
+        "A change of a device also changes the modification time of its contact.",
     ),
     Switch(
         "resource-put",
         ("204", "200"),
-        "The status code after a resource was changed; 200 returns the resource.",
+        "The status code after a resource is changed; with 200, the resource is returned.",
     ),
     Switch("resource-days", amount, "Days after which resources are removed. Default: never.", "N"),
-    Switch("resource-bytes-max", whole, "Bytes of one file.", "N"),
-    Switch("request-bytes-max", whole, "Bytes of one request.", "N"),
+    Switch("resource-bytes-max", whole, "The largest file, in bytes.", "N"),
+    Switch("request-bytes-max", whole, "The largest request, in bytes.", "N"),
     Switch(
         "requests-per-second", whole, "Refuse more requests per second than this. Default: no limit.", "N"
     ),
     Switch("requests-per-day", whole, "Refuse more requests per day than this. Default: no limit.", "N"),
-    Switch("throttle", ("403", "403-older", "429"), "How too many requests are refused."),
-    Switch("forbidden", ("json", "html"), "How a wrong key is refused."),
+    Switch("throttle", ("403", "403-older", "429"), "The answer to too many requests."),
+    Switch("forbidden", ("json", "html"), "The answer to a wrong key."),
     Switch("token-lifetime-s", amount, "Seconds until a token expires.", "N"),
 )
 
@@ -165,7 +177,7 @@ server_options = combine_options(
         multiple=True,
         metavar="NAME[=ID]",
         callback=_parse_workspaces,
-        help="A workspace beside the default one. Repeatable.",
+        help="Add a workspace to the default one. Repeatable.",
     ),
     *map(_make_option, CONTENT),
 )
@@ -183,7 +195,7 @@ switches = combine_options(
         "faults",
         multiple=True,
         metavar="NAME[,OPTION=VALUE]...",
-        help="Arm a fault: drop-after,method=POST,path=/contacts. Repeatable.",
+        help="Produce a fault, such as drop-after,method=POST,path=/contacts. Repeatable.",
     ),
     *map(_make_option, SWITCHES),
 )
@@ -199,13 +211,13 @@ switches = combine_options(
 def command(*, port: int, profile: str | None, **given: Any) -> int:
     """Run the whole messaging service on this machine. No message leaves it.
 
-    Callbacks go to this machine only, unless --callback-targets is any. It prints its address when it is
-    ready, and ends with Ctrl-C. It does not answer web pages: Host must be a numeric address, localhost,
-    or the host of --link-base.
+    The command prints the address of the sandbox when it is ready, and ends with Ctrl-C. Callbacks go to this
+    machine only, unless --callback-targets is any. Requests from web pages are refused: the Host header must
+    be a numeric address, localhost, or the host of --link-base.
 
     Writes --data FILE, if given.
 
-    Exit codes: 0 stopped, 1 port in use or file unusable, 64 usage.
+    Exit codes: 0 stopped; 1 the port is in use, or a file cannot be used; 64 usage error.
 
     \b
     Examples:

@@ -33,12 +33,13 @@ class SchemaResult(CommandResult, frozen=True):
 def schema_command(*, name: str | None, config: str | None) -> SchemaResult | FileText:
     """List the shipped JSON Schemas, or print the one called NAME.
 
-    Editors show descriptions and mistakes while you type if a file begins with
-    `# yaml-language-server: $schema=PATH`.
+    If the first line of a file is `# yaml-language-server: $schema=PATH`, an editor shows descriptions and
+    mistakes while you type.
 
     Writes nothing.
 
-    Exit codes: 0 shown, 3 unknown schema or unusable settings.
+    Exit codes: 0 shown; 3 there is no such schema, or the settings cannot be used; 64 usage error; 130
+    interrupted.
 
     \b
     Examples:

@@ -44,12 +44,13 @@ class SavedPlanReport(PlanReport, frozen=True):
 def show_command(*, file: str, identity: str | None, full: bool, **given: Any) -> SavedPlanReport:
     """Show the plan that `reconciler plan -o FILE` or `reconciler apply --undo FILE` wrote.
 
-    The guard is shown with its default limits; it decides again when the plan is applied. If manifests
-    are found, the names of updated people are shown beside their addresses.
+    The verdict of the guard is shown as the default limits give it; when the plan is applied, the limits of
+    the settings decide. If manifests are found, the names of updated people are shown beside their addresses.
 
     Reads FILE and manifests; writes nothing but reports, and makes no request.
 
-    Exit codes: 0 shown, 1 file unreadable, 3 not a plan, or changed, 5 made by another version.
+    Exit codes: 0 shown; 1 the file cannot be read; 3 the file is not a plan, or was changed; 5 another
+    version of this program made the plan; 64 usage error; 130 interrupted.
 
     \b
     Example:

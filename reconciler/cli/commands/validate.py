@@ -51,7 +51,7 @@ class ValidateResult(CommandResult, frozen=True):
 @click.option(
     "--without-variables",
     is_flag=True,
-    help="Accept unset variables and do not query directories: each is a warning and is not checked.",
+    help="Accept unset variables, and do not query directories. Each of them is shown as a warning.",
 )
 @options.settings_options
 @options.cache_option
@@ -66,20 +66,21 @@ def validate_command(
 ) -> ValidateResult:
     """Check the settings and every manifest offline, and show all mistakes at once.
 
-    At most 1,000 mistakes are shown, with the number of the others. For a file that is not valid YAML,
-    only the syntax error is shown.
+    At most 1,000 mistakes are shown; the others are counted. If a file is not valid YAML, only its syntax
+    error is shown.
 
-    Values that are probably wrong, such as a phone number in no known range, are warnings. They do not
-    change the exit code (`checks` of the settings).
+    A value that is probably wrong, such as a phone number in no known range, is shown as a warning. Warnings
+    do not change the exit code. `checks` in the settings says how strict the checks are.
 
-    Use --without-variables where secrets are not available, such as in a pull request. Values of unset
-    variables and rosters from directories are then not checked; everything else is. `plan` and `apply`
-    need every value.
+    Use --without-variables where secrets are not available, such as in a pull request. Then the values of
+    unset variables and the rosters from directories are not checked; everything else is checked. `plan` and
+    `apply` need every value.
 
-    Reads settings, manifests, the files they name and the directories that rosters come from; writes
-    nothing, except FILE of --report, and caches of large manifests in .reconciler/cache.
+    Reads settings, manifests, the files that manifests name, and the directories that rosters come from;
+    writes nothing, except FILE of --report, and caches of large manifests in .reconciler/cache.
 
-    Exit codes: 0 no mistakes, 1 a directory did not answer or a report could not be written, 3 mistakes.
+    Exit codes: 0 no mistakes; 1 a directory did not answer, or a report could not be written; 3 mistakes
+    found; 64 usage error; 130 interrupted.
 
     \b
     Examples:

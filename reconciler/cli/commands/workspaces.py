@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def command() -> None:
     """See which workspaces the account has, and their aliases in the settings.
 
-    Exit codes: 0 done, 1 failed, 3 settings invalid, 64 usage, 130 interrupted.
+    Exit codes: 0 done; 1 failed; 3 the settings are invalid; 64 usage error; 130 interrupted.
 
     \b
     Example:
@@ -50,7 +50,7 @@ def list_workspaces(*, config: str | None, environment: str | None) -> Workspace
 
     Reads settings and the service; writes nothing.
 
-    Exit codes: 0 shown, 1 failed, 3 settings invalid.
+    Exit codes: 0 shown; 1 failed; 3 the settings are invalid; 64 usage error; 130 interrupted.
 
     \b
     Examples:
