@@ -4,7 +4,7 @@
       InputError          ManifestError, SettingsError, UnknownAddress       the author edits       3
                           MissingExtra                                       install it             3
       Refused             UnsafePlan, NotCommitted, ConsentDiffers,          a person decides       7, 7, 7,
-                          StalePlan, LockHeld                                                       5, 4
+                          NotApproved, StalePlan, LockHeld                                          7, 5, 4
       ServiceError        Temporary(wait_s): Throttled, Unavailable, Cached  we try again           1
                           Permanent: Unauthorized, NotFound, Rejected,
                           Malformed                                          we stop this change    1
@@ -150,6 +150,12 @@ class ConsentDiffers(Refused):
     """Beside a reviewed plan another consent is given than the one it carries."""
 
     error_code = "E047"
+
+
+class NotApproved(Refused):
+    """A plan that needs the approval of persons does not have it, or has it no longer."""
+
+    error_code = "E184"
 
 
 class StalePlan(Refused):

@@ -246,6 +246,14 @@ ERROR_CODES: tuple[Code, ...] = (
         ),
     ),
     Code(
+        code="E184",
+        title="A plan does not have the approval that it needs",
+        means=(
+            "An approval is for one plan of one stack, is used once, and expires. "
+            "`reconciler approvals list` shows what was asked and what was answered."
+        ),
+    ),
+    Code(
         code="E064",
         title="The command line cannot be read",
         means="An option or an argument is unknown or missing. `--help` lists them.",

@@ -216,6 +216,11 @@ AuditEvent = Literal[
     "unlocked",  # somebody took the lock away by force
     "renamed",  # a workspace has another alias than before; its records go with it
     "moved",  # records of another address of the service became those of this one, or the other way round
+    "paused",  # until a time no `sync` writes
+    "unpaused",  # somebody ended that before its time
+    "asked",  # approvers were asked about a plan
+    "answered",  # one of them answered
+    "rejected",  # a reply or an approval did not count: `outcome` says why
 ]
 
 
@@ -224,6 +229,7 @@ class AuditEntry(Struct, frozen=True, omit_defaults=True):
 
     `entity` is a keyed hash of the address (`Store.entity_hash`), `counts` says how many changes ended in
     which way. `before` is the former alias of a workspace, or the address that records came from or went to.
+    `question` is the id of a question to approvers, `until` the end of a pause, `reason` why there is one.
     `number` counts from 1 within one origin and stack, without a gap.
     """
 
@@ -243,6 +249,9 @@ class AuditEntry(Struct, frozen=True, omit_defaults=True):
     before: str = ""
     action: str = ""
     outcome: str = ""
+    question: str = ""
+    until: str = ""
+    reason: str = ""
     counts: Mapping[str, int] = {}
     previous: str = ""
     hash: str = ""

@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
@@ -21,11 +21,20 @@ from reconciler.core.runs.audit import Verification, chain_start, hash_entity, v
 from reconciler.core.runs.recover import InterruptedRun, RunStatus
 from reconciler.errors import LockHeld, StoreError
 from reconciler.model.address import Address
+from reconciler.model.automation import (
+    LIVE_STATES,
+    Approvals,
+    Counted,
+    Pause,
+    Question,
+    SyncResult,
+    Told,
+)
 from reconciler.model.encoding import encode_json
 from reconciler.model.plans import Consent, LastWrite, Plan, Workspace, action_of
 from reconciler.model.runs import AuditEntry, Context, Head, Run, Running
 from reconciler.model.snapshots import DeletedEntity, MovedAlias, Proofs, Recorded, RecordedEntity
-from reconciler.store import history, locks, records, sealed_tables
+from reconciler.store import automation, history, locks, records, sealed_tables
 from reconciler.store.adapter import Connection
 from reconciler.store.connection import Database, open_database
 from reconciler.store.locks import (
@@ -37,7 +46,7 @@ from reconciler.store.locks import (
     read_running,
 )
 from reconciler.store.records import Batch, RecordsMoved
-from reconciler.store.schema import ENTITIES, JOURNAL, RUNS, WORKSPACES, Table
+from reconciler.store.schema import ANSWERS, ENTITIES, JOURNAL, PAUSES, QUESTIONS, RUNS, WORKSPACES, Table
 from reconciler.store.sealed_tables import Owner, Seals, write_sealed
 
 if TYPE_CHECKING:
@@ -336,17 +345,26 @@ class Store:
             lambda connection: records.replace_password_digests(connection, self._owner, known, ids)
         )
 
-    def begin(self, run: str, command: str, plan: Plan, consent: Consent, context: Context) -> None:
-        """Record that a run is about to carry out `plan`; what is recorded from now on carries its name."""
+    def begin(
+        self, run: str, command: str, plan: Plan, consent: Consent, context: Context, *, question: str = ""
+    ) -> None:
+        """Record that a run is about to carry out `plan`; what is recorded from now on carries its name.
+
+        `question` is the one that approved the plan, and is used up. Raises NotApproved, and records nothing,
+        where it does not or was used before.
+        """
         self._author = structs.replace(
             self._author, run=run, command=command, fingerprint=plan.fingerprint, context=context
         )
         author, started_at = self._author, self._moment()
         counts = Counter(action_of(change) for change in plan.changes)
-        line = structs.replace(author.entry("began", started_at), counts=counts)
+        line = structs.replace(author.entry("began", started_at), counts=counts, question=question)
         ids = _ids(plan.target.workspaces)
 
         def work(seals: Seals) -> None:
+            if question:
+                now = self._database.now(seals.connection)
+                automation.use_question(seals, question, fingerprint=plan.fingerprint, now=now)
             history.record_run_begin(seals, author, plan, consent, started_at=started_at)
             moved = self._moved_aliases(seals.connection, ids)
             records.note_aliases(seals, ids)
@@ -364,7 +382,7 @@ class Store:
         line = structs.replace(line, counts=history.count_outcomes(run))
 
         def work(seals: Seals) -> None:
-            history.record_run_end(seals, run)
+            history.record_run_end(seals, run, whole=bool(whole))
             records.note_aliases(seals, _ids(whole), applied=line.at)
             history.append_audit(seals, [line])
 
@@ -444,7 +462,8 @@ class Store:
 
     def check_whole(self) -> None:
         """Return where the same is true of every other sealed row of this stack. Raises StoreError."""
-        self._read(lambda connection: self._check(connection, ENTITIES, WORKSPACES, JOURNAL, RUNS), None)
+        sealed = (ENTITIES, WORKSPACES, JOURNAL, RUNS, PAUSES, QUESTIONS, ANSWERS)
+        self._read(lambda connection: self._check(connection, *sealed), None)
         self._read(lambda connection: records.check_elsewhere_records(connection, self._owner), None)
         self.holder()
 
@@ -512,6 +531,131 @@ class Store:
         return self._database.write(
             lambda connection: history.mark_plan_used(connection, salt=salt, run=run, used_at=at)
         )
+
+    # --- Automation: pauses, questions, what syncs found, what was told ---
+
+    def pause(self, until: datetime, reason: str) -> Pause:
+        """Let no `sync` of this stack write until then; return the pause, which replaces an earlier one."""
+
+        def work(seals: Seals) -> Pause:
+            since = self._database.now(seals.connection).isoformat(timespec="seconds")
+            made = Pause(since, until.astimezone(UTC).isoformat(timespec="seconds"), reason, self._author.who)
+            automation.write_pause(seals, made)
+            history.append_audit(seals, [self._author.pause_entry(self._moment(), made)])
+            return made
+
+        return self._write(work)
+
+    def unpause(self) -> Pause | None:
+        """End the pause of this stack, and return it; None, and nothing is written, where there is none."""
+
+        def work(seals: Seals) -> Pause | None:
+            ended = self._find_pause(seals.connection)
+            if ended is not None:
+                automation.write_pause(seals, None)
+                history.append_audit(seals, [self._author.pause_entry(self._moment(), None)])
+            return ended
+
+        return self._write(work)
+
+    def paused(self) -> Pause | None:
+        """Return the pause of this stack; None where there is none, or it is over. Raises CorruptRecord."""
+        return self._read(self._find_pause, None)
+
+    def _find_pause(self, connection: Connection) -> Pause | None:
+        found = automation.load_pause(connection, self._owner)
+        if found is None or datetime.fromisoformat(found.until) <= self._database.now(connection):
+            return None
+        return found
+
+    def approvals(self) -> Approvals:
+        """Return all questions of this stack that are known, and their answers. Raises CorruptRecord."""
+        return self._read(lambda connection: automation.load_approvals(connection, self._owner), Approvals())
+
+    def open_questions(self) -> tuple[Question, ...]:
+        """Return the questions that can still be answered or used, oldest first. Raises CorruptRecord."""
+
+        def read(connection: Connection) -> tuple[Question, ...]:
+            now = self._database.now(connection)
+            return tuple(
+                one
+                for one in automation.load_approvals(connection, self._owner).questions
+                if one.state in LIVE_STATES and datetime.fromisoformat(one.expires_at) > now
+            )
+
+        return self._read(read, ())
+
+    def ask_question(self, question: Question) -> Question:
+        """Ask whether a plan may be carried out, unless that is asked already; return the question as it is.
+
+        Every other question of this stack that could still be answered is superseded, in the same
+        transaction: of two machines that ask at once, one does.
+        """
+
+        def work(seals: Seals) -> Question:
+            known = automation.load_approvals(seals.connection, self._owner)
+            now = self._database.now(seals.connection)
+            automation.forget_old_questions(seals, known, now)
+            live = [one for one in known.questions if one.state in LIVE_STATES]
+            for one in live:
+                if one.fingerprint == question.fingerprint and datetime.fromisoformat(one.expires_at) > now:
+                    return one
+            ended: list[Question] = [structs.replace(one, state="superseded") for one in live]
+            automation.write_questions(seals, [*ended, question])
+            before = ended[-1].question if ended else ""
+            history.append_audit(seals, [self._author.ask_entry(self._moment(), question, before)])
+            return question
+
+        return self._write(work)
+
+    def record_answer(self, count: Callable[[Approvals, datetime], Counted]) -> Counted:
+        """Count a reply, a person's decision or the time: `count` gets all that is known, and the time.
+
+        What it returns is written in the same transaction: of two replies at once each is counted knowing
+        the other.
+        """
+
+        def work(seals: Seals) -> Counted:
+            known = automation.load_approvals(seals.connection, self._owner)
+            counted = count(known, self._database.now(seals.connection))
+            if counted.question is not None and counted.question not in known.questions:
+                automation.write_questions(seals, [counted.question])
+            if counted.answer is not None:
+                automation.add_answer(seals, counted.answer)
+            if counted.recorded:
+                history.append_audit(seals, [self._author.answer_entry(self._moment(), counted)])
+            return counted
+
+        return self._write(work)
+
+    def record_sync(self, found: Iterable[SyncResult]) -> None:
+        """Record what a `sync` found: of the stack, and of each workspace; what it found before goes."""
+        results = tuple(found)
+        self._database.write(
+            lambda connection: automation.write_sync_results(connection, self._owner, results)
+        )
+
+    def sync_results(self) -> tuple[SyncResult, ...]:
+        """Return what the last `sync` found, the stack as a whole first. Raises CorruptRecord."""
+        return self._read(lambda connection: automation.load_sync_results(connection, self._owner), ())
+
+    def last_applied_commit(self) -> str:
+        """Return the commit of the newest run that applied a whole plan and ended well; "" if not known."""
+        return self._read(lambda connection: automation.find_last_applied_commit(connection, self._owner), "")
+
+    def told(self) -> tuple[Told, ...]:
+        """Return what was last told over each channel about each thing. Raises CorruptRecord."""
+        return self._read(lambda connection: automation.load_told(connection, self._owner), ())
+
+    def claim_telling(self, telling: Told) -> bool:
+        """Whether this is news over its channel; of several machines that ask, one gets a yes."""
+        return self._database.write(
+            lambda connection: automation.claim_telling(connection, self._owner, telling)
+        )
+
+    def note_telling(self, telling: Told) -> None:
+        """Record how telling something over a channel went."""
+        self._database.write(lambda connection: automation.write_told(connection, self._owner, telling))
 
     @contextmanager
     def lock(self, run: str) -> Iterator[Lock]:
@@ -594,6 +738,21 @@ class Store:
 
     def _moment(self) -> str:
         return self._now().isoformat(timespec="seconds")
+
+
+def list_stacks(url: str, *, root: str = "", now: Callable[[], datetime]) -> tuple[tuple[str, str], ...]:
+    """Return every origin and stack of a store, in their order; none of one that is not there.
+
+    Raises SettingsError, StoreError.
+    """
+    database = open_database(url, root=root, create=False, token=str, now=now)
+    try:
+        if database.pool is None or not database.salt:
+            return ()
+        with database.reading() as connection:
+            return automation.find_stacks(connection)
+    finally:
+        database.close()
 
 
 def _unnamed(seals: Seals, ids: Mapping[str, str]) -> dict[str, str]:

@@ -32,6 +32,7 @@ from reconciler.core.runs.audit import (
 from reconciler.core.runs.recover import InterruptedRun
 from reconciler.errors import CorruptRecord, StoreError
 from reconciler.model.address import Address
+from reconciler.model.automation import Counted, Pause, Question
 from reconciler.model.encoding import decode_json, encode_json
 from reconciler.model.plans import ACTION_WORDS, PLAN_VERSION, Consent, Create, Plan
 from reconciler.model.runs import (
@@ -274,6 +275,7 @@ def _decode_counts(text: str) -> dict[str, int]:
 _ALL_RUNS = f"{sealed_tables.rows_query(RUNS)} ORDER BY number, started_at, run"
 _run_columns = sealed_tables.pick_columns(RUNS, "run", "outcome", "plan", "command", "started_at", "consent")
 _NOTHING_LEFT = {"plan": "", "consent": ""}
+WHOLE = "whole"  # among the counts of a run whose plan covered everything
 _SEEN = "seen "  # how the words of `Run.seen` begin among the counts of a run
 
 
@@ -312,16 +314,17 @@ def record_run_begin(
     seals.replace(RUNS, come=[row])
 
 
-def record_run_end(seals: Seals, run: Run) -> None:
+def record_run_end(seals: Seals, run: Run, *, whole: bool) -> None:
     """Write down how a run ended: how many changes ended in which way, and no person's data.
 
-    Its intents and its plan go, unless something is in doubt or was not attempted: then it can be resumed.
+    `whole`: its plan covered everything. Its intents and its plan go, unless something is in doubt or was not
+    attempted: then it can be resumed.
     """
     values = {
         "ended_at": run.ended_at,
         "outcome": run.outcome,
         "exit_code": run.exit_code,
-        "counts": encode_json(count_outcomes(run)).decode(),
+        "counts": encode_json({**count_outcomes(run), **({WHOLE: 1} if whole else {})}).decode(),
     }
     seals.change(RUNS, {"run": run.run}, values)
     if run.count("not attempted") == 0:
@@ -489,6 +492,34 @@ class Author(Struct, frozen=True):
         """Return the entry about records that came from another address, or (below 0) went to one."""
         entry = structs.replace(self.entry("moved", at), before=origin)
         return structs.replace(entry, counts={"records": records})
+
+    def pause_entry(self, at: str, pause: Pause | None) -> AuditEntry:
+        """Return the entry about a pause that begins, or (None) about one that somebody ended."""
+        if pause is None:
+            return self.entry("unpaused", at)
+        return structs.replace(self.entry("paused", at), until=pause.until, reason=pause.reason)
+
+    def ask_entry(self, at: str, asked: Question, before: str) -> AuditEntry:
+        """Return the entry about a question; `before` is the id of the one whose place it takes, or ""."""
+        entry = structs.replace(self.entry("asked", at), question=asked.question, before=before)
+        return structs.replace(
+            entry,
+            commit=asked.commit,
+            fingerprint=asked.fingerprint,
+            counts=asked.counts,
+            until=asked.expires_at,
+        )
+
+    def answer_entry(self, at: str, counted: Counted) -> AuditEntry:
+        """Return the entry about a reply: one that counts, or one that does not and why."""
+        entry = self.entry("answered" if counted.answer else "rejected", at, outcome=counted.word)
+        question = counted.question
+        return structs.replace(
+            entry,
+            who=counted.approver or entry.who,
+            question=question.question if question else "",
+            fingerprint=question.fingerprint if question else "",
+        )
 
     def _add_subject(self, entry: AuditEntry, address: Address, action: str) -> AuditEntry:
         return structs.replace(

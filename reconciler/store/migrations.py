@@ -390,7 +390,59 @@ def _to_6(connection: Connection) -> None:
         sealed_tables.write_sealed(connection, Owner(*owner), partial(_seal_rows, table))
 
 
-STEPS: Mapping[int, Callable[[Connection], None]] = {1: _to_2, 2: _to_3, 3: _to_4, 4: _to_5, 5: _to_6}
+def _to_7(connection: Connection) -> None:
+    """Pauses, questions, answers, what syncs found and what was told have tables; nothing is known yet."""
+    for table in _AUTOMATION_7:
+        connection.execute(table)
+
+
+_AUTOMATION_7 = (
+    """
+CREATE TABLE pauses (
+    origin VARCHAR NOT NULL, stack VARCHAR NOT NULL, since VARCHAR NOT NULL, until VARCHAR NOT NULL,
+    reason VARCHAR NOT NULL, who VARCHAR NOT NULL,
+    PRIMARY KEY (origin, stack)
+)""",
+    """
+CREATE TABLE questions (
+    origin VARCHAR NOT NULL, stack VARCHAR NOT NULL, question VARCHAR NOT NULL, fingerprint VARCHAR NOT NULL,
+    salt VARCHAR NOT NULL, commit_id VARCHAR NOT NULL, asked_at VARCHAR NOT NULL, expires_at VARCHAR NOT NULL,
+    counts TEXT NOT NULL, danger VARCHAR NOT NULL, quorum INTEGER NOT NULL, state VARCHAR NOT NULL,
+    codes TEXT NOT NULL, wrong TEXT NOT NULL,
+    PRIMARY KEY (origin, stack, question)
+)""",
+    """
+CREATE TABLE answers (
+    origin VARCHAR NOT NULL, stack VARCHAR NOT NULL, question VARCHAR NOT NULL, approver VARCHAR NOT NULL,
+    verdict VARCHAR NOT NULL, answered_at VARCHAR NOT NULL, how VARCHAR NOT NULL, detail VARCHAR NOT NULL,
+    PRIMARY KEY (origin, stack, question, approver)
+)""",
+    """
+CREATE TABLE sync_results (
+    origin VARCHAR NOT NULL, stack VARCHAR NOT NULL, workspace VARCHAR NOT NULL, synced_at VARCHAR NOT NULL,
+    commit_id VARCHAR NOT NULL, outcome VARCHAR NOT NULL, exit_code INTEGER NOT NULL,
+    fingerprint VARCHAR NOT NULL, counts TEXT NOT NULL, next_window VARCHAR NOT NULL,
+    failing_since VARCHAR NOT NULL, last_good VARCHAR NOT NULL, run VARCHAR NOT NULL,
+    decision VARCHAR NOT NULL, reason VARCHAR NOT NULL, expect_every_s INTEGER NOT NULL,
+    PRIMARY KEY (origin, stack, workspace)
+)""",
+    """
+CREATE TABLE told (
+    origin VARCHAR NOT NULL, stack VARCHAR NOT NULL, channel VARCHAR NOT NULL, state_key VARCHAR NOT NULL,
+    digest VARCHAR NOT NULL, told_at VARCHAR NOT NULL, failed_times INTEGER NOT NULL,
+    last_error VARCHAR NOT NULL,
+    PRIMARY KEY (origin, stack, channel, state_key)
+)""",
+)
+
+STEPS: Mapping[int, Callable[[Connection], None]] = {
+    1: _to_2,
+    2: _to_3,
+    3: _to_4,
+    4: _to_5,
+    5: _to_6,
+    6: _to_7,
+}
 
 
 def _rebuild(connection: Connection, create: str, added: Mapping[str, str]) -> None:

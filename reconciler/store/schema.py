@@ -9,14 +9,20 @@
     journal     intent before each call, ending after it; rows go when their run is finished
     audit       everything that was done, chained by hashes; only ever added to
     paces       how fast a credential may call, shared by all runs that use it
-    seals       how many rows of entities, workspaces, journal, runs, audit and locks an owner has, and a
-                digest of them
+    seals       how many rows of entities, workspaces, journal, runs, audit, locks, pauses, questions and
+                answers an owner has, and a digest of them
     proofs      that many passwords together are those last sent; without it they are compared one by one
     plans_used  plans that were carried out, so that none is carried out twice
     tickets     runs of this store that asked for the lock in the service: their tickets delay no run here
     kept, kept_parts
                 what lists of the service showed, and what else runs keep to be quick; of a shared store alone
     deleted     what was deleted, by id and by digests of its identities, so that a plan knows it again
+    pauses      until when no `sync` of a stack writes
+    questions, answers
+                whether a plan may be carried out, and what approvers said to it
+    sync_results
+                what the last `sync` found, of the stack and of each workspace
+    told        what was last told over a channel, so that several machines tell it once
 
 Text and integers only, and JSON as text, so that the same tables serve every database.
 """
@@ -26,7 +32,7 @@ import re
 from msgspec import Struct
 
 # Raised with every change of the tables; a store with a higher one was written by a newer program.
-VERSION = 6
+VERSION = 7
 
 # Columns that are true or false, in whichever table.
 TRUTH_COLUMNS = frozenset({"protected"})
@@ -226,6 +232,87 @@ CREATE TABLE deleted (
     PRIMARY KEY (origin, stack, workspace_id, address, remote_id)
 )""")
 
+# A row that is lost would let a `sync` write that somebody has stopped: sealed.
+PAUSES = define_table("""
+CREATE TABLE pauses (
+    origin VARCHAR NOT NULL,
+    stack VARCHAR NOT NULL,
+    since VARCHAR NOT NULL,
+    until VARCHAR NOT NULL,
+    reason VARCHAR NOT NULL,
+    who VARCHAR NOT NULL,
+    PRIMARY KEY (origin, stack)
+)""")
+
+# A row that differs could let a plan be carried out that nobody agreed to: both are sealed.
+QUESTIONS = define_table("""
+CREATE TABLE questions (
+    origin VARCHAR NOT NULL,
+    stack VARCHAR NOT NULL,
+    question VARCHAR NOT NULL,    -- a short id
+    fingerprint VARCHAR NOT NULL, -- of the plan
+    salt VARCHAR NOT NULL,        -- the same
+    commit_id VARCHAR NOT NULL,
+    asked_at VARCHAR NOT NULL,
+    expires_at VARCHAR NOT NULL,
+    counts TEXT NOT NULL,
+    danger VARCHAR NOT NULL,      -- an address
+    quorum INTEGER NOT NULL,
+    state VARCHAR NOT NULL,       -- model/automation.py
+    codes TEXT NOT NULL,          -- approver -> digest of a code under the salt; whether it was sent, used
+    wrong TEXT NOT NULL,          -- approver -> replies that did not count
+    PRIMARY KEY (origin, stack, question)
+)""")
+
+ANSWERS = define_table("""
+CREATE TABLE answers (
+    origin VARCHAR NOT NULL,
+    stack VARCHAR NOT NULL,
+    question VARCHAR NOT NULL,
+    approver VARCHAR NOT NULL,
+    verdict VARCHAR NOT NULL,
+    answered_at VARCHAR NOT NULL,
+    how VARCHAR NOT NULL,
+    detail VARCHAR NOT NULL,
+    PRIMARY KEY (origin, stack, question, approver)
+)""")
+
+# For people who ask how it stands. Nothing is decided by it, so nothing seals it.
+SYNC_RESULTS = define_table("""
+CREATE TABLE sync_results (
+    origin VARCHAR NOT NULL,
+    stack VARCHAR NOT NULL,
+    workspace VARCHAR NOT NULL,   -- empty: the stack as a whole
+    synced_at VARCHAR NOT NULL,
+    commit_id VARCHAR NOT NULL,
+    outcome VARCHAR NOT NULL,
+    exit_code INTEGER NOT NULL,
+    fingerprint VARCHAR NOT NULL,
+    counts TEXT NOT NULL,
+    next_window VARCHAR NOT NULL,
+    failing_since VARCHAR NOT NULL,
+    last_good VARCHAR NOT NULL,
+    run VARCHAR NOT NULL,
+    decision VARCHAR NOT NULL,
+    reason VARCHAR NOT NULL,
+    expect_every_s INTEGER NOT NULL, -- 0: not set
+    PRIMARY KEY (origin, stack, workspace)
+)""")
+
+# The same: a row that is lost costs a message that comes twice.
+TOLD = define_table("""
+CREATE TABLE told (
+    origin VARCHAR NOT NULL,
+    stack VARCHAR NOT NULL,
+    channel VARCHAR NOT NULL,
+    state_key VARCHAR NOT NULL,
+    digest VARCHAR NOT NULL,
+    told_at VARCHAR NOT NULL,
+    failed_times INTEGER NOT NULL,
+    last_error VARCHAR NOT NULL,
+    PRIMARY KEY (origin, stack, channel, state_key)
+)""")
+
 # What runs keep in a store that is shared. All of it can be made again, so it is part of no version, and the
 # tables are made when something is kept first (shared_files.py).
 KEPT = define_table("""
@@ -253,4 +340,5 @@ CREATE TABLE kept_parts (
 TABLES = (
     *(META, ENTITIES, WORKSPACES, LOCKS, RUNS, JOURNAL, AUDIT),
     *(PACES, SEALS, PROOFS, PLANS_USED, TICKETS, DELETED),
+    *(PAUSES, QUESTIONS, ANSWERS, SYNC_RESULTS, TOLD),
 )

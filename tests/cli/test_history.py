@@ -269,6 +269,32 @@ def test_long_runs_are_folded_and_shown_whole_where_asked() -> None:
     assert "90 more" in folded
 
 
+def test_what_belongs_to_no_run_stands_by_itself() -> None:
+    """A pause is not one run with the question that was asked a day later."""
+    at, until = "2026-03-01T10:00:00+00:00", "2026-03-02T10:00:00+00:00"
+    entries = (
+        AuditEntry(1, at, "paused", "", who="jane on build-7", until=until, reason="stocktaking"),
+        AuditEntry(2, at, "unpaused", "", who="jane on build-7"),
+        AuditEntry(3, at, "asked", "", question="Q7K2", before="P3M9", counts={"delete": 4}),
+        AuditEntry(4, at, "answered", "", question="Q7K2", who="maria", outcome="give"),
+        AuditEntry(5, at, "rejected", "", question="Q7K2", outcome="wrong code"),
+        AuditEntry(6, at, "began", "run-1", command="sync"),
+    )
+
+    shown = plain(history_result(entries, None, "ops").lines()).splitlines()
+
+    assert shown[0].split() == ["history", "of", "stack", "ops", "1", "run,", "6", "entries"]
+    assert [line.split("  ", 1)[1] for line in shown if " UTC  " in line] == [
+        "sync is paused until 2026-03-02 10:00:00 UTC: stocktaking",
+        "the pause was ended",
+        "question Q7K2 was asked: 4 delete; it replaces P3M9",
+        "question Q7K2 was answered: give",
+        "an answer to question Q7K2 did not count: wrong code",
+        "sync  not ended",
+    ]
+    assert sum("maria" in line for line in shown) == 1
+
+
 def test_a_check_tells_where_the_chain_breaks() -> None:
     """The last sound entry is not given as a head to keep: it would prove the cut."""
     broken = Verification(3, Head(3, "a" * 64), 4, "entry 4 does not hold: it is not as it was written.")

@@ -11,10 +11,14 @@ NAME = "store.db"
 PAGE = 4096
 _beside = ("-wal", "-shm")
 
-TABLES = ("meta", "entities", "workspaces", "locks", "runs", "journal", "audit", "seals")
+TABLES = (
+    *("meta", "entities", "workspaces", "locks", "runs", "journal", "audit", "seals"),
+    *("pauses", "questions", "answers"),
+)
 _json_columns = (
     *(("entities", name) for name in ("sent", "shown", "earlier")),
     *(("runs", name) for name in ("plan", "consent", "context", "counts")),
+    *(("questions", name) for name in ("counts", "codes", "wrong")),
     ("audit", "body"),
 )
 _values: tuple[object, ...] = (

@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
@@ -14,11 +15,13 @@ import tally
 from clock import Clock
 from engine.bench import ORIGIN, SAM, WORKSPACES, ZOE, Bench, person
 from hostile import corpora, damage
+from msgspec import structs
 from store.support import record, store_at
 from wire import Rule, lost_before
 
 from reconciler.errors import LockHeld, SettingsError, StoreError
 from reconciler.model.address import contact_address
+from reconciler.model.automation import Answer, Code, Counted, Question, WrongTries
 from reconciler.model.plans import Consent, Plan
 from reconciler.model.runs import Context, Intent, Outcome, Run
 from reconciler.store.database import Store
@@ -26,6 +29,14 @@ from reconciler.store.records import Batch
 
 EACH = effort.count(small=3, full=20)  # of each kind
 NEW = contact_address("ops", "somebody-new")
+PAUSED_UNTIL = datetime(2999, 1, 1, tzinfo=UTC)
+QUESTION = Question(
+    *("Q1", "7f3a" * 16, "2026-03-01T12:00:00+00:00", "2999-01-01T00:00:00+00:00"),
+    counts={"delete": 1},
+    codes={"maria": Code("ab" * 16, "2026-03-01T12:00:00+00:00")},
+    wrong={"": WrongTries(1)},
+)
+ANSWER = Answer("Q1", "maria", "give", "2026-03-01T12:10:00+00:00", "code")
 ELSEWHERE = "https://old.example.com"
 
 
@@ -55,6 +66,9 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Good:
         bench.apply(*people[2:], person(SAM), person(ZOE), rules=[Rule("POST", lost_before)])
         with bench.store() as store:
             store.use_plan("a-plan")
+            store.pause(PAUSED_UNTIL, "stocktaking")
+            store.ask_question(QUESTION)
+            store.record_answer(lambda known, _now: Counted("give", known.questions[0], ANSWER))
             lock = store.lock_for("run-held")
             lock.take()
             plans = [one.plan for one in store.unfinished() if one.plan]
@@ -79,6 +93,8 @@ LOOKS: dict[str, Callable[[Store], object]] = {
     "head": lambda store: store.head(),
     # Who holds it is for people: a letter of a name may be another one, but held is never free.
     "lock": lambda store: store.holder() is not None,
+    "pause": lambda store: store.paused(),
+    "approvals": lambda store: store.approvals(),
     "pace": lambda store: store.pace("credential", 10.0),
 }
 
@@ -93,12 +109,17 @@ def writes(plan: Plan) -> dict[str, Callable[[Store], object]]:
         "lock": lambda store: store.lock_for("run-new").take(),
         "unlock": lambda store: store.unlock(held.id) if (held := store.holder()) else None,
         "lock again": _locked,
+        "ask": lambda store: store.ask_question(structs.replace(QUESTION, question="Q2", fingerprint="ff")),
+        "answer": lambda store: store.record_answer(
+            lambda known, _now: Counted("give", known.questions[-1], structs.replace(ANSWER, question="Q2"))
+        ),
         "begin": lambda store: store.begin("run-new", "apply", plan, Consent(), Context()),
         "use a plan": lambda store: store.use_plan("a-plan"),
         "intend": lambda store: store.record([Batch(intents=(intent,), found=(ZOE,))], WORKSPACES),
         "record": lambda store: store.record([Batch(remember=(record(NEW),), ended=(outcome,))], WORKSPACES),
         "rename": lambda store: store.rename([(NEW, contact_address("ops", "renamed"))], WORKSPACES),
         "end": lambda store: store.end(ended),
+        "unpause": lambda store: store.unpause(),
         "close": lambda store: store.close_run("run-held", "settled"),
         "accept": lambda store: store.accept(),
         "forget": lambda store: store.forget([contact_address("ops", "renamed")], WORKSPACES),

@@ -11,6 +11,7 @@ from world import World
 
 from reconciler.engine.resources import open_run_store
 from reconciler.model.address import contact_address
+from reconciler.model.automation import Approvals
 from reconciler.store.database import Store
 
 NED = contact_address("lab", "ned-orr")
@@ -52,6 +53,13 @@ def test_a_project_of_before_has_nobody_to_adopt_to_make_or_to_delete(world: Wor
 def test_a_store_of_before_knows_no_ticket_and_nobody_deleted(world: World) -> None:
     """Its tables for both come with its next version, and are empty."""
     assert in_store(world, lambda store: store.ticket_runs()) == frozenset()
+
+
+def test_a_store_of_before_was_asked_nothing_and_is_not_paused(world: World) -> None:
+    """Its tables for that come with its next version, and are empty: no plan of then is approved."""
+    assert in_store(world, Store.paused) is None
+    assert in_store(world, Store.approvals) == Approvals()
+    assert in_store(world, Store.sync_results) == ()
 
 
 def test_a_project_of_before_is_applied_and_its_doubt_is_settled(world: World) -> None:

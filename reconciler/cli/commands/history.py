@@ -60,16 +60,21 @@ def history_lines(
     """
     if not entries:
         return (line(f"nothing is recorded for stack {stack}."),)
-    runs: dict[str, list[AuditEntry]] = {}
+    # What belongs to no run stands by itself, between the runs before and after it.
+    groups: dict[str, list[AuditEntry]] = {}
     for entry in entries:
-        runs.setdefault(entry.run, []).append(entry)
-    size = f"{count(len(runs), 'run')}, {count(len(entries), 'entry', 'entries')}"
+        groups.setdefault(entry.run or f"entry {entry.number}", []).append(entry)
+    runs = len({entry.run for entry in entries if entry.run})
+    size = f"{count(runs, 'run')}, {count(len(entries), 'entry', 'entries')}"
     shown: list[Line] = [
         line((pad_text(f"history of stack {stack}", _head_columns), "bold"), "  ", (size, "dim")),
         BLANK,
     ]
-    for told in runs.values():
-        shown += [*_run_history_lines(told, running, addresses, full=full), BLANK]
+    for told in groups.values():
+        if told[0].run:
+            shown += [*_run_history_lines(told, running, addresses, full=full), BLANK]
+        else:
+            shown += [*_lone_entry_lines(told[0]), BLANK]
     return *shown, *([line(("head ", "dim"), (head, "dim"))] if head else [])
 
 
@@ -164,6 +169,35 @@ def _run_history_lines(
     shown += [line("  ", (about, "dim")) for about in _describe_run(entries, first, last)]
     listed, rest = fold_items([one for one in entries if _entry_line(one, addresses)], full=full)
     return [*shown, *(_entry_line(one, addresses) for one in listed), *rest]
+
+
+def _lone_entry_lines(entry: AuditEntry) -> list[Line]:
+    """Return an entry that belongs to no run: what happened, and who did it."""
+    about = "   ".join(filter(None, (entry.who, f"entry {entry.number}")))
+    return [
+        line((moment_text(entry.at), "bold"), "  ", (_describe_event(entry), "warn")),
+        line("  ", (about, "dim")),
+    ]
+
+
+def _describe_event(entry: AuditEntry) -> str:
+    match entry.event:
+        case "paused":
+            because = f": {entry.reason}" if entry.reason else ""
+            return f"sync is paused until {moment_text(entry.until)}{because}"
+        case "unpaused":
+            return "the pause was ended"
+        case "asked":
+            said = ", ".join(f"{number:,} {word}" for word, number in entry.counts.items() if number)
+            instead = f"; it replaces {entry.before}" if entry.before else ""
+            return f"question {entry.question} was asked: {said or 'no changes'}{instead}"
+        case "answered":
+            return f"question {entry.question} was answered: {entry.outcome}"
+        case "rejected":
+            about = f" to question {entry.question}" if entry.question else ""
+            return f"an answer{about} did not count: {entry.outcome}"
+        case _:
+            return entry.event
 
 
 def _describe_run(entries: Sequence[AuditEntry], first: AuditEntry, last: AuditEntry) -> list[str]:
