@@ -1,4 +1,4 @@
-"""The report as Markdown: a comment on a pull request, or the summary of a CI job.
+"""The report as Markdown: a comment on a pull request, or the summary of a CI job, with names or without.
 
 CommonMark in which no text from outside acts, cut between items where it gets too long. Text from outside is
 in code spans, where no service looks for mentions, links, emoji or commands; only plain words of sentences
@@ -6,14 +6,21 @@ are not. So nothing has to be escaped by rules that differ between GitHub, GitLa
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from reconciler.core.review.drift import find_drift
+from reconciler.core.review.guard import list_agreements
+from reconciler.model.codes import CODES
+from reconciler.model.kinds import KINDS
+from reconciler.model.plans import action_of
+from reconciler.model.snapshots import Scope
 from reconciler.report.escaping import escape_ci_commands, escape_control
 from reconciler.report.lines import count
-from reconciler.report.phrases import AGREED_TITLE
-from reconciler.report.review_builder import build_review, build_validation
+from reconciler.report.phrases import AGREED_TITLE, name_left_out
+from reconciler.report.review_builder import build_review, build_validation, list_causes
 from reconciler.report.review_document import (
     Entry,
     EntryField,
@@ -234,3 +241,83 @@ def _format_values(row: EntryField) -> str:
 
 def _write_next(step: str) -> str:
     return f"  - next: {format_prose(step)}\n" if step else ""
+
+
+# --- A comment that names nobody --------------------------------------------------------------------------
+#
+# More people read a pull request than may read who is in a workspace. So this form has the head of the
+# report, and then counts by kind, workspace and cause, rules and codes: no address, no field, no sentence
+# about one entity. The files of a job choose between it and `markdown`.
+
+_lines_max = 200  # of counts: each action, kind, workspace and cause has one
+
+# A diff is what forges colour: what goes away, what changes, what comes.
+_DIFF_SIGNS: Mapping[str, str] = {"delete": "-", "update": "!", "drift": "!", "create": "+"}
+_NAMELESS_FACTS = frozenset({"Outcome", "Run", "Commit", "Exit code"})
+
+
+def comment(review: Review) -> str:
+    """Return how many entities change in which way and why, and which rules refuse it; no names."""
+    document = build_review(review)
+    plan, reasons = review.plan, review.verdict.reasons
+    agreed = tuple(f"{one.flag} {one.at_most or len(one.subjects)}" for one in list_agreements(plan))
+    head = _write_head(structs.replace(document, agreements=agreed))
+    facts = [*(document.run.facts if document.run else ()), *document.facts]
+    shown = (_write_fact(one) for one in facts if one.name in _NAMELESS_FACTS)
+    missing = (f"- {format_code_span(name_left_out(one))}: {_name_code(one.code)}\n" for one in plan.left_out)
+    refused = (
+        f"- {_name_code(one.rule)}: {one.count:,}{f' (the limit is {one.limit:,})' if one.limit else ''}\n"
+        f"{_write_meaning(one.rule)}"
+        for one in reasons
+    )
+    lists = [_List("Not planned", len(plan.left_out), missing), _List("Refused", len(reasons), refused)]
+    return (
+        head + fit_sections(lists, markdown_max // 2) + _fold_changes(_count_changes(review)) + "".join(shown)
+    )
+
+
+def comment_of_checks(result: Validated) -> str:
+    """Return how many mistakes there are of each code; what was declared is not quoted."""
+    mistakes = Counter(one.code for one in result.problems)
+    counted = (f"- {_name_code(code)}: {number:,}\n" for code, number in sorted(mistakes.items()))
+    lists = [_List("Mistakes", len(mistakes), counted)]
+    return _write_head(build_validation(result)) + fit_sections(lists, markdown_max // 2)
+
+
+def _name_code(code: str) -> str:
+    title = f" {format_prose(CODES[code].title)}" if code in CODES else ""
+    return f"{format_code_span(code)}{title}"
+
+
+def _write_meaning(code: str) -> str:
+    return f"  - {format_prose(CODES[code].means)}\n" if code in CODES else ""
+
+
+def _count_changes(review: Review) -> list[str]:
+    """Return `- 2 contacts in ops: no longer declared` for each action, kind, workspace and cause."""
+    items: Iterable[tuple[str, Scope, str]]
+    if review.command == "drift":
+        items = (("drift", Scope.of(one.address), one.cause) for one in find_drift(review.plan))
+    else:
+        items = (
+            (action_of(one), Scope.of(one.address), ", ".join(list_causes(one)))
+            for one in review.plan.changes
+        )
+    order = [*_DIFF_SIGNS]
+    counted = sorted(Counter(items).items(), key=lambda one: (order.index(one[0][0]), one[0]))
+    return [
+        f"{_DIFF_SIGNS[action]} {count(number, scope.kind, KINDS[scope.kind].plural)} in {scope.workspace}: "
+        f"{cause}"
+        for (action, scope, cause), number in counted
+    ]
+
+
+def _fold_changes(lines: Sequence[str]) -> str:
+    """Return lines as a diff in a part that a reader unfolds. None of them begins with what ends a fence."""
+    if not lines:
+        return ""
+    more = len(lines) - _lines_max
+    shown = [escape_ci_commands(escape_control(one, limit=name_max)) for one in lines[:_lines_max]]
+    shown += [f"  and {more:,} more lines"] if more > 0 else []
+    text = "\n".join(shown)
+    return f"<details><summary>What changes, and why</summary>\n\n```diff\n{text}\n```\n\n</details>\n\n"

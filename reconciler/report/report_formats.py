@@ -30,6 +30,7 @@ class ReportFormat(Struct, frozen=True):
 
 REPORT_FORMATS: Mapping[str, ReportFormat] = {
     "markdown": ReportFormat("markdown", "markdown", "markdown_of_checks"),
+    "comment": ReportFormat("markdown", "comment", "comment_of_checks"),
     "json": ReportFormat("json", "review_json", "json_of_checks", "review_json_pieces"),
     "text": ReportFormat("text", "text", "text_of_checks"),
     "junit": ReportFormat("junit", "junit", "junit_of_checks"),

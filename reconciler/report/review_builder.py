@@ -553,7 +553,7 @@ def _break_down(review: Review, drifts: Sequence[Drift]) -> Breakdown:
     if review.command == "drift":
         items = (("drift", one.address, (one.cause,)) for one in drifts)
     else:
-        items = ((action_of(one), one.address, _list_causes(one)) for one in review.plan.changes)
+        items = ((action_of(one), one.address, list_causes(one)) for one in review.plan.changes)
     counted = _Counted.of(
         3, ((action, ((at.kind,), causes, (at.workspace,))) for action, at, causes in items)
     )
@@ -568,7 +568,8 @@ def _break_down(review: Review, drifts: Sequence[Drift]) -> Breakdown:
     )
 
 
-def _list_causes(change: Change) -> Iterable[str]:
+def list_causes(change: Change) -> Iterable[str]:
+    """Return why an entity changes, each cause once, in alphabetical order."""
     return sorted({field.cause for field in change.fields}) if isinstance(change, Update) else (change.cause,)
 
 

@@ -25,6 +25,7 @@ _ENCRYPTED = re.compile(
     r'^\[ "\$\{#to\[@\]\}" -gt 0 \].*\n(.*\n)*?reconciler plan "\$\{to\[@\]\}" ', re.MULTILINE
 )
 _ADDRESS = "RECONCILER_SERVICE_BASE_URL"
+_TELLS = ({"issues": "write"}, {"pull-requests": "write", "statuses": "write"})
 _EVENTS = {"pull_request", "push", "workflow_dispatch", "schedule"}
 minutes_min = 75  # the deadline of a run is an hour; then it has to be able to stop cleanly
 
@@ -104,9 +105,9 @@ def permissions(file: File) -> Found:
         yield f"permissions {file.says.get('permissions')}"
     for name, job in file.jobs.items():
         asked = job.get("permissions", {"contents": "read"})
-        # Who writes an issue has nothing else: no secret, no action, and so no checkout.
+        # Who writes an issue or a comment has nothing else: no secret, no action, and so no checkout.
         alone = not _has_secrets(job) and not any("uses" in step for step in job["steps"])
-        if asked != {"contents": "read"} and not (asked == {"issues": "write"} and alone):
+        if asked != {"contents": "read"} and not (asked in _TELLS and alone):
             yield f"{name}: permissions {asked}"
 
 

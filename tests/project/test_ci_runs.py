@@ -106,7 +106,7 @@ def lab_script(name: str) -> str:
     return "\n".join(found.script)
 
 
-SUMMARIES = {name: script for name, script in scripts().items() if "<<'PYTHON'" in script}
+SUMMARIES = {name: script for name, script in scripts().items() if "GITHUB_STEP_SUMMARY" in script}
 
 
 @pytest.mark.parametrize("name", SUMMARIES)

@@ -23,6 +23,7 @@ GOLDEN = Path(__file__).parent / "golden_reviews"
 # By format: how its golden files in golden_reviews/ end.
 SUFFIXES = {
     "markdown": "md",
+    "comment": "comment.md",
     "junit": "xml",
     "sarif": "sarif",
     "github": "github",

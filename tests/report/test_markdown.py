@@ -12,9 +12,9 @@ from report.reviews import ACTING, REVIEWS, SAFE, acting, acting_run, many, revi
 from report.strategies import calm
 
 from reconciler.model.address import contact_address
-from reconciler.model.plans import Delete
+from reconciler.model.plans import Consent, Delete
 from reconciler.report.escaping import escape_ci_commands, escape_control
-from reconciler.report.markdown import format_code_span, markdown, markdown_max
+from reconciler.report.markdown import comment, format_code_span, markdown, markdown_max
 from reconciler.report.review_document import Review
 
 PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
@@ -131,3 +131,80 @@ def test_values_are_there_where_they_are_asked_for() -> None:
     assert "`department`: `Night` → `Operations`, drifted" in shown
     assert "`password`: `(secret)`" in shown
     assert "Night" not in markdown(Review("plan", cases.MIXED, SAFE, 0))
+
+
+# --- A comment that names nobody --------------------------------------------------------------------------
+
+
+def assert_inert_comment(text: str) -> None:
+    """The report's own rules, beside one folded part whose lines are code."""
+    parts = PARSER.parse(text)
+    own = [part for part in parts if part.type in {"html_block", "fence"}]
+    told = {part.content.strip() for part in own if part.type == "html_block"}
+
+    assert told <= {"<details><summary>What changes, and why</summary>", "</details>"}
+    assert [part.type for part in own] in ([], ["html_block", "fence", "html_block"])
+    lines = text.splitlines()
+    folded = [line for part in own if part.map for line in lines[part.map[0] : part.map[1]]]
+    rest = [line for line in lines if line not in folded]
+    assert_inert("\n".join(rest))
+
+
+@calm
+@given(reviews())
+def test_a_comment_is_inert_and_has_room_in_a_pull_request(review: Review) -> None:
+    text = comment(review)
+
+    assert_inert_comment(text)
+    assert len(text) <= markdown_max
+
+
+@pytest.mark.parametrize("text", ACTING)
+def test_text_that_tries_to_act_does_not_in_a_comment(text: str) -> None:
+    """The alias of a workspace, a stack and a rule are all that others could have written of it."""
+    assert_inert_comment(comment(acting(text)))
+    assert_inert_comment(comment(acting_run(text)))
+
+
+@pytest.mark.parametrize("review", REVIEWS)
+def test_a_comment_names_nobody(review: str) -> None:
+    """More people read a pull request than may read a plan."""
+    text, plan = comment(REVIEWS[review]), REVIEWS[review].plan
+    named = [*(one.address for one in plan.changes), *(one.address for one in plan.skips), *plan.gone]
+
+    assert [one for one in named if f"/{one.rpartition('/')[2]}" in text or one in text] == []
+    assert [one for one in named if one.rpartition("/")[2] in text] == []
+
+
+def test_a_comment_of_a_selection_with_consent_names_nobody() -> None:
+    """Whom consent concerns and what was selected are addresses too; the number is enough."""
+    plan = structs.replace(
+        cases.MIXED,
+        consent=Consent(deletes=4),
+        options=structs.replace(cases.MIXED.options, only=(str(cases.OLD_HAND.address),)),
+    )
+    text = comment(structs.replace(REVIEWS["plan"], plan=plan))
+
+    assert "`--allow-deletes` 4" in text
+    assert "old-hand" not in text
+
+
+def test_a_comment_says_which_rule_refuses_and_what_lifts_it() -> None:
+    """Whoever reads it alone knows why nothing happens, and what a maintainer may agree to."""
+    text = comment(REVIEWS["plan-refused"])
+
+    assert "**Refused; nothing is written: 2 contacts would be deleted.**" in text
+    assert "- `G1` Too many deletes: 41 (the limit is 25)\n" in text
+    assert "`--allow-deletes N` allows them for one run." in text
+
+
+def test_a_comment_counts_what_has_no_room() -> None:
+    """A plan of many workspaces still fits."""
+    changes = tuple(
+        structs.replace(cases.OLD_HAND, address=contact_address(f"w{each}", "p")) for each in range(1_000)
+    )
+    text = comment(structs.replace(REVIEWS["plan"], plan=structs.replace(cases.MIXED, changes=changes)))
+
+    assert text.count("\n- 1 contact in ") == 200
+    assert "  and 800 more lines\n" in text
+    assert len(text) <= markdown_max

@@ -1,0 +1,109 @@
+"""As much of the API of GitHub, Forgejo and Gitea as the workflows use, behind a port; all else is 404."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+TOKEN = "token-canary"
+REPOSITORY = "example/people"
+_PAGE = 2  # entries of a page, whatever is asked for: the second page is read in every test
+
+
+class Forge(ThreadingHTTPServer):
+    """The pull requests, comments and statuses of one repository, and the calls that were made."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.author = "github-actions[bot]"  # whose token it is
+        self.pulls: list[dict[str, Any]] = []
+        self.comments: list[dict[str, Any]] = []
+        self.statuses: list[dict[str, Any]] = []
+        self.calls: list[str] = []
+        self.elsewhere = ""  # where every call is sent on to
+
+    @property
+    def url(self) -> str:
+        """The value of GITHUB_API_URL."""
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def add_pull(self, number: int, head: str) -> None:
+        """Open a pull request whose newest commit this is."""
+        self.pulls.append({"number": number, "head": {"sha": head}})
+
+    def add_comment(self, number: int, body: str, author: str) -> None:
+        """Say something below a pull request."""
+        self.comments.append(
+            {"id": len(self.comments) + 1, "body": body, "user": {"login": author}, "of": number}
+        )
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Forge
+
+    def do_GET(self) -> None:
+        where, page = self._asked()
+        found = None
+        if where == "pulls":
+            found = self.server.pulls
+        elif match := re.fullmatch(r"issues/(\d+)/comments", where):
+            found = [one for one in self.server.comments if one["of"] == int(match[1])]
+        self._answer(200, None if found is None else found[_PAGE * (page - 1) : _PAGE * page])
+
+    def do_POST(self) -> None:
+        where, _ = self._asked()
+        body = self._body()
+        if match := re.fullmatch(r"issues/(\d+)/comments", where):
+            self.server.add_comment(int(match[1]), body["body"], self.server.author)
+            self._answer(201, self.server.comments[-1])
+        elif match := re.fullmatch(r"statuses/([0-9a-f]{40})", where):
+            self.server.statuses.append({**body, "sha": match[1]})
+            self._answer(201, body)
+        else:
+            self._answer(404, None)
+
+    def do_PATCH(self) -> None:
+        where, _ = self._asked()
+        match = re.fullmatch(r"issues/comments/(\d+)", where)
+        found = [one for one in self.server.comments if match and one["id"] == int(match[1])]
+        if found:
+            found[0].update(self._body())
+        self._answer(200, found[0] if found else None)
+
+    def _asked(self) -> tuple[str, int]:
+        """Return what is asked for below the repository, and which page of it."""
+        self.server.calls.append(f"{self.command} {self.path}")
+        where, _, query = self.path.partition("?")
+        page = re.search(r"(?:^|&)page=(\d+)", query)
+        return where.removeprefix(f"/repos/{REPOSITORY}/"), int(page[1]) if page else 1
+
+    def _body(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        return found
+
+    def _answer(self, status: int, value: object) -> None:
+        """Answer, where the token and the address are those of the job."""
+        known = self.headers["Authorization"] == f"Bearer {TOKEN}" and f"/repos/{REPOSITORY}/" in self.path
+        status = status if value is not None else 404
+        self.send_response(307 if self.server.elsewhere else status if known else 401)
+        if self.server.elsewhere:
+            self.send_header("Location", f"{self.server.elsewhere}{self.path}")
+        self.end_headers()
+        self.wfile.write(json.dumps(value).encode())
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def running_forge() -> Iterator[Forge]:
+    """A forge on loopback, for as long as the block lasts."""
+    with Forge() as forge:
+        thread = Thread(target=forge.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        yield forge
+        forge.shutdown()
+        thread.join()
