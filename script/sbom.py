@@ -36,6 +36,7 @@ NAMES: Mapping[str, str] = {
 }
 # What packages do not say themselves, with where it was read.
 READ: Mapping[str, str] = {
+    "cronsim": "BSD-3-Clause",  # its LICENSE; its metadata say BSD, and not which
     "jinja2": "BSD-3-Clause",  # its LICENSE.txt; its metadata say BSD, and not which
     "pyrage": "MIT",  # its LICENSE; the metadata of its wheels have no word of it
 }
