@@ -29,6 +29,7 @@ from reconciler.model.setting_description import (
     DescribedSetting,
     Setting,
     SettingSection,
+    ValueForm,
     choice_form,
     list_form,
     list_settings,
@@ -420,6 +421,212 @@ class Checks(Struct, frozen=True):
     ] = ""
 
 
+# --- Policy: what `reconciler sync` may do by itself ------------------------------------------------
+
+
+class AskWhen(Struct, frozen=True):
+    """For which plans a person is asked though `policy.mode` is apply. None: no number is too many."""
+
+    deletes: Annotated[bool, Setting("Deletes", "Ask before anything is deleted.")] = True
+    creates_more_than: Annotated[
+        int | None, Setting("Creates", "Ask before more creates than this.", COUNT, examples=("50",))
+    ] = None
+    updates_more_than: Annotated[
+        int | None, Setting("Updates", "Ask before more updates than this.", COUNT, examples=("50",))
+    ] = None
+    protected: Annotated[
+        bool,
+        Setting(
+            "Protected",
+            "Ask before an entity loses its `protect: true`: after that it can be deleted.",
+        ),
+    ] = True
+    reactivate: Annotated[
+        bool, Setting("Reactivation", "Ask before a device that the service disabled is enabled again.")
+    ] = True
+    overwrites_drift: Annotated[
+        bool,
+        Setting(
+            "Drift",
+            "Ask before something that others changed at the service is set back. Only with drift: repair.",
+        ),
+    ] = False
+    resources: Annotated[bool, Setting("Resources", "Ask before a resource is changed.")] = False
+    callbacks: Annotated[bool, Setting("Callbacks", "Ask before a callback is changed.")] = False
+
+
+_WINDOW_EXAMPLE = "0 9 * * MON-FRI for 8h"
+_WINDOWS = list_form(
+    text_form(length=(1, 200)),
+    "Window",
+    "When it opens, as the five fields of cron (minute, hour, day of month, month, day of week), and for how "
+    "long: `for` and a number of minutes, hours or days.",
+    _WINDOW_EXAMPLE,
+    maxItems=50,
+)
+
+
+class Windows(Struct, frozen=True):
+    """When `sync` may write: in a window of `allow`, where there is one, and in none of `deny`."""
+
+    time_zone: Annotated[
+        str,
+        Setting(
+            "Time zone",
+            "The IANA time zone in which the windows open.",
+            text_form(length=(1, 64)),
+            examples=("Australia/Melbourne",),
+        ),
+    ] = "UTC"
+    allow: Annotated[
+        tuple[str, ...],
+        Setting(
+            "Allow",
+            "Windows in which changes may be made. Without any: always.",
+            _WINDOWS,
+            examples=([_WINDOW_EXAMPLE],),
+            file_only=True,
+        ),
+    ] = ()
+    deny: Annotated[
+        tuple[str, ...],
+        Setting(
+            "Deny",
+            "Windows in which no change may be made, whatever allow says.",
+            _WINDOWS,
+            examples=(["0 0 24 12 * for 3d"],),
+            file_only=True,
+        ),
+    ] = ()
+
+
+class Approver(Struct, frozen=True):
+    """How a person is reached who may approve a plan: a phone number, an e-mail address, or both."""
+
+    phone: str = ""
+    email: str = ""
+
+
+_APPROVER_EXAMPLE = {"jane": {"phone": "+61412345678", "email": "jane@example.com"}}
+_APPROVERS = ValueForm(
+    "mapping",
+    {
+        "type": "object",
+        "propertyNames": {"pattern": "^[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?$(?!\\n)"},
+        "maxProperties": 50,
+        "additionalProperties": {
+            "title": "Approver",
+            "description": "A phone number, an e-mail address, or both.",
+            "type": "object",
+            "additionalProperties": False,
+            "minProperties": 1,
+            "properties": {
+                "phone": {
+                    "title": "Phone number",
+                    "description": "The number with its country, as +61412345678.",
+                    "type": ["string", "number"],
+                    "pattern": "^[+][1-9][0-9]{6,14}$(?!\\n)",
+                    "examples": ["+61412345678"],
+                },
+                "email": {
+                    "title": "E-mail address",
+                    "description": "The address to which questions are sent, and from which answers count.",
+                    "type": "string",
+                    "pattern": "^[^\\s@]{1,64}@[^\\s@]{1,255}$(?!\\n)",
+                    "examples": ["jane@example.com"],
+                },
+            },
+            "examples": [_APPROVER_EXAMPLE["jane"]],
+        },
+    },
+)
+
+
+class Policy(Struct, frozen=True):
+    """What `reconciler sync` may do without a person (docs/automation.md). `apply` does not read it."""
+
+    mode: Annotated[
+        Literal["report", "approve", "apply"],
+        Setting(
+            "Mode",
+            "What sync does with changes. report: report them; approve: apply them after a person has "
+            "approved the plan; apply: apply them, and ask only for what ask_when names.",
+            examples=("apply",),
+        ),
+    ] = "report"
+    ask_when: AskWhen = AskWhen()
+    windows: Windows = Windows()
+    drift: Annotated[
+        Literal["report", "repair"],
+        Setting(
+            "Drift",
+            "What sync does with a plan that sets back what others changed at the service. report: report "
+            "the whole plan and apply nothing of it; repair: apply it like any other.",
+            examples=("repair",),
+        ),
+    ] = "report"
+    check: Annotated[
+        tuple[str, ...],
+        Setting(
+            "Check",
+            "The words of a command that judges each plan: it reads the plan as JSON on its standard input, "
+            "and anything but exit code 0 refuses it. It runs without a shell and without variables; a "
+            "relative path starts at this file.",
+            list_form(
+                text_form(length=(1, 1000)), "Word", "A program, or an argument of it.", "opa", maxItems=50
+            ),
+            examples=(["/usr/local/bin/check-plan", "--strict"],),
+            file_only=True,
+        ),
+    ] = ()
+    check_timeout_s: Annotated[
+        float,
+        Setting("Time for the check", "Seconds after which the check has failed.", ABOVE_ZERO),
+    ] = 30.0
+    signed_by: Annotated[
+        str,
+        Setting(
+            "Allowed signers",
+            "A file of allowed signers as ssh-keygen reads it, or a keyring of gpg whose name ends in .gpg; "
+            "relative to this file. The commit that sync applies must have a signature of one of them.",
+            TEXT,
+            examples=("/etc/reconciler/allowed_signers",),
+        ),
+    ] = ""
+    expect_every: Annotated[
+        str,
+        Setting(
+            "Expected every",
+            "A number of minutes, hours or days: status calls the stack stale when no sync has ended well "
+            "for so long.",
+            text_form("[1-9][0-9]{0,4}[mhd]"),
+            examples=("2h", "1d"),
+        ),
+    ] = ""
+    approvers: Annotated[
+        Mapping[str, Approver],
+        Setting(
+            "Approvers",
+            "The people who may approve a plan, by name, and how they are reached.",
+            _APPROVERS,
+            examples=(_APPROVER_EXAMPLE,),
+            written=None,
+            file_only=True,
+        ),
+    ] = {}
+    quorum: Annotated[
+        int,
+        Setting(
+            "Quorum",
+            "How many people must approve a plan.",
+            number_form("1 to 50", "(?:[1-9]|[1-4][0-9]|50)", "integer", minimum=1, maximum=50),
+        ),
+    ] = 1
+    approval_hours: Annotated[
+        float, Setting("Life of a question", "Hours after which an approval no longer counts.", ABOVE_ZERO)
+    ] = 24.0
+
+
 # --- All settings ---------------------------------------------------------------------------------
 
 
@@ -531,6 +738,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     guard: GuardLimits = GuardLimits()
     lock: LockSettings = LockSettings()
     refresh: Refresh = Refresh()
+    policy: Policy = Policy()
     strict_scopes: Annotated[
         Literal["always", "never"],
         Setting(
@@ -648,8 +856,8 @@ SECTIONS: Mapping[str, SettingSection] = {
     "": SettingSection(
         "Settings file",
         "reconciler.yaml: which service, which workspaces, where the manifests are. Every setting but "
-        "commit.generated, workspaces, directories and environments can also be given as "
-        "RECONCILER_<PATH>, for example RECONCILER_SERVICE_BASE_URL.",
+        "commit.generated, workspaces, directories, environments, and lists and approvers of the policy can "
+        "also be given as RECONCILER_<PATH>, for example RECONCILER_SERVICE_BASE_URL.",
         (
             {
                 "version": "1",
@@ -695,6 +903,15 @@ SECTIONS: Mapping[str, SettingSection] = {
     "guard": SettingSection("Guard", "When a plan is refused until a person allows it with a number."),
     "lock": SettingSection("Lock", "How runs are kept apart, besides the lock that every store has."),
     "refresh": SettingSection("Refresh", "How to read a list that was read completely before."),
+    "policy": SettingSection(
+        "Policy",
+        "What reconciler sync may do without a person.",
+        ({"mode": "apply", "drift": "repair", "windows": {"allow": [_WINDOW_EXAMPLE]}},),
+    ),
+    "policy.ask_when": SettingSection(
+        "When to ask", "For which plans a person is asked though the mode is apply."
+    ),
+    "policy.windows": SettingSection("Windows", "When sync may make changes."),
     "secrets": SettingSection(
         "Files of secrets",
         "Files with the variables that the environment does not have.",

@@ -68,6 +68,8 @@ class SettingValue:
     def typed(self) -> Any:
         """The value as what its default is: a number where that is one."""
         default = SETTINGS[self.name].default if self.name in SETTINGS else None
+        if isinstance(default, bool):
+            return self.raw in (True, "true")
         return type(default)(self.raw) if isinstance(default, int | float) else self.raw
 
     def problem(self, what: str, hint: str, code: str) -> Problem:
@@ -540,4 +542,4 @@ def _is_one_value(path: tuple[str, ...]) -> bool:
     if path[:1] == ("environments",):
         return True
     named = len(path) == 2 and path[0] in ("workspaces", "directories")  # noqa: PLR2004 - workspaces.ALIAS
-    return ".".join(path) in MAYBE_REFERENCES or named
+    return ".".join(path) in (*MAYBE_REFERENCES, "policy.approvers") or named

@@ -47,6 +47,7 @@ from reconciler.settings.layers import (
 )
 from reconciler.settings.network import find_network_problems as network_problems
 from reconciler.settings.network import read_network
+from reconciler.settings.policy import find_policy_problems
 from reconciler.settings.secrets import Revealed, ignore_secret, list_private_files, read_variable_files
 
 T = TypeVar("T", bound=Struct)
@@ -124,6 +125,7 @@ def _find_contradictions(layers: SettingLayers) -> Iterator[Problem]:
     yield from _store_problems(store)
     yield from _workspace_problems(tuple(workspace_values(layers)))
     yield from _identity_problems(layers)
+    yield from find_policy_problems(layers)
 
 
 def find_address_problems(value: SettingValue) -> Iterator[Problem]:
