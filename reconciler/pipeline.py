@@ -31,6 +31,7 @@ from reconciler.core.planning.fingerprint import restate_manifest_digest
 from reconciler.core.planning.select import EVERYTHING, Selection, find_selected_workspaces
 from reconciler.core.planning.unplanned import leave_out_of_desired, make_not_planned_error
 from reconciler.core.review.guard import NO_CONSENT, add_consent, choose_consent
+from reconciler.core.review.named_consents import list_idle_consents
 from reconciler.core.review.saved_plans import narrow_saved_plan, why_expired, why_stale
 from reconciler.core.rules import make_rules
 from reconciler.core.runs.recover import InterruptedRun, find_remaining
@@ -106,7 +107,9 @@ def validate(
 
     No calls but to the directories that rosters come from.
     """
-    return load_declaration(settings, environ, all_values=all_values, asks=asks, strict=True).desired
+    desired = load_declaration(settings, environ, all_values=all_values, asks=asks, strict=True).desired
+    idle = tuple(list_idle_consents(desired))
+    return structs.replace(desired, notices=(*desired.notices, *idle)) if idle else desired
 
 
 def load_declaration(

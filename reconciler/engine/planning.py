@@ -7,7 +7,7 @@ core/planning/plan.py.
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Container, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -36,6 +36,7 @@ from reconciler.core.planning.unplanned import (
 )
 from reconciler.core.review.display_names import DisplayName, make_display_name, no_name
 from reconciler.core.review.guard import check_plan
+from reconciler.core.review.named_consents import match_consents
 from reconciler.core.runs.recover import InterruptedRun, doubtful_store_notice
 from reconciler.core.runs.undo import BY_MANIFEST, narrow_undo, undo_as_desired
 from reconciler.engine.context import Dependencies, ReadContext, RunContext, format_utc
@@ -210,7 +211,7 @@ async def _plan_moved(task: _PlanTask, delta: DeltaPlanner, everything: PlanInpu
     try:
         async with _precompute_proofs(found.desired, recorded, context.dependencies, asked=found.desired):
             pass
-        made, inputs = await _compute_plan(task, planning)
+        made, inputs = await _compute_plan(task, planning, declared.entities)
     except (ManifestError, Malformed) as error:
         # Which workspaces are left out for it is found by planning everything.
         step_log.info("everything is planned: %s", error)
@@ -283,11 +284,14 @@ def _compute_proofs(share: Iterable[tuple[password_digests.DigestPart, str]], sa
 
 
 async def _compute_plan(
-    task: _PlanTask, planning: Callable[[], tuple[MovedPlan, PlanInputs]]
+    task: _PlanTask,
+    planning: Callable[[], tuple[MovedPlan, PlanInputs]],
+    declared: Container[Address] | None = None,
 ) -> tuple[MovedPlan, PlanInputs]:
     """Return the plan of `planning`, with notices of a doubtful store and of what is live again.
 
-    A no-op plan goes into the cache.
+    It carries the consent of manifests that it uses. `declared` is everything declared, where the plan is
+    made of a part of it. A no-op plan goes into the cache.
     """
     context = task.context
     took = start_stopwatch(context.timing.monotonic)
@@ -295,6 +299,8 @@ async def _compute_plan(
     with record_span("plan") as notes:
         made, inputs = await context.dependencies.offload(planning)
         plan = _add_restored_notices(made.plan, inputs, task.gone)
+        entities = inputs.desired.entities if declared is None else declared
+        plan = match_consents(plan, inputs.desired.consents, declared=entities, deleted=task.gone)
         notes.update({f"{word}s": plan.count(word) for word in ACTION_WORDS.values()})
         notes.update(records=plan.to_keep, left_alone=len(plan.skips), not_planned=len(plan.left_out))
     if why := context.store.doubtful:

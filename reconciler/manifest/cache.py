@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from reconciler.core.desired.partition import (
     NO_TEXT,
@@ -56,7 +56,7 @@ from reconciler.manifest.cutting import TEXT_DIGEST_BYTES, Cuts, CutText, cut_ma
 from reconciler.manifest.load import LoadedManifests, load_project
 from reconciler.manifest.sources import ManifestFile, find_manifests, read_manifest
 from reconciler.model.address import Address
-from reconciler.model.documents import ROWS_MAX, InputFile, Place
+from reconciler.model.documents import ROWS_MAX, ConsentAction, InputFile, NamedConsent, Place
 from reconciler.model.encoding import encode_json
 from reconciler.model.kinds import KINDS
 from reconciler.model.notices import Notice
@@ -83,6 +83,7 @@ _SEAL = 32  # bytes
 _LENGTH = 8  # bytes
 
 _Removed = tuple[str, str, int, int]  # address, file, line, column
+_Consent = tuple[str, ConsentAction, str, str, str]  # the fields of NamedConsent
 
 
 class _Entry(Struct, array_like=True):
@@ -101,6 +102,7 @@ class _Entry(Struct, array_like=True):
     names: tuple[str, ...]
     context: bytes
     nodes: int
+    consents: list[_Consent] = []
 
 
 class CachedPart(Struct, frozen=True):
@@ -131,6 +133,7 @@ def encode_part(cached: CachedPart, *, key: bytes, purpose: bytes) -> list[bytes
         entries.names,
         entries.context,
         entries.nodes,
+        [structs.astuple(one) for one in part.consents],
     )
     sections = [
         msgspec.msgpack.encode(entry, enc_hook=str.__str__, order="deterministic"),
@@ -179,6 +182,10 @@ def decode_part(data: bytes, *, key: bytes, purpose: bytes) -> CachedPart | None
         array("Q", bytes(claims)),
         entry.rows,
         entries=entries if entry.names else None,
+        consents=tuple(
+            NamedConsent(Address(text), action, until, reason, place)
+            for text, action, until, reason, place in entry.consents
+        ),
     )
     return CachedPart(part, dict(entry.rosters), entry.digest, seal)
 

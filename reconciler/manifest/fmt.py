@@ -306,6 +306,8 @@ def rank_keys_at(path: Steps) -> KeyRank | None:
             return _rank_by_list(_list_schema_keys()["manifest"])
         case ("defaults" | "removed",):
             return _rank_by_list(tuple(kinds_by_plural()))
+        case ("consent", int()):
+            return _rank_by_list(_list_schema_keys()["consent"])
         case ("rosters", int()):
             return _rank_by_list(_list_schema_keys()["roster"])
         case ("defaults", str(plural), *rest) | ("rosters", int(), str(plural), *rest):
@@ -344,7 +346,7 @@ def list_body_keys(kind: str) -> tuple[str, ...]:
 @cache_by_kinds
 def _list_schema_keys() -> Mapping[str, tuple[str, ...]]:
     schema = read_schema("manifest")
-    named = {"roster": "roster", "meta": "reactivableMeta", "content": "content"}
+    named = {"consent": "consent", "roster": "roster", "meta": "reactivableMeta", "content": "content"}
     parts = {name: tuple(schema["$defs"][at]["properties"]) for name, at in named.items()}
     return {**parts, "manifest": tuple(schema["properties"])}
 

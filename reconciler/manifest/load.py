@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from msgspec import Struct, structs
 
@@ -49,7 +49,17 @@ from reconciler.manifest.rosters.roster_sources import RosterTables
 from reconciler.manifest.sources import ManifestFile, find_manifests, read_manifest
 from reconciler.manifest.variables import ManifestVariables, UnsetVariable, substitute_variables
 from reconciler.manifest.workspace_names import find_workspace_names
-from reconciler.model.documents import ROWS_MAX, Content, Document, InputFile, Manifest, Place, Removed
+from reconciler.model.documents import (
+    ROWS_MAX,
+    ConsentAction,
+    ConsentLine,
+    Content,
+    Document,
+    InputFile,
+    Manifest,
+    Place,
+    Removed,
+)
 from reconciler.model.encoding import encode_json
 from reconciler.model.kinds import CONTACT
 from reconciler.model.notices import Notice
@@ -337,6 +347,7 @@ class _Loader:
             default_places=flattener.default_places(),
             hidden=tree.hidden,
             removed=tuple(_list_removed(tree)),
+            consents=tuple(_list_consents(tree)),
             answers=self.tables.answers,
         )
 
@@ -407,6 +418,24 @@ def _list_removed(tree: Tree) -> Iterator[Removed]:
             yield Removed(
                 kinds_by_plural()[plural].name, name, tree.place(["removed", plural, index]), parent
             )
+
+
+def _list_consents(tree: Tree) -> Iterator[ConsentLine]:
+    """Yield every address under `consent:`. An item without an end or a reason is a mistake of the schema."""
+    for index, item in enumerate(tree.value.get("consent", ())):
+        if not {"until", "reason"} <= item.keys():
+            continue
+        for action in get_args(ConsentAction):
+            for number, text in enumerate(item.get(action, ())):
+                yield ConsentLine(
+                    action,
+                    text,
+                    item["until"],
+                    item["reason"],
+                    tree.place(["consent", index, action, number]),
+                    tree.place(["consent", index, "until"]),
+                    tree.place(["consent", index, "reason"]),
+                )
 
 
 def extend_contact_schemas(extra: Sequence[str]) -> dict[str, tuple[str, ...]]:

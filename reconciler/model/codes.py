@@ -1003,6 +1003,33 @@ removed: {contacts: [jane-doe]}
 """,
     ),
     Code(
+        code="E317",
+        title="A consent that cannot count",
+        means=(
+            "`consent:` names addresses of its own workspace, one by one, with an end that can be judged. "
+            "Patterns and variables are refused: what was reviewed is what counts."
+        ),
+        wrong="""\
+contacts: {}
+consent:
+  - delete: [contact/ops/*]
+    until: 2026-12-15
+    reason: left the company
+""",
+        right="""\
+contacts: {}
+consent:
+  - delete: [contact/ops/jane-doe]
+    until: 2026-12-15
+    reason: left the company
+""",
+    ),
+    Code(
+        code="E318",
+        title="A consent that stands twice",
+        means="It is not known which end and which reason count. Delete one of the two lines.",
+    ),
+    Code(
         code="E401",
         title="An invalid phone number",
         means=(

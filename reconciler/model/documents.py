@@ -7,10 +7,12 @@ an absent field is not ours (planning rule S2).
 
 import re
 from collections.abc import Mapping
+from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
 from reconciler.errors import Problem
+from reconciler.model.address import Address
 
 # --- Rosters: the limits of one table, and what a directory answered ------------------------------
 
@@ -165,6 +167,34 @@ class Removed(Struct, frozen=True, gc=False):
     parent: str = ""
 
 
+ConsentAction = Literal["delete", "update", "reactivate"]
+
+
+class ConsentLine(Struct, frozen=True, gc=False):
+    """One address under `consent:` as written, with the end and the reason of its item, and their places."""
+
+    action: ConsentAction
+    text: str
+    until: str
+    reason: str
+    place: Place
+    until_place: Place
+    reason_place: Place
+
+
+class NamedConsent(Struct, frozen=True, order=True, gc=False):
+    """What a manifest agrees to: this action on this address, to the end of `until`.
+
+    `until` is a day (in UTC) or a moment with its zone, as written. `place` is `file:line`.
+    """
+
+    address: Address
+    action: ConsentAction
+    until: str
+    reason: str
+    place: str
+
+
 class Manifest(Struct, frozen=True):
     """One manifest file, its rosters included.
 
@@ -184,6 +214,7 @@ class Manifest(Struct, frozen=True):
     default_places: Mapping[str, Mapping[str, Place]] = {}
     hidden: Mapping[Place, tuple[str, ...]] = {}
     removed: tuple[Removed, ...] = ()
+    consents: tuple[ConsentLine, ...] = ()
     answers: tuple[DirectoryAnswer, ...] = ()
 
 

@@ -20,6 +20,7 @@ NoticeKind = Literal[
     "unapplied",  # of drift: a workspace of which nothing is recorded, so that nothing was compared
     "restored",  # we deleted it, and it is live again: a backup of the service was restored, perhaps
     "secret",  # something declared is not done until somebody gives a secret
+    "consent",  # a line of `consent:` is used up, has ended, or matches nothing
     "store",  # the store may lack what was sent and recorded lately
 ]
 

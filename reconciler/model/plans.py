@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec import UNSET, Struct, UnsetType, field
 
 from reconciler.model.address import Address
-from reconciler.model.documents import DirectoryAnswer, Fields, Place, Scalar
+from reconciler.model.documents import DirectoryAnswer, Fields, NamedConsent, Place, Scalar
 from reconciler.model.notices import Notice
 from reconciler.model.snapshots import NotPlanned, Read, Scope
 
@@ -281,7 +281,7 @@ class Plan(Struct, frozen=True):
     """Everything that must change so that live equals desired, and nothing else.
 
     Order: `changes` stand in the order of their waves, then by address. `fingerprint` covers the
-    target, the options, the consent, the manifest's digest and every change, adoption, record and
+    target, the options, both kinds of consent, the manifest's digest and every change, adoption, record and
     before-value; not the time, the reads, the notices, the commit or the counts. `salt` keys the masks of
     secrets in this plan. Times are ISO 8601 in UTC.
     """
@@ -318,6 +318,8 @@ class Plan(Struct, frozen=True):
     commit: str | UnsetType = UNSET
     # What a person agreed to when it was planned, for this plan alone; not there where that is nothing.
     consent: Consent | UnsetType = UNSET
+    # What manifests agree to, in force when it was planned, and of use in it (core/review/named_consents.py).
+    consented: tuple[NamedConsent, ...] | UnsetType = UNSET
     created_at: str = ""
     expires_at: str = ""
     fingerprint: str = ""
@@ -332,6 +334,11 @@ class Plan(Struct, frozen=True):
     def answers(self) -> tuple[DirectoryAnswer, ...]:
         """What directories answered that rosters took from, by name."""
         return self.directories or ()
+
+    @property
+    def named_consents(self) -> tuple[NamedConsent, ...]:
+        """What manifests agree to of this plan, in the order of addresses."""
+        return self.consented or ()
 
     def count(self, word: str) -> int:
         """How many changes of this action (`create`, `update`, `delete`) there are."""

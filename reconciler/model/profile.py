@@ -20,7 +20,7 @@ from reconciler.model.kinds import BUILT_IN_KINDS
 
 
 # Keys of a manifest that are no kind; a test holds them equal to those of schemas/manifest.schema.json.
-RESERVED = frozenset({"version", "workspace", "tags", "defaults", "rosters", "removed"})
+RESERVED = frozenset({"version", "workspace", "tags", "defaults", "rosters", "removed", "consent"})
 # The form of a kind's name, which begins addresses.
 KIND_NAME = re.compile(r"[a-z][a-z0-9-]{0,39}", re.ASCII)
 # Collections of the service that are no kind, and documents of it that have a form of their own.

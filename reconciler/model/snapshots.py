@@ -6,7 +6,7 @@ from typing import Literal, Self
 from msgspec import UNSET, Struct, UnsetType
 
 from reconciler.model.address import Address
-from reconciler.model.documents import Content, Controls, DirectoryAnswer, Fields, Place
+from reconciler.model.documents import Content, Controls, DirectoryAnswer, Fields, NamedConsent, Place
 from reconciler.model.kinds import KINDS
 from reconciler.model.notices import Notice
 
@@ -80,7 +80,8 @@ class Desired(Struct, frozen=True):
 
     `notices` are warnings about what is declared; the plan shows them. `removed` are names that leave while
     what is live stays, with the place that says so (rule X7); none of them brings a kind into scope.
-    `answers` are those of the directories that rosters took from, by name. `not_planned` are workspaces of
+    `answers` are those of the directories that rosters took from, by name. `consents` are in the order of
+    addresses, one for each address and action, whether it has ended or not. `not_planned` are workspaces of
     whose entities none is here, because of their mistakes; `unusable` is what is readable of them.
     `unread` are workspaces whose manifests were not read, because no selection is about them.
     """
@@ -90,6 +91,7 @@ class Desired(Struct, frozen=True):
     notices: tuple[Notice, ...] = ()
     removed: Mapping[Address, Place] = {}
     answers: tuple[DirectoryAnswer, ...] = ()
+    consents: tuple[NamedConsent, ...] = ()
     not_planned: tuple[NotPlanned, ...] = ()
     unusable: Mapping[Address, Entity] = {}
     unread: frozenset[str] = frozenset()

@@ -111,7 +111,7 @@ def describe_answer(answer: DirectoryAnswer) -> str:
 # --- What a person agreed to with a plan (core/review/guard.py): the first thing in every review -
 
 
-AGREED_TITLE = "Consent given, for this plan only"
+AGREED_TITLE = "Consent given"
 _subjects_max = 20  # subjects of one word; the plan itself shows them all
 
 

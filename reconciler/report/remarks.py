@@ -47,7 +47,7 @@ RULES: Mapping[str, tuple[Level, str]] = {
     "not-planned": ("error", "A workspace is left out: nothing of it was compared or written."),
     "not-compared": ("error", "A workspace has no records, so drift compared nothing there."),
     "ambiguous": ("error", "It is not certain which live entity is meant; none is changed."),
-    "agreed": ("warning", "Consent was given for this, for this plan only."),
+    "agreed": ("warning", "Consent was given for this."),
     "delete": ("warning", "An entity is deleted."),
     "reactivate": ("warning", "An entity that the service disabled is enabled again, and charged."),
     "drift": ("warning", "The service was changed by others since the last apply."),

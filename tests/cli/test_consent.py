@@ -121,9 +121,9 @@ def test_every_review_shows_the_consent_first(crew: Project, service: Service) -
     shown = ALLOWED + ", ".join(named)
 
     for text in (made.stdout, crew.run(service, "show", "plan.json").stdout, read(crew, "plan.txt")):
-        assert text.splitlines()[:2] == ["Consent given, for this plan only:", f"  {shown}"]
+        assert text.splitlines()[:2] == ["Consent given:", f"  {shown}"]
     markdown = read(crew, "plan.md")
-    assert markdown.splitlines()[2] == "**Consent given, for this plan only:**"
+    assert markdown.splitlines()[2] == "**Consent given:**"
     assert markdown.index("up to 4 deletes") < markdown.index("### Deletes")
     page = read(crew, "plan.html")
     assert page.index(shown) < page.index("<h1>")
@@ -145,7 +145,7 @@ def test_a_list_of_remarks_names_the_consent_before_what_it_allows(
 
     for name in ("plan.out", "run.out"):
         told = read(crew, name)
-        assert told.index("Consent given, for this plan only: up to 4 deletes (--allow-deletes 4)") >= 0
+        assert told.index("Consent given: up to 4 deletes (--allow-deletes 4)") >= 0
         assert "contact/default/ada" in told[told.index(ALLOWED) :].splitlines()[0]
     plan = read(crew, "plan.out")
     assert plan.index(ALLOWED) < plan.index("no longer declared")

@@ -375,7 +375,7 @@ def test_a_schema_of_an_output_is_closed_and_needs_every_key(name: str) -> None:
     """A schema that lets everything pass says nothing."""
     optional = {"running", "unfinished", "more", "unmanaged", "calls", "calls_avoided", "method", "path"}
     optional |= {"directories", "moves", "elsewhere", "commit", "status", "code", "reasons", "places"}
-    optional |= {"consent", "agreements", "not_planned"}
+    optional |= {"consent", "consented", "agreements", "not_planned"}
 
     def walk(node: Any) -> Iterator[dict[str, Any]]:
         for below in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():

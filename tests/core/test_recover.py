@@ -18,6 +18,7 @@ from reconciler.core.runs.recover import (
     sort_out_run,
 )
 from reconciler.model.address import Address
+from reconciler.model.documents import NamedConsent
 from reconciler.model.plans import Change, Consent, Create, Delete, FieldChange, Plan, Update
 from reconciler.model.runs import Ending, Intent, JournalEntry
 
@@ -109,6 +110,15 @@ def holds_together(old: Plan, fresh: Plan) -> Remaining:
     assert left.plan.fingerprint == fingerprint(left.plan)
     assert structs.replace(left.plan, changes=fresh.changes, fingerprint=fresh.fingerprint) == fresh
     return left
+
+
+def test_an_interrupted_run_keeps_the_consent_of_manifests_that_it_began_with() -> None:
+    """It has ended, or its line is gone, while the run stood still: what it had agreed to, it had."""
+    agreed = NamedConsent(at("contact/ops/ann"), "delete", "2026-03-01", "left", "manifests/ops.yaml:5")
+    old = structs.replace(plan_of("ann"), consented=(agreed,))
+
+    assert find_remaining(old, plan_of("ann")).plan.named_consents == (agreed,)
+    assert find_remaining(plan_of("ann"), old).plan.named_consents == ()
 
 
 @LAW

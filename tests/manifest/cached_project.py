@@ -90,7 +90,7 @@ def plain(desired: Desired) -> Any:
         (address, list(one.fields.items()), structs.astuple(structs.replace(one, fields={})))
         for address, one in desired.entities.items()
     ]
-    return entities, desired.scopes, desired.notices, list(desired.removed.items())
+    return entities, desired.scopes, desired.notices, list(desired.removed.items()), desired.consents
 
 
 def no_rights_matter() -> bool:

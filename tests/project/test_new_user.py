@@ -4,6 +4,7 @@ import base64
 import re
 import subprocess
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -221,7 +222,7 @@ def test_a_live_workspace_goes_to_git_and_ci_and_a_wanted_delete_passes(  # noqa
     review = project.run("show", str(runner.artifacts["plan"]), "--identity", str(key)).splitlines()
     named = ", ".join(f"contact/default/ann-no{at:03d}" for at in LEAVING)
     assert review[:2] == [
-        "Consent given, for this plan only:",
+        "Consent given:",
         f"  up to 4 deletes (--allow-deletes 4): {named}",
     ]
     writes = len(service.writes())
@@ -246,6 +247,64 @@ def test_a_live_workspace_goes_to_git_and_ci_and_a_wanted_delete_passes(  # noqa
         for text in (invalid.log, invalid.summary):
             assert re.search(rf"{told}(.*\n){{0,4}}? *next: did you mean lastName\?\n", text), text
             assert "next: \n" not in text
+
+
+WHO_LEAVE = (7, 23, 42, 61, 99)
+CONSENT = """\
+version: 1
+workspace: default
+consent:
+  - delete:
+{lines}
+    until: {until}
+    reason: left the company, OPS-1432
+"""
+
+
+def test_a_wanted_delete_passes_the_jobs_with_a_consent_in_the_same_merge_request(
+    project: NewUser, service: Service, tmp_path: Path
+) -> None:
+    """Everybody is adopted, and five are more than the limit: nobody starts a job by hand."""
+    project.start(tmp_path / "store.db")
+    project.run("export", "--devices")
+    key = x25519.Identity.generate()
+    project.copy_workflows(str(key.to_public()))
+    project.commit("Take what is live to git")
+    secrets = {**CREDENTIALS, **KEYS}
+    runner = Runner(
+        *(project.folder, tmp_path / "runs"),
+        {"live-plan": secrets, "production": {**secrets, "AGE_IDENTITY": str(key)}},
+    )
+    assert runner.run("apply", "plan").ended_well
+    assert runner.run("apply", "apply").ended_well
+    before = everything(service)
+
+    project.remove(WHO_LEAVE)
+    git(project.folder, "switch", "-q", "-c", "five-leave")
+    project.commit("Remove the five who left")
+    refused = runner.run("plan", "plan", branch="five-leave")
+    names = [f"contact/default/ann-no{at:03d}" for at in WHO_LEAVE]
+    path = project.folder / "manifests" / "default-consent.yaml"
+    until = (datetime.now(tz=UTC) + timedelta(days=7)).date()
+    lines = "\n".join(f"      - {name}" for name in names)
+    path.write_text(CONSENT.format(lines=lines, until=until), encoding="utf-8")
+    project.commit("Consent to that")
+    checked = runner.run("validate", "validate", at="five-leave")
+    proposed = runner.run("plan", "plan", branch="five-leave")
+    git(project.folder, "switch", "-q", "main")
+    git(project.folder, "merge", "-q", "five-leave")
+    merged, applied = runner.run("apply", "plan"), runner.run("apply", "apply")
+
+    assert not refused.ended_well
+    assert "or name them under `consent:`" in refused.summary
+    for job in (checked, proposed, merged, applied):
+        assert job.ended_well, job.log
+    assert "## apply: done\n- 5 applied\n" in applied.summary
+    assert len(before) - len(everything(service)) == 5
+
+    after = project.run("plan", **KEYS)
+    assert after.count("is used up: run ") == 5
+    assert "manifests/default-consent.yaml:5" in after
 
 
 def test_a_job_whose_store_is_no_secret_takes_that_of_the_settings(project: NewUser, tmp_path: Path) -> None:

@@ -14,12 +14,13 @@ from itertools import accumulate
 
 from msgspec import Struct, structs
 
+from reconciler.core.desired.consents import resolve_consents
 from reconciler.core.desired.crosscheck import list_appearances, push_token_of, sibling_address, unique_keys
 from reconciler.core.desired.resolve import Resolved, find_removed
 from reconciler.core.entity_table import EntityRows, EntityTable, PlainRows
 from reconciler.core.rules import Rules
 from reconciler.model.address import Address
-from reconciler.model.documents import DirectoryAnswer, Manifest, Place
+from reconciler.model.documents import DirectoryAnswer, Manifest, NamedConsent, Place
 from reconciler.model.kind import Key
 from reconciler.model.notices import Notice
 from reconciler.model.snapshots import Desired, Entity, Scope
@@ -69,6 +70,7 @@ class ManifestPart(Struct, frozen=True):
     rows: int = 0
     answers: tuple[DirectoryAnswer, ...] = ()
     entries: PartEntries | None = None
+    consents: tuple[NamedConsent, ...] = ()
 
 
 class PartSource(Struct, frozen=True):
@@ -155,6 +157,7 @@ def _split_part(
         source.rows,
         manifest.answers,
         columns if alone and source.context else None,
+        resolve_consents([manifest]),
     )
 
 
@@ -258,15 +261,24 @@ def join_parts(parts: Iterable[ManifestPart], *, rows_max: int) -> Desired | Non
         rows += part.rows
     alone = entities.is_unique and len(claims) == claimed and len(former) == renamed
     gone = former | leaving.keys()
+    consents = tuple(sorted(one for part in every for one in part.consents))
     if (
         not alone
+        or len({(one.address, one.action) for one in consents}) != len(consents)
         or rows > rows_max
         or any(map(entities.__contains__, gone))
         or not former.isdisjoint(leaving)
     ):
         return None
     notices.sort(key=lambda notice: _notice_position(entities, notice))
-    return Desired(entities, scopes, tuple(notices), dict(sorted(leaving.items())), tuple(sorted(answers)))
+    return Desired(
+        entities,
+        scopes,
+        tuple(notices),
+        dict(sorted(leaving.items())),
+        tuple(sorted(answers)),
+        consents,
+    )
 
 
 def _notice_position(entities: Mapping[Address, Entity], notice: Notice) -> tuple[str, int, int]:

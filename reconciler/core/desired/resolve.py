@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct, structs
 
 from reconciler.core.desired.check_values import check_values
+from reconciler.core.desired.consents import find_consent_mistakes, resolve_consents
 from reconciler.core.desired.crosscheck import (
     CHECKS,
     Declared,
@@ -70,7 +71,9 @@ def resolve_desired(manifests: Iterable[Manifest], rules: Rules) -> Resolved:
     # In the order of the entities, as those of cached manifests are.
     order = {one.entity.address: number for number, one in enumerate(every)} if notices else {}
     notices = tuple(sorted(notices, key=lambda notice: order[Address(notice.subject)]))
-    desired = Desired(entities, scopes, notices, leaving, answers)
+    consents = resolve_consents(ordered)
+    problems.extend(find_consent_mistakes(ordered))
+    desired = Desired(entities, scopes, notices, leaving, answers, consents)
     return Resolved(desired, _sort_problems(problems), first)
 
 

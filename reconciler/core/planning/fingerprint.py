@@ -1,11 +1,13 @@
 """Digests of manifests and plans: is what was approved still what would be done?"""
 
 import hashlib
+from collections.abc import Iterable
 
 from msgspec import UNSET, structs
 
 from reconciler.core.compare.normalize import normalize_fields, redact_for_plan
 from reconciler.core.entity_table import list_digests
+from reconciler.model.documents import NamedConsent
 from reconciler.model.encoding import encode_json, encode_json_pieces
 from reconciler.model.plans import Change, Delete, Options, Plan, PlanMoment
 from reconciler.model.snapshots import Desired
@@ -20,7 +22,9 @@ def manifest_digest(desired: Desired, salt: str) -> str:
     # A scope counts though it is empty: `contacts: {}` and no `contacts:` are two wishes (S1). Sorted: a set
     # has another order in the next process (law 3).
     scopes = sorted(str(scope) for scope in desired.scopes)
-    made = hashlib.sha256(encode_json((salt, scopes, sorted(desired.removed))))
+    # Absent where nothing is consented to, as in older plans.
+    consents = (list_without_places(desired.consents),) if desired.consents else ()
+    made = hashlib.sha256(encode_json((salt, scopes, sorted(desired.removed), *consents)))
     made.update(b"".join(list_digests(desired.entities, salt)))
     return made.hexdigest()
 
@@ -31,6 +35,8 @@ def restate_manifest_digest(saved: Plan, desired: Desired) -> Plan:
     Programs before 2026-11-27 made the digest over all entities at once. A plan that was reviewed with one of
     them is carried out by this one (tests/store/test_dated.py).
     """
+    if desired.consents:  # they knew no `consent:`
+        return saved
     entities = {
         address: (
             redact_for_plan(address.kind, normalize_fields(address.kind, entity.fields), saved.salt),
@@ -67,6 +73,7 @@ def fingerprint(plan: Plan) -> str:
             plan.renames,
             # Absent where nothing was agreed to, as in older plans.
             *((plan.consent,) if plan.consent is not UNSET else ()),
+            *((list_without_places(plan.named_consents),) if plan.named_consents else ()),
             # Why is no part of it: another answer of a service that fails is no other plan.
             *((left,) if left else ()),
         )
@@ -76,6 +83,11 @@ def fingerprint(plan: Plan) -> str:
 def without_place(change: Change) -> Change:
     """Return the change without its place: a line added above an entry changes nothing that is done."""
     return change if isinstance(change, Delete) else structs.replace(change, place="")
+
+
+def list_without_places(consents: Iterable[NamedConsent]) -> list[NamedConsent]:
+    """Return the consents without their places, in their order: where a line stands changes nothing."""
+    return [structs.replace(one, place="") for one in consents]
 
 
 def _digest_value(value: object) -> str:

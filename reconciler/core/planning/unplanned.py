@@ -177,6 +177,7 @@ def leave_out_of_desired(desired: Desired, left: Collection[NotPlanned]) -> Desi
         scopes=frozenset(one for one in desired.scopes if not is_left_out(one, left)),
         notices=tuple(one for one in desired.notices if not concerns(one.subject, left)),
         removed=_without(desired.removed, left),
+        consents=tuple(one for one in desired.consents if not is_left_out(one.address, left)),
     )
 
 

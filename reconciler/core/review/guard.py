@@ -1,6 +1,7 @@
 """Is the plan safe? Thresholds, incomplete reads, and the consent that lifts them.
 
 Consent is a number for one run, never a switch: a person who allows 41 deletes has seen that there are 41.
+Or it names addresses, in a manifest (core/review/named_consents.py): what is named does not count.
 Which entities a plan deletes is decided in core/planning/deletes.py.
 """
 
@@ -11,9 +12,10 @@ from msgspec import UNSET, Struct, structs
 
 from reconciler.core.planning.fingerprint import fingerprint
 from reconciler.core.planning.unplanned import not_planned_exit_code
+from reconciler.core.review.named_consents import list_consented
 from reconciler.errors import ConsentDiffers
 from reconciler.model.address import Address
-from reconciler.model.documents import DirectoryAnswer
+from reconciler.model.documents import ConsentAction, DirectoryAnswer, NamedConsent
 from reconciler.model.kinds import KINDS, child_kinds
 from reconciler.model.plans import (
     Change,
@@ -54,11 +56,11 @@ def check_plan(
         *_check_incomplete_reads(plan),
     ]
     reasons += _check_elsewhere(plan)
-    if plan.count("delete") > consent.deletes:
+    if len(_unnamed(plan, Delete)) > consent.deletes:
         reasons += _check_deletes(plan, limits)
     if sum(1 for change in plan.changes if _is_recreate(change)) > consent.creates:
         reasons += _check_creates(plan, limits)
-    if plan.count("update") > consent.updates:
+    if len(_unnamed(plan, Update)) > consent.updates:
         reasons += _check_updates(plan, limits)
     if sum(map(_rows_lost, plan.answers)) > consent.fewer_rows:
         reasons += _check_fewer_rows(plan, limits)
@@ -70,6 +72,13 @@ def check_plan(
 
 def _is_recreate(change: Change) -> bool:
     return isinstance(change, Create) and change.cause == "gone"
+
+
+def _unnamed(plan: Plan, of: type[Delete | Update], scope: Scope | None = None) -> list[Delete | Update]:
+    """Return the deletes, or updates, that no manifest consents to by name; of one scope, or of all."""
+    named = list_consented(plan, "delete" if of is Delete else "update")
+    changes = plan.changes if scope is None else plan.scoped(scope)
+    return [one for one in changes if isinstance(one, of) and one.address not in named]
 
 
 def _changed_scopes(plan: Plan) -> list[Scope]:
@@ -123,26 +132,31 @@ def _check_incomplete_reads(plan: Plan) -> Iterator[GuardReason]:
     # Devices are read with their contacts.
     unread |= {Scope(kind.name, scope.workspace) for scope in unread for kind in child_kinds(scope.kind)}
     for scope in sorted(unread):
-        if count := _count_deletes(plan, scope):
+        if count := sum(1 for change in plan.scoped(scope) if isinstance(change, Delete)):
             what = f"the plan deletes {count} {scope}, and the read of that list was incomplete."
             step = "plan again; if it happens again, the list changes while it is read, or is cut short"
             yield GuardReason("G4", str(scope), count, 0, what, step)
 
 
 def _check_deletes(plan: Plan, limits: GuardLimits) -> Iterator[GuardReason]:
-    total = plan.count("delete")
+    total, named = len(_unnamed(plan, Delete)), list_consented(plan, "delete")
     check = "check that nothing is missing from the manifests"
-    step = f"{check}; if this is meant, apply with --allow-deletes {total}"
+    # An undo follows from no manifest.
+    or_named = "" if plan.options.undo_of else ", or name them under `consent:`"
+    step = f"{check}; if this is meant, apply with --allow-deletes {total}{or_named}"
     if total > limits.deletes_max:
-        what = f"the plan deletes {total} entities (the limit is {limits.deletes_max})."
+        beside = f" beside the {len(named)} under `consent:`" if named else ""
+        what = f"the plan deletes {total} entities{beside} (the limit is {limits.deletes_max})."
         yield GuardReason("G1", "", total, limits.deletes_max, what, step)
     yield from _check_adopted_deletes(plan, limits, step)
     yield from _check_deletes_in_use(plan, step)
     for scope in _changed_scopes(plan):
-        count, owned = _count_deletes(plan, scope), plan.owned.get(str(scope), 0)
+        count, owned = len(_unnamed(plan, Delete, scope)), plan.owned.get(str(scope), 0)
         percent = limits.deletes_max_percent
-        # What is gone already, or forgotten, does not count as left.
-        left = owned - sum(1 for address in (*plan.gone, *plan.forgotten) if Scope.of(address) == scope)
+        # What is gone already, forgotten or deleted by consent does not count as left.
+        agreed = (one.address for one in plan.changes if one.address in named)
+        leaving = (*plan.gone, *plan.forgotten, *agreed)
+        left = owned - sum(1 for address in leaving if Scope.of(address) == scope)
         where = f"the plan deletes {count} of {owned} {scope}"
         if count and owned > 1 and count >= left:
             yield GuardReason("G1", str(scope), count, left - 1, f"{where}: none would be left.", step)
@@ -151,13 +165,9 @@ def _check_deletes(plan: Plan, limits: GuardLimits) -> Iterator[GuardReason]:
             yield GuardReason("G1", str(scope), count, owned * percent // 100, what, step)
 
 
-def _count_deletes(plan: Plan, scope: Scope) -> int:
-    return sum(1 for change in plan.scoped(scope) if isinstance(change, Delete))
-
-
 def _check_adopted_deletes(plan: Plan, limits: GuardLimits, step: str) -> Iterator[GuardReason]:
     """Refuse to delete many that existed before us, or may have (rule G5)."""
-    older = [one for one in plan.changes if isinstance(one, Delete) and one.adopted]
+    older = [one for one in _unnamed(plan, Delete) if isinstance(one, Delete) and one.adopted]
     if len(older) > limits.adopted_deletes_max:
         what = (
             f"the plan deletes {len(older)} entities that existed before us, or may have "
@@ -170,7 +180,7 @@ def _check_adopted_deletes(plan: Plan, limits: GuardLimits, step: str) -> Iterat
 def _check_deletes_in_use(plan: Plan, step: str) -> Iterator[GuardReason]:
     """Refuse any delete of a kind that others may be using, which cannot be seen from here (rule G6)."""
     for scope in _changed_scopes(plan):
-        doomed = [str(one.address) for one in plan.scoped(scope) if isinstance(one, Delete)]
+        doomed = [str(one.address) for one in _unnamed(plan, Delete, scope)]
         if doomed and (lost := KINDS[scope.kind].in_use):
             what = f"the plan deletes {len(doomed)} {scope} ({_join_first(doomed)}): {lost}."
             yield GuardReason("G6", str(scope), len(doomed), 0, what, step)
@@ -200,18 +210,22 @@ def _check_creates(plan: Plan, limits: GuardLimits) -> Iterator[GuardReason]:
 
 
 def _check_updates(plan: Plan, limits: GuardLimits) -> Iterator[GuardReason]:
-    step = f"read the plan; if this is meant, apply with --allow-updates {plan.count('update')}"
+    step = f"read the plan; if this is meant, apply with --allow-updates {len(_unnamed(plan, Update))}"
     percent = limits.updates_max_percent
     for scope in _changed_scopes(plan):
-        count = sum(1 for change in plan.scoped(scope) if isinstance(change, Update))
+        count, every = len(_unnamed(plan, Update, scope)), _count_updates(plan, scope)
         adopted = sum(1 for one in plan.adoptions if Scope.of(one.address) == scope)
         # Without a store everything live is adopted, and little or nothing of it is known to be owned.
-        declared = count + plan.unchanged.get(str(scope), 0) + adopted
+        declared = every + plan.unchanged.get(str(scope), 0) + adopted
         base = max(plan.owned.get(str(scope), 0), declared)
         if count > limits.updates_max and _exceeds_percent(count, base, percent):
             limit = max(limits.updates_max, base * percent // 100)
             what = f"the plan updates {count} of {base} {scope} {_describe_share(count, base, percent)}."
             yield GuardReason("G2", str(scope), count, limit, what, step)
+
+
+def _count_updates(plan: Plan, scope: Scope) -> int:
+    return sum(1 for change in plan.scoped(scope) if isinstance(change, Update))
 
 
 def _check_moves(losing: Sequence[Move]) -> Iterator[GuardReason]:
@@ -288,7 +302,7 @@ _NUMBERS: Mapping[str, tuple[str, str, Callable[[Plan], Iterable[str]]]] = {
     "deletes": (
         "--allow-deletes",
         "deletes",
-        lambda plan: (str(one.address) for one in plan.changes if isinstance(one, Delete)),
+        lambda plan: (str(one.address) for one in _unnamed(plan, Delete)),
     ),
     "creates": (
         "--allow-creates",
@@ -300,7 +314,7 @@ _NUMBERS: Mapping[str, tuple[str, str, Callable[[Plan], Iterable[str]]]] = {
     "updates": (
         "--allow-updates",
         "updates",
-        lambda plan: (str(one.address) for one in plan.changes if isinstance(one, Update)),
+        lambda plan: (str(one.address) for one in _unnamed(plan, Update)),
     ),
     "fewer_rows": (
         "--allow-fewer-rows",
@@ -339,7 +353,10 @@ _WORDS: tuple[tuple[str, str, Callable[[Plan], tuple[str, ...]]], ...] = (
 
 
 def list_agreements(plan: Plan) -> tuple[Agreement, ...]:
-    """Return every word that a person has given for a plan, numbers first, in the order of the help."""
+    """Return everything that was agreed to with a plan: numbers, words, in the order of the help, and names.
+
+    Of `consent:` in manifests each item is one, in the order of the addresses.
+    """
     given = plan.consent or NO_CONSENT
     numbers = (
         Agreement(flag, allows, getattr(given, name), tuple(concerned(plan)))
@@ -347,7 +364,25 @@ def list_agreements(plan: Plan) -> tuple[Agreement, ...]:
         if getattr(given, name)
     )
     words = ((flag, allows, concerned(plan)) for flag, allows, concerned in _WORDS)
-    return (*numbers, *(Agreement(flag, allows, 0, who) for flag, allows, who in words if who))
+    said = (Agreement(flag, allows, 0, who) for flag, allows, who in words if who)
+    return (*numbers, *said, *_list_named_agreements(plan))
+
+
+_ALLOWS: Mapping[ConsentAction, str] = {
+    "delete": "deletes",
+    "update": "updates",
+    "reactivate": "devices that the service disabled are enabled again",
+}
+
+
+def _list_named_agreements(plan: Plan) -> Iterator[Agreement]:
+    """Yield what manifests consent to, those with one end and one reason together."""
+    together: dict[tuple[ConsentAction, str, str], list[NamedConsent]] = {}
+    for one in plan.named_consents:
+        together.setdefault((one.action, one.until, one.reason), []).append(one)
+    for (action, until, reason), each in together.items():
+        allows = f"{_ALLOWS[action]} until {until}: {reason}"
+        yield Agreement(f"consent: at {each[0].place}", allows, 0, tuple(str(one.address) for one in each))
 
 
 def format_consent_flags(consent: Consent) -> str:

@@ -179,6 +179,7 @@ def leave_out_of_plan(plan: Plan, left: Collection[NotPlanned], *, digest: str) 
         unmanaged=counts(plan.unmanaged),
         owned=counts(plan.owned),
         contents={one: path for one, path in plan.contents.items() if outside(one)},
+        consented=tuple(one for one in plan.named_consents if outside(one.address)) or UNSET,
         notices=tuple(one for one in plan.notices if not concerns(one.subject, left)),
         reads=tuple(one for one in plan.reads if outside(one.scope)),
         not_planned=tuple(sorted({*plan.left_out, *left})),

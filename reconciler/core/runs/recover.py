@@ -120,6 +120,8 @@ def find_remaining(old: Plan, fresh: Plan) -> Remaining:
     # What belongs to one of these would be sent below an id that there is not.
     homeless = {one.address for one in fresh.changes if isinstance(one, Create) and one.address in outside}
     outside |= {change.address for change in fresh.changes if change.address.above in homeless}
-    plan = structs.replace(fresh, changes=tuple(one for one in fresh.changes if one.address not in outside))
+    left = tuple(one for one in fresh.changes if one.address not in outside)
+    # What manifests consent to is judged as it was when the interrupted run began, like a number.
+    plan = structs.replace(fresh, changes=left, consented=old.consented)
     beyond = tuple(change for change in fresh.changes if change.address in outside)
     return Remaining(structs.replace(plan, fingerprint=fingerprint(plan)), beyond)
