@@ -181,7 +181,7 @@ class FeedWalk:
         ended = last or len(self._shown) >= total
         if not rows and not ended:
             return PageVerdict(why="a page showed no rows")
-        if not ended and self._beyond < proof_rows:
+        if not ended and (self._beyond < proof_rows or self._may_show_order()):
             return MORE
         why = self._gaps(ended=ended)
         return PageVerdict(why=why) if why else DONE
@@ -244,15 +244,37 @@ class FeedWalk:
         told = {*self._places.values(), *(self._deleted[one] for one in gone)}
         if any(at > self._last and place not in told for place, at in enumerate(self._known.times)):
             return "its rows are not in the order of their times"
-        walked = [*self._places.values()]
-        # The list's own order, which a service gives that ignores what it was asked for: it proves nothing.
-        if walked == sorted(walked):
-            return "its order of change is the order of the list"
-        return ""
+        return "" if self._is_ordered() else "its order of change is the order of the list"
+
+    def _may_show_order(self) -> bool:
+        """Whether one more page may prove the order: people edited in one second fill a page in any order."""
+        return self._beyond <= self._step and not self._is_ordered()
+
+    def _is_ordered(self) -> bool:
+        return _is_order_of_change((self._shown[one].at, place) for one, place in self._places.items())
 
     def _looks_max(self, total: int) -> int:
         """Return how many of those that we deleted are worth a look each: all pages cost as many calls."""
         return min(len(self._deleted), total // (2 * self._step))
+
+
+def _is_order_of_change(walked: Iterable[tuple[float, int]]) -> bool:
+    """Whether rows, each with its time and its place in the list's own order, cannot be in that order.
+
+    A service that ignores the order it is asked for gives the list's own. A row that is shown before a row
+    of an earlier time, and has its place behind it, proves the order of change. Rows of one time prove it
+    only if most of them stand the other way round: whoever was renamed has another place in a list by name.
+    """
+    newer, highest, time = -1, -1, float("inf")  # the highest places: of later times, of the rows so far
+    last, reversed_steps, steps = -1, 0, -1
+    for at, place in walked:
+        if at < time:
+            newer, time = highest, at
+        if place < newer:
+            return True
+        highest = max(highest, place)
+        reversed_steps, steps, last = reversed_steps + (place < last), steps + 1, place
+    return 2 * reversed_steps > steps > 0
 
 
 def is_first_page_unchanged(
@@ -276,9 +298,8 @@ def is_first_page_unchanged(
     left = (row.at for one, (_, row) in known.items() if one not in shown)
     if max((newest.others_at, *left)) > times[-1]:
         return False
-    walked = [known[row.remote_id][0] for row in dated]
     as_was = all(known[row.remote_id][1].digest == row.digest for row in dated)
-    return as_was and walked != sorted(walked)
+    return as_was and _is_order_of_change((row.at, known[row.remote_id][0]) for row in dated)
 
 
 def remember_list(

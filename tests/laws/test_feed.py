@@ -296,3 +296,20 @@ def test_an_order_that_is_also_the_own_one_of_the_list_proves_nothing() -> None:
 
     assert followed == scanned
     assert (read.how, read.why) == ("scan", "its order of change is the order of the list")
+
+
+def test_equal_times_in_another_order_prove_nothing() -> None:
+    """All were imported in one second, and one of a list by name was renamed since; the order is ignored."""
+    crowd = Crowd(Random(1), 30)
+    for body in crowd.bodies.values():
+        body["lastModifiedTime"] = text(5_000)
+    lists, _ = remember_all(crowd)
+
+    crowd.at += 60
+    crowd.lie = "order"
+    crowd.bodies["A0027"] |= {"workEmailAddress1": "other@example.com", "lastModifiedTime": text(crowd.at)}
+    crowd.bodies = {"A0002": crowd.bodies.pop("A0002"), **crowd.bodies}
+    scanned, followed, read = both(crowd, everybody(crowd), recorded(), lists)
+
+    assert followed == scanned
+    assert (read.how, read.why) == ("scan", "its order of change is the order of the list")

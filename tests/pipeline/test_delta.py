@@ -8,10 +8,12 @@ from random import Random
 from typing import Any
 
 import effort
+import httpx2
 import pytest
 import tally
 from msgspec import structs
 from pipeline.test_feed import PLAIN
+from wire import Send, edited, without_parameter
 from world import World
 
 from reconciler.model.plans import Plan
@@ -24,6 +26,8 @@ from reconciler.store.sealed_tables import rows_query
 
 COUNT = 620
 HISTORIES = effort.count(small=6, full=120)
+LYING = effort.count(small=1, full=25)  # companies, each of which lives through so many lying histories:
+LIES_EACH = effort.count(small=12, full=20)
 PEOPLE = [{key: str(one.fields[key]) for key in PLAIN} for one in invent_contacts(COUNT, after=0)]
 
 
@@ -300,3 +304,78 @@ def test_the_plan_of_what_moved_is_the_plan_of_everything(tmp_path: Path, seed: 
         company.wait()
         _, moved = company.plan()
         tally.count("delta plans", "through the engine" if moved else "of everything, through the engine")
+
+
+# --- A service that lies about what changed -----------------------------------------------------------
+
+
+class Liar:
+    """What the service answers to a list by the time of change; the other lists are the truth.
+
+    The order is ignored, or pages are repeated, or a row is moved to the front, or times are invented.
+    """
+
+    def __init__(self, chance: Random) -> None:
+        self.chance = chance
+        self.lie = ""
+        self.told = 0
+
+    async def answer(self, request: httpx2.Request, send: Send) -> httpx2.Response:
+        """Carry a request out, and say something else. Keeps to the truth while there is no lie."""
+        if not self.lie or "sortFields" not in request.url.params:
+            return await send()
+        self.told += 1
+        return await LIES[self.lie](self, request, send)
+
+    async def _ignore_order(self, request: httpx2.Request, send: Send) -> httpx2.Response:
+        request.url = request.url.copy_remove_param("sortOrder")
+        return await without_parameter("sortFields")(request, send)
+
+    async def _repeat_page(self, request: httpx2.Request, send: Send) -> httpx2.Response:
+        offset = int(request.url.params["offset"])
+        if offset:
+            told = self.chance.choice((0, offset - 1, offset - 20))
+            request.url = request.url.copy_set_param("offset", str(told))
+        return await send()
+
+    async def _move_row(self, request: httpx2.Request, send: Send) -> httpx2.Response:
+        def move(body: dict[str, Any]) -> None:
+            rows = body["contacts"]
+            rows.insert(0, rows.pop(self.chance.randrange(len(rows))))
+
+        return await edited(move)(request, send)
+
+    async def _invent_times(self, request: httpx2.Request, send: Send) -> httpx2.Response:
+        def invent(body: dict[str, Any]) -> None:
+            for row in body["contacts"]:
+                row["lastModifiedTime"] = f"2026-02-{self.chance.randrange(10, 28)}T09:00:00Z"
+
+        return await edited(invent)(request, send)
+
+
+LIES = {
+    "order": Liar._ignore_order,
+    "repeats": Liar._repeat_page,
+    "moves": Liar._move_row,
+    "times": Liar._invent_times,
+}
+
+
+@pytest.mark.parametrize("seed", range(LYING))
+def test_a_service_that_lies_about_what_changed_changes_no_plan(tmp_path: Path, seed: int) -> None:
+    """Each history begins with a baseline of the truth; then it lies while people edit on either side."""
+    company, chance = Company(tmp_path), Random(seed)
+    liar = Liar(chance)
+    company.world.meets(liar.answer, "GET")
+    for number in range(LIES_EACH):
+        liar.lie = ""
+        company.plan()
+        liar.lie = sorted(LIES)[number % len(LIES)]
+        for _ in range(chance.choice((1, 2))):
+            for work in chance.choices(CHANGES, k=chance.choice((1, 1, 2))):
+                work(company, chance)
+            company.write()
+            company.wait()
+            company.plan()
+        tally.count("delta plans", "histories in which the service lies")
+    assert liar.told > LIES_EACH
