@@ -3,6 +3,7 @@
     the kept baseline --read_moved--> what is declared, recorded and live of what moved; counts of the rest
                                       None: a plan of everything has to be made, and `why` says why
     a plan            --keep--------> the baseline of the next one
+    an apply that records many --follow_apply--> the same, from what it records
 
 Who may be left out of a plan is decided in core/planning/delta.py. The baseline lies beside the cached lists,
 sealed as they are. It only spares work: with any difference in what it is for, with damage, and where
@@ -21,10 +22,12 @@ from msgspec import Struct, structs
 from reconciler.core.entity_table import EntityTable
 from reconciler.core.planning.delta import (
     Baseline,
+    BaselinesAfterApply,
     DigestsOf,
     Linking,
     Members,
     MovedScope,
+    ScopeDigests,
     Wanted,
     close_over,
     digest_declared,
@@ -33,6 +36,7 @@ from reconciler.core.planning.delta import (
     make_baseline,
 )
 from reconciler.core.planning.plan import MovedPlan
+from reconciler.core.planning.records import RefreshedRecord
 from reconciler.core.planning.scopes import RestCounts
 from reconciler.engine.context import ReadContext
 from reconciler.engine.lists import ListCacheRequest, RowCache
@@ -111,11 +115,11 @@ class DeltaPlanner:
     """The baseline of one project and target."""
 
     def __init__(self, context: ReadContext, target: Target, lists: RowCache) -> None:
-        self._context = context
+        self.context = context
         self._target = target
         self._lists = lists
         self._workspaces = {one.alias: one.id for one in target.workspaces}
-        self._linking = Linking(context.rules, context.store.salt)
+        self.linking = Linking(context.rules, context.store.salt)
         self._name = f"{target.origin}\n{target.stack}\nbaseline"
         rules = encode_json([context.rules, list(KINDS.values()), context.settings.adopt])
         self._key = (_form, encode_json(target).decode(), sha256(rules).hexdigest())
@@ -131,8 +135,8 @@ class DeltaPlanner:
 
         Errors: whatever the service's client and the store raise.
         """
-        self._state = await self._context.ask(Store.state)
-        self._kept = await self._context.dependencies.offload(self._read) if self._state else None
+        self._state = await self.context.ask(Store.state)
+        self._kept = await self.context.dependencies.offload(self._read) if self._state else None
         if self._kept is None:
             return None
         try:
@@ -152,14 +156,14 @@ class DeltaPlanner:
     async def _read_moved(
         self, kept: _KeptBaseline, desired: Desired, gone: Sequence[DeletedEntity]
     ) -> DeltaInputs:
-        ask = self._context.ask
+        ask = self.context.ask
         digests: Mapping[Address, bytes] | None = None
         if kept.state != self._state:
             digests = await ask(partial(_read_digests, self._target, kept))
         declared = DeclaredDigests(desired.entities)
         scopes = {one.baseline.scope: one for one in kept.scopes if one.baseline.scope in desired.scopes}
         moved = {
-            scope: find_rest(one.baseline, self._linking, declared=declared, recorded=digests, rest=one.rest)
+            scope: find_rest(one.baseline, self.linking, declared=declared, recorded=digests, rest=one.rest)
             for scope, one in scopes.items()
         }
         settled = set(chain.from_iterable(one.rest_addresses() for one in moved.values()))
@@ -177,12 +181,12 @@ class DeltaPlanner:
         if known.elsewhere:
             raise _Unusable("there are records at other addresses of the service")
         readers = make_readers(
-            self._context.client,
+            self.context.client,
             structs.replace(desired, entities=entities),
             known,
             workspaces=self._workspaces,
-            rules=self._context.rules,
-            concurrency=self._context.limits.concurrency,
+            rules=self.context.rules,
+            concurrency=self.context.limits.concurrency,
             lists=self._lists,
             deleted=gone,
             paths={scope: frozenset(one.paths) for scope, one in scopes.items()},
@@ -261,16 +265,29 @@ class DeltaPlanner:
             return
         if anew and len(settled) < settled_min:
             return
-        digests: Mapping[Address, bytes] | None = None
-        if anew:
-            digests = await self._context.ask(lambda store: store.record_digests(self._target.workspaces))
-        written = await self._context.ask(Store.last_written)
-        if await self._context.ask(Store.state) != self._state:
+        digests = await self.context.ask(self._read_record_digests) if anew else None
+        written = await self.context.ask(Store.last_written)
+        if await self.context.ask(Store.state) != self._state:
             return
         renewing = anew or stale >= _renewed_from
         others = dict(digests) if digests is not None else self._list_outside(moved)
         making = partial(self._renew, others, settled, inputs, anew=renewing, written=written)
-        await self._context.dependencies.offload(lambda: self._write(making()))
+        await self.context.dependencies.offload(lambda: self._write(making()))
+
+    async def follow_apply(self, made: MovedPlan, inputs: DeltaInputs) -> "BaselineAfterApply | None":
+        """Return what keeps the baseline when a plan of everything is applied; None where `keep` does."""
+        plan, ask = made.plan, self.context.ask
+        many = len(plan.adoptions) + len(plan.records) >= settled_min
+        if not many or any(not read.complete for read in plan.reads):
+            return None
+        before: Mapping[Address, bytes] = {}
+        if self._state and inputs.recorded.entities:
+            digests = await ask(self._read_record_digests)
+            before = digests if await ask(Store.state) == self._state else {}
+        return BaselineAfterApply(self, made, inputs, before)
+
+    def _read_record_digests(self, store: Store) -> Mapping[Address, bytes]:
+        return store.record_digests(self._target.workspaces)
 
     def _list_outside(self, moved: Mapping[Scope, MovedScope]) -> dict[Address, bytes]:
         """Return the digests of all records that are in the rest of no scope."""
@@ -294,7 +311,7 @@ class DeltaPlanner:
         """
         moved, kept = inputs.moved, self._kept
         if anew:
-            keeping = [one for one in inputs.readers.values() if _may_keep(one)]
+            keeping = [one for one in inputs.readers.values() if is_comparable(one)]
             by_scope: dict[Scope, list[Address]] = {}
             for address in settled:
                 by_scope.setdefault(Scope.of(address), []).append(address)
@@ -324,35 +341,53 @@ class DeltaPlanner:
         settled: Collection[Address],
         inputs: DeltaInputs,
     ) -> _KeptScope:
+        scope, of = reader.wanted.scope, self.digest_scope(reader, digests, inputs)
+        baseline = make_baseline(
+            scope,
+            Members(reader.wanted.entities, reader.wanted.records, inputs.live.entities[scope]),
+            settled,
+            self.linking,
+            restless_ids=of.restless_ids,
+            digests=of.digests,
+            before=inputs.moved.get(scope),
+        )
+        return self.make_kept_scope(reader, baseline)
+
+    def digest_scope(
+        self, reader: ScopeReader, recorded: Mapping[Address, bytes], inputs: DeltaInputs
+    ) -> ScopeDigests:
+        """Return what stands for the inputs of a plan in a scope; `recorded` are the digests of records."""
         scope, shown = reader.wanted.scope, reader.shown() or frozenset()
-        rows = reader.row_digests()
-        there = inputs.live.entities[scope]
+        rows, there = reader.row_digests(), inputs.live.entities[scope]
         plain = {row.remote_id for row in there if row.known == shown} - reader.looked
         restless = {row.remote_id for row in there} - plain
         restless |= {one for ids in inputs.live.again.get(scope, {}).values() for one in ids}
-        members = Members(reader.wanted.entities, reader.wanted.records, there)
         of_declared = inputs.declared.get
-        baseline = make_baseline(
-            scope,
-            members,
-            settled,
-            self._linking,
-            restless_ids=restless,
-            digests=DigestsOf(
-                lambda entity: of_declared(entity.address, b""),
-                lambda record: digests.get(record.address, b""),
-                lambda row: rows.get(row.remote_id, b""),
-            ),
-            before=inputs.moved.get(scope),
+        digests = DigestsOf(
+            lambda entity: of_declared(entity.address, b""),
+            lambda record: recorded.get(record.address, b""),
+            lambda row: rows.get(row.remote_id, b""),
         )
+        return ScopeDigests(digests, restless)
+
+    def make_kept_scope(self, reader: ScopeReader, baseline: Baseline) -> _KeptScope:
+        """Return the baseline of a scope with what it is for."""
         return _KeptScope(
             baseline,
             b"\1" * len(baseline.remote_ids),
             self._digest_asked(reader),
             tuple(sorted(map(str, reader.paths))),
-            tuple(sorted(map(str, shown))),
+            tuple(sorted(map(str, reader.shown() or frozenset()))),
             _digest_deleted(reader.wanted.deleted),
         )
+
+    async def keep_scopes(
+        self, scopes: tuple[_KeptScope, ...], others: Mapping[Address, bytes], state: str, written: str
+    ) -> None:
+        """Keep these, made for records in this state; `others` are in the rest of none of them."""
+        kept_others = {str(one): digest for one, digest in others.items()}
+        kept = _KeptBaseline(self._key, state, kept_others, scopes, written)
+        await self.context.dependencies.offload(partial(self._write, kept))
 
     def _digest_asked(self, reader: ScopeReader) -> bytes:
         """Return what stands for all that decides what the rows of a list show."""
@@ -369,6 +404,78 @@ class DeltaPlanner:
 
     def _write(self, kept: _KeptBaseline) -> None:
         self._lists.files.write(self._name, (msgspec.msgpack.encode(kept),))
+
+
+class BaselineAfterApply:
+    """Keeps the baseline after an apply that records many, for everybody who was as declared before it.
+
+    `take` gets each record that changes before the first change, `finish` ends them, `keep` ends the run.
+    """
+
+    def __init__(
+        self, planner: DeltaPlanner, made: MovedPlan, inputs: DeltaInputs, before: Mapping[Address, bytes]
+    ) -> None:
+        """`before` are the digests of the records that the plan was made from, as far as they are known."""
+        self._planner = planner
+        self._made = made
+        self._inputs: DeltaInputs | None = inputs
+        self._digests = dict(before)
+        self._making: BaselinesAfterApply | None = None
+        self._scopes: tuple[_KeptScope, ...] = ()
+        self._since = ""
+
+    async def take(self, written: Sequence[tuple[RefreshedRecord, bytes]]) -> None:
+        """Take records that were written, each with its digest."""
+        await self._planner.context.dependencies.offload(partial(self._add, written))
+
+    def _add(self, written: Sequence[tuple[RefreshedRecord, bytes]]) -> None:
+        making = self._open()
+        for found, digest in written:
+            making.add(found, digest)
+            self._digests[found.record.address] = digest
+
+    def _open(self) -> BaselinesAfterApply:
+        if self._making is None:
+            assert self._inputs is not None  # noqa: S101 - nothing is taken after `finish`
+            inputs, before, digest_scope = self._inputs, dict(self._digests), self._planner.digest_scope
+            readers = inputs.readers.items()
+            self._making = BaselinesAfterApply(
+                self._made.plan,
+                self._made.settled,
+                inputs.recorded,
+                {scope: digest_scope(one, before, inputs) for scope, one in readers if is_comparable(one)},
+                self._planner.linking,
+            )
+        return self._making
+
+    async def finish(self) -> None:
+        """Take note that what is written from now on is changed by the run. Frees what the plan read."""
+        context = self._planner.context
+        await context.dependencies.offload(self._make_scopes)
+        self._since = await context.ask(Store.last_written)
+
+    def _make_scopes(self) -> None:
+        inputs, making = self._inputs, self._open()
+        assert inputs is not None  # noqa: S101 - it is called once
+        make_kept = self._planner.make_kept_scope
+        made = making.make(inputs.desired, inputs.live)
+        self._scopes = tuple(make_kept(inputs.readers[scope], one) for scope, one in made.items())
+        self._inputs = self._making = None
+
+    async def keep(self) -> None:
+        """Keep the baseline, if the records are the ones that were taken: those of another run are not."""
+        planner, ask = self._planner, self._planner.context.ask
+        state, workspaces = await ask(Store.state), self._made.plan.target.workspaces
+        reading = partial(Store.record_digests, workspaces=workspaces, known=self._digests, since=self._since)
+        others = dict(await ask(reading))
+        written = await ask(Store.last_written)
+        if not state or await ask(Store.state) != state:
+            return
+        for one in self._scopes:
+            for address, digest in list_settled_records(one.baseline, one.rest):
+                if others.pop(address, b"") != digest:
+                    return
+        await planner.keep_scopes(self._scopes, others, state, written)
 
 
 class DeclaredDigests(Mapping[Address, bytes]):
@@ -449,7 +556,7 @@ def _narrow(reader: ScopeReader, found: Members, moved: MovedScope) -> None:
     reader.narrow(request, [one for one in reader.listed if one in ids])
 
 
-def _may_keep(reader: ScopeReader) -> bool:
+def is_comparable(reader: ScopeReader) -> bool:
     """Whether the next plan can compare the rows of a list with what they are now."""
     shown, first = reader.shown(), reader.first
     if not reader.kind.listing.changed or not reader.listed or first is None:

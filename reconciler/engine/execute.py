@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from itertools import chain, islice
 from typing import Literal
 
@@ -19,7 +20,7 @@ from msgspec import structs
 from reconciler.core.compare.bodies import find_shared_secrets
 from reconciler.core.planning.deletes import add_unmarked, forgotten_at_once
 from reconciler.core.planning.delta import MovedScope
-from reconciler.core.planning.records import refresh_records
+from reconciler.core.planning.records import RefreshedRecord, refresh_records
 from reconciler.core.planning.scopes import split_into_waves
 from reconciler.core.runs.recover import InterruptedRun
 from reconciler.core.runs.undo import make_undo_plan
@@ -37,7 +38,7 @@ from reconciler.model.address import Address
 from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Change, Consent, Plan, Update, Workspace, action_of
 from reconciler.model.runs import EXIT_CODE_WORDS, Context, Outcome, Run, summarize_gaps
-from reconciler.model.snapshots import Desired, LiveEntity, Recorded, RecordedEntity, Scope
+from reconciler.model.snapshots import Desired, LiveEntity, Recorded, Scope
 from reconciler.store.database import Store
 
 # --- A plan, from the guard to the finished run ---------------------------------------------------
@@ -122,6 +123,9 @@ async def execute_plan(context: RunContext, task: Execution, observer: RunObserv
     resumes = task.unfinished[-1].run if task.command == "resume" else ""
     run = structs.replace(add_settled(run, task.settled), context=about, resumes=resumes, started_at=began)
     run = await finish_run(context, planned, run)
+    if planned.baseline:
+        with suppress(StoreError):  # the next plan compares everything then
+            await planned.baseline.keep()
     step_log.info("run %s ended: %s", run.run, run.outcome)
     return run
 
@@ -145,8 +149,12 @@ async def _begin_run(context: RunContext, task: Execution) -> tuple[Context, str
         await take_over_records(context, planned.plan.target)
     await context.ask(lambda store: _update_record_names(store, planned))
     found = refresh_records(planned.plan, planned.desired, planned.live, planned.recorded)
-    while await context.ask(lambda store: remember_batch(store, found, planned.plan.target.workspaces)):
-        pass
+    remembering = partial(remember_batch, found=found, workspaces=planned.plan.target.workspaces)
+    while written := await context.ask(remembering):
+        if planned.baseline:
+            await planned.baseline.take(written)
+    if planned.baseline:
+        await planned.baseline.finish()
     return about, began
 
 
@@ -165,19 +173,18 @@ def _update_record_names(store: Store, planned: PlanResult) -> None:
 
 def remember_batch(
     store: Store,
-    found: Iterator[RecordedEntity],
+    found: Iterator[RefreshedRecord],
     workspaces: tuple[Workspace, ...],
     at_once: int = records_per_transaction,
-) -> bool:
-    """Store the next batch of these records in a transaction of its own; false where none was left.
+) -> list[tuple[RefreshedRecord, bytes]]:
+    """Store the next batch of these records in a transaction of its own; return it, with the digests.
 
-    A million in one would take longer than a store may be silent. A later run finds what a killed one has
-    not stored.
+    Nothing is returned where none was left. A million in one would take longer than a store may be silent. A
+    later run finds what a killed one has not stored.
     """
     some = tuple(islice(found, at_once))
-    if some:
-        store.remember(some, workspaces)
-    return bool(some)
+    digests = store.remember((one.record for one in some), workspaces) if some else {}
+    return [(one, digests[one.record.address]) for one in some]
 
 
 # --- The changes, wave by wave --------------------------------------------------------------------

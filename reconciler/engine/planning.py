@@ -40,7 +40,7 @@ from reconciler.core.review.named_consents import match_consents
 from reconciler.core.runs.recover import InterruptedRun, doubtful_store_notice
 from reconciler.core.runs.undo import BY_MANIFEST, narrow_undo, undo_as_desired
 from reconciler.engine.context import Dependencies, ReadContext, RunContext, format_utc
-from reconciler.engine.delta import DeclaredDigests, DeltaInputs, DeltaPlanner
+from reconciler.engine.delta import BaselineAfterApply, DeclaredDigests, DeltaInputs, DeltaPlanner
 from reconciler.engine.lists import ListCacheRequest, RowCache, is_list_unchanged, open_row_cache
 from reconciler.engine.live import make_readers, read_scopes
 from reconciler.engine.targets import add_records, find_plan_inputs, resolve_target
@@ -71,7 +71,8 @@ class PlanResult:
 
     `unfinished` are interrupted runs; `running` is one that is alive. `conflicts` are changes of an undo that
     a later run has overtaken: nothing is planned for them. `whom` gives the display name of an entity; it
-    computes nothing until it is called. `rest` has what a delta plan leaves out of the snapshots.
+    computes nothing until it is called. `rest` has what a delta plan leaves out of the snapshots. `baseline`
+    keeps the baseline of the next plan, where that is worth waiting for what an apply records.
     """
 
     plan: Plan
@@ -85,6 +86,7 @@ class PlanResult:
     conflicts: tuple[Outcome, ...] = ()
     whom: DisplayName = no_name
     rest: Mapping[Scope, MovedScope] = field(default_factory=dict)
+    baseline: BaselineAfterApply | None = None
 
 
 async def make_fresh_plan(
@@ -120,7 +122,7 @@ async def make_fresh_plan(
     calls = sum(context.client.calls.values())
     three = (made.inputs.desired, made.inputs.live, made.inputs.recorded)
     display_name = make_display_name(plan, *three, context.rules)
-    return PlanResult(plan, verdict, *three, calls, whom=display_name, rest=made.rest)
+    return PlanResult(plan, verdict, *three, calls, whom=display_name, rest=made.rest, baseline=made.baseline)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,7 @@ class _MadePlan(Struct, frozen=True):
     plan: Plan
     inputs: PlanInputs
     rest: Mapping[Scope, MovedScope] = {}
+    baseline: BaselineAfterApply | None = None
 
 
 async def _plan_everything(
@@ -177,8 +180,11 @@ async def _plan_everything(
     made, inputs = await _compute_plan(task, partial(planning, strict=context.strict))
     if delta and not inputs.left_out.not_planned:
         declared = DeclaredDigests(inputs.desired.entities)
-        three = (inputs.desired, inputs.live, inputs.recorded)
-        await delta.keep(made, DeltaInputs(*three, readers, declared), anew=True)
+        read = DeltaInputs(inputs.desired, inputs.live, inputs.recorded, readers, declared)
+        after = await delta.follow_apply(made, read) if isinstance(context, RunContext) else None
+        if after is None:
+            await delta.keep(made, read, anew=True)
+        return _MadePlan(made.plan, inputs, baseline=after)
     return _MadePlan(made.plan, inputs)
 
 

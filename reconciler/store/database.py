@@ -267,7 +267,7 @@ class Store:
 
     def _record(
         self, seals: Seals, batches: tuple[Batch, ...], workspaces: Workspaces, lock: Lock | None
-    ) -> None:
+    ) -> Mapping[Address, bytes]:
         if lock is not None:
             lock.check_in(seals.connection)
         run, at = self._author.run, self._moment()
@@ -275,7 +275,7 @@ class Store:
         if not ids.items() <= self._named_ids.items():
             records.note_aliases(seals, _unnamed(seals, ids))
             self._named_ids |= ids
-        records.write_records(seals, batches, ids=ids, stamp={"updated_at": at, "run": run})
+        written = records.write_records(seals, batches, ids=ids, stamp={"updated_at": at, "run": run})
         history.write_journal(seals, run, batches, ids=ids, counter=counter)
         settled = history.settle_intents(seals, run, batches, ids=ids)
         ended = [outcome for batch in batches for outcome in batch.ended]
@@ -293,10 +293,15 @@ class Store:
         lines = [self._author.change_entry(at, outcome) for batch in batches for outcome in batch.ended]
         lines += [self._author.leave_entry(at, address) for batch in batches for address in batch.left]
         history.append_audit(seals, lines + [self._author.settle_entry(at, entry) for entry in settled])
+        return written
 
-    def remember(self, entities: Iterable[RecordedEntity], workspaces: Workspaces) -> None:
-        """Record these entities as ours, replacing what was recorded for their addresses."""
-        self.record([Batch(remember=tuple(entities))], workspaces)
+    def remember(self, entities: Iterable[RecordedEntity], workspaces: Workspaces) -> Mapping[Address, bytes]:
+        """Record these entities as ours, replacing what was recorded for their addresses.
+
+        Return the digest of each record, as `record_digests` does.
+        """
+        batches = (Batch(remember=tuple(entities)),)
+        return self._write(lambda seals: self._record(seals, batches, workspaces, None))
 
     def forget(self, addresses: Iterable[Address], workspaces: Workspaces) -> None:
         """Own these no longer."""

@@ -281,18 +281,22 @@ def load_last_record_writes(
 
 def write_records(
     seals: Seals, batches: Iterable[Batch], *, ids: Mapping[str, str], stamp: Mapping[str, str]
-) -> None:
-    """Rename, remember and forget, batch by batch. `stamp` holds `updated_at` and `run`."""
+) -> dict[Address, bytes]:
+    """Rename, remember and forget, batch by batch. `stamp` holds `updated_at` and `run`.
+
+    Return the digest of the row of each record that was written, by address.
+    """
     together: dict[Address, RecordedEntity | None] = {}
+    written: dict[Address, bytes] = {}
     for batch in batches:
         if batch.renames:
-            _replace_records(seals, ids, together, stamp)
+            written |= _replace_records(seals, ids, together, stamp)
             together = {}
         for old, new in batch.renames:
             _rename_record(seals, ids, old, new)
         together |= {entity.address: entity for entity in batch.remember}
         together |= dict.fromkeys(batch.forget)
-    _replace_records(seals, ids, together, stamp)
+    return written | _replace_records(seals, ids, together, stamp)
 
 
 def _replace_records(
@@ -300,12 +304,14 @@ def _replace_records(
     ids: Mapping[str, str],
     entities: Mapping[Address, RecordedEntity | None],
     stamp: Mapping[str, str],
-) -> None:
+) -> dict[Address, bytes]:
     # Replacing is deleting and inserting in one transaction: every database has its own words for
     # doing both at once, and none is needed.
     key = seals.owner.key()
-    rows = [{**key, **stamp, **_record_row(entity, ids)} for entity in entities.values() if entity]
-    seals.replace(ENTITIES, gone=_record_conditions(ids, entities), come=rows)
+    kept = [entity for entity in entities.values() if entity]
+    rows = [{**key, **stamp, **_record_row(entity, ids)} for entity in kept]
+    digests = seals.replace(ENTITIES, gone=_record_conditions(ids, entities), come=rows)
+    return {entity.address: digest for entity, digest in zip(kept, digests, strict=True)}
 
 
 def _record_conditions(ids: Mapping[str, str], entities: Iterable[Address]) -> list[sealed_tables.Where]:

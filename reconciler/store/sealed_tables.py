@@ -88,8 +88,11 @@ class Seals:
 
     def replace(
         self, table: Table, *, gone: Iterable[Where] = (), come: Sequence[Mapping[str, Any]] = ()
-    ) -> None:
-        """Remove the owner's rows that one of the conditions fits, then add others, with all columns."""
+    ) -> list[bytes]:
+        """Remove the owner's rows that one of the conditions fits, then add others, with all columns.
+
+        Return what stands for each of the others: `row_digest`.
+        """
         removed: list[Row] = []
         for where in (some for every in gone for some in _split_condition(every, self._at_once)):
             condition = _owner_condition(_shape(where))
@@ -101,9 +104,9 @@ class Seals:
         if come:
             self.connection.execute_many(table.insert, come)
         names = _sealed_columns(table)
-        self._adjust(
-            table, map(_digest_row, removed), (_digest_row(row[name] for name in names) for row in come)
-        )
+        digests = [row_digest(row[name] for name in names) for row in come]
+        self._adjust(table, map(_digest_row, removed), map(int.from_bytes, digests))
+        return digests
 
     def change(self, table: Table, where: Where, values: Mapping[str, object]) -> None:
         """Give the owner's rows that the condition fits other values."""

@@ -18,7 +18,13 @@ from msgspec import structs
 from reconciler.core.compare.normalize import mask_password, mask_secret
 from reconciler.core.planning.records import keep_proven, make_record, refresh_records
 from reconciler.model.documents import Controls
-from reconciler.model.snapshots import Live, Recorded
+from reconciler.model.plans import Plan
+from reconciler.model.snapshots import Desired, Live, Recorded, RecordedEntity
+
+
+def refreshed(plan: Plan, want: Desired, there: Live, known: Recorded) -> list[RecordedEntity]:
+    """Return the records that an apply of this plan writes before its changes."""
+    return [one.record for one in refresh_records(plan, want, there, known)]
 
 
 def test_an_unselected_entity_keeps_its_record_so_that_its_change_is_not_lost() -> None:
@@ -38,7 +44,7 @@ def test_an_unselected_entity_keeps_its_record_so_that_its_change_is_not_lost() 
 
     plan = planned(want, there, known, only=("contact/ops/jane",))
 
-    assert list(refresh_records(plan, want, there, known)) == []
+    assert refreshed(plan, want, there, known) == []
 
 
 def test_a_record_of_another_workspace_with_the_same_remote_id_is_not_mixed_up() -> None:
@@ -53,7 +59,7 @@ def test_a_record_of_another_workspace_with_the_same_remote_id_is_not_mixed_up()
     )
 
     plan = planned(want, there)
-    kept = {one.address: one.shown["firstName"] for one in refresh_records(plan, want, there, recorded())}
+    kept = {one.address: one.shown["firstName"] for one in refreshed(plan, want, there, recorded())}
 
     assert plan.changes == ()
     assert kept == {"contact/lab/jane": "Jane", "contact/ops/jane": "Janet"}
@@ -64,7 +70,7 @@ def test_an_adoption_without_a_change_is_recorded() -> None:
     want = desired(contact("ops/jane", workEmailAddress1="jane@example.com"))
     there = live(person("A1", workEmailAddress1="jane@example.com", jobTitle="Clerk"))
 
-    (kept,) = refresh_records(planned(want, there), want, there, recorded())
+    (kept,) = refreshed(planned(want, there), want, there, recorded())
 
     assert (kept.remote_id, kept.sent, kept.shown) == (
         "A1",
@@ -78,7 +84,7 @@ def test_what_is_changed_is_recorded_by_its_step_and_not_before() -> None:
     want = desired(contact("ops/jane", workEmailAddress1="jane@example.com", jobTitle="Engineer"))
     there = live(person("A1", workEmailAddress1="jane@example.com"))
 
-    assert list(refresh_records(planned(want, there), want, there, recorded())) == []
+    assert refreshed(planned(want, there), want, there, recorded()) == []
 
 
 def test_what_was_left_alone_keeps_its_record() -> None:
@@ -89,7 +95,7 @@ def test_what_was_left_alone_keeps_its_record() -> None:
     )
     known = recorded(record("contact/ops/jane", "C3", workEmailAddress1="jane@example.com"))
 
-    assert list(refresh_records(planned(want, there, known), want, there, known)) == []
+    assert refreshed(planned(want, there, known), want, there, known) == []
 
 
 def test_a_rename_is_recorded_under_the_new_address() -> None:
@@ -102,7 +108,7 @@ def test_a_rename_is_recorded_under_the_new_address() -> None:
     there = live(person("A1", workEmailAddress1="jane@example.com"))
     known = recorded(record("contact/ops/jane-doe", "A1", workEmailAddress1="jane@example.com"))
 
-    (kept,) = refresh_records(planned(want, there, known), want, there, known)
+    (kept,) = refreshed(planned(want, there, known), want, there, known)
 
     assert (kept.address, kept.remote_id) == ("contact/ops/jane-roe", "A1")
 
@@ -117,7 +123,7 @@ def test_protection_is_remembered_and_lifted_with_the_manifest_line() -> None:
         known = recorded(
             record("contact/ops/jane", "A1", workEmailAddress1="jane@example.com", protected=before)
         )
-        (kept,) = refresh_records(planned(desired(entity), there, known), desired(entity), there, known)
+        (kept,) = refreshed(planned(desired(entity), there, known), desired(entity), there, known)
         assert kept.protected is not before
 
 
@@ -127,7 +133,7 @@ def test_a_record_that_would_not_change_is_not_written_again() -> None:
     there = live(person("A1", workEmailAddress1="jane@example.com"))
     known = recorded(record("contact/ops/jane", "A1", workEmailAddress1="jane@example.com"))
 
-    assert list(refresh_records(planned(want, there, known), want, there, known)) == []
+    assert refreshed(planned(want, there, known), want, there, known) == []
 
 
 def test_a_field_taken_over_by_somebody_else_is_forgotten_after_it_was_reported() -> None:
@@ -137,7 +143,7 @@ def test_a_field_taken_over_by_somebody_else_is_forgotten_after_it_was_reported(
     known = recorded(record("contact/ops/jane", "A1", workEmailAddress1="jane@example.com", jobTitle="Clerk"))
 
     plan = planned(want, there, known)
-    (kept,) = refresh_records(plan, want, there, known)
+    (kept,) = refreshed(plan, want, there, known)
 
     assert [skip.reason for skip in plan.skips] == ["taken over"]
     assert kept.sent == {"workEmailAddress1": "jane@example.com"}
@@ -151,7 +157,7 @@ def test_a_disabled_device_keeps_a_record_that_still_reports_it() -> None:
     )
     there = live(person("A1", workEmailAddress1="jane@example.com"), phone("D1", "A1", status="DISABLED"))
     first = planned(want, there)
-    kept = recorded(*refresh_records(first, want, there, recorded()))
+    kept = recorded(*refreshed(first, want, there, recorded()))
 
     second = planned(want, there, kept)
 
@@ -206,7 +212,7 @@ def test_what_is_not_live_is_not_remembered() -> None:
     """A create that has not happened leaves no record."""
     want = desired(contact("ops/jane", workEmailAddress1="jane@example.com"))
 
-    assert list(refresh_records(planned(want, Live({})), want, Live({}), Recorded({}))) == []
+    assert refreshed(planned(want, Live({})), want, Live({}), Recorded({})) == []
 
 
 def test_a_record_that_was_put_back_is_older_than_the_time_of_change() -> None:

@@ -198,7 +198,8 @@ class Bench:
         )
         store.rename(plan.renames.items(), WORKSPACES)
         store.forget(plan.gone, WORKSPACES)
-        store.remember(refresh_records(plan, desired, live, recorded), WORKSPACES)
+        found = refresh_records(plan, desired, live, recorded)
+        store.remember((one.record for one in found), WORKSPACES)
         return plan, recorded
 
     async def apply_async(

@@ -16,6 +16,7 @@ from core.build import (
     PLACE,
     RULES,
     STACK,
+    STORE_SALT,
     TARGET,
     at,
     contact,
@@ -28,12 +29,16 @@ from core.build import row as live_row
 from msgspec import structs
 
 from reconciler.core.compare.evidence import MissedLook
+from reconciler.core.entity_table import DIGEST_BYTES
+from reconciler.core.planning.deletes import forgotten_at_once
 from reconciler.core.planning.delta import (
     Baseline,
+    BaselinesAfterApply,
     DigestsOf,
     Linking,
     Members,
     MovedScope,
+    ScopeDigests,
     Wanted,
     close_over,
     digest_declared,
@@ -44,12 +49,13 @@ from reconciler.core.planning.delta import (
 )
 from reconciler.core.planning.fingerprint import manifest_digest
 from reconciler.core.planning.plan import MovedPlan, make_plan, make_plan_of_moved
+from reconciler.core.planning.records import make_record, refresh_records, trace_origin
 from reconciler.core.rules import Rules
 from reconciler.engine.session import collect_known_ids
 from reconciler.errors import ManifestError
 from reconciler.model.address import Address
 from reconciler.model.documents import Controls, Fields, Scalar
-from reconciler.model.plans import Options, Plan
+from reconciler.model.plans import Change, Create, Delete, Options, Plan
 from reconciler.model.settings import Identity
 from reconciler.model.snapshots import (
     ContradictedId,
@@ -577,6 +583,118 @@ def test_the_plan_of_what_moved_is_the_plan_of_everything() -> None:
     """Whatever is edited, renamed, lost or copied: the same bytes, and the same next baseline."""
     for seed in (*FOUND, *range(HISTORIES)):
         check_history(seed)
+
+
+# --- The baseline that an apply keeps, from what it records before its first change ---------------------
+
+
+class Applied:
+    """An apply of everything that a state says: what it records, then some of its changes."""
+
+    def __init__(self, state: State) -> None:
+        self.before = DeltaOfValues(state, {})
+        self.made = self.before.plan()
+        self.baselines = self._record(state)
+        known = self.before.recorded.entities.values()
+        self.changed = {str(one.address) for one in self.made.plan.changes}
+        self.taken = {remote_id for one in known for remote_id in (one.remote_id, *one.earlier)}
+        for change in self.made.plan.changes:
+            if state.chance.random() < 0.7:
+                _carry_out(state, change)
+
+    def _record(self, state: State) -> dict[Scope, Baseline]:
+        plan, desired, live, known = (
+            self.made.plan,
+            self.before.desired,
+            self.before.live,
+            self.before.recorded,
+        )
+        scopes = {scope: ScopeDigests(DigestsOf()) for scope in desired.scopes}
+        making = BaselinesAfterApply(plan, self.made.settled, known, scopes, self.before.linking)
+        for old, new in plan.renames.items():
+            state.records[new] = structs.replace(state.records.pop(old), address=new)
+        for address in (*plan.gone, *forgotten_at_once(plan)):
+            state.records.pop(address, None)
+        for one in refresh_records(plan, desired, live, known):
+            state.records[one.record.address] = one.record
+            making.add(one, digest_record(one.record))
+            tally.count("delta histories", "record written by an apply")
+        return making.make(desired, live)
+
+    def unchanged(self, baseline: Baseline) -> tuple[dict[str, bytes], dict[str, bytes]]:
+        """Return the digests of whoever an apply does not change: settled ones, and strangers.
+
+        Where something is changed, a stranger may meet who is settled only then.
+        """
+        size, number = 3 * DIGEST_BYTES, len(baseline.addresses)
+        settled = {
+            address: baseline.digests[at * size : (at + 1) * size]
+            for at, address in enumerate(baseline.addresses)
+        }
+        strangers = {
+            remote_id: baseline.digests[size * number + at * DIGEST_BYTES :][:DIGEST_BYTES]
+            for at, remote_id in enumerate(baseline.remote_ids[number:])
+        }
+        return (
+            {one: digests for one, digests in settled.items() if one not in self.changed},
+            {one: digest for one, digest in strangers.items() if one not in self.taken and not self.changed},
+        )
+
+
+def _carry_out(state: State, change: Change) -> None:
+    """Write a change of a contact, and record it as an apply does."""
+    address, entity = change.address, state.entities.get(change.address)
+    if address.kind != "contact":
+        return
+    rows = state.rows[Scope.of(address)]
+    if isinstance(change, Delete):
+        rows.pop(change.remote_id, None)
+        state.records.pop(address, None)
+    elif entity is not None:
+        remote_id = state.number() if isinstance(change, Create) else change.remote_id
+        fields = {**(rows[remote_id].fields if remote_id in rows else {}), **entity.fields}
+        row = live_row("contact", address.workspace, remote_id, fields)
+        state.put_row(row)
+        before = state.records.get(address)
+        written = make_record(entity, row, salt=STORE_SALT, before=before)
+        state.records[address] = trace_origin(written, before)
+
+
+def check_apply(seed: int) -> None:
+    """Apply somewhere in a history, and claim that its baseline is the one of a plan right after it.
+
+    But for what the apply changes: that is planned again, as after any other plan.
+    """
+    chance = Random(f"apply {seed}")
+    state = State(chance, chance.choice(ALL_RULES))
+    if chance.random() < 0.5:
+        for address in [one for one in state.records if chance.random() < 0.8]:
+            del state.records[address]
+    for _ in range(chance.choice((0, 1, 3, 6))):
+        state.change()
+    applied = _or_problems(lambda: Applied(state))
+    if not isinstance(applied, Applied):
+        return
+    afresh = DeltaOfValues(state, {})
+    made = _or_problems(afresh.plan)
+    if isinstance(made, MovedPlan):
+        for scope, expected in afresh.next(made).items():
+            kept = applied.baselines.get(scope, Baseline(scope.kind, scope.workspace))
+            assert applied.unchanged(kept) == applied.unchanged(expected), seed
+            tally.count("delta plans", "settled by an apply", len(kept.addresses))
+    for _ in range(chance.choice((0, 0, 1, 2))):
+        state.change()
+    delta = DeltaOfValues(state, applied.baselines)
+    made = _or_problems(delta.plan)
+    assert (made.plan if isinstance(made, MovedPlan) else made) == _whole_plan(delta), seed
+    rest = sum(one.counts.settled + one.counts.strangers for one in delta.moved.values())
+    tally.count("delta plans", "with a rest, after an apply" if rest else "of everything, after an apply")
+
+
+def test_the_baseline_of_an_apply_is_the_one_of_a_plan_after_it() -> None:
+    """Whatever is adopted, renamed, forgotten, created or left alone; and the next plan is of everything."""
+    for seed in range(HISTORIES):
+        check_apply(seed)
 
 
 # --- What a baseline takes, by itself ---------------------------------------------------------------

@@ -140,7 +140,7 @@ class World:
             self.records.pop(address, None)
         renamed = self.recorded
         for kept in [*refresh_records(plan, self.desired, self.live, renamed)]:
-            self.records[kept.address] = kept
+            self.records[kept.record.address] = kept.record
 
     def carry_out(self, changes: Iterable[Change]) -> None:
         """Write, and record, these changes."""

@@ -9,10 +9,12 @@ import tally
 from pipeline.test_resume import PHONE, gone_on, person
 from world import World
 
+from reconciler.core.planning.records import RefreshedRecord
 from reconciler.engine.execute import remember_batch
 from reconciler.model.address import Address
+from reconciler.model.documents import Place
 from reconciler.model.plans import Delete, Options, Update, Workspace
-from reconciler.model.snapshots import RecordedEntity
+from reconciler.model.snapshots import Entity, LiveEntity, RecordedEntity
 from reconciler.store.database import Store
 
 ADOPT = Options(adopt=True)
@@ -123,7 +125,15 @@ def test_killed_at_any_effect_all_are_adopted_in_the_end(tmp_path: Path) -> None
 def test_many_records_are_kept_some_at_a_time(tmp_path: Path) -> None:
     """A million adopted in one transaction took longer than the 12 s that a store may be silent."""
     workspaces = (Workspace("default", ""),)
-    records = (RecordedEntity(Address(f"contact/default/p{number}"), f"A{number}") for number in range(25))
+    names = (Address(f"contact/default/p{number}") for number in range(25))
+    found = (
+        RefreshedRecord(
+            RecordedEntity(one, one.name),
+            Entity(one, {}, Place("")),
+            LiveEntity("contact", "default", one.name, {}),
+        )
+        for one in names
+    )
     kept = []
     with Store.open(
         f"sqlite:///{tmp_path}/store.db",
@@ -132,7 +142,7 @@ def test_many_records_are_kept_some_at_a_time(tmp_path: Path) -> None:
         now=lambda: datetime(2026, 3, 1, 9, tzinfo=UTC),
         token=lambda: "0" * 32,
     ) as store:
-        while remember_batch(store, records, workspaces, at_once=10):
+        while remember_batch(store, found, workspaces, at_once=10):
             kept.append(len(store.recorded(workspaces).entities))
 
     assert kept == [10, 20, 25]

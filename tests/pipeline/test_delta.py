@@ -16,11 +16,13 @@ from pipeline.test_feed import PLAIN
 from wire import Send, edited, without_parameter
 from world import World
 
-from reconciler.model.plans import Plan
+from reconciler.model.address import Address
+from reconciler.model.plans import Plan, Workspace
 from reconciler.report.phrases import describe_read
 from reconciler.sandbox.app import SandboxConfig
 from reconciler.sandbox.contacts import invent_contacts
 from reconciler.store.adapter import OF_EVERY_POOL, Connection, Observer
+from reconciler.store.database import Store
 from reconciler.store.schema import ENTITIES
 from reconciler.store.sealed_tables import rows_query
 
@@ -39,15 +41,17 @@ def declared() -> dict[str, Any]:
 class Company:
     """A project that has adopted everybody, and whose last plan had nothing to do."""
 
-    def __init__(self, path: Path, *, manifest: Mapping[str, Any] | None = None, **changes: Any) -> None:
+    def __init__(
+        self, path: Path, *, manifest: Mapping[str, Any] | None = None, apply: bool = True, **changes: Any
+    ) -> None:
         self.world = World(path, SandboxConfig(contacts=COUNT), changes=changes)
         self.world.dependencies = replace(self.world.dependencies, token=lambda: "the same for all plans")
         self.manifest = {**declared(), **(manifest or {})}
         self.write()
-        self.world.apply()
-        self.wait()
-        known = self.world.plan().recorded.entities
-        self.ids = {address.name: one.remote_id for address, one in known.items()}
+        if not apply:
+            return
+        planned, _ = self.world.apply()
+        self.ids = {one.address.name: one.remote_id for one in planned.plan.adoptions}
         self.wait()
 
     def write(self) -> None:
@@ -145,6 +149,81 @@ def test_a_plan_after_an_apply_leaves_out_whom_nobody_touched(tmp_path: Path) ->
     assert plan.empty
 
 
+def test_the_first_plan_after_an_apply_compares_nobody(tmp_path: Path) -> None:
+    """An apply that records everybody knows what a plan right after it would find, and reads no record."""
+    company, asked = Company(tmp_path), _Statements()
+    OF_EVERY_POOL.append(asked)
+    try:
+        planned = company.world.plan()
+    finally:
+        OF_EVERY_POOL.remove(asked)
+
+    (read,) = planned.plan.reads
+    assert (planned.plan.empty, read.settled, len(planned.recorded.entities)) == (True, COUNT - 20, 0)
+    assert [sql for sql in asked.heard if sql.startswith(rows_query(ENTITIES))] == []
+    assert company.plan()[1]
+
+
+@pytest.mark.parametrize("left_to_make", [3, 40])
+def test_an_apply_that_adopts_many_may_create_and_change_others(tmp_path: Path, left_to_make: int) -> None:
+    """Those that it makes are new in the list, and are planned with what moved."""
+    company = Company(tmp_path, apply=False)
+    for number in range(left_to_make):
+        entry = {
+            **PEOPLE[number],
+            "workEmailAddress1": f"new{number}@example.org",
+            "firstName": f"New{number}",
+        }
+        company.manifest["contacts"][f"new{number}"] = entry
+    company.manifest["contacts"]["p7"]["jobTitle"] = "Captain"
+    company.write()
+    _, run = company.world.apply()
+    company.wait()
+
+    plan, moved = company.plan()
+
+    assert run.exit_code == 0
+    assert run.count("applied") == left_to_make + 1
+    assert moved
+    assert plan.empty
+
+
+def test_an_apply_that_adopts_the_other_half_keeps_a_baseline_of_everybody(tmp_path: Path) -> None:
+    """Half of them were recorded before, and are settled as they were."""
+    company = Company(tmp_path, apply=False)
+    everybody = dict(company.manifest["contacts"])
+    company.manifest["contacts"] = dict(list(everybody.items())[:80])
+    company.write()
+    company.world.apply()
+    company.wait()
+    company.manifest["contacts"] = everybody
+    company.write()
+    company.world.apply()
+    company.wait()
+
+    (read,) = company.world.plan().plan.reads
+
+    assert read.settled == COUNT - 20
+    assert company.plan()[1]
+
+
+def test_no_baseline_is_kept_where_another_run_wrote_meanwhile(tmp_path: Path) -> None:
+    """Our records are not those that the store holds at the end, so everything is planned."""
+    company = Company(tmp_path, apply=False)
+    other = _OtherRun(company)
+    OF_EVERY_POOL.append(other)
+    try:
+        company.world.apply()
+    finally:
+        OF_EVERY_POOL.remove(other)
+    company.wait()
+
+    plan, moved = company.plan()
+
+    assert not moved
+    assert [str(one.address) for one in plan.records] == ["contact/default/p7"]
+
+
 class _Statements(Observer):
     """Hears the statements."""
 
@@ -153,6 +232,29 @@ class _Statements(Observer):
 
     def executes(self, connection: Connection, sql: str) -> None:  # noqa: ARG002 - as every observer
         self.heard.append(sql)
+
+
+class _OtherRun(Observer):
+    """Records something else of a person once an apply has recorded everybody, without its lock."""
+
+    def __init__(self, company: Company) -> None:
+        self._company = company
+        self._done = False
+
+    def executes(self, connection: Connection, sql: str) -> None:  # noqa: ARG002 - as every observer
+        if self._done or not sql.startswith("SELECT max(updated_at)"):
+            return
+        self._done = True
+        world, ours = self._company.world, (Workspace("default", ""),)
+        with Store.open(
+            f"sqlite:///{world.root}/store.db",
+            origin="http://127.0.0.1:8480",
+            stack="test",
+            now=world.clock,
+            token=str,
+        ) as store:
+            known = store.recorded(ours).entities[Address("contact/default/p7")]
+            store.remember([structs.replace(known, protected=True)], ours)
 
 
 def test_a_plan_after_an_apply_reads_the_records_that_it_wrote(tmp_path: Path) -> None:

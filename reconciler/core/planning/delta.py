@@ -27,16 +27,27 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from reconciler.core.compare.diff import unchanged_since_apply
 from reconciler.core.compare.identity import fields_beside, identity_of, looks_like
 from reconciler.core.compare.match import former_names
 from reconciler.core.entity_table import DIGEST_BYTES, digest_entity, has_secret
+from reconciler.core.planning.records import RefreshedRecord
 from reconciler.core.planning.scopes import RestCounts
 from reconciler.core.rules import Rules
 from reconciler.core.text import trim_edges
 from reconciler.model.address import Address
 from reconciler.model.documents import Fields
 from reconciler.model.kind import Key
-from reconciler.model.snapshots import Entity, LiveEntity, RecordedEntity, Scope
+from reconciler.model.plans import Create, Plan
+from reconciler.model.snapshots import (
+    Desired,
+    Entity,
+    Live,
+    LiveEntity,
+    Recorded,
+    RecordedEntity,
+    Scope,
+)
 
 # --- Digests of the inputs ------------------------------------------------------------------------
 
@@ -278,31 +289,58 @@ def make_baseline(
     read or looked at in every plan.
     """
     there = {row.remote_id: row for row in members.rows}
-    taken = {record.remote_id for record in members.records.values()}.union(restless_ids)
-    for record in members.records.values():
-        taken.update(record.earlier)
-    candidates = [
-        (row, linking.of_row(row))
-        for row in there.values()
-        if row.remote_id not in taken and not linking.is_marked(row)
-    ]
-    of_candidates, met = set[int]().union(*(links for _, links in candidates)), set[int]()
-    columns = _Columns(scope, before)
+    builder = BaselineBuilder(scope, linking, restless_ids=restless_ids, before=before)
     for address in settled:
         entity, own = members.entities.get(address), members.records.get(address)
-        row = there.get(own.remote_id) if own and own.remote_id not in restless_ids else None
-        if entity is None or own is None or row is None or not _is_at_rest(own, row):
-            continue
-        three = digests.declared(entity), digests.record(own), digests.row(row)
-        if all(three):
-            links = linking.of_entity(entity) | linking.of_record(own) | linking.of_row(row)
-            met |= of_candidates & links
-            columns.add_settled(address, row.remote_id, three, links)
-    # A stranger that meets what is not settled joins it in every plan (`pull_in`).
-    for row, links in candidates:
-        if links.isdisjoint(met):
-            columns.add_stranger(row.remote_id, digests.row(row), links)
-    return columns.make()
+        row = there.get(own.remote_id) if own else None
+        if entity is not None and own is not None and row is not None:
+            builder.add(entity, own, row, (digests.declared(entity), digests.record(own), digests.row(row)))
+    taken = {record.remote_id for record in members.records.values()}
+    for record in members.records.values():
+        taken.update(record.earlier)
+    return builder.make((row, digests.row(row)) for row in there.values() if row.remote_id not in taken)
+
+
+class BaselineBuilder:
+    """Makes a baseline from settled entities, one after the other, and from strangers."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        linking: "Linking",
+        *,
+        restless_ids: Collection[str] = (),
+        before: MovedScope | None = None,
+    ) -> None:
+        """`restless_ids` and `before` are as in `make_baseline`."""
+        self._linking = linking
+        self._restless = restless_ids
+        self._columns = _Columns(scope, before)
+
+    def add(
+        self, entity: Entity, record: RecordedEntity, row: LiveEntity, digests: tuple[bytes, bytes, bytes]
+    ) -> None:
+        """Add a settled entity with the digests of what is declared, recorded and live, if it is at rest."""
+        if row.remote_id in self._restless or not all(digests) or not _is_at_rest(record, row):
+            return
+        linking = self._linking
+        links = linking.of_entity(entity) | linking.of_record(record) | linking.of_row(row)
+        self._columns.add_settled(entity.address, row.remote_id, digests, links)
+
+    def make(self, strangers: Iterable[tuple[LiveEntity, bytes]]) -> Baseline:
+        """Return the baseline. `strangers` are the rows of nobody here, with their digests."""
+        linking = self._linking
+        candidates = [
+            (row.remote_id, digest, linking.of_row(row))
+            for row, digest in strangers
+            if row.remote_id not in self._restless and not linking.is_marked(row)
+        ]
+        met = self._columns.find_links(set[int]().union(*(links for _, _, links in candidates)))
+        # A stranger that meets what is not settled joins it in every plan (`pull_in`).
+        for remote_id, digest, links in candidates:
+            if links.isdisjoint(met):
+                self._columns.add_stranger(remote_id, digest, links)
+        return self._columns.make()
 
 
 class DigestsOf(Struct, frozen=True):
@@ -311,6 +349,77 @@ class DigestsOf(Struct, frozen=True):
     declared: Callable[[Entity], bytes] = digest_declared
     record: Callable[[RecordedEntity], bytes] = digest_record
     row: Callable[[LiveEntity], bytes] = digest_row
+
+
+class ScopeDigests(Struct, frozen=True):
+    """What stands for the inputs of a plan in one scope, and the rows that every plan reads or looks at."""
+
+    digests: DigestsOf
+    restless_ids: Collection[str] = ()
+
+
+class BaselinesAfterApply:
+    """Makes the baselines that a plan right after an apply would keep, without that plan.
+
+    What an apply records before its first change (`refresh_records`) says of an entity just what was found
+    live; so the next plan has nothing to say of it. What is to be changed is settled for neither.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        settled: Iterable[Address],
+        recorded: Recorded,
+        scopes: Mapping[Scope, ScopeDigests],
+        linking: "Linking",
+    ) -> None:
+        """`plan` found these settled, from these records; `scopes` are those to make a baseline of."""
+        self._settled = settled
+        self._recorded = recorded
+        self._scopes = scopes
+        self._linking = linking
+        self._builders = {
+            scope: BaselineBuilder(scope, linking, restless_ids=one.restless_ids)
+            for scope, one in scopes.items()
+        }
+        names = (plan.renames.get(one, one) for one in recorded.entities)
+        self._with_devices = {one.above for one in names if one.above}
+        # Of whoever is changed the record comes later.
+        self._taken = {one.remote_id for one in plan.changes if not isinstance(one, Create)}
+        for record in recorded.entities.values():
+            self._taken.update((record.remote_id, *record.earlier))
+        self._written: set[Address] = set()
+
+    def add(self, found: RefreshedRecord, digest: bytes) -> None:
+        """Take a record that was written, and what stands for it."""
+        entity, record, row = found.entity, found.record, found.row
+        scope, address = Scope.of(entity.address), entity.address
+        self._taken.update((record.remote_id, *record.earlier))
+        self._written.add(address)
+        alone = not entity.devices_in_scope and address not in self._with_devices
+        if scope in self._scopes and alone and unchanged_since_apply(entity, row, record):
+            self._add(scope, entity, record, row, digest)
+
+    def make(self, desired: Desired, live: Live) -> dict[Scope, Baseline]:
+        """Return the baselines, once every record is written that changes before the first change."""
+        found, left = {}, dict[Scope, list[RecordedEntity]]()
+        for address in self._settled:
+            if address not in self._written and (own := self._recorded.entities.get(address)):
+                left.setdefault(Scope.of(address), []).append(own)
+        for scope, one in self._scopes.items():
+            there = {row.remote_id: row for row in live.entities[scope]}
+            for own in left.get(scope, ()):
+                if (row := there.get(own.remote_id)) is not None:
+                    self._add(scope, desired.entities[own.address], own, row, one.digests.record(own))
+            strangers = (row for remote_id, row in there.items() if remote_id not in self._taken)
+            found[scope] = self._builders[scope].make((row, one.digests.row(row)) for row in strangers)
+        return found
+
+    def _add(
+        self, scope: Scope, entity: Entity, record: RecordedEntity, row: LiveEntity, digest: bytes
+    ) -> None:
+        of = self._scopes[scope].digests
+        self._builders[scope].add(entity, record, row, (of.declared(entity), digest, of.row(row)))
 
 
 def _is_at_rest(record: RecordedEntity, row: LiveEntity) -> bool:
@@ -348,6 +457,11 @@ class _Columns:
         self._ids.append(remote_id)
         self._digests += digests
         self._links.extend(link << _OWNER_BITS | place for link in links)
+
+    def find_links(self, wanted: Collection[int]) -> set[int]:
+        """Return which of these links the added entities have."""
+        links = (one >> _OWNER_BITS for one in self._links) if wanted else ()
+        return {link for link in links if link in wanted}
 
     def add_stranger(self, remote_id: str, digest: bytes, links: set[int]) -> None:
         """Add a live row of nobody here."""

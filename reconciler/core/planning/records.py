@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterator
 
-from msgspec import UNSET, UnsetType, structs
+from msgspec import UNSET, Struct, UnsetType, structs
 
 from reconciler.core.compare.diff import is_ignored_path
 from reconciler.core.compare.normalize import digest_for_store, normalize_fields, reliable_modified
@@ -130,7 +130,17 @@ def _put_back(now: dict[str, Scalar], before: Fields, path: str) -> None:
         now[path] = before[path]
 
 
-def refresh_records(plan: Plan, desired: Desired, live: Live, recorded: Recorded) -> Iterator[RecordedEntity]:
+class RefreshedRecord(Struct, frozen=True, gc=False):
+    """A record that changes though nothing is written to the service, and what it is made from."""
+
+    record: RecordedEntity
+    entity: Entity
+    row: LiveEntity
+
+
+def refresh_records(
+    plan: Plan, desired: Desired, live: Live, recorded: Recorded
+) -> Iterator[RefreshedRecord]:
     """Yield the records that change though nothing is written to the service.
 
     Adoptions, renames, protection, fields that left the manifest, times of change that may now be
@@ -162,7 +172,7 @@ def refresh_records(plan: Plan, desired: Desired, live: Live, recorded: Recorded
             record = trace_origin(record, before, adopted=plan.created_at)
             # Or the second apply would write to the store, if not to the service (D5).
             if record != before:
-                yield record
+                yield RefreshedRecord(record, entity, row)
 
 
 def record_changes(
