@@ -213,25 +213,27 @@ def _row_of(table: Table, owner: Owner, value: Struct) -> dict[str, object]:
 def _load_sealed(connection: Connection, owner: Owner, table: Table, kind: type[V]) -> list[V]:
     rows = connection.execute(sealed_tables.rows_query(table), owner.key()).all()
     sealed_tables.check_seal(connection, table, owner, rows)
-    take = sealed_tables.pick_columns(table, *_value_columns(table))
-    return [_value_of(table, owner, kind, take(row)) for row in rows]
+    take = sealed_tables.pick_columns(table, *list_value_columns(table))
+    return [decode_value(table, owner, kind, take(row)) for row in rows]
 
 
 def _load(connection: Connection, owner: Owner, table: Table, kind: type[V]) -> list[V]:
-    columns = _value_columns(table)
+    columns = list_value_columns(table)
     query = f"SELECT {', '.join(columns)} FROM {table.name} WHERE {sealed_tables.OWNED}"
-    return [_value_of(table, owner, kind, row) for row in connection.execute(query, owner.key()).all()]
+    return [decode_value(table, owner, kind, row) for row in connection.execute(query, owner.key()).all()]
 
 
-def _value_columns(table: Table) -> tuple[str, ...]:
+def list_value_columns(table: Table) -> tuple[str, ...]:
+    """Return the columns of a table of this module but those of its owner, as `decode_value` takes them."""
     return tuple(name for name in table.columns if name not in Owner.__struct_fields__)
 
 
-def _value_of(table: Table, owner: Owner, kind: type[V], row: Row) -> V:
+def decode_value(table: Table, owner: Owner, kind: type[V], row: Row) -> V:
+    """Return what a row of a table of this module says. Raises CorruptRecord."""
     fields = {column: name for name, column in _COLUMNS.get(table.name, {}).items()}
     values: dict[str, object] = {}
     try:
-        for column, value in zip(_value_columns(table), row, strict=True):
+        for column, value in zip(list_value_columns(table), row, strict=True):
             decoded = msgspec.json.decode(str(value), type=_JSON[column]) if column in _JSON else value
             values[fields.get(column, column)] = decoded
         return msgspec.convert(values, kind)

@@ -19,6 +19,7 @@ from reconciler.concurrency import time_limit
 from reconciler.core.digests import keyed_digest
 from reconciler.core.runs.audit import Verification, chain_start, hash_entity, verify_chain
 from reconciler.core.runs.recover import InterruptedRun, RunStatus
+from reconciler.core.views.status import StackRows
 from reconciler.errors import LockHeld, StoreError
 from reconciler.model.address import Address
 from reconciler.model.automation import (
@@ -48,6 +49,7 @@ from reconciler.store.locks import (
 from reconciler.store.records import Batch, RecordsMoved
 from reconciler.store.schema import ANSWERS, ENTITIES, JOURNAL, PAUSES, QUESTIONS, RUNS, WORKSPACES, Table
 from reconciler.store.sealed_tables import Owner, Seals, write_sealed
+from reconciler.store.status_rows import load_status_rows
 
 if TYPE_CHECKING:
     from reconciler.store.shared_files import SharedFiles
@@ -425,6 +427,21 @@ class Store:
             known = history.load_unfinished_runs(connection, self._owner)
             now = read_running(connection, self._owner, writer) if writer else None
         return RunStatus(now, tuple(one for one in known if now is None or one.run != now.run))
+
+    def status_rows(self, *, everyone: bool = False) -> tuple[StackRows, ...]:
+        """Return what `judge_stacks` judges, of this stack, or of every one that this store knows.
+
+        This stack is always among them. No seal is compared: rows that cannot be read make their stack
+        `damage`, and raise nothing.
+        """
+        mine = StackRows(self._owner.origin, self._owner.stack)
+        if self._empty:
+            return (mine,)
+        with self._database.reading() as connection:
+            now = self._database.now(connection)
+            found = load_status_rows(connection, None if everyone else self._owner, now=now)
+        known = {(one.origin, one.stack) for one in found}
+        return found if (mine.origin, mine.stack) in known else (*found, mine)
 
     def close_run(self, run: str, outcome: str) -> None:
         """Close an unfinished run: it is not resumed."""

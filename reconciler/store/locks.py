@@ -17,7 +17,7 @@ from msgspec import Struct, ValidationError, convert, field, structs, to_builtin
 from reconciler.errors import CorruptRecord, InputError, LockHeld
 from reconciler.model.runs import Running
 from reconciler.store import sealed_tables
-from reconciler.store.adapter import RESTORE, Connection
+from reconciler.store.adapter import RESTORE, Connection, Row
 from reconciler.store.connection import Database
 from reconciler.store.history import count_progress, name_operator
 from reconciler.store.schema import LOCKS, TICKETS
@@ -120,7 +120,7 @@ class Lock:
         connection = seals.connection
         self._database.confirm(connection)
         row, now = _read_sealed_lock(connection, self._owner), self._time(connection)
-        if row is not None and row.nonce and not _may_take_over(row, now):
+        if row is not None and row.nonce and not may_take_over(row, now):
             raise self._held(row, read_running(connection, self._owner, row), now)
         mine = structs.replace(
             self._mine,
@@ -170,10 +170,10 @@ class Lock:
         )
 
 
-_LOCK_COLUMNS = Holder.__struct_encode_fields__
-_LOCK = f"SELECT {', '.join(_LOCK_COLUMNS)} FROM locks WHERE {sealed_tables.OWNED}"
+LOCK_COLUMNS = Holder.__struct_encode_fields__
+_LOCK = f"SELECT {', '.join(LOCK_COLUMNS)} FROM locks WHERE {sealed_tables.OWNED}"
 _TAKE = (
-    f"UPDATE locks SET {', '.join(f'{name} = :{name}' for name in _LOCK_COLUMNS)} WHERE {sealed_tables.OWNED}"
+    f"UPDATE locks SET {', '.join(f'{name} = :{name}' for name in LOCK_COLUMNS)} WHERE {sealed_tables.OWNED}"
 )
 _FREE = (
     "UPDATE locks SET nonce = '', run = '', holder = '', seat = '', pid = 0, since = '', expires = '' "
@@ -195,7 +195,7 @@ def read_running(connection: Connection, owner: Owner, held_by: Holder) -> Runni
 def find_live_holder(connection: Connection, owner: Owner, *, now: datetime) -> Holder | None:
     """Return the holder whose lease lives and whose process is not gone; None where no run writes."""
     found = read_lock_holder(connection, owner)
-    return found if found is not None and not _may_take_over(found, now) else None
+    return found if found is not None and not may_take_over(found, now) else None
 
 
 def force_unlock(connection: Connection, owner: Owner, lock_id: str, *, now: datetime) -> Holder:
@@ -225,10 +225,13 @@ def _free_lock(connection: Connection, owner: Owner, nonce: str) -> None:
 def _read_lock_row(connection: Connection, owner: Owner) -> Holder | None:
     """Return the lock's row, of a free lock too; None where it was never taken."""
     row = connection.execute(_LOCK, owner.key()).one_or_none()
-    if row is None:
-        return None
+    return None if row is None else decode_holder(row)
+
+
+def decode_holder(row: Row) -> Holder:
+    """Return what a row of `LOCK_COLUMNS` says, in their order. Raises CorruptRecord."""
     try:
-        return convert(dict(zip(_LOCK_COLUMNS, row, strict=True)), Holder)
+        return convert(dict(zip(LOCK_COLUMNS, row, strict=True)), Holder)
     except ValidationError:
         raise CorruptRecord("the store's record of the lock is damaged.", next=RESTORE) from None
 
@@ -250,8 +253,8 @@ def holder_process_ended(holder: Holder) -> bool:
     return bool(holder.host_id) and holder.host_id == _host_id() and not _process_is_alive(holder.pid)
 
 
-def _may_take_over(holder: Holder, now: datetime) -> bool:
-    """Whether a holder may be taken over from: its process is gone, or its lease is."""
+def may_take_over(holder: Holder, now: datetime) -> bool:
+    """Whether a holder may be taken over from: its process or, at `now`, its lease is gone."""
     return _parse_lock_time(holder.expires) <= now or holder_process_ended(holder)
 
 

@@ -14,17 +14,15 @@ from reconciler.core.views.status import (
     HEALTH_STATES,
     SYNC_STATES,
     HealthState,
-    PauseRow,
-    QuestionRow,
     RunRow,
     StackRows,
     StackStatus,
-    SyncRow,
     SyncState,
     WorkspaceRow,
     judge_stack,
     judge_stacks,
 )
+from reconciler.model.automation import Answer, Code, Pause, Question, QuestionState, SyncResult
 from reconciler.model.runs import EXIT_CODE_WORDS
 
 LAW = settings(max_examples=effort.count(small=60, full=400))
@@ -47,13 +45,15 @@ def ops(applied: int | None = None, *, in_doubt: int = 0) -> WorkspaceRow:
     return WorkspaceRow("ops", "" if applied is None else hour(applied), in_doubt)
 
 
-def synced(number: int, exit_code: int = 0, workspace: str = "") -> SyncRow:
-    return SyncRow(
-        hour(number), exit_code, workspace, failing_since=hour(number - 1) if exit_code == 1 else ""
-    )
+def synced(number: int, exit_code: int = 0, workspace: str = "") -> SyncResult:
+    """Return what a sync found in this hour; a failure is the second in a row."""
+    since = hour(number - 1) if exit_code == 1 else ""
+    word = EXIT_CODE_WORDS.get(exit_code, "new")
+    return SyncResult(workspace, hour(number), word, exit_code, failing_since=since)
 
 
-ASKED = QuestionRow("7k3q", hour(10), hour(20), ("anna", "ben"))
+CODES = {"anna": Code("d1", hour(10)), "ben": Code("d2", hour(10))}
+ASKED = Question("7k3q", "7f3a", hour(10), hour(20), codes=CODES)
 
 STACKS: dict[str, tuple[StackRows, SyncState, HealthState]] = {
     "nothing was ever done": (StackRows(ORIGIN, "ops"), "unknown", "unknown"),
@@ -147,6 +147,17 @@ STACKS: dict[str, tuple[StackRows, SyncState, HealthState]] = {
         "out of sync",
         "healthy",
     ),
+    "a change that is approved, and not applied yet": (
+        StackRows(
+            ORIGIN,
+            "ops",
+            (ops(8),),
+            results=(synced(11, 9),),
+            questions=(structs.replace(ASKED, state="approved"),),
+        ),
+        "out of sync",
+        "healthy",
+    ),
     "one of two workspaces waits": (
         StackRows(
             ORIGIN,
@@ -158,17 +169,17 @@ STACKS: dict[str, tuple[StackRows, SyncState, HealthState]] = {
         "healthy",
     ),
     "a pause": (
-        StackRows(ORIGIN, "ops", (ops(8),), results=(synced(11, 10),), pause=PauseRow(hour(9), hour(20))),
+        StackRows(ORIGIN, "ops", (ops(8),), results=(synced(11, 10),), pause=Pause(hour(9), hour(20))),
         "paused",
         "healthy",
     ),
     "a pause without an end": (
-        StackRows(ORIGIN, "ops", (ops(8),), results=(synced(11),), pause=PauseRow(hour(9))),
+        StackRows(ORIGIN, "ops", (ops(8),), results=(synced(11),), pause=Pause(hour(9), "")),
         "paused",
         "healthy",
     ),
     "a pause that is over": (
-        StackRows(ORIGIN, "ops", (ops(8),), results=(synced(11),), pause=PauseRow(hour(9), hour(12))),
+        StackRows(ORIGIN, "ops", (ops(8),), results=(synced(11),), pause=Pause(hour(9), hour(12))),
         "synced",
         "healthy",
     ),
@@ -193,7 +204,7 @@ STACKS: dict[str, tuple[StackRows, SyncState, HealthState]] = {
         "failing",
     ),
     "an ending of a newer version": (
-        StackRows(ORIGIN, "ops", results=(SyncRow(hour(9), 77),)),
+        StackRows(ORIGIN, "ops", results=(synced(9, 77),)),
         "unknown",
         "failing",
     ),
@@ -246,6 +257,15 @@ def test_a_stack_says_which_workspace_it_is_because_of() -> None:
     ]
 
 
+def test_a_change_waits_for_those_who_were_asked_and_have_not_answered() -> None:
+    given = Answer("7k3q", "anna", "give", hour(11), "code")
+    rows = StackRows(ORIGIN, "ops", results=(synced(11, 9),), questions=(ASKED,), answers=(given,))
+
+    found = judge_stack(rows, NOW)
+
+    assert (found.approvals_open, found.waiting_for) == (1, ("ben",))
+
+
 def test_changes_are_those_of_the_last_sync_where_nothing_was_applied_since() -> None:
     result = structs.replace(synced(11, 2, "ops"), counts={"create": 2, "delete": 1})
     rows = StackRows(ORIGIN, "ops", (ops(8),), (run(8),), results=(result,))
@@ -290,7 +310,17 @@ run_rows = st.builds(
     st.sampled_from(["", "done", "partial"]),
     codes,
 )
-sync_rows = st.builds(SyncRow, moments, codes, st.one_of(st.just(""), aliases))
+sync_rows = st.builds(
+    SyncResult, st.one_of(st.just(""), aliases), moments, st.just("word"), codes, commit=st.just("c0ffee")
+)
+questions = st.builds(
+    Question,
+    st.just("q"),
+    st.just("7f3a"),
+    moments,
+    st.sampled_from([hour(9), hour(20)]),
+    state=st.sampled_from(get_args(QuestionState)),
+)
 stack_rows = st.builds(
     StackRows,
     st.just(ORIGIN),
@@ -302,10 +332,9 @@ stack_rows = st.builds(
     st.lists(run_rows, max_size=4).map(tuple),
     st.sampled_from(["", "a"]),
     st.lists(sync_rows, max_size=4, unique_by=lambda one: one.workspace).map(tuple),
-    st.none() | st.builds(PauseRow, moments, st.sampled_from(["", hour(9), hour(20)])),
-    st.lists(
-        st.builds(QuestionRow, st.just("q"), moments, st.sampled_from([hour(9), hour(20)])), max_size=2
-    ).map(tuple),
+    st.none() | st.builds(Pause, moments, st.sampled_from(["", hour(9), hour(20)])),
+    st.lists(questions, max_size=2).map(tuple),
+    st.just(()),
     st.sampled_from([0, 3600, 6 * 3600]),
     st.integers(0, 1),
     st.integers(0, 1),

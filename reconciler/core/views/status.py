@@ -15,6 +15,7 @@ from typing import Generic, Literal, NamedTuple, TypeVar, get_args
 
 from msgspec import Struct, structs
 
+from reconciler.model.automation import Answer, Pause, Question, SyncResult
 from reconciler.model.plans import ACTION_WORDS
 from reconciler.model.runs import EXIT_CODE_WORDS
 
@@ -29,23 +30,6 @@ State = TypeVar("State", SyncState, HealthState)
 
 
 # --- What the store holds. Times are ISO 8601 in UTC; "" is never, or not known ---------------------------
-
-
-class SyncRow(Struct, frozen=True):
-    """What the last `sync` found in a workspace; with `workspace` "" in the stack as a whole.
-
-    `counts` are changes by action. `failing_since` is when the first of several failures in a row was.
-    """
-
-    at: str
-    exit_code: int
-    workspace: str = ""
-    commit: str = ""
-    counts: Mapping[str, int] = {}
-    next_window: str = ""
-    failing_since: str = ""
-    last_good: str = ""
-    reason: str = ""
 
 
 class RunRow(Struct, frozen=True):
@@ -73,25 +57,10 @@ class WorkspaceRow(Struct, frozen=True):
     in_doubt: int = 0
 
 
-class PauseRow(Struct, frozen=True):
-    """Until when `sync` does nothing. `until` is empty where it is not limited."""
-
-    since: str
-    until: str = ""
-    reason: str = ""
-
-
-class QuestionRow(Struct, frozen=True):
-    """A change that waits for approval. `asked` may give it: names of the policy."""
-
-    question: str
-    asked_at: str
-    expires_at: str
-    asked: tuple[str, ...] = ()
-
-
 class StackRows(Struct, frozen=True):
     """What is known of one stack. Runs come newest first; `under_way` is the id of the one that lives.
+
+    `results` are what the last `sync` found, of the stack (`workspace` is "") and of each workspace.
 
     `expect_every_s` is how often somebody has to sync; 0: not set. `undelivered` counts notifications that
     could not be delivered, `policy_mistakes` those of the settings. `damage` says why rows cannot be read.
@@ -102,9 +71,10 @@ class StackRows(Struct, frozen=True):
     workspaces: tuple[WorkspaceRow, ...] = ()
     runs: tuple[RunRow, ...] = ()
     under_way: str = ""
-    results: tuple[SyncRow, ...] = ()
-    pause: PauseRow | None = None
-    questions: tuple[QuestionRow, ...] = ()
+    results: tuple[SyncResult, ...] = ()
+    pause: Pause | None = None
+    questions: tuple[Question, ...] = ()
+    answers: tuple[Answer, ...] = ()
     expect_every_s: int = 0
     undelivered: int = 0
     policy_mistakes: int = 0
@@ -162,8 +132,8 @@ class LastRun(Struct, frozen=True):
 class StackStatus(Struct, frozen=True):
     """How a stack stands. `service` is the address of the service; `last_good` when all was well last.
 
-    `waiting_for` are those who may approve, as the policy names them; `paused_until` is empty where nothing
-    is paused, or where that is not limited.
+    `waiting_for` are those who were asked and have not answered, as the policy names them. `pause_reason` is
+    what a person wrote: neither may stand on a page that many can read.
     """
 
     service: str
@@ -175,6 +145,7 @@ class StackStatus(Struct, frozen=True):
     last_good: str
     next_window: str
     paused_until: str
+    pause_reason: str
     approvals_open: int
     waiting_for: tuple[str, ...]
     undelivered: int
@@ -182,6 +153,11 @@ class StackStatus(Struct, frozen=True):
     in_doubt: int
     workspaces: tuple[WorkspaceStatus, ...]
     runs: tuple[LastRun, ...]
+
+    @property
+    def finding(self) -> SyncFinding | HealthFinding:
+        """What a reader has to know first: what needs somebody, else why the service is not as declared."""
+        return self.health if self.needs_somebody or self.sync.state == "synced" else self.sync
 
     @property
     def fine(self) -> bool:
@@ -233,14 +209,22 @@ def judge_stack(rows: StackRows, now: datetime) -> StackStatus:
         last_good=whole.last_good,
         next_window=whole.result.next_window if whole.result else "",
         paused_until=whole.pause.until if whole.pause else "",
-        approvals_open=len(whole.questions),
-        waiting_for=tuple(sorted({name for one in whole.questions for name in one.asked})),
+        pause_reason=whole.pause.reason if whole.pause else "",
+        approvals_open=len(whole.unanswered),
+        waiting_for=_name_approvers(whole.unanswered, rows.answers),
         undelivered=rows.undelivered,
         policy_mistakes=rows.policy_mistakes,
         in_doubt=whole.in_doubt,
         workspaces=workspaces,
         runs=tuple(_describe_run(one, rows.under_way) for one in rows.runs),
     )
+
+
+def _name_approvers(questions: Iterable[Question], answers: Iterable[Answer]) -> tuple[str, ...]:
+    """Return who was asked and has not answered."""
+    answered = {(one.question, one.approver) for one in answers}
+    waited = {name for one in questions for name in one.codes if (one.question, name) not in answered}
+    return tuple(sorted(waited))
 
 
 def _urgency(one: StackStatus) -> tuple[bool, int, int, str, str]:
@@ -323,7 +307,7 @@ class _Found(NamedTuple):
     reason: str = ""
 
     @classmethod
-    def of(cls, result: SyncRow) -> "_Found":
+    def of(cls, result: SyncResult) -> "_Found":
         return cls(result.at, result.exit_code, result.reason)
 
     @property
@@ -346,7 +330,9 @@ class _Subject:
         self.own = results.get(workspace)
         self.result = self.own or results.get("")
         self.pause = rows.pause if rows.pause and _is_ahead(rows.pause.until, now) else None
-        self.questions = tuple(one for one in rows.questions if _is_ahead(one.expires_at, now))
+        live = [one for one in rows.questions if _is_ahead(one.expires_at, now)]
+        self.unanswered = tuple(one for one in live if one.state == "open")
+        self.approved = tuple(one for one in live if one.state == "approved")
         self.failed = self._failed_runs()
         self.found = self._newest()
 
@@ -450,10 +436,18 @@ def _found_next(one: _Subject) -> str:
 
 
 def _asked_since(one: _Subject) -> str | None:
-    """When the oldest open question was asked. A workspace that is as declared waits for nobody."""
+    return _oldest(one, one.unanswered)
+
+
+def _approved_since(one: _Subject) -> str | None:
+    return _oldest(one, one.approved)
+
+
+def _oldest(one: _Subject, questions: Iterable[Question]) -> str | None:
+    """When the first of them was asked. A workspace that is as declared waits for nobody."""
     if one.workspace and one.found and one.found.meaning.state == "synced":
         return None
-    return min((question.asked_at for question in one.questions), default=None)
+    return min((question.asked_at for question in questions), default=None)
 
 
 def _doubtful_since(one: _Subject) -> str | None:
@@ -510,6 +504,7 @@ _SYNC_RULES: tuple[_Rule[SyncState], ...] = (
         _say("reconciler unpause, when it may go on"),
     ),
     _Rule("waiting", _asked_since, _say("a change waits for approval"), _say("reconciler approvals list")),
+    _Rule("out of sync", _approved_since, _say("a change is approved"), _say("reconciler sync")),
     _Rule("waiting", _found_as("waiting"), _found_why, _found_next),
     _Rule("out of sync", _found_as("out of sync"), _found_why, _found_next),
     _Rule("unknown", _found_as("unknown"), _found_why, _found_next),

@@ -1,0 +1,86 @@
+"""`reconciler status`: how stacks stand, from the store alone."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar
+
+import click
+
+from reconciler.cli import options
+from reconciler.cli.dispatch import prints_result
+from reconciler.cli.results import CommandResult, Doc
+from reconciler.core.views.status import HealthState, StackStatus, StoreStatus, SyncState
+from reconciler.report.lines import Line
+
+
+class StandingResult(CommandResult, frozen=True):
+    """How stacks stand. With `checks` a stack that needs somebody is a failure."""
+
+    title: ClassVar[str] = "How stacks stand"
+    exit_codes: ClassVar[tuple[int, ...]] = (0, 1)
+    at: Annotated[str, Doc("When the store was read, in UTC: all states are those of this moment.")]
+    stacks: Annotated[tuple[StackStatus, ...], Doc("What is not fine first, the worst before the others.")]
+    sync: Annotated[Mapping[SyncState, int], Doc("How many stacks are in each state.")]
+    health: Annotated[Mapping[HealthState, int], Doc("How many stacks are in each state.")]
+    checks: bool = False
+
+    @property
+    def exit_code(self) -> int:
+        """1 where it was asked for and a stack needs somebody."""
+        return 1 if self.checks and any(one.needs_somebody for one in self.stacks) else 0
+
+    def lines(self) -> Sequence[Line]:
+        """Return what is not fine, and counts."""
+        from reconciler.report.status_text import status_lines
+
+        return status_lines(self._status())
+
+    def failure_lines(self) -> Sequence[Line]:
+        """Return what needs somebody."""
+        from reconciler.report.status_text import attention_lines
+
+        return attention_lines(self._status()) if self.exit_code else ()
+
+    def _status(self) -> StoreStatus:
+        return StoreStatus(self.at, self.stacks, self.sync, self.health)
+
+
+@click.command()
+@click.option("--all", "everyone", is_flag=True, help="Show every stack that the store knows.")
+@click.option(
+    "--check", "checks", is_flag=True, help="Exit with 1 if a stack is in doubt, failing, stale or unknown."
+)
+@options.settings_options
+@options.format_option
+@prints_result
+def status_command(*, everyone: bool, checks: bool, **given: Any) -> StandingResult:
+    """Show how the stack of the settings stands: whether it is synced, and whether somebody has to look.
+
+    Sync is synced, out of sync, waiting (for an approval), paused or unknown. Health is healthy,
+    progressing (a run is under way), in doubt, failing, stale (nobody has synced for longer than
+    policy.expect_every) or unknown. A line with the reason and the next step stands for each stack that is
+    not synced and healthy, the worst first; counts follow. It also works where nothing but `apply` ever ran.
+
+    The states are those that syncs and runs recorded: the service is not asked. `reconciler plan` does.
+
+    --check is for monitoring. A stack that is paused, waits for an approval or is out of sync is no failure
+    by itself, because its policy may mean that.
+
+    Reads settings and the store; writes nothing, and reads no credential of the service.
+
+    Exit codes: 0 shown, whatever the states are; 1 the store cannot be read, or with --check a stack needs
+    somebody; 3 settings invalid.
+
+    \b
+    Examples:
+        reconciler status
+        reconciler status --all --check
+        reconciler status --format json
+    """
+    from reconciler.cli.session import open_project_store
+    from reconciler.core.views.status import judge_stacks
+
+    with open_project_store(given) as (store, _settings):
+        found = judge_stacks(store.status_rows(everyone=everyone), store.now())
+    return StandingResult(
+        at=found.at, stacks=found.stacks, sync=found.sync, health=found.health, checks=checks
+    )

@@ -1,0 +1,134 @@
+"""status as a process: how a stack stands, from the store alone."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from cli.hands import Project, Service
+from cli.keeping import RUN, rewrite, store_file, store_of, told
+from cli.test_lock import planned_changes
+from words import says
+
+from reconciler.model.automation import Code, Question, SyncResult, Told
+from reconciler.model.plans import Consent
+from reconciler.model.runs import Context, Intent
+from reconciler.store.records import Batch
+
+NOW = datetime.now(UTC)
+AT = NOW.isoformat(timespec="seconds")
+LATER = (NOW + timedelta(hours=1)).isoformat(timespec="seconds")
+
+
+@pytest.fixture
+def applied(project: Project, service: Service) -> Project:
+    """A project after an apply of everything, by hand."""
+    assert project.run(service, "apply", "--yes").returncode == 0
+    return project
+
+
+def leave_in_doubt(project: Project, service: Service) -> None:
+    """Let a run end before it knows whether its first request was carried out."""
+    planned = planned_changes(project, service)
+    with store_of(project, service) as store:
+        store.begin(RUN, "apply", planned, Consent(), Context())
+        store.record(
+            [Batch(intents=(Intent(planned.changes[0].address, "create", AT, AT),))],
+            planned.target.workspaces,
+        )
+
+
+def test_before_anything_was_done_a_stack_is_unknown_and_no_store_is_made(
+    project: Project, service: Service
+) -> None:
+    done = project.run(service, "status")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[:2] == [
+        "quickstart is unknown: nobody has ever synced or applied.",
+        "  next: reconciler plan",
+    ]
+    assert not store_file(project).exists()
+
+
+def test_a_project_in_which_people_apply_by_hand_has_a_status(applied: Project, service: Service) -> None:
+    before = service.requests()
+    text = applied.run(service, "status")
+    found = told(applied.run(service, "status", "--format", "json"))
+
+    assert text.stdout.splitlines()[-3:] == ["1 stack.", "health: 1 healthy", "sync: 1 synced"]
+    assert "last run      apply, done, 5 changes applied, " in text.stdout
+    (stack,) = found["stacks"]
+    assert (stack["sync"]["state"], stack["health"]["state"], stack["last_read"] != "") == (
+        "synced",
+        "healthy",
+        True,
+    )
+    assert service.requests() == before, "the service is not asked"
+
+
+def test_a_request_that_is_in_doubt_is_the_first_line(project: Project, service: Service) -> None:
+    leave_in_doubt(project, service)
+
+    done = project.run(service, "status")
+    checked = project.run(service, "status", "--check", "--format", "json")
+
+    assert done.returncode == 0
+    assert done.stdout.startswith("quickstart is in doubt and out of sync since ")
+    assert "1 request may have been carried out, or not.\n  next: reconciler resume\n" in done.stdout
+    assert (checked.returncode, told(checked)["exit_code"]) == (1, 1)
+    assert "quickstart is in doubt" in checked.stderr
+
+
+def test_a_check_passes_what_was_meant_so(applied: Project, service: Service) -> None:
+    """Who pauses, or lets a sync only report, wants no alarm."""
+    with store_of(applied, service) as store:
+        store.record_sync([SyncResult("", LATER, "changes", 2)])
+        only_reported = applied.run(service, "status", "--check")
+        store.pause(NOW + timedelta(hours=1), "stocktaking")
+        paused = applied.run(service, "status", "--check")
+
+    assert (only_reported.returncode, paused.returncode) == (0, 0)
+    assert "quickstart is healthy and out of sync since " in only_reported.stdout
+    assert "changes were found and only reported" in only_reported.stdout
+    assert "syncing is paused; paused until " in paused.stdout
+    assert ": stocktaking." in paused.stdout
+
+
+def test_who_is_waited_for_stands_in_the_terminal(applied: Project, service: Service) -> None:
+    with store_of(applied, service) as store:
+        codes = {"anna": Code("d1", AT), "ben": Code("d2", AT)}
+        store.ask_question(Question("7k3q", "7f3a", AT, LATER, codes=codes))
+        store.record_sync([SyncResult("", LATER, "waits", 9)])
+        store.note_telling(Told("hook", "state", "d", AT, failed_times=1))
+        text = applied.run(service, "status").stdout
+
+    assert "; waiting for anna, ben." in text
+    assert "1 notification could not be delivered." in text
+    assert "approvals     1 open" in text
+
+
+def test_all_stacks_of_the_store_are_told_the_worst_first(applied: Project, service: Service) -> None:
+    result = SyncResult("", "2026-01-01T00:00:00+00:00", "failed", 1)
+    with store_of(applied, service) as store:
+        store.record_sync([result])
+    rewrite(applied, "UPDATE sync_results SET stack = 'other'")
+    alone = told(applied.run(service, "status", "--format", "json"))
+    every = told(applied.run(service, "status", "--all", "--format", "json"))
+    text = applied.run(service, "status", "--all").stdout
+
+    assert [one["stack"] for one in alone["stacks"]] == ["quickstart"]
+    assert [one["stack"] for one in every["stacks"]] == ["other", "quickstart"]
+    assert text.startswith("other is failing and unknown since ")
+    assert text.splitlines()[-3:] == [
+        "2 stacks.",
+        "health: 1 failing, 1 healthy",
+        "sync: 1 unknown, 1 synced",
+    ]
+
+
+def test_no_name_of_a_person_is_in_the_status(project: Project, service: Service) -> None:
+    """It is what many can read: counts and workspaces only."""
+    leave_in_doubt(project, service)
+    shown = project.run(service, "status").stdout + project.run(service, "status", "--format", "json").stdout
+
+    names = ("jane", "doe", "sam", "lee", "ada", "king", "pixel", "engineer", "example.com")
+    assert [name for name in names if says(shown, name)] == []
