@@ -253,7 +253,7 @@ _lines_max = 200  # of counts: each action, kind, workspace and cause has one
 
 # A diff is what forges colour: what goes away, what changes, what comes.
 _DIFF_SIGNS: Mapping[str, str] = {"delete": "-", "update": "!", "drift": "!", "create": "+"}
-_NAMELESS_FACTS = frozenset({"Outcome", "Run", "Commit", "Exit code"})
+_NAMELESS_FACTS = frozenset({"Outcome", "Run", "Exit code"})
 
 
 def comment(review: Review) -> str:
