@@ -14,10 +14,10 @@ Whatever cannot be proved so is not cut, and is parsed like any other file.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b, sha256
 from itertools import accumulate, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -31,15 +31,6 @@ from reconciler.parsing.tree_builder import pack_position
 TEXT_DIGEST_BYTES = 16
 
 
-class BlankedRun(NamedTuple):
-    """What stands for a run of blanked entries: a key of a section, and its place."""
-
-    section: str
-    key: str
-    line: int
-    column: int
-
-
 class CutText(Struct, frozen=True):
     """A file of which known entries are blanked. `whole` is the SHA-256 of the file.
 
@@ -51,7 +42,7 @@ class CutText(Struct, frozen=True):
     whole: bytes
     text: bytes
     known: tuple[tuple[bytes, int], ...]
-    stand_ins: tuple[BlankedRun, ...] = ()
+    stand_ins: tuple["BlankedRun", ...] = ()
     sections: tuple["EntrySection", ...] = ()
     rest: Mapping[int, bytes] = {}
 
@@ -77,7 +68,31 @@ class EntrySection(NamedTuple):
     column: int
     starts: Sequence[int]
     lines: Sequence[int]
-    digests: Sequence[bytes]
+
+    def digests(self, data: bytes) -> Sequence[bytes]:
+        """Return the digest of each text of the file `data`; in another section the same text has another."""
+        front = b"%s %d\n" % (self.plural.encode(), self.column)
+        return [
+            blake2b(front + data[start:stop], digest_size=TEXT_DIGEST_BYTES).digest()
+            for start, stop in pairwise(self.starts)
+        ]
+
+
+class BlankedRun(NamedTuple):
+    """A run of blanked entries, by their numbers in a section, and the key that stands for them."""
+
+    section_number: int
+    section: EntrySection
+    numbers: range
+    key: str
+
+
+class PlacedEntry(NamedTuple):
+    """An entry of a section: its name, its body, and the position of its name as one integer."""
+
+    name: str
+    body: dict[str, Any]
+    packed: int
 
 
 @cache_by_kinds
@@ -124,27 +139,26 @@ def _cut_sections(data: bytes) -> Iterator[EntrySection]:
         count = data.count
         lines = [*accumulate((count(b"\n", *one) for one in pairwise(starts)), initial=line)]
         line = lines[-1]
-        front = b"%s %d\n" % (head[1], column)
-        digests = [
-            blake2b(front + data[start:stop], digest_size=TEXT_DIGEST_BYTES).digest()
-            for start, stop in pairwise(starts)
-        ]
-        yield EntrySection(head[1].decode(), column, starts, lines, digests)
+        yield EntrySection(head[1].decode(), column, starts, lines)
 
 
 def list_proved_texts(
-    data: bytes, tree: Tree, documents: Sequence[Document], cut: CutText | None
+    data: bytes,
+    sections: Sequence[EntrySection],
+    tree: Tree,
+    documents: Sequence[Document],
+    cut: CutText | None,
 ) -> Mapping[int, bytes]:
     """Return the digest of each text that the parser found to be an entry, by its first line.
 
     `tree` and `documents` are what the file says; where it was cut, what is left of it, and the texts are
-    those of the rest.
+    those of the rest. `sections` are those of the file.
     """
     roots = {place.line for place in tree.places(tree.value)}
     plain = _BLOCK_TEXT.search(data) is None
     known = frozenset(line for _, line in cut.known) if cut else frozenset()
     found: dict[int, bytes] = {}
-    for section in cut.sections if cut else cut_sections(data):
+    for section in sections:
         kind = kinds_by_plural()[section.plural].name
         begun = {
             one.place.line
@@ -155,6 +169,7 @@ def list_proved_texts(
         first = section.lines[0]
         if first not in begun and first not in known:
             continue
+        digests = section.digests(data)
         for number, line in enumerate(section.lines[:-1]):
             if line not in begun or line in known:
                 continue
@@ -164,7 +179,7 @@ def list_proved_texts(
                 ended = data.endswith(b"\n")
             # A block text may depend on how deep the line below it stands.
             if ended and (plain or not _BLOCK_TEXT.search(data, start, end)):
-                found[line] = section.digests[number]
+                found[line] = digests[number]
     return found
 
 
@@ -175,55 +190,91 @@ def cut_manifest(data: bytes, known: Collection[bytes]) -> CutText | None:
     """Return a manifest without the entries whose texts are known; None where it is to be read whole."""
     if find_stand_in(data) is not None:
         return None
-    whole = sha256(data).digest()
-    pieces: list[bytes] = []
-    taken: list[tuple[bytes, int]] = []
-    stand_ins: list[BlankedRun] = []
-    at = 0
     sections = cut_sections(data)
-    for section in sections:
-        column = section.column
-        for first, behind in _find_known_runs(section.digests, known):
-            start, end, line = section.starts[first], section.starts[behind], section.lines[first]
-            key = f"cut-{len(stand_ins)}-{whole[:8].hex()}"
-            stand_ins.append(BlankedRun(section.plural, key, line, column + 1))
-            blank = b"\n" * (section.lines[behind] - line)
-            pieces += [data[at:start], b" " * column, key.encode(), b": |", blank]
-            taken += zip(section.digests[first:behind], section.lines[first:behind], strict=True)
-            at = end
+    digests = [section.digests(data) for section in sections]
+    blanked = [{number for number, one in enumerate(each) if one in known} for each in digests]
+    text, stand_ins = blank_entries(data, sections, blanked)
+    taken = tuple(
+        (digests[run.section_number][number], run.section.lines[number])
+        for run in stand_ins
+        for number in run.numbers
+    )
     if not taken or len({digest for digest, _ in taken}) != len(taken):
         return None
-    return CutText(whole, b"".join([*pieces, data[at:]]), tuple(taken), tuple(stand_ins), sections)
+    return CutText(sha256(data).digest(), text, taken, stand_ins, sections)
 
 
-def _find_known_runs(digests: Sequence[bytes], known: Collection[bytes]) -> Iterator[tuple[int, int]]:
-    """Yield the first text of each run of known ones, and the one behind its last."""
-    unknown = [number for number, digest in enumerate(digests) if digest not in known]
-    for before, behind in pairwise([-1, *unknown, len(digests)]):
+def blank_entries(
+    data: bytes, sections: Sequence[EntrySection], blanked: Sequence[Collection[int]]
+) -> tuple[bytes, tuple[BlankedRun, ...]]:
+    """Return the text of a manifest without the blanked entries, and what stands for each run of them.
+
+    `blanked` are the numbers of entries of each section. Every line keeps its number.
+    """
+    mark = sha256(data).hexdigest()[:16]
+    pieces: list[bytes] = []
+    stand_ins: list[BlankedRun] = []
+    at = 0
+    for number, section in enumerate(sections):
+        for numbers in _find_runs(len(section.starts) - 1, blanked[number]):
+            key = f"cut-{len(stand_ins)}-{mark}"
+            stand_ins.append(BlankedRun(number, section, numbers, key))
+            blank = b"\n" * (section.lines[numbers.stop] - section.lines[numbers.start])
+            pieces += [
+                data[at : section.starts[numbers.start]],
+                b" " * section.column,
+                key.encode(),
+                b": |",
+                blank,
+            ]
+            at = section.starts[numbers.stop]
+    return b"".join([*pieces, data[at:]]), tuple(stand_ins)
+
+
+def _find_runs(count: int, blanked: Collection[int]) -> Iterator[range]:
+    """Yield each run of blanked numbers below `count`."""
+    kept = [number for number in range(count) if number not in blanked]
+    for before, behind in pairwise([-1, *kept, count]):
         if behind - before > 1:
-            yield before + 1, behind
+            yield range(before + 1, behind)
 
 
-def remove_stand_ins(tree: Tree, stand_ins: Sequence[BlankedRun]) -> Tree | None:
-    """Return the tree of a cut text without what stands for the entries; None where that is not at its place.
+def replace_stand_ins(
+    tree: Tree, stand_ins: Sequence[BlankedRun], entries: Iterable[Iterable[PlacedEntry]]
+) -> Tree | None:
+    """Return the tree of a cut text with `entries`, those of each run, where something stands for them.
 
-    Then a cut was wrong, or the file has a mistake: all of it is to be read.
+    None where that is not at its place, and where a name occurs twice: a cut was wrong, or the file has a
+    mistake, and all of it is to be read.
     """
     if tree.broken or tree.problems:
         return None
+    waiting = dict(zip((one.key for one in stand_ins), zip(stand_ins, entries, strict=True), strict=True))
     value = dict(tree.value)
-    for plural in {one.section for one in stand_ins}:
+    for plural in dict.fromkeys(one.section.plural for one in stand_ins):
         section = value.get(plural)
         if not isinstance(section, dict):
             return None
-        marks = dict(zip(section, tree.packed_places(section), strict=True))
-        for one in stand_ins:
-            if one.section == plural and (
-                section.get(one.key) != "" or marks.pop(one.key) != pack_position(one.line, one.column)
-            ):
+        whole: dict[str, Any] = {}
+        marks: list[int] = []
+        for (name, body), mark in zip(section.items(), tree.packed_places(section), strict=True):
+            run, placed = waiting.pop(name, (None, ()))
+            if run is None:
+                whole[name] = body
+                marks.append(mark)
+                continue
+            place = pack_position(run.section.lines[run.numbers.start], run.section.column + 1)
+            if (run.section.plural, body, place) != (plural, "", mark):
                 return None
-        value[plural] = {key: section[key] for key in marks}
-        tree.record_positions(value[plural], list(marks.values()))
+            for one in placed:
+                whole[one.name] = one.body
+                marks.append(one.packed)
+        if len(whole) != len(marks):
+            return None
+        value[plural] = whole
+        tree.record_positions(whole, marks)
+    if waiting:
+        return None
     tree.record_positions(value, tree.packed_places(tree.value))
     return tree.with_value(value, tree.partial)
 

@@ -11,6 +11,7 @@ import io
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
+from itertools import repeat
 from pathlib import Path
 from typing import Any, get_args
 
@@ -28,7 +29,15 @@ from reconciler.files.project_files import (
     read_below_root,
     resolve_reference,
 )
-from reconciler.manifest.cutting import Cuts, CutText, list_proved_texts, remove_stand_ins
+from reconciler.manifest.alike import AlikeReader
+from reconciler.manifest.cutting import (
+    Cuts,
+    CutText,
+    EntrySection,
+    cut_sections,
+    list_proved_texts,
+    replace_stand_ins,
+)
 from reconciler.manifest.entries import (
     NO_WORKSPACE,
     Steps,
@@ -213,6 +222,7 @@ class _Loader:
         self.known = list_known_fields(self.extras)
         self.tables = tables
         self.payloads: dict[tuple[Path, str], Content | Unreadable] = {}
+        self.reader = AlikeReader()
         self.rows_left = ROWS_MAX  # of all rosters; one that is named twice makes its contacts twice
         self.unnamed = 0  # files whose workspace could not be read
         self.faulty: list[FaultyFile] = []
@@ -239,10 +249,10 @@ class _Loader:
 
     def _load_data(self, source: ManifestFile, data: bytes) -> Manifest | None:
         cut = self.cuts.manifests.get(source.name) if self.cuts else None
+        is_json = source.name.lower().endswith(".json")
+        sections = cut.sections if cut else () if is_json else cut_sections(data)
         tree = (
-            self._read_cut(cut, data, source.name)
-            if cut
-            else read_tree(data, source.name, subject=name_entry)
+            self._read_cut(cut, data, source.name) if cut else self.reader.read(data, source.name, sections)
         )
         self.problems.extend(tree.problems)
         if tree.broken:
@@ -258,24 +268,36 @@ class _Loader:
         rows_left = self.rows_left
         manifest = self._build_manifest(tree, source.folder)
         if manifest is not None:
-            self.read.append(self._describe_read(tree, data, manifest, cut, rows_left - self.rows_left))
+            rows = rows_left - self.rows_left
+            self.read.append(self._describe_read(tree, data, manifest, cut, sections, rows=rows))
         return manifest
 
     def _read_cut(self, cut: CutText, data: bytes, name: str) -> Tree:
         """Return the tree of what is left of a manifest."""
-        found = remove_stand_ins(read_tree(cut.text, name, subject=name_entry), cut.stand_ins)
+        tree = read_tree(cut.text, name, subject=name_entry)
+        found = replace_stand_ins(tree, cut.stand_ins, repeat((), len(cut.stand_ins)))
         if found is None or cut.whole != sha256(data).digest():
             self.miscut = True
             return Tree(name, {}, broken=True)
         return found
 
     def _describe_read(
-        self, tree: Tree, data: bytes, manifest: Manifest, cut: CutText | None, rows: int
+        self,
+        tree: Tree,
+        data: bytes,
+        manifest: Manifest,
+        cut: CutText | None,
+        sections: Sequence[EntrySection],
+        *,
+        rows: int,
     ) -> FileRead:
         name, rosters = tree.file, self.tables.digests
         source = PartSource(rows)
         if self.cuts is not None and not tree.problems:
-            texts = {name: list_proved_texts(data, tree, manifest.documents, cut), **self.tables.texts}
+            texts = {
+                name: list_proved_texts(data, sections, tree, manifest.documents, cut),
+                **self.tables.texts,
+            }
             said = (manifest.workspace, manifest.defaults, manifest.tags, tree.value.get("rosters", ()))
             source = PartSource(rows, sha256(encode_json(said)).digest(), tree.nodes, texts)
         return FileRead(

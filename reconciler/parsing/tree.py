@@ -122,6 +122,12 @@ class Tree:
         """Record the positions of the keys or items of a new container of this tree."""
         self._marks.record(container, list(packed))
 
+    def record_shifted_positions(
+        self, container: dict[str, Any] | list[Any], packed: "array[int]", lines: int
+    ) -> None:
+        """Record the same, of positions that containers share, each so many lines further down."""
+        self._marks.record_shifted(container, packed, lines)
+
     def _index(self, node: object, step: str | int) -> int | None:
         if isinstance(node, list) and isinstance(step, int):
             return step if 0 <= step < len(node) else None

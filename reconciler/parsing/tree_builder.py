@@ -76,24 +76,36 @@ class StopReading(Exception):
 class Marks:
     """The position of every key and item in 8 bytes, by the identity of its container."""
 
-    __slots__ = ("_all", "_starts")
+    __slots__ = ("_all", "_shifted", "_starts")
 
     def __init__(self, starts: dict[int, int], everything: "array[int]") -> None:
         self._starts = starts
         self._all = everything
+        self._shifted: dict[int, tuple[array[int], int]] = {}
 
     def record(self, container: dict[str, Any] | list[Any], packed: list[int]) -> None:
         """Record the positions of a finished container, which must live as long as these marks."""
         self._starts[id(container)] = len(self._all)
         self._all.extend(packed)
 
+    def record_shifted(self, container: dict[str, Any] | list[Any], packed: "array[int]", lines: int) -> None:
+        """Record the same positions, each so many lines further down; containers may share them."""
+        self._shifted[id(container)] = packed, lines
+
     def packed(self, container: dict[str, Any] | list[Any]) -> "array[int]":
         """Return line << 32 | column of each key or item."""
+        if id(container) in self._shifted:
+            packed, lines = self._shifted[id(container)]
+            down = lines << 32
+            return array("Q", [one + down for one in packed])
         start = self._starts[id(container)]
         return self._all[start : start + len(container)]
 
     def place(self, file: str, container: dict[str, Any] | list[Any], index: int) -> Place:
         """Return the place of one key or item."""
+        if id(container) in self._shifted:
+            packed, lines = self._shifted[id(container)]
+            return unpack_place(file, packed[index] + (lines << 32))
         return unpack_place(file, self._all[self._starts[id(container)] + index])
 
 
