@@ -59,7 +59,7 @@ async def send_write_once(signals: Signals, call: Coroutine[Any, Any, T], what: 
     The first signal lets it finish, the second ends it. Raises InDoubt if it is unknown whether the write was
     done: `what` names the write in the error, `look` is the command that shows whether it is there.
     """
-    signals.apply_begins(f"in doubt whether {what}: stopped at once.\n  next: {look}\n".encode())
+    signals.apply_begins(f"it is not known whether {what}: stopped at once.\n  next: {look}\n".encode())
     call_ends = asyncio.ensure_future(call)
     stop_asked = asyncio.ensure_future(signals.stop.wait_now())
     await asyncio.wait({call_ends, stop_asked}, return_when=asyncio.FIRST_COMPLETED)
@@ -78,7 +78,7 @@ def _make_in_doubt(what: str, look: str, error: InDoubt | None = None) -> InDoub
     why = str(error) if error else "the command was stopped before the answer came."
     about = {"method": error.method, "path": error.path, "code": error.code} if error else {}
     return InDoubt(
-        f"in doubt whether {what}: {why} It is not sent again.",
+        f"it is not known whether {what}: {why} Nothing is sent again.",
         next=f"{look}   (shows whether it is there)",
         status=error.status if error else 0,
         **about,

@@ -64,7 +64,7 @@ class Screen:
         self._bars.clear()
         self._events.unfinished(runs)
         output.note_lines(unfinished_lines(runs))
-        output.note("changes in doubt are settled first; nothing is sent twice.")
+        output.note("first, the command finds out what became of earlier requests; nothing is sent twice.")
         self._bars.advance("settling", 0, None)
 
     def doubtful(self, why: str) -> None:
@@ -72,7 +72,9 @@ class Screen:
         self._bars.clear()
         self._events.waits(why)
         output.note(f"{why}.")
-        output.note("this store may lack requests that were sent since: waiting until none can still arrive.")
+        output.note(
+            "requests may be missing from this store: waiting until none of them can still take effect."
+        )
         self._bars.advance("settling", 0, None)
 
     def beyond(self, changes: tuple[Change, ...]) -> None:

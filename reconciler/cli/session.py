@@ -110,9 +110,9 @@ def note_service_links(layers: SettingLayers) -> None:
         names, services = sorted(layers.service_links), sorted(set(layers.service_links.values()))
         others = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
         _note_once(
-            f"ignored, because Kubernetes sets them for the Service {', '.join(services)}: "
+            f"variables that Kubernetes sets for the Service {', '.join(services)} are ignored: "
             f"{names[0]}{others}.\n"
-            "  next: nothing; enableServiceLinks: false in the pod prevents them"
+            "  next: nothing to do; enableServiceLinks: false in the pod prevents these variables"
         )
 
 

@@ -102,12 +102,12 @@ REASONS: Mapping[str, tuple[str, str]] = {
     ),
     "secret": ("left out: it can never be read back, and need not be declared", "declare it to set it"),
     "undeclared": (
-        "left out: every write carries what the service shows of it, so it need not be declared",
-        "declare it for what is yet to be created or moved, with --env-file or --secrets-file",
+        "left out: every write sends back the value that the service shows, so it need not be declared",
+        "to create or move such an entity, declare the value, with --env-file or --secrets-file",
     ),
     "masked": (
         "left out: the service shows a mask instead",
-        "declare it to write what it belongs to: no write can carry it otherwise",
+        "declare the value before you change the entity: without the value, nothing can be written",
     ),
     "withheld": (
         "in meta.ignore: it can never be read back; ignored until you set it",

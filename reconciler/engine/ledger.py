@@ -120,7 +120,9 @@ class Ledger:
             await await_store(self._offload, write, give_up=self._store.give_up)
 
     def _fail_waiting(self, taken: list[_Waiting], error: Exception) -> None:
-        mistake = f"a mistake in this program kept the store from being written ({type(error).__name__})."
+        mistake = (
+            f"because of a bug in this program, the store could not be written ({type(error).__name__})."
+        )
         failure = error if isinstance(error, StoreError) else StoreError(mistake, next="report it")
         self.broken = self.broken or failure
         _release_waiting(taken, error)

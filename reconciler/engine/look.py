@@ -52,12 +52,12 @@ async def check_absent(run: Session, entity: Entity, parent_id: str) -> None:
     """Raise NotDone where a live entity is this one."""
     hits = await find_matches(run, entity, parent_id)
     if len(hits) == 1:
-        what = f"it exists now (id {hits[0].found.remote_id}, the same {hits[0].by}); nothing was sent."
-        raise NotDone("conflict", what, "plan again: what exists is adopted")
+        what = f"one with the same {hits[0].by} exists now (id {hits[0].found.remote_id}); nothing was sent."
+        raise NotDone("conflict", what, "plan again: the new plan adopts it")
     if hits:
         ids = ", ".join(sorted(hit.found.remote_id for hit in hits))
         what = f"{len(hits)} matching entities exist now (ids {ids}); nothing was sent."
-        raise NotDone("conflict", what, "leave one of them, then plan again")
+        raise NotDone("conflict", what, "keep one of them at the service, then plan again")
 
 
 async def read_unchanged(run: Session, change: Update, parent_id: str) -> Found:
@@ -141,7 +141,7 @@ def _check_not_reused(run: Session, change: Update | Delete, found: Found, left:
 
 async def _check_kept_is_there(run: Session, change: Delete, duplicate: Found, parent_id: str) -> None:
     """Raise NotDone unless the entity that stays is live, and still the same by an identity."""
-    kind, stays = change.address.kind, f"the one that was to stay ({change.keeps})"
+    kind, stays = change.address.kind, f"the entity that was to be kept ({change.keeps})"
     try:
         kept = await read_entity(run, change.address, change.keeps, parent_id)
     except NotFound:
@@ -277,7 +277,7 @@ async def search_rows(
     if not rows.complete:
         # A row that slid to another page may be the one: created again, it would exist twice.
         what = f"it is not known whether it exists ({rows.trouble})."
-        raise NotDone("failed", what, "run it again when fewer writes are under way there")
+        raise NotDone("failed", what, "run the command again when fewer writes are under way there")
     return rows
 
 
@@ -292,7 +292,8 @@ async def _confirm_match(run: Session, entity: Entity, key: Key, row: Found) -> 
         except NotFound:
             # Created again because of one answer that does not find it, it would exist twice.
             what = (
-                f"it is unclear whether it exists: the list shows {row.remote_id}, a read by its id does not"
+                f"it is unclear whether it exists: the list shows the id {row.remote_id}, but a read "
+                "of this id fails"
             )
             raise NotDone("conflict", f"{what}; nothing was sent.", PLAN_AGAIN) from None
         by = shared_identity(entity.fields, flatten_body(entity.address.kind, row.body), keys)

@@ -29,9 +29,9 @@ from reconciler.model.runs import FieldResult
 from reconciler.model.snapshots import Entity, LiveEntity, RecordedEntity
 from reconciler.service.paging import Found, remote_id
 
-SHOWN_AGAIN = "reconciler plan shows it again; find out why the service does not take it"
+SHOWN_AGAIN = "find out why the service does not store it; reconciler plan shows the difference again"
 NOT_SHOWN_AGAIN = "E164"
-GIVE_AGAIN = "check it in the service at once; declare the secret and apply, or let its owner set it again"
+GIVE_AGAIN = "check the secret at the service at once; declare it and apply, or let its owner set it again"
 
 
 class Proof(Struct, frozen=True):
@@ -76,7 +76,7 @@ def join_sentences(*said: str) -> str:
 def describe_not_taken(fields: Iterable[FieldResult]) -> str:
     """Name the fields that the service did not take."""
     paths = [field.path for field in fields]
-    return f"not taken by the service: {look.join_field_names(paths)}." if paths else ""
+    return f"not stored by the service: {look.join_field_names(paths)}." if paths else ""
 
 
 def describe_lost_secrets(fields: Iterable[FieldResult]) -> str:
@@ -187,7 +187,9 @@ async def confirm_created(run: Session, attempt: Attempt, entity: Entity, made: 
     try:
         read = await look.read_entity(run, entity.address, made.remote_id, attempt.parent_id)
     except ServiceError as error:
-        raise InDoubt(f"created, as the service says, but not read back: {error}", next=error.next) from None
+        raise InDoubt(
+            f"the service says that it was created, but it could not be read back: {error}", next=error.next
+        ) from None
     row = make_live_row(attempt.change, read, attempt.parent_id)
     passed_s = run.context.timing.monotonic() - attempt.began
     if judge_made(run, entity, row, within_s=passed_s) == "other":
@@ -229,9 +231,7 @@ def describe_outside_changes(
     paths = {path for path in one.keys() | other if not _is_same_value(kind.name, path, one, other)} - ours
     known = kind.server_owned | set(kind.wire.values())
     paths |= {key for key in _find_nested_changes(before.body, after.body) if key not in known}
-    return (
-        f"changed at the same time, and not by us: {look.join_field_names(sorted(paths))}." if paths else ""
-    )
+    return f"somebody else changed at the same time: {look.join_field_names(sorted(paths))}." if paths else ""
 
 
 def _is_same_value(kind: str, path: str, one: Fields, other: Fields) -> bool:

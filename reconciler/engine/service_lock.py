@@ -238,8 +238,10 @@ class TicketLock(ServiceLock):
             # Counted from when the call was sent: the Date of its answer is no older than that.
             self._sends_until = rules.sends_until(mine.until, told, sent_at, terms.lease_s)
             return mine, told + 1
-        what = f"the service did not say whether a ticket was created: {failure}"
-        raise self._unavailable_error(what, "run it again; a ticket that was created ends with its lease")
+        what = f"the service did not say whether the lock was created: {failure}"
+        raise self._unavailable_error(
+            what, "run the command again; if the lock was created, it ends with its lease"
+        )
 
     async def _post_ticket(self, mine: Ticket) -> str:
         """Create the resource; return the Date of the answer. Cancelled, the call goes on until `release`."""
@@ -268,7 +270,9 @@ class TicketLock(ServiceLock):
         else:
             what = "the service answers with lists that are older than its clock."
             raise self._unavailable_error(
-                what, "check for a cache between here and the service: it must not answer"
+                what,
+                "check for a cache between this machine and the service: it must not answer instead of "
+                "the service",
             )
         if self._timing.monotonic() >= self._sends_until or not rules.is_alive(mine, told, 0.0):
             what = "its lease ended while it was being taken."
@@ -316,7 +320,7 @@ class TicketLock(ServiceLock):
                 why = rows.trouble or more.trouble
             await self._pause(1.0)
         what = f"the resources cannot be listed as a whole: {why}"
-        raise self._unavailable_error(what, "run it again when fewer writes are under way there")
+        raise self._unavailable_error(what, "run the command again when fewer writes are under way there")
 
     def _parse_tickets(self, rows: tuple[Found, ...], read_at: float) -> Tickets:
         names = {row.remote_id: row.body.get("name") for row in rows}
@@ -351,7 +355,7 @@ class TicketLock(ServiceLock):
             try:
                 await self._renew()
             except NotFound:
-                self._lost = f"{self._name} was taken from this run: its ticket is gone."
+                self._lost = f"{self._name} was taken from this run: it is gone from the service."
             except ServiceError as error:
                 step_log.info("the lock in the service was not renewed: %s", type(error).__name__)
                 wait_s = retry_s
@@ -362,7 +366,7 @@ class TicketLock(ServiceLock):
         found = await self._resources.get(self._id)
         now = rules.parse_ticket(str(found.body.get("name")))
         if now is None or self._mine is None or now.nonce != self._mine.nonce:
-            self._lost = f"{self._name} was taken from this run: its ticket was changed."
+            self._lost = f"{self._name} was taken from this run: somebody changed it in the service."
             return
         told = _parse_epoch(found.date)
         later = rules.renew_ticket(now, told, self._terms.lease_s)
@@ -455,7 +459,10 @@ def _suggest_unlock(lock_id: str) -> str:
 def _parse_epoch(date: str) -> int:
     """Return a Date of the service as seconds since 1970. Raises Malformed where an answer had none."""
     if not date:
-        what = "the service's answers have no Date, so a lock in it cannot end by its clock."
+        what = (
+            "the answers of the service have no Date header, so it is not known when a lock in the "
+            "service ends."
+        )
         raise Malformed(what, next="set lock.in_service to never")
     return int(datetime.fromisoformat(date).timestamp())
 

@@ -79,7 +79,7 @@ class Attempt:
 
 RESUME = "reconciler resume"
 _tick_s = 0.01  # a sleep may end a little early, and then the deadline is not over yet
-GO_ON = f"{RESUME}   (goes on with what is left), or plan again"
+GO_ON = f"{RESUME}   (continues with the remaining changes), or plan again"
 IN_DOUBT = f"{RESUME}: it waits, looks again, and sends nothing twice"
 
 
@@ -254,7 +254,7 @@ class Session:
         after = self.moved_to.get(change.address) if isinstance(change, Delete) else None
         outcome = self.outcomes.get(after) if after else None
         if outcome is not None and outcome.result != "applied":
-            what = f"it moves to {after}, which was not made as planned: {outcome.result}."
+            what = f"it moves to {after}, which was not created as planned: {outcome.result}."
             raise NotDone("skipped", what, "plan again")
 
     def halt(self, halt: StopReason) -> None:

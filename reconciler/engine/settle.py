@@ -223,7 +223,9 @@ async def _find_created(run: Session, change: Create, parent_id: str) -> LandedW
         # Ours and another's, or ours twice: taking one would leave the other unmanaged for ever.
         ids = ", ".join(sorted(hit.found.remote_id for hit in hits))
         raise look.SeveralMatches(
-            "conflict", f"{len(hits)} matching entities exist (ids {ids}).", "leave one, then plan again"
+            "conflict",
+            f"{len(hits)} matching entities exist (ids {ids}).",
+            "keep one of them at the service, then plan again",
         )
     if not hits:
         return None
@@ -231,14 +233,14 @@ async def _find_created(run: Session, change: Create, parent_id: str) -> LandedW
         found = await look.read_entity(run, change.address, hits[0].found.remote_id, parent_id)
     except NotFound:
         # Closed as absent it would be sent again, beside the one that the list shows.
-        what = f"the list shows {hits[0].found.remote_id}, but a read by its id does not."
+        what = f"the list shows the id {hits[0].found.remote_id}, but a read of this id finds nothing."
         raise NotDone("in doubt", what) from None
     _check_not_of_another(run, change.address, found.remote_id)
     row = make_live_row(change, found, parent_id)
     missing = tuple(
         field for field in readback.prove_create(run, entity, row).reading.refused if field.shown is None
     )
-    what = f"it is there, recognized by {hits[0].by}."
+    what = f"it exists, recognized by {hits[0].by}."
     return LandedWrite(found.remote_id, _make_proven_record(run, change, row), what, missing)
 
 
@@ -255,7 +257,7 @@ def _check_not_of_another(run: Session, address: Address, remote_id: str) -> Non
     # Two swapped answers recorded each as the other (tests/engine/test_readback.py): neither is believed.
     if made is not None and made.action == "create":
         run.ledger.later(Batch(forget=(owner,)))
-    raise NotDone("in doubt", f"its id {remote_id} was answered for {owner} as well.", "plan again")
+    raise NotDone("in doubt", f"the service answered with the same id {remote_id} for {owner}.", "plan again")
 
 
 async def _find_rewritten(
@@ -277,23 +279,29 @@ async def _find_rewritten(
                 await look.judge_missing(run, address, sent.named, parent_id, entity.fields, twice=True)
                 != "gone"
             ):
-                what = f"its answer named {sent.named}; the list shows it, a read by its id does not find it."
+                what = (
+                    f"the answer named the id {sent.named}; the list shows this id, but a read of it "
+                    "finds nothing."
+                )
                 raise NotDone("in doubt", what, suggest_create_again(address)) from None
         else:
             row = make_live_row(change, found, parent_id)
             if is_declared_now(run, row, address):
                 return None  # the next plan adopts it
             if readback.judge_made(run, entity, row, within_s=sent.passed_s) == "other":
-                what = f"its answer named {sent.named}, which shows another entity."
+                what = f"the answer named the id {sent.named}, but another entity has this id."
                 raise NotDone("in doubt", what, suggest_create_again(address))
             proof = readback.prove_create(run, entity, row)
             missing = tuple(one for one in proof.reading.refused if one.shown is None)
-            what = join_sentences(f"it is there, by the id {sent.named} of its answer.", proof.describe())
+            what = join_sentences(f"it exists, under the id {sent.named} of the answer.", proof.describe())
             return LandedWrite(sent.named, run.keep(proof.record, row), what, missing)
     if ids := await find_unclaimed(
         run, entity, parent_id, within_s=sent.passed_s, reach=sent.reach, listings=sent.listings
     ):
-        what = f"an entity that may be it exists with another identity (id {', '.join(ids)})."
+        what = (
+            "an entity with another identity exists, and may be the one that was created (id "
+            f"{', '.join(ids)})."
+        )
         raise NotDone("in doubt", what, suggest_create_again(address))
     return None
 
@@ -301,7 +309,8 @@ async def _find_rewritten(
 def suggest_create_again(address: Address) -> str:
     """Return the hint for a create of which only a person can tell whether it was carried out."""
     return (
-        f"if it is, write its identity in the manifest as the service shows it, and apply; if not, "
+        "if it is that entity, write its identity in the manifest as the service shows it, and apply; "
+        "if not, "
         f"apply with --create-again {address}"
     )
 
@@ -324,7 +333,7 @@ async def _find_updated(
     batch = _make_proven_record(run, change, make_live_row(change, found, parent_id))
     lost = readback.report_lost_secrets(run, change, before, found)
     beside = readback.describe_outside_changes(before, found, change, besides={field.path for field in lost})
-    return LandedWrite(change.remote_id, batch, "it shows what was sent.", beside=beside, lost=lost)
+    return LandedWrite(change.remote_id, batch, "the service shows what was sent.", beside=beside, lost=lost)
 
 
 def _make_proven_record(run: Session, change: Create | Update, row: LiveEntity) -> Batch:
@@ -360,7 +369,7 @@ async def _find_not_taken(run: Session, doubt: Doubt) -> LandedWrite | None:
         case Create():
             return None  # its answer named another entity: nothing is known of it, so nothing is claimed
         case Delete():
-            what = "not taken by the service: it said that the delete is done, and the entity is still there."
+            what = "not done by the service: it said that the delete is done, but the entity is still there."
             return LandedWrite(change.remote_id, Batch(), what, refused=True)
         case Update():
             found = await look.read_if_there(run, change, parent_id)
@@ -574,4 +583,4 @@ async def _take_recent_rows(pages: AsyncIterator[Page], kind: Kind, back_s: floa
 def _check_list_complete(trouble: str) -> None:
     if trouble:
         what = f"it is not known whether it exists under another identity ({trouble})."
-        raise NotDone("in doubt", what, "run it again when fewer writes are under way there")
+        raise NotDone("in doubt", what, "run the command again when fewer writes are under way there")

@@ -352,14 +352,14 @@ def end_cut_off(run: Session, attempt: Attempt) -> Outcome:
         case "answered":
             return _put_in_doubt(run, attempt, "the run was stopped before it was read back.")
         case "done":
-            return _end_after_write(run, attempt, "done, but not recorded as a whole: the run was stopped.")
+            return _end_after_write(run, attempt, "done, but recorded only in part: the run was stopped.")
         case never:
             assert_never(never)
 
 
 def end_with_mistake(run: Session, attempt: Attempt, error: Exception) -> Outcome:
     """Return the outcome after a mistake of ours: its type and place; its text may hold personal data."""
-    what = f"a mistake in this program ({type(error).__name__} in {_find_error_place(error)})."
+    what = f"a bug in this program ({type(error).__name__} in {_find_error_place(error)})."
     run.halt(StopReason("mistake", what, REPORT))
     if attempt.ending is not None:
         return _report_not_recorded(attempt.ending, what, REPORT)

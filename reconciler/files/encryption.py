@@ -134,7 +134,8 @@ def require_file_path(text: str, what: str, said_by: str) -> Path:
         text
     ):  # also false for a name too long for the system
         raise InputError(
-            f"{said_by} holds {what} itself, or what may be one, and not the name of a file with it.",
+            f"{said_by} holds {what} itself, or what looks like one; it must hold the name of a file "
+            "with the key.",
             next="write it into a file that only you may read, and name that file",
         )
     return Path(text)
@@ -154,7 +155,7 @@ def decrypt_file(data: bytes, *, shown: str, identity: str | None, environ: Mapp
     name = identity or environ.get(IDENTITY_VARIABLE, "")
     if data.startswith(_ARMOUR):
         raise InputError(
-            f"{shown}: this is the text form of an encrypted file; plans are kept in the other one.",
+            f"{shown}: this is an encrypted file in text form, but a plan file has the binary form.",
             next="take the file as `reconciler plan -o FILE` wrote it",
         )
     if not name:
@@ -170,12 +171,13 @@ def decrypt_file(data: bytes, *, shown: str, identity: str | None, environ: Mapp
     except AnotherKey:
         raise InputError(
             f"{shown}: this plan is not encrypted to the key in {name}.",
-            next="use the identity of one of its recipients, or plan again with --encrypt-to yours",
+            next="use the private key of one of its recipients, or plan again with --encrypt-to and "
+            "your own key",
         ) from None
     except DamagedFile:
         raise InputError(
             f"{shown}: this encrypted file is damaged or cut short.",
-            next="take it again from where it was written, or plan again",
+            next="copy the file again from where it was written, or plan again",
         ) from None
 
 
@@ -239,7 +241,7 @@ def _parse_ssh_identity(path: Path | str, data: bytes) -> Key:
 def _locked_key_error(path: Path | str) -> InputError:
     return InputError(
         f"{path}: this private key is protected by a passphrase, and the command cannot ask for it.",
-        next="give a key without one, readable by you alone; for CI, one made for CI",
+        next="give a key without a passphrase that only you can read; for CI, make a separate key",
     )
 
 

@@ -98,16 +98,16 @@ def _decode_plan(path: Path, data: bytes) -> Plan:
         file = decode_json(data, PlanFile)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:  # their texts may quote people's data
         foreign = isinstance(error.__cause__, NotAnAddressError)
-        hint = f"read it in the project whose profile brings its kinds, or {_AGAIN}" if foreign else _AGAIN
+        hint = f"read it in the project whose profile defines its kinds, or {_AGAIN}" if foreign else _AGAIN
         raise InputError(f"{path}: this is not a whole plan.", next=hint) from None
     plan = open_plan_file(file)
     if fingerprint(plan) != plan.fingerprint:
         raise InputError(
-            f"{path}: this plan was changed after it was made; its fingerprint does not fit.", next=_AGAIN
+            f"{path}: this plan was changed after it was made; its fingerprint does not match.", next=_AGAIN
         )
     if not _is_text_of(data, seal_plan_pieces(plan, file.program)):
         raise InputError(
-            f"{path}: this file was changed after it was written; its seal does not fit.", next=_AGAIN
+            f"{path}: this file was changed after it was written; its checksum does not match.", next=_AGAIN
         )
     return plan
 

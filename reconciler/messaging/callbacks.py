@@ -275,6 +275,6 @@ def _explain_write_errors(callback: Callback | None = None) -> Iterator[None]:
         if isinstance(error, InDoubt):
             error.next = "list the callbacks and their calls before anything is sent again."
         elif error.status in refusals.REFUSED_BY_WORDS:
-            look = "check its name, url and key" if repeats else "read the service's words above"
+            look = "check its name, url and key" if repeats else "read the message of the service above"
             error.next = f"{look} and fix the callback; nothing was changed."
         raise

@@ -266,7 +266,7 @@ class Messages(ReadMessages):
             raise
         except Rejected as error:
             if error.status in refusals.REFUSED_BY_WORDS:
-                error.next = "fix the message as the service says above; nothing was sent."
+                error.next = "correct the message as the service says above; nothing was sent."
             raise
         return Sent(message_id, self._path(workspace, message_id))
 

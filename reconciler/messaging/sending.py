@@ -305,7 +305,7 @@ def _find_applied_resource(declared: DeclaredState, entity: Entity, workspace: W
     record = declared.find_record(entity.address, workspace)
     if record is None or record.sent.get("content") != entity.fields.get("content"):
         raise InputError(
-            f"{entity.address} is not applied as it is declared now; nothing was sent.",
+            f"{entity.address} has changes that are not applied yet; nothing was sent.",
             next=f"reconciler apply --only {entity.address}",
         )
     return record.remote_id

@@ -109,8 +109,8 @@ ERROR_CODES: tuple[Code, ...] = (
         code="E014",
         title="Another run is writing",
         means=(
-            "Two runs at once would undo each other's work. `reconciler lock` shows who holds it, "
-            "`--lock-timeout` waits."
+            "Two runs at once would undo each other's work. `reconciler lock` shows who holds the "
+            "lock; with `--lock-timeout SECONDS`, a command waits for the lock."
         ),
     ),
     Code(
@@ -166,22 +166,25 @@ ERROR_CODES: tuple[Code, ...] = (
     Code(
         code="E029",
         title="The service rejected the request",
-        means="It understood the request. Its own code and text are in the message.",
+        means=(
+            "The service understood the request and refused it. The code and text of the service are "
+            "in the message."
+        ),
     ),
     Code(
         code="E030",
         title="An answer has an unknown form",
         means=(
-            "It is never read as an empty answer. A proxy or a login page may have answered instead "
-            "of the service."
+            "Such an answer is never taken for an empty one. A proxy or a login page may have "
+            "answered instead of the service."
         ),
     ),
     Code(
         code="E031",
         title="The outcome of a write is unknown",
         means=(
-            "It may have been carried out. It is never sent again blindly: `reconciler resume` looks at "
-            "the service and settles it."
+            "The write may have been carried out, so it is not simply sent again: `reconciler resume` "
+            "first looks at the service."
         ),
     ),
     Code(
@@ -196,12 +199,15 @@ ERROR_CODES: tuple[Code, ...] = (
     Code(
         code="E040",
         title="The store cannot be read or written",
-        means="Everything stops before the next write: what is not recorded could not be settled.",
+        means=(
+            "The run stops before the next write to the service. If a write is not recorded in the "
+            "store, nobody can find out later what became of it."
+        ),
     ),
     Code(
         code="E041",
         title="A row of the store is damaged",
-        means="It does not hold what this program writes there.",
+        means=("A row of the store does not have the content that this program writes there."),
     ),
     Code(
         code="E042",
@@ -222,9 +228,9 @@ ERROR_CODES: tuple[Code, ...] = (
         code="E045",
         title="In CI, a file that was read is not in the commit",
         means=(
-            "A manifest that git does not track, a roster that git ignores, or a file that was "
-            "changed: what was not reviewed is not applied. List files that an earlier step makes "
-            "under `commit.generated`."
+            "For example, git does not track a manifest, git ignores a roster, or a file was changed "
+            "after the commit. What was not reviewed is not applied. If an earlier step of the job "
+            "makes a file, list the file under `commit.generated` in the settings."
         ),
     ),
     Code(
@@ -240,9 +246,10 @@ ERROR_CODES: tuple[Code, ...] = (
         code="E170",
         title="In CI, the commit of the repository cannot be read",
         means=(
-            "The repository is read without git: references in files, packed or not, and objects "
-            "named by SHA-1 or SHA-256. References in a reftable, unknown extensions and damaged "
-            "objects are not read, so it is not known whether what would be applied is in a commit."
+            "This program reads a repository without git. It reads references that are files, packed "
+            "or not, and objects named by SHA-1 or SHA-256. It does not read references in a "
+            "reftable, unknown extensions or damaged objects. So it is not known whether a commit "
+            "holds what would be applied."
         ),
     ),
     Code(
@@ -271,8 +278,8 @@ PROBLEM_CODES: tuple[Code, ...] = (
         code="E101",
         title="Not valid YAML or JSON",
         means=(
-            "The file cannot be read beyond this place. The cause may stand earlier: a quotation mark "
-            "or a bracket may be open since a line above."
+            "The file cannot be read beyond this place. The cause may stand earlier: a line above may "
+            "open a quotation mark or a bracket that is never closed."
         ),
         wrong="""\
 contacts:
@@ -287,8 +294,8 @@ contacts:
         code="E102",
         title="YAML that manifests do not support",
         means=(
-            "Anchors, aliases, merge keys, tags and several documents in one file are refused: a "
-            "reviewer would have to resolve them in the head to know what an entry says."
+            "Anchors, aliases, merge keys, tags and several documents in one file are refused: with "
+            "them, a reviewer would not see directly what an entry says."
         ),
         wrong="""\
 contacts:
@@ -400,7 +407,7 @@ contacts:
     Code(
         code="E109",
         title="A key is not text",
-        means="A key is a name. Quote it.",
+        means=("A key is a name, and a name is text. Write the key in quotes."),
     ),
     Code(
         code="E110",
@@ -428,8 +435,8 @@ contacts:
         code="E111",
         title="A file that manifests may not name",
         means=(
-            "The content of a named file may become public at the service. So only files of the "
-            "project are read, not through links, and none that hold secrets."
+            "The content of a named file may become public at the service. So only files inside the "
+            "project are read. Links are not followed, and files that hold secrets are refused."
         ),
         wrong="""\
 resources:
@@ -531,9 +538,9 @@ contacts:
         code="E117",
         title="A file is a pointer to another one, or encrypted",
         means=(
-            "The checkout holds a pointer of git-lfs or git-annex instead of the file, or the file as "
-            "Ansible Vault, git-crypt, SOPS or OpenSSL encrypted it. Read or sent as it is, it would "
-            "replace the real content."
+            "The checkout holds a pointer of git-lfs or git-annex instead of the file, or the file is "
+            "encrypted with Ansible Vault, git-crypt, SOPS or OpenSSL. If such a file were read or "
+            "sent as it is, it would replace the real content."
         ),
     ),
     Code(
@@ -541,7 +548,8 @@ contacts:
         title="An unresolved merge conflict",
         means=(
             "The markers <<<<<<<, ======= and >>>>>>> stand at the beginning of lines, in this order. "
-            "The file holds both sides, and it is not known which one is right."
+            "The file holds both sides of the conflict, and the program cannot know which one is "
+            "right."
         ),
         wrong="<<<<<<< HEAD\ncontacts: {}\n=======\nresources: {}\n>>>>>>> other\n",
         right="contacts: {}\n",
@@ -558,9 +566,9 @@ contacts:
         code="E120",
         title="A text continues to the left of its key",
         means=(
-            "YAML does not allow this, and some readers accept it anyway. Indent each line of a "
-            "quoted text, and of what is in brackets, by more than the key that it belongs to. Lines "
-            "of brackets alone may stand anywhere."
+            "YAML does not allow this, and some readers accept it anyway. If a quoted text or a value "
+            "in brackets has several lines, indent each line by more than its key. Only a line with "
+            "nothing but brackets may be indented less."
         ),
         wrong="""\
 contacts:
@@ -605,8 +613,8 @@ contacts:
         code="E122",
         title="A text in brackets that begins with ? or is -",
         means=(
-            "YAML reads `?jobTitle` there as it is written, and some readers read `jobTitle`. A dash "
-            "alone is not text."
+            "In brackets, YAML takes `?jobTitle` as it is written, but some readers drop the question "
+            "mark. A dash alone is not text. Put such a text in quotes."
         ),
         wrong="""\
 contacts:
@@ -648,7 +656,7 @@ contacts:
     Code(
         code="E202",
         title="A required field is missing",
-        means="The service, or the file, needs this field.",
+        means=("The service needs this field, or the format of this file does."),
         wrong="""\
 resources:
   team-list:
@@ -761,7 +769,7 @@ contacts:
         code="E301",
         title="No identity field",
         means=(
-            "An entity is found again by its identity. Without one it would be created a second time "
+            "An entity is found again by its identity. Without one, it would be created a second time "
             "after the store is lost. The settings say which fields count (`identity`)."
         ),
         wrong="""\
@@ -779,7 +787,10 @@ contacts:
     Code(
         code="E302",
         title="meta.ignore names the identity",
-        means=("An ignored field may be edited at the service. Then the entity is no longer recognized."),
+        means=(
+            "Anybody may edit an ignored field at the service. If this field is the identity, the "
+            "entity is then no longer recognized."
+        ),
         wrong="""\
 contacts:
   jane-doe:
@@ -893,15 +904,16 @@ contacts:
         code="E307",
         title="The ownership mark is written by this program",
         means=(
-            "`ownership.mark` in the settings names this field. Its value tells other runs which "
-            "stack owns the entity."
+            "`ownership.mark` in the settings names this field. The value that this program writes "
+            "there tells other runs which stack owns the entity."
         ),
     ),
     Code(
         code="E308",
         title="A custom field with the prefix custom_",
         means=(
-            "Only searches put `custom_` before the name. The field would get another name than you mean."
+            "The prefix `custom_` is used in searches only. With the prefix, the field would get "
+            "another name than you intend."
         ),
         wrong="""\
 contacts:
@@ -921,7 +933,10 @@ contacts:
     Code(
         code="E309",
         title="A former name is still in use",
-        means="`meta.renamedFrom` carries the record of one old name to one new entry.",
+        means=(
+            "`meta.renamedFrom` moves the record of an old name to one new entry. So no entry may "
+            "still have the old name, and only one entry may give it as its former name."
+        ),
         wrong="""\
 contacts:
   jane-doe:
@@ -941,7 +956,8 @@ contacts:
         code="E310",
         title="A name is declared twice",
         means=(
-            "Two entries of one kind and workspace have the same address. It is not known which one counts."
+            "Two entries of one kind and workspace have the same address. The program cannot know "
+            "which one is valid."
         ),
     ),
     Code(
@@ -984,7 +1000,8 @@ resources:
         code="E314",
         title="A name that is reserved for the lock",
         means=(
-            "Runs keep their lock in resources with such names, and remove those that they take for dead."
+            "Runs keep their lock in resources with such names. A run deletes such a resource if the "
+            "run that made it seems to be dead."
         ),
     ),
     Code(
@@ -1158,8 +1175,8 @@ contacts:
         code="E408",
         title="A phone number with a zero after its country code",
         means=(
-            "This zero is dialled within the country only. Where it belongs to the number, as in "
-            "Italy, it is right."
+            "This zero is dialled only within the country. In a country where the zero is part of the "
+            "number, such as Italy, it is accepted."
         ),
         wrong="""\
 contacts:
@@ -1316,18 +1333,19 @@ ID,Name,Mail
         code="E510",
         title="A cell of a spreadsheet is not text",
         means=(
-            "The result of a formula is what some program computed last, an error looks empty, a "
-            "phone number becomes a date or loses digits, and a format shows 50% for 0.5. So no field "
-            "is taken from such a cell. Format the column as text, and paste its values."
+            "A cell that is not text may hold something else than it shows: the last result of a "
+            "formula, an error that looks empty, a phone number that became a date or lost digits, or "
+            "0.5 that is shown as 50%. So no field is taken from such a cell. Format the column as "
+            "text, and paste its values."
         ),
     ),
     Code(
         code="E511",
         title="A spreadsheet that cannot be read",
         means=(
-            "It is damaged, encrypted, of another type or larger than it looks, or it is not known "
-            "which of its sheets is meant. People who were left out would look deleted, so a "
-            "spreadsheet is never read in part."
+            "The file is damaged, encrypted, of another type or larger than it looks; or it has "
+            "several sheets and the manifest names none of them. People who were left out would look "
+            "deleted, so a spreadsheet is never read in part."
         ),
     ),
     Code(
@@ -1350,16 +1368,17 @@ ID,Name,Mail
         code="E514",
         title="A directory cannot be read",
         means=(
-            "It is down, refuses, sends too little or too much, or its statement is not a query. The "
-            "message says which, and where the settings describe the directory."
+            "The directory is down, refuses access, or sends too little or too much; or the statement "
+            "in the settings is not a query. The message says what happened, and where the settings "
+            "describe the directory."
         ),
     ),
     Code(
         code="E515",
         title="A directory returns no rows, or is not in the settings",
         means=(
-            "An empty answer usually means a wrong filter or a missing permission. To declare nobody "
-            "by a directory, take it out of the manifest."
+            "An empty answer usually means a wrong filter or a missing permission. If a directory "
+            "should declare nobody, remove it from the manifest."
         ),
     ),
 )
@@ -1370,27 +1389,30 @@ RULE_CODES: tuple[Code, ...] = (
         code="A1",
         title="The plan is out of date",
         means=(
-            "Something changed since the plan was made, or it has expired or was used. A report names "
-            "every change that differs now. Plan again, and review the plan."
+            "Something changed since the plan was made, or the plan has expired or was already used. "
+            "A report names every change that differs now. Plan again, and review the new plan."
         ),
     ),
     Code(
         code="A9",
         title="In doubt",
         means=(
-            "The outcome of an earlier write of this entity is unknown. It is settled first, and "
-            "never sent again blindly."
+            "It is not known whether an earlier write of this entity took effect. `apply` and "
+            "`resume` first look at the service, and only then decide whether to send the write "
+            "again."
         ),
     ),
     Code(
         code="A11",
         title="Not restored",
-        means="An undo cannot restore this value: it was not kept, or it cannot be sent.",
+        means=("An undo cannot restore this value, because the value was not kept or cannot be sent."),
     ),
     Code(
         code="C1",
         title="A change that this deployment does not support",
-        means="`capabilities` of the profile say so. `--except` leaves such changes out.",
+        means=(
+            "The profile of the service says so, under `capabilities`. `--except` leaves such changes out."
+        ),
     ),
     Code(
         code="C2",
@@ -1401,8 +1423,8 @@ RULE_CODES: tuple[Code, ...] = (
         code="D2",
         title="Taken over",
         means=(
-            "The field was removed from the manifests, and somebody else has changed it since. It "
-            "stays as it is."
+            "The field was removed from the manifests, and somebody else has changed it since. The "
+            "field stays as it is."
         ),
     ),
     Code(
@@ -1417,8 +1439,9 @@ RULE_CODES: tuple[Code, ...] = (
         code="G1",
         title="Too many deletes",
         means=(
-            "More than 25 deletes, more than 20 % of what is owned of one kind and workspace, or none "
-            "would be left. Usually a file is missing. `--allow-deletes N` allows them for one run."
+            "The plan deletes more than 25 entities, more than 20 % of what is owned in one kind and "
+            "workspace, or everything that is owned there. Usually a file is missing. "
+            "`--allow-deletes N` allows the deletes for one run."
         ),
     ),
     Code(
@@ -1438,33 +1461,34 @@ RULE_CODES: tuple[Code, ...] = (
         code="G5",
         title="Deletes of adopted entities",
         means=(
-            "More than 3 of the entities to delete were adopted: somebody else created them. "
-            "`--allow-deletes N` allows them."
+            "More than 3 of the entities to delete were adopted: they existed before this stack "
+            "managed them. `--allow-deletes N` allows the deletes."
         ),
     ),
     Code(
         code="G6",
         title="A delete of something that others may be using",
         means=(
-            "Messages on their way may name a callback, and it cannot be seen whether there are any. "
-            "`--allow-deletes N` allows it."
+            "Messages that are not yet delivered may name a callback, and the service does not show "
+            "whether there are any. `--allow-deletes N` allows the delete."
         ),
     ),
     Code(
         code="G7",
         title="A directory returned far fewer people than before",
         means=(
-            "More than 20 % of the rows of the last apply are missing: a wrong filter, a missing "
-            "permission or an incomplete answer. Missing people would be deleted. `--allow-fewer-rows "
-            "N` allows it for one run."
+            "A directory returned more than 20 % fewer rows than at the last apply. The filter may be "
+            "wrong, a permission may be missing, or the answer may be incomplete. The missing people "
+            "would be deleted. `--allow-fewer-rows N` allows it for one run."
         ),
     ),
     Code(
         code="G8",
         title="A move that loses what others have written",
         means=(
-            "A contact is deleted in one workspace and made in another, and live fields or devices that no "
-            "manifest declares would be lost. `meta.carryOver` copies fields, `--allow-moves N` allows it."
+            "A contact is deleted in one workspace and created in another. Live fields or devices "
+            "that no manifest declares would be lost. `meta.carryOver` copies fields, and "
+            "`--allow-moves N` allows the loss."
         ),
     ),
     Code(
@@ -1484,41 +1508,40 @@ RULE_CODES: tuple[Code, ...] = (
         code="M8",
         title="Contradicted",
         means=(
-            "The service contradicts itself about an id in one read: it does not find the id but "
-            "lists it, or shows another entity under it. Nothing is written or forgotten until the "
-            "two agree, or a person decides: `reconciler adopt ADDRESS`, `reconciler forget ADDRESS`."
+            "In one read, the service contradicts itself about an id: it does not find the id but "
+            "lists it, or it shows another entity under the id. Nothing is written or forgotten until "
+            "the answers agree, or until a person decides with `reconciler adopt ADDRESS` or "
+            "`reconciler forget ADDRESS`."
         ),
     ),
     Code(
         code="M9",
         title="Somebody else",
         means=(
-            "The recorded id shows another identity, and most of its other fields have changed: the "
-            "id may belong to somebody else now. `--confirm-same ADDRESS` says that it is the same "
-            "entity; `reconciler forget ADDRESS` forgets it."
+            "Under the recorded id, the service shows another identity, and most other fields have "
+            "changed too: the id may belong to somebody else now. `--confirm-same ADDRESS` says that "
+            "it is still the same entity; `reconciler forget ADDRESS` forgets the id."
         ),
     ),
     Code(
         code="X2",
         title="Protected",
         means=(
-            "`meta.protect` was set: the entity is not deleted. The protection ends after one apply "
-            "with the entry and without `meta.protect`."
+            "`meta.protect` was set, so the entity is not deleted. To end the protection, declare the "
+            "entity without `meta.protect` and apply once."
         ),
     ),
     Code(
         code="X5",
         title="Marked by another stack",
-        means=(
-            "The mark says that another stack owns the entity. It is never written and never deleted "
-            "from here."
-        ),
+        means=("The mark says that another stack owns the entity. So this stack never writes or deletes it."),
     ),
     Code(
         code="X7",
         title="Still marked",
         means=(
-            "The entity was to be forgotten, and our mark cannot be removed without losing something else."
+            "The entity was to be forgotten, but our mark cannot be removed from it without losing "
+            "something else."
         ),
     ),
     Code(
@@ -1526,25 +1549,25 @@ RULE_CODES: tuple[Code, ...] = (
         title="Recorded at another address of the same service",
         means=(
             "`service.base_url` has changed, and what the plan would adopt is recorded under the old "
-            "one. `--same-service` takes those records over. Without them, entities that leave the "
-            "manifests would not be deleted."
+            "address. `--same-service` takes those records over. Without the records, entities that "
+            "are removed from the manifests would not be deleted."
         ),
     ),
     Code(
         code="E160",
         title="A create needs a secret that is missing",
         means=(
-            "An existing device is managed without its push token, but none can be created without "
-            "one. Declare the token, or take the entry out. Until then everything else in the plan is "
-            "done, and the run ends with exit code 5."
+            "A device that exists is managed without its push token, but a device cannot be created "
+            "without one. Declare the token, or remove the entry. Until then the rest of the plan is "
+            "carried out, and the run ends with exit code 5."
         ),
     ),
     Code(
         code="E161",
         title="A move needs a secret that is missing",
         means=(
-            "A move deletes in one place and creates in another. Without its push token declared, a "
-            "device would be deleted and not created again, so nothing of the move is done."
+            "A move deletes in one place and creates in another. If its push token is not declared, a "
+            "device would be deleted and could not be created again. So no part of the move is done."
         ),
     ),
     Code(
@@ -1559,35 +1582,36 @@ RULE_CODES: tuple[Code, ...] = (
         code="E163",
         title="A write that would lose a secret",
         means=(
-            "A PUT replaces everything. The look right before it shows no push token of the device, "
-            "or a mask instead, and none is declared. Nothing was sent for that device; declare its "
-            "token to write it."
+            "A PUT replaces the whole device. The manifest does not declare the push token, and right "
+            "before the write the service showed no token, or only a mask. The write would have "
+            "removed the token, so nothing was sent for this device. Declare its token to write it."
         ),
     ),
     Code(
         code="E164",
         title="A secret differs after the write",
         means=(
-            "The write carried the push token that the look before it showed, and the look after it "
-            "shows another one or none. Somebody may have set it at that moment, or the service has "
-            "lost it: check that device at once."
+            "The write sent back the push token that the service showed before. After the write, the "
+            "service shows another token, or none. Somebody may have changed the token at the same "
+            "moment, or the service has lost it: check this device at once."
         ),
     ),
     Code(
         code="E165",
         title="A write without a secret under meta.ignore",
         means=(
-            "An ignored field needs no variable until something is written: that write would remove a "
-            "key which cannot be read back. Set its variable for the command that writes it."
+            "A secret under `meta.ignore` needs its variable only when its entity is written. Without "
+            "the variable, the write would remove the secret, which cannot be read back. Set the "
+            "variable for the command that writes the entity."
         ),
     ),
     Code(
         code="E181",
         title="A file of secrets cannot be opened",
         means=(
-            "A file that `secrets.files` in the settings names is encrypted, and this command has no "
-            "private key, or not one of its recipients; or the file is damaged. Manifests use a "
-            "variable that the environment does not have. `validate --without-variables` checks "
+            "A manifest uses a variable that is not set in the environment, so the files under "
+            "`secrets.files` in the settings are opened. One of them is damaged, or it is encrypted "
+            "and this command has no private key that opens it. `validate --without-variables` checks "
             "everything else."
         ),
     ),
@@ -1595,26 +1619,28 @@ RULE_CODES: tuple[Code, ...] = (
         code="E182",
         title="A line of a file of secrets is invalid",
         means=(
-            "Each line is `NAME='value'`, as a shell reads it and without anything that a shell would "
-            "expand. A name occurs once, and `variables:` in the settings allows it. The line is not "
-            "shown, because it holds a secret: the number is that of the decrypted text."
+            "Each line is `NAME='value'`, as a shell reads it, with nothing that a shell would "
+            "expand. Each name may occur only once, and `variables:` in the settings must allow it. "
+            "The line is not shown, because it may hold a secret. Its number counts the lines of the "
+            "decrypted text."
         ),
     ),
     Code(
         code="E183",
         title="A file of secrets in plain text is not protected",
         means=(
-            "Without encryption, only you may read and write such a file, and inside a repository git "
-            "has to ignore it, so that no commit holds it."
+            "If a file of secrets is not encrypted, only you may be able to read and write it. Inside "
+            "a repository, git must ignore the file, so that no commit holds it."
         ),
     ),
     Code(
         code="S5",
         title="One half of a move is not planned",
         means=(
-            "A workspace is left out of the plan, because it cannot be read or its manifests have mistakes. "
-            "This entity may move from or to it: the other half of the move is declared or recorded there. "
-            "So nothing of the move is done until both workspaces can be planned."
+            "A workspace is left out of the plan, because it cannot be read or its manifests have "
+            "mistakes. This entity may have moved from or to that workspace, because the other half "
+            "of the move is declared or recorded there. So no part of the move is done until both "
+            "workspaces can be planned."
         ),
     ),
 )

@@ -437,7 +437,7 @@ CALLBACK = Kind(
     headline=("name", "url", "contentType", "email"),
     telling=("name", "url"),
     company=True,
-    in_use="replies to messages on their way that name it would be lost",
+    in_use="messages on their way may name it, and their replies would be lost",
     fields=(
         Field(
             "name",

@@ -75,7 +75,7 @@ class Delete(Struct, frozen=True, tag="delete", tag_field="action"):
 
     `before` is the whole normalized live entity: the delete happens only if it still looks so.
     `cascades` are the devices that go with a contact, by address where recorded, else by device name.
-    `adopted` is when it was adopted, where it existed before us; UNKNOWN where that is not recorded.
+    `adopted` is when it was adopted, where it existed before this stack; UNKNOWN where that is not recorded.
     `keeps` is, for a duplicate, the remote id of the entity that stays; it has to be there.
     """
 

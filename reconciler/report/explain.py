@@ -124,7 +124,7 @@ def _describe_record_of(one: Explanation) -> str:
     if one.recorded_as:
         parts.append(f"as {one.recorded_as}")
     if one.adopted == UNKNOWN:
-        parts.append("unknown whether it existed before us")
+        parts.append("unknown whether it existed before this stack")
     elif one.adopted:
         parts.append(f"adopted on {one.adopted[:10]}")
     if one.protected:

@@ -265,8 +265,8 @@ def explain_delete(change: Delete, moved: Move | None) -> str:
 def describe_origin(change: Delete) -> str:
     """Return whether a deleted entity existed before we owned it, as far as that was recorded."""
     if change.adopted == UNKNOWN:
-        return "unknown whether it existed before us"
-    return f"existed before us, adopted on {change.adopted[:10]}"
+        return "unknown whether it existed before this stack"
+    return f"existed before this stack, adopted on {change.adopted[:10]}"
 
 
 def list_record_changes(plan: Plan) -> list[tuple[Address, str]]:

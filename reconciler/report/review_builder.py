@@ -166,7 +166,7 @@ def _list_change_sections(plan: Plan, make: "_EntryMaker") -> Iterator[Section]:
         _make_section("deletes", "Deletes", ours, make.change),
         _make_section(
             "before",
-            "Deletes of what existed before us",
+            "Deletes of what existed before this stack",
             before,
             make.change,
             about,
@@ -467,7 +467,7 @@ class _EntryMaker(Struct, frozen=True):
         """Return how one change ended, and what to do."""
         kind, address = outcome.address.kind, outcome.address
         notes = (Note(outcome.result, "result", _ENDED.get(outcome.result, "fair")), Note(outcome.action))
-        own, no = "the service writes it in its own way", "not taken by the service"
+        own, no = "the service writes it in its own way", "not stored by the service"
         rows = tuple(
             self._row(
                 EntryField(

@@ -285,7 +285,7 @@ def _describe_losses(deletes: Sequence[Delete], tense: str) -> tuple[str, ...]:
         taken[change.address.kind] += len(change.cascades)
     parts = enumerate_words([count_children(name, taken[name]) for name in KINDS if taken[name]])
     sentences = (
-        f"{before:,} of the {len(deletes):,} deleted existed before us." if before else "",
+        f"{before:,} of the {len(deletes):,} deleted existed before this stack." if before else "",
         f"{parts} {_inflect_verb(tense, taken.total())} deleted with {'it' if len(deletes) == 1 else 'them'}."
         if parts
         else "",

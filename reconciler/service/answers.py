@@ -13,27 +13,32 @@ Form = Literal["json", "xml"]  # of bodies on the wire
 
 
 # What to do about a body that cannot be used: by its cause, for the address is rarely what is wrong.
-OTHER_SERVICE = "check service.base_url: the address answers, but not as the service does."
+OTHER_SERVICE = "check service.base_url: something answers at this address, but not as the service does."
 RECODED = (
-    "look for what rewrites answers between this machine and the service (a gateway, a proxy, a file in its "
-    "place): it must pass them on in UTF-8, without a byte order mark."
+    "look for a gateway or proxy that rewrites the answers of the service, or for a file that is served in "
+    "its place: answers must be in UTF-8, without a byte order mark."
 )
-CUT = "run it again; if it stays so, look for what cuts or changes answers on their way to this machine."
+CUT = "run the command again; if the error stays, look for a proxy or gateway that cuts or changes answers."
 MISCOUNTED = (
-    "run it again: a list that changes while it is read may look so. If it stays so, the service counts "
-    "wrong, or a gateway answers for it: report it to who runs that, and write nothing until then."
+    "run the command again: the list may have changed while it was read. If the error stays, the service "
+    "counts wrong, or a gateway answers for it: report this to its operators, and write nothing until then."
 )
 ENDLESS = (
-    "run it again: a list that changes while it is read may look so. If it stays so, the service, or a "
-    "gateway that answers for it, does not heed `offset`, or shows new rows for ever: report it to who runs "
-    "that, and write nothing until then."
+    "run the command again: the list may have changed while it was read. If the error stays, the service, or "
+    "a gateway that answers for it, ignores `offset` or shows new rows for ever: report this to its "
+    "operators, and write nothing until then."
 )
-OVERSIZED = "report it to who runs the service: its own answers are far smaller, so something adds to them."
+OVERSIZED = (
+    "report this to the operators of the service: its answers are far smaller, so something adds to them."
+)
 UNKNOWN_FORM = (
-    "report it to who runs the service, and name the call: it answers in a form that its specification does "
-    "not have. A newer version of this program may know it."
+    "report this call to the operators of the service: its specification has no answer of this form. A newer "
+    "version of this program may know it."
 )
-ITS_ERROR = "run it again later; if it stays so, ask the operators of the service: they see its error."
+ITS_ERROR = (
+    "run the command again later; if the error stays, ask the operators of the service, who "
+    "can see its error."
+)
 
 
 class BadBody(ValueError):

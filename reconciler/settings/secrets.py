@@ -149,7 +149,7 @@ def _read_environment(name: str, environ: Mapping[str, str]) -> str:
 
 
 def _read_secret_file(path: Path, name: str, who: trust.TrustedUsers) -> bytes:
-    hint = f"put the secret, and nothing else, into {name}"
+    hint = f"put only the secret into {name}"
     try:
         found = trust.read_trusted(path, who, secret_bytes_max + 1)
     except (OSError, ValueError) as error:
@@ -236,7 +236,7 @@ def _check_program(name: str, root: Path) -> None:
 def _decode_secret(data: bytes, source: SecretSource) -> str:
     if len(data) > secret_bytes_max:
         raise SecretRefused(
-            f"{source} has over {secret_bytes_max:,} bytes", "give the secret and nothing else", code="E100"
+            f"{source} has over {secret_bytes_max:,} bytes", "give only the secret", code="E100"
         )
     try:
         return data.decode()
@@ -268,7 +268,7 @@ def _check_text(text: str, source: SecretSource) -> None:
         )
     if len(text.encode()) > secret_bytes_max:
         raise SecretRefused(
-            f"{source} has over {secret_bytes_max:,} bytes", "give the secret and nothing else", code="E100"
+            f"{source} has over {secret_bytes_max:,} bytes", "give only the secret", code="E100"
         )
 
 
@@ -432,7 +432,7 @@ class _LazyVariableFiles(VariableFiles):
             hint = "give the key of one of its recipients, or encrypt the file to this one as well"
             raise self._refused(what, hint, "E181") from None
         except encryption.DamagedFile:
-            hint = "check it out again, or write it anew; as text it must not be converted"
+            hint = "check the file out again, or write it again; git must not convert its line ends"
             raise self._refused(f"{name} is damaged or cut short.", hint, "E181") from None
         except (InputError, FileError) as error:  # not a key, or a library is not installed
             raise self._refused(f"{name}: {error}", error.next, "E181") from None

@@ -298,5 +298,6 @@ def replaced_store_error(name: str) -> StoreError:
     """Return the error for a store that was removed or replaced while this process was using it."""
     return StoreError(
         f"the store {name} was removed or replaced while this run was using it; nothing more is sent.",
-        next="let no other program touch the store's folder; then: reconciler resume, or plan again",
+        next="make sure that no other program changes the folder of the store; then: reconciler "
+        "resume, or plan again",
     )

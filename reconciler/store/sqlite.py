@@ -589,8 +589,8 @@ def _unusable_marker(path: Path, error: OSError) -> StoreError:
 def missing_store_error(path: Path, marker: Path, what: str) -> StoreError:
     """Return the error for a store that a marker speaks of, and that is `what`: not there, empty, another."""
     return StoreError(
-        f"the store {path} is {what}, but {marker.name} beside it says that there was one; "
-        "it is not taken for a new store.",
+        f"the store {path} is {what}, but {marker.name} beside it says that there was a "
+        "store; no new store is begun in its place.",
         next=f"restore {path.name} from a copy. If it is lost for good, wait until no run is under way and "
         f"remove {marker}: the next run begins a new store, and recognizes live entities by their identity "
         "fields",

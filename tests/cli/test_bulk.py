@@ -83,8 +83,8 @@ def test_a_resource_that_is_not_there_as_it_is_declared_is_not_sent_to(
     service.call("POST", "/_sandbox/resources/expire", {})
     gone = refused(staffed, service, *BULK)
 
-    assert "is not applied as it is declared now" in never
-    assert "is not applied as it is declared now" in changed
+    assert "has changes that are not applied yet" in never
+    assert "has changes that are not applied yet" in changed
     assert "is no longer in the service" in gone
     assert gone.count(f"reconciler apply --only {ADDRESS}") == 1
 

@@ -225,7 +225,7 @@ def test_a_plan_that_was_changed_is_refused(project: Project, service: Service) 
 
     for done in (shown, applied):
         assert done.returncode == 3
-        assert "this plan was changed after it was made; its fingerprint does not fit." in done.stderr
+        assert "this plan was changed after it was made; its fingerprint does not match." in done.stderr
     assert service.requests() == before
 
 

@@ -97,7 +97,7 @@ def test_an_edited_consent_is_an_edited_plan(number: int, crew: Project, service
     done = crew.run(service, "apply", "plan.json")
 
     assert done.returncode == 3
-    assert "fingerprint does not fit" in done.stderr
+    assert "fingerprint does not match" in done.stderr
     assert len(service.contacts()) == 6
 
 

@@ -147,7 +147,7 @@ def test_the_text_form_is_refused_with_a_hint(tmp_path: Path) -> None:
     path = tmp_path / "plan.age"
     path.write_bytes(pyrage.encrypt(b"x", [OURS.to_public()], armored=True))
 
-    assert "the text form of an encrypted file" in refused(path, key_file(tmp_path))
+    assert "an encrypted file in text form" in refused(path, key_file(tmp_path))
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o620, 0o602])

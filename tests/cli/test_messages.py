@@ -135,7 +135,7 @@ def test_a_send_in_doubt_is_told_and_never_repeated(fault: str, project: Project
     told = done(project, service, *ONE, *BODY, code=8)
 
     assert told["error"]["kind"] == "InDoubt"
-    assert "It is not sent again." in told["error"]["message"]
+    assert "Nothing is sent again." in told["error"]["message"]
     assert told["error"]["next"].startswith("reconciler messages list")
     assert service.writes().count(SENT) == 1
     service.call("POST", "/_sandbox/clock", {"advance_s": 2 * late_s})
@@ -242,7 +242,7 @@ def test_two_signals_during_a_slow_send_are_in_doubt(project: Project, service: 
         out, err = process.communicate(timeout=patience_s)
 
     assert (process.returncode, out) == (8, "")
-    assert "It is not sent again." in err
+    assert "Nothing is sent again." in err
     assert "next: reconciler messages list" in err
 
 

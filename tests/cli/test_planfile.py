@@ -85,7 +85,9 @@ def test_an_edited_file_is_refused(name: str, tmp_path: Path) -> None:
     document = EDITED[name](json.loads(path.read_bytes()))
     path.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
-    assert str(refusal(path)).endswith(": this file was changed after it was written; its seal does not fit.")
+    assert str(refusal(path)).endswith(
+        ": this file was changed after it was written; its checksum does not match."
+    )
 
 
 RETYPED: Mapping[str, Callable[[bytes], bytes]] = {

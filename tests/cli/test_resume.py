@@ -39,7 +39,9 @@ def test_a_killed_run_is_named_by_plan_and_gone_on_with_by_resume(
     assert "did not finish: " in planned.stderr
     assert "  next: reconciler resume" in planned.stderr
     assert done.returncode == 0
-    assert "changes in doubt are settled first; nothing is sent twice." in done.stderr
+    assert (
+        "first, the command finds out what became of earlier requests; nothing is sent twice." in done.stderr
+    )
     assert "   resumes " in done.stdout
     assert len(slow_service.writes()) == PLANNED
     assert sorted(slow_service.contacts()) == ["Ada", "Jane", "Sam"]

@@ -369,7 +369,7 @@ def test_a_scheduled_send_to_people_that_is_in_doubt_is_not_repeated(
     ended = project.run(service, *SEND, "--to", JANE_AT, *TEXT, "--at", LATER.isoformat(), env=IN_UTC)
 
     assert ended.returncode == 8
-    assert "It is not sent again." in ended.stderr
+    assert "Nothing is sent again." in ended.stderr
     assert service.writes().count(SENT) == 1
 
 

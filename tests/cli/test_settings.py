@@ -762,9 +762,10 @@ def test_links_are_noted_once_beside_the_result(repository: Path, run: Run) -> N
     assert (done.returncode, shown.returncode, shown.stderr) == (0, 0, done.stderr)
     assert json.loads(done.stdout)["outcome"] == "done"
     assert done.stderr == (
-        "ignored, because Kubernetes sets them for the Service reconciler-web: RECONCILER_WEB_PORT and 7 "
+        "variables that Kubernetes sets for the Service reconciler-web are ignored: "
+        "RECONCILER_WEB_PORT and 7 "
         "more.\n"
-        "  next: nothing; enableServiceLinks: false in the pod prevents them\n"
+        "  next: nothing to do; enableServiceLinks: false in the pod prevents these variables\n"
     )
 
 

@@ -48,7 +48,7 @@ def test_an_undo_is_written_shown_and_carried_out(project: Project, service: Ser
     assert f"--allow-deletes {CREATED}" in unsafe.stderr
     assert undone.returncode == 0, undone.stderr
     assert f"{CREATED} applied" in undone.stdout
-    assert "git still holds what was undone: revert the commit too" in undone.stderr
+    assert "git still has the commit that was undone: revert the commit too" in undone.stderr
     assert service.contacts() == {}
 
 
@@ -239,7 +239,7 @@ def test_an_undo_is_encrypted_for_the_same_people(project: Project, service: Ser
     undone = project.run(service, "apply", "undo.age", "--allow-deletes", "5", env=keys)
 
     assert (open_undo.returncode, before) == (64, [])
-    assert "the plan is encrypted, but its undo would not be" in open_undo.stderr
+    assert "the plan is encrypted, but the undo file would not be" in open_undo.stderr
     assert done.returncode == 0
     assert (project.folder / "undo.age").read_bytes().startswith(b"age-encryption.org/v1\n")
     assert undone.returncode == 0

@@ -254,7 +254,7 @@ def test_a_refused_delete_of_an_adopted_entity_says_since_when_it_is_ours() -> N
 
     assert found.rule == "G5"
     assert "contact/ops/n2 (adopted on 2026-02-01)" in found.what
-    assert found.what.endswith("contact/ops/zoe (unknown whether it existed before us).")
+    assert found.what.endswith("contact/ops/zoe (unknown whether it existed before this stack).")
 
 
 def test_adopted_entities_count_once_in_the_base_of_updates() -> None:

@@ -69,8 +69,8 @@ def test_a_service_that_is_down_is_not_asked_by_every_workspace() -> None:
     "error",
     [
         Unauthorized("no.", status=401),
-        Unauthorized("the quota of the day is spent.", status=403, code="OVER_QPD"),
-        Unauthorized("the quota of the day is spent.", status=429, code="OVER_QPD"),
+        Unauthorized("the daily quota is used up.", status=403, code="OVER_QPD"),
+        Unauthorized("the daily quota is used up.", status=429, code="OVER_QPD"),
     ],
 )
 def test_an_error_of_every_workspace_is_raised(error: ServiceError) -> None:

@@ -201,7 +201,7 @@ def test_what_else_moved_during_an_update_is_said(tmp_path: Path) -> None:
         rules=[Rule("GET", shown_without("department"), nth=2)],
     )
 
-    assert only(run).what == "changed at the same time, and not by us: department."
+    assert only(run).what == "somebody else changed at the same time: department."
 
 
 def test_a_field_that_stays_though_it_was_cleared_is_named(tmp_path: Path) -> None:

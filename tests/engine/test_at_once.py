@@ -60,7 +60,7 @@ def test_where_looking_and_writing_at_once_is_impossible_nothing_is_sent(tmp_pat
     run = bench.apply(*want[change], *keep)
 
     assert only(run).result == "failed"
-    assert "could not look and write at once" in only(run).what
+    assert "the write could not follow the read of its entity at once" in only(run).what
     assert bench.wire.writes() == []
     assert bench.wire.count()["GET"] == looks_max
     assert bench.recorded().doubts == {}
@@ -120,7 +120,7 @@ def test_what_moved_between_look_and_read_back_is_named_nested_values_too(tmp_pa
     run = bench.apply(person(jobTitle="Engineer"), rules=[Rule("GET", note, nth=2)])
 
     assert only(run).result == "applied"
-    assert only(run).what == "changed at the same time, and not by us: department, futureField."
+    assert only(run).what == "somebody else changed at the same time: department, futureField."
 
 
 @pytest.mark.parametrize("ending", ["refused in part", "answer lost", "told to slow down", "not read back"])
@@ -143,7 +143,7 @@ def test_what_moved_is_named_however_the_update_ends(tmp_path: Path, ending: str
     run = bench.apply(want, rules=[*unread, Rule("PUT", fault), later])
 
     assert only(run).result == result
-    assert "changed at the same time, and not by us: department, futureField." in only(run).what
+    assert "somebody else changed at the same time: department, futureField." in only(run).what
 
 
 def test_what_moved_beside_a_write_that_stays_in_doubt_is_named(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_what_moved_beside_a_write_that_stays_in_doubt_is_named(tmp_path: Path) 
     )
 
     assert only(run).result == "in doubt"
-    assert "changed at the same time, and not by us: department." in only(run).what
+    assert "somebody else changed at the same time: department." in only(run).what
 
 
 def test_the_report_tells_the_gaps_of_its_writes(tmp_path: Path) -> None:

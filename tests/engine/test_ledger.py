@@ -166,7 +166,7 @@ def test_a_mistake_of_ours_in_a_commit_is_heard_and_ends_the_run(tmp_path: Path)
         elsewhere = Batch(remember=(RecordedEntity(contact_address("nowhere", "person-1"), "01"),))
         with pytest.raises(KeyError):
             await ledger.after_call(elsewhere)
-        with pytest.raises(StoreError, match="a mistake in this program"):
+        with pytest.raises(StoreError, match="a bug in this program"):
             await ledger.before_call(intent(1))
 
     with open_store(tmp_path) as store, store.lock("run") as lock:

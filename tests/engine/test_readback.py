@@ -39,7 +39,7 @@ def test_an_update_that_is_ignored_is_not_taken_and_is_planned_again(tmp_path: P
     run = bench.apply(person(workMobilePhone1=NEW), rules=[Rule("PUT", yes())])
 
     assert (only(run).result, run.exit_code) == ("failed", 1)
-    assert "not taken by the service: workMobilePhone1." in only(run).what
+    assert "not stored by the service: workMobilePhone1." in only(run).what
     assert only(run).fields == (FieldResult("workMobilePhone1", NEW, OLD),)
     kept = bench.recorded().entities[JANE]
     assert (kept.sent, kept.shown) == (before.sent, before.shown)

@@ -236,7 +236,7 @@ def test_a_mistake_of_ours_ends_the_run_and_names_its_place(tmp_path: Path) -> N
 
     assert counted(run) == {"failed": 1, "not attempted": 2}
     assert "AssertionError in bodies.py:" in run.outcomes[0].what
-    assert "a mistake in this program" in run.stopped
+    assert "a bug in this program" in run.stopped
     assert run.exit_code == 1
     assert bench.wire.writes() == []
 
@@ -263,7 +263,7 @@ def test_a_mistake_after_the_write_leaves_it_in_doubt(tmp_path: Path) -> None:
     )
 
     assert counted(run) == {"in doubt": 1, "not attempted": 1}
-    assert "a mistake in this program" in run.outcomes[0].what
+    assert "a bug in this program" in run.outcomes[0].what
     assert run.exit_code == 8
     assert "jobTitle" not in bench.recorded().entities[JANE].sent
 

@@ -151,7 +151,7 @@ def test_who_adopts_what_another_stack_of_the_store_owns_is_told_so(ours: World,
     assert flapping(other) == []
     other.write({"contacts": {}})
     (notice,) = flapping(other)
-    assert "deleted here" in notice.what
+    assert "this stack deletes it" in notice.what
 
 
 def test_counts_are_kept_through_applies_that_change_nothing(ours: World, theirs: World) -> None:

@@ -1,4 +1,4 @@
-"""Records to keep are work, and a record says whether its entity existed before us."""
+"""Records to keep are work, and a record says whether its entity existed before this stack."""
 
 from pathlib import Path
 from typing import Any
@@ -128,7 +128,9 @@ def test_a_delete_of_somebody_who_was_there_before_says_so(tmp_path: Path, *, di
 
     assert deletes["contact/default/jane"].adopted.startswith("2026-03-01T12:01")
     assert deletes["contact/default/sam"].adopted == ""
-    assert "existed before us, adopted on 2026-03-01" in plain(plan_lines(planned.plan, planned.verdict))
+    assert "existed before this stack, adopted on 2026-03-01" in plain(
+        plan_lines(planned.plan, planned.verdict)
+    )
 
 
 def test_more_than_three_deletes_of_adopted_people_need_consent(tmp_path: Path) -> None:
@@ -146,7 +148,7 @@ def test_more_than_three_deletes_of_adopted_people_need_consent(tmp_path: Path) 
     with pytest.raises(UnsafePlan) as caught:
         world.apply(consent=Consent(deletes=3))
     (reason,) = caught.value.reasons
-    assert "deletes 4 entities that existed before us, or may have (the limit is 3)" in reason
+    assert "deletes 4 entities that existed before this stack, or may have existed (the limit is 3)" in reason
     assert "contact/default/pat3 (adopted on 2026-03-01)" in reason
     assert "--allow-deletes 4" in caught.value.next
 

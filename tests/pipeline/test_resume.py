@@ -308,7 +308,7 @@ def test_what_was_made_and_not_recorded_is_found_and_reported(tmp_path: Path) ->
     assert run is not None
     assert [len(sort_out_run(one).in_doubt) for one in observer.left] == [1]
     assert run.outcomes[0].result == "applied"
-    assert "but not recorded then; it is there, recognized by" in run.outcomes[0].what
+    assert "but not recorded then; it exists, recognized by" in run.outcomes[0].what
     assert run.resumes == observer.left[0].run
     assert run.audit_head.partition(":")[0].isdigit()
     assert sorted(one.address for one in run.outcomes) == sorted({one.address for one in run.outcomes})

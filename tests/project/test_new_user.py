@@ -201,7 +201,7 @@ def test_a_live_workspace_goes_to_git_and_ci_and_a_wanted_delete_passes(  # noqa
     for refused in (proposed, merged):
         assert not refused.ended_well
         for text in (refused.log, refused.summary):
-            assert "the plan deletes 4 entities that existed before us" in text
+            assert "the plan deletes 4 entities that existed before this stack" in text
             assert all(f"contact/default/ann-no{at:03d}" in text for at in LEAVING)
             assert len(set(re.findall(r"contact/default/[\w-]+", text))) == len(LEAVING)
             assert "[G5]" in text

@@ -108,20 +108,20 @@ BACK = Create(
 DISABLED = Skip(
     device_address("ops", "sam-lee", "tablet"),
     "disabled",
-    "is disabled by the service after failed pushes; left so.",
+    "was disabled by the service after failed pushes; it stays disabled.",
     "reconciler apply --reactivate device/ops/sam-lee/tablet   (pushes are charged again)",
 )
 PROTECTED = Skip(
     contact_address("ops", "chief"),
     "protected",
-    "is no longer declared, and protected; left alone.",
-    "declare it again, or declare it once without `protect` and apply, then remove it",
+    "is no longer declared, but it is protected; left alone.",
+    "to keep it, declare it again; to delete it, declare it without `protect`, apply, then remove the entry",
 )
 TAKEN_OVER = Skip(
     contact_address("ops", "kim-roe"),
     "taken over",
-    "department is no longer declared, and somebody else has changed it since; left alone.",
-    "declare it to manage it again, or leave it as it was changed",
+    "department is no longer declared, and somebody else has changed it since; it is left as it is.",
+    "declare the field to manage it again, or leave it as it is",
 )
 
 TYPO = Notice(
@@ -203,8 +203,9 @@ REFUSED = Verdict(
             "contacts in ops",
             41,
             0,
-            "the plan deletes 41 contacts in ops, and the read of that list was incomplete.",
-            "plan again; if it happens again, the list changes while it is read, or is cut short",
+            "the plan deletes 41 contacts in ops, but the list of them was not read completely.",
+            "plan again; if this happens again, the list changes while it is read, or the service cuts "
+            "it short",
         ),
     )
 )
@@ -341,8 +342,8 @@ PARTIAL = Run(
             contact_address("ops", "zoe-lee"),
             "update",
             "failed",
-            "not taken by the service: workMobilePhone1. The service writes timezone in its own way.",
-            "reconciler plan shows it again; find out why the service does not take it",
+            "not stored by the service: workMobilePhone1. The service writes timezone in its own way.",
+            "find out why the service does not store it; reconciler plan shows the difference again",
             "9A07",
             (
                 FieldResult("timezone", "Australia/Sydney", "AEST", taken=True),

@@ -26,7 +26,7 @@ BODIES: dict[str, tuple[bytes, str]] = {
     "cut": (TEXT[:-5].encode(), "cuts or changes answers"),
     "empty": (b" ", "cuts or changes answers"),
     "nested": (b'{"id":' + b"[" * 99 + b"]" * 99 + b"}", "something adds to them"),
-    "a key twice": (b'{"id":"A","id":"B"}', "a form that its specification does not have"),
+    "a key twice": (b'{"id":"A","id":"B"}', "its specification has no answer of this form"),
     "an error": (json.dumps({"errorSummary": "no", "errorText": "no"}).encode(), "form"),
 }
 

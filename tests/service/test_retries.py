@@ -433,7 +433,7 @@ def test_nothing_is_sent_whose_turn_comes_after_the_run(method: str) -> None:
     error, passed_s = with_client(wire, work, clock=clock, settings=service(deadline_s=30))
 
     assert isinstance(error, Unavailable)
-    assert "not sent, because the run's deadline of 30 s comes first" in str(error)
+    assert "not sent, because the run reaches its deadline of 30 s first" in str(error)
     assert (passed_s, wire.methods) == (0, ["DELETE"])
     tally.count("faults at the wire", Failure.THROTTLED.value)
 

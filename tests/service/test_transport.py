@@ -364,7 +364,7 @@ def test_nothing_is_sent_after_the_runs_deadline() -> None:
     async def work(client: Reader) -> None:
         await client.contacts.get(ID)
         clock.pass_s(3601)
-        with pytest.raises(Unavailable, match="not sent, because the run's deadline"):
+        with pytest.raises(Unavailable, match="not sent, because the run reaches its deadline"):
             await client.contacts.get(ID)
 
     with_client(wire, work, clock=clock)

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from reconciler.cli.run_screen import Job
     from reconciler.environment.checkout import Checkout
 
-_STILL_IN_GIT = "git still holds what was undone: revert the commit too, or the next apply repeats it."
+_STILL_IN_GIT = (
+    "git still has the commit that was undone: revert the commit too, or the next apply repeats its changes."
+)
 
 
 @click.command()
@@ -192,14 +194,15 @@ def _check_commit(checkout: "Checkout", environ: Mapping[str, str]) -> None:
         raise NotCommitted(
             "the variable CI is set, and the files differ from commit "
             f"{checkout.commit}: {describe_input_differences(checkout.differences)}. Nothing was sent.",
-            next="commit them, or remove what an earlier job left; list files that this job generates under "
-            "commit.generated of the settings; to apply anyway: --allow-dirty",
+            next="commit the files, or remove files that an earlier job left behind; if this job "
+            "generates them, "
+            "list them under commit.generated in the settings; to apply anyway: --allow-dirty",
         )
     if is_in_ci(environ) and checkout.unborn:
         raise NotCommitted(
-            "the variable CI is set, and the files are in no commit: the repository "
-            "has none yet where HEAD leads to. Nothing was sent.",
-            next="commit them, or check out the commit to apply; to apply anyway: --allow-dirty",
+            "the variable CI is set, and the files are in no commit: the branch "
+            "that is checked out has no commit yet. Nothing was sent.",
+            next="commit the files, or check out the commit to apply; to apply anyway: --allow-dirty",
         )
     if is_in_ci(environ) and checkout.unreadable:
         raise CommitUnreadable(
@@ -235,5 +238,6 @@ def _require_undo(saved: Plan | None, file: Path | None, recipients: tuple[str, 
         )
     if file is not None and not recipients and is_encrypted(read_file(file)):
         raise click.UsageError(
-            "the plan is encrypted, but its undo would not be: give --encrypt-to, or set plan.recipients."
+            "the plan is encrypted, but the undo file would not be: give --encrypt-to, or set "
+            "plan.recipients."
         )

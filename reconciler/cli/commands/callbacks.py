@@ -103,7 +103,7 @@ def _read_key(key: str | None, key_env: str | None, key_file: str | None, *, no_
     if given > 1:
         raise click.UsageError("give one of --key, --key-env, --key-file and --no-key, not several.")
     if given == 0:
-        raise click.UsageError("name where the key is with --key-env or --key-file, or pass --no-key.")
+        raise click.UsageError("name the source of the key with --key-env or --key-file, or pass --no-key.")
     return _read_key_source(sources[0]) if sources else None
 
 

@@ -108,10 +108,12 @@ class ExportReport(CommandResult, frozen=True):
         lines += [line(f"exported {what}{where}, in {count(self.calls, 'call')}.")]
         if self.declared:
             declared = count(self.declared, "entity", "entities")
-            lines.append(line(f"{declared} declared already: left as they are."))
+            lines.append(line(f"{declared} already declared, and left as they are."))
         lines += [*_left_lines(self), *_untold_lines(self), *_variable_lines(self), *_mark_lines(self)]
         if self.entries:
-            after = "people you remove from the files before that are not managed yet and stay at the service"
+            after = (
+                "people whom you remove from the files before adopt are not managed, and stay at the service"
+            )
             lines.append(line("next: reconciler plan, and commit the files; then reconciler adopt --all"))
             lines.append(line(f"  {after}"))
         return lines
@@ -165,7 +167,10 @@ def _mark_lines(about: ExportReport) -> list[Line]:
     what = _count_kinds(Counter(one.address.kind for one in unmarked))
     paths = ", ".join(sorted({one.unmarked for one in unmarked}))
     said = f"{what} without the mark of this stack (ownership.mark): the first plan writes {paths} to each."
-    step = "review that plan: it changes them at the service; without ownership.mark it writes nothing"
+    step = (
+        "review that plan: it changes these entities at the service; without ownership.mark it "
+        "would change nothing"
+    )
     return [line(("! ", "warn"), said), line(f"  next: {step}")]
 
 
@@ -180,7 +185,9 @@ def _variable_lines(about: ExportReport) -> list[Line]:
     lines = [line(("! ", "warn"), f"set {count(len(names), 'variable')} {when}:")]
     lines += [*(line(f"    {name}") for name in listed), *rest]
     for file in about.values_in:
-        lines.append(line(f"  next: their values are in {file}; keep it out of git unless it is encrypted"))
+        lines.append(
+            line(f"  next: their values are in {file}; keep this file out of git unless it is encrypted")
+        )
     if about.secrets:
         files = ", ".join(about.secrets)
         lines.append(

@@ -238,7 +238,8 @@ class UnlockResult(CommandResult, frozen=True):
             line(f"the lock of stack {self.stack} is free; it was taken from {who}."),
             line(
                 ("  next: ", "bold"),
-                "reconciler resume   (settles what that run left in doubt; nothing is sent twice)",
+                "reconciler resume   (finds out what became of the requests of that run; nothing is "
+                "sent twice)",
             ),
         )
 
@@ -253,13 +254,13 @@ class TicketRemoval(CommandResult, frozen=True):
     def lines(self) -> Sequence[Line]:
         """Say that the ticket is gone, and what comes next."""
         if not self.removed:
-            absent = f"no ticket {self.id[:40]!a} of stack {self.stack} is in the service"
+            absent = f"the service has no lock of stack {self.stack} with the id {self.id[:40]!a}"
             return (
                 line(f"{absent}; nothing was changed."),
                 line(("  next: ", "bold"), "reconciler lock --in-service   (shows who holds it)"),
             )
         return (
-            line(f"the ticket {self.id} of stack {self.stack} is removed from the service."),
+            line(f"the lock of stack {self.stack} with the id {self.id} was removed from the service."),
             line(("  next: ", "bold"), "reconciler resume   (where that run had its store)"),
         )
 

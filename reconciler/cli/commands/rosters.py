@@ -131,7 +131,7 @@ def snapshot_command(
 # --- `reconciler rosters` at work: what a directory says becomes a file, or is compared with one --
 
 
-_HOLDS = "check its content; a roster from it would be refused as well"
+_HOLDS = "check the content of the directory; a roster from this directory would be refused as well"
 
 
 def _make_snapshot(settings: Settings, name: str, before: bytes, into: Path) -> "Snapshot":
@@ -152,7 +152,7 @@ def _make_snapshot(settings: Settings, name: str, before: bytes, into: Path) -> 
             ),
         )
     if table.problems:
-        raise ManifestError(f"the answer of {name} cannot be a roster.", problems=table.problems)
+        raise ManifestError(f"the answer of {name} cannot be used as a roster.", problems=table.problems)
     sources = [Path(one) for one in settings.manifests]
     secret = find_secret_columns(sources, Path(settings.root), name, table.header, into)
     for title, field in secret.items():

@@ -24,7 +24,7 @@ _causes_max = 4  # exceptions behind the one that came up
 
 _NEXT = (
     "report it with these lines; they contain no values; if the command was writing, "
-    "`reconciler resume` settles what it began"
+    "`reconciler resume` finishes what it began"
 )
 
 

@@ -253,7 +253,7 @@ def _decide_status(
     return Skip(
         desired.address,
         "disabled",
-        "is disabled by the service after failed pushes; left so.",
+        "was disabled by the service after failed pushes; it stays disabled.",
         f"reconciler apply --reactivate {desired.address}   (pushes are charged again)",
     )
 
@@ -282,8 +282,8 @@ def _decide_withdrawn(desired: Entity, state: _Comparison, path: str) -> Judgeme
     return Skip(
         desired.address,
         "taken over",
-        f"{path} is no longer declared, and somebody else has changed it since; left alone.",
-        "declare it to manage it again, or leave it as it was changed",
+        f"{path} is no longer declared, and somebody else has changed it since; it is left as it is.",
+        "declare the field to manage it again, or leave it as it is",
     )
 
 

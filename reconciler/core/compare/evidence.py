@@ -111,10 +111,10 @@ def find_reuse(
 def describe_reuse(address: Address, remote_id: str, found: Reuse, keys: tuple[Key, ...]) -> tuple[str, str]:
     """Return what is said of an id that may be somebody else now, and what a person can do about it."""
     by = " or ".join(" and ".join(key) for key in keys)
-    what = f"may be another entity now (id {remote_id}): another {by}, {found} changed"
+    what = f"may be another entity now (id {remote_id}): it has another {by}, and {found} changed"
     step = (
-        f"if it is the same, apply with --confirm-same {address}; if not, remove its entry "
-        f"and run reconciler forget {address}"
+        f"if it is still the same entity, apply with --confirm-same {address}; if not, remove its entry "
+        f"from the manifest and run reconciler forget {address}"
     )
     return what, step
 

@@ -336,7 +336,7 @@ def appearance_of(key: Key, fields: Fields) -> tuple[str, ...] | None:
 def similarity_notice(subject: Address, key: Key, other: str, place: Place) -> Notice:
     """Return the warning that an identity only looks like that of `other`, which is another entity."""
     verb = "looks" if len(key) == 1 else "look"
-    what = f"{' and '.join(key)} {verb} like that of {other}, but differs; they stay two entities."
+    what = f"{' and '.join(key)} {verb} like that of {other}, but not the same; they stay two entities."
     step = "compare the two letter by letter; if they should be the same, write both the same way"
     return Notice("value", str(subject), what, step, str(place))
 

@@ -188,7 +188,7 @@ _FINDERS: Mapping[FieldCheck, Callable[[_ValueCheck, str, str, Declared], Findin
 # A column of a roster is one notice, however many of its cells have them.
 
 
-_EDGES_HINT = "remove them where the value is written, or paste it again as plain text"
+_EDGES_HINT = "remove the blanks where the value is written, or paste it again as plain text"
 _HIDDEN_HINT = "check the secret: a blank at its start or end is rarely intended"
 _CLEARS_HINT = 'write "" to clear the field, or leave it out to leave the field alone'
 

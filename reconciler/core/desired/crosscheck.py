@@ -130,7 +130,10 @@ def check_identified(group: DeclaredEntities, rules: Rules) -> Iterator[Problem]
         hidden = [p for p in needed if (fields.get(p) or p in unset) and is_ignored_path(one.entity, p)]
         if hidden:
             what = f"meta.ignore names {hidden[0]}, which identifies the {kind}."
-            hint = "remove it from `ignore`: after an edit at the service, a second one would be created"
+            hint = (
+                "remove it from `ignore`: after an edit at the service, the entity would be created "
+                "a second time"
+            )
             yield one.problem(hidden[0], what, hint, code="E302")
             continue
         if set(needed) <= {*KINDS[kind].required} - {*KINDS[kind].needed_to_create}:

@@ -210,7 +210,7 @@ def find_contradictions(group: DeclaredEntities, names: Mapping[Address, Place])
         before = sibling_address(one.document, one.entity.address.workspace, old) if old else None
         if before is not None and before in names:
             what = f"meta.renamedFrom: {before} is removed, {names[before]}."
-            hint = "a renamed entry stays ours: remove one of the two"
+            hint = "a renamed entry stays ours: remove one of these two lines"
             yield one.problem("", what, hint, code="E316")
 
 

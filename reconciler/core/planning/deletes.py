@@ -107,7 +107,8 @@ def _uncertain_ids(at: MatchedGroup) -> set[str]:
 
 def _skip_uncertain(address: Address, candidates: Sequence[LiveEntity]) -> Skip:
     what = (
-        f"is no longer declared, and it is not clear which one it is ({_join_ids(candidates)}); left alone."
+        "is no longer declared, and it is not clear which live entity it is "
+        f"({_join_ids(candidates)}); left alone."
     )
     return Skip(address, "ambiguous", what, "remove the extra ones at the service")
 
@@ -137,13 +138,16 @@ def _plan_delete(
         return ScopePlan(skips=(why,))
     if protected := sorted(one for one, record in records.items() if record.protected):
         holds = f" (its device {protected[0]} is protected)" if address not in protected else ""
-        what = f"is no longer declared, and protected{holds}; left alone."
-        step = "declare it again, or declare it once without `protect` and apply, then remove it"
+        what = f"is no longer declared, but it is protected{holds}; left alone."
+        step = (
+            "to keep it, declare it again; to delete it, declare it without `protect`, apply, then "
+            "remove the entry"
+        )
         return ScopePlan(skips=(Skip(address, "protected", what, step),))
     assert row.known is None, f"{address}: to be deleted, but not read completely"  # noqa: S101 - our own mistake
     seen = without_undeclared_secrets(address.kind, row.fields, record if of_record else None)
     before = redact_for_plan(address.kind, seen, across.salts.plan)
-    # Only a mark says that it is ours: it is not recorded whether it existed before us (X6).
+    # Only a mark says that it is ours: it is not recorded whether it existed before this stack (X6).
     adopted = records[address].adopted if address in records else UNKNOWN
     cascades = _cascaded_devices(at, row, records)
     return ScopePlan((Delete(address, row.remote_id, before, row.parent_id, cascades, adopted=adopted),))
@@ -397,8 +401,8 @@ def _duplicate_notice(across: PlanContext, ours: _OwnedRow, row: LiveEntity) -> 
     mark = across.foreign_mark(row)
     owner = f", and the mark of another owner ({mark})" if mark else ""
     what = (
-        f"is live as {ours.row.remote_id}; {row.remote_id} may be a duplicate of it: "
-        f"it has the same {shared}{owner}; left alone."
+        f"is live as {ours.row.remote_id}; {row.remote_id} may be a duplicate of it, with "
+        f"the same {shared}{owner}; left alone."
     )
     step = f"compare both at the service, and remove the extra {row.kind}"
     place = str(ours.entity.place) if ours.entity else ""
@@ -444,7 +448,7 @@ def plan_leaving(
         return EMPTY_PART if unseen else ScopePlan(records=forget_records(records))
     if len(ours) > 1 or ours[0].remote_id in uncertain:
         return _still_marked(
-            address, f"is under `removed:`, and it is not clear which one it is ({_join_ids(ours)})."
+            address, f"is under `removed:`, and it is not clear which live entity it is ({_join_ids(ours)})."
         )
     row = ours[0]
     if hidden := sorted(path for one in records.values() for path in _unreadable_paths(one, address)):
@@ -498,7 +502,9 @@ def unknown_name_notices(
         return
     for address, place in across.removed.items():
         if Scope.of(address) == at.group.scope and address not in {*at.group.records, *at.marked}:
-            what = "removed, but nothing is known under this name; the plan deletes others of its kind."
+            what = (
+                "removed, but nothing is known under this name; the plan deletes other entities of its kind."
+            )
             step = did_you_mean(
                 "entity",
                 address,

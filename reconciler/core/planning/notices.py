@@ -61,12 +61,13 @@ def shared_notices(total: ScopePlan, recorded: Recorded) -> Iterator[Notice]:
         if stack is None or not (deleted or adopted):
             continue
         what = f"stack {stack} also owns it: " + (
-            "if it is deleted here, that stack creates it again or lacks it."
+            "if this stack deletes it, the other stack creates it again or misses it."
             if deleted
-            else "each stack overwrites the other's values, and deletes it once its manifest drops it."
+            else "each stack overwrites the values of the other, and deletes what its own manifest drops."
         )
         step = (
-            "let one stack declare it, with `reconciler forget` in the other; or give both an ownership.mark"
+            "let only one stack declare it, and run `reconciler forget` in the other; or give both "
+            "an ownership.mark"
         )
         yield Notice("flapping", str(one.address), what, step)
 

@@ -300,7 +300,7 @@ def _skip_in_doubt(across: PlanContext, address: Address) -> Skip | None:
         return Skip(address, "in doubt", what, "wait until that run ends, then plan again")
     # However long ago: no clock says that it cannot have landed, only a look by who holds the lock.
     what = "was sent by an earlier run and its answer is unknown; it may still appear."
-    step = "run reconciler resume or apply: they wait, look, and settle this first"
+    step = "run reconciler resume or apply: both wait, and then look at the service to find out"
     return Skip(address, "in doubt", what, step)
 
 
@@ -394,15 +394,15 @@ def _require_devices(contact: Entity, row: LiveEntity | None) -> None:
     if row and not row.devices_known:
         error = Malformed(
             f"{contact.address}: the service does not show the devices of this contact.",
-            next="leave `devices:` out of its entry to leave its devices alone",
+            next="remove `devices:` from the entry of this contact to leave its devices alone",
         )
         error.workspaces = frozenset({contact.address.workspace})
         raise error
 
 
 def _skip_devices(across: PlanContext, contact: Entity, group: Group) -> ScopePlan:
-    what = f"belongs to {contact.address}, which is not acted on."
-    step = "resolve its contact first, or select it as well"
+    what = f"belongs to {contact.address}, which this plan leaves alone."
+    step = "solve the problem of the contact first, or select the contact as well"
     left = [one.address for one in group.entities.values() if across.selects(one)]
     return ScopePlan(skips=tuple(Skip(address, "ambiguous", what, step) for address in left))
 

@@ -259,10 +259,11 @@ def alias_notices(recorded: Recorded) -> Iterator[Notice]:
         records = "1 record goes" if moved.records == 1 else f"{moved.records:,} records go"
         where = f"id {workspace_id}" if workspace_id else "the default one"
         what = (
-            f"it was {moved.before} at the last apply and has a new alias; it is the same workspace "
+            f"this workspace was called {moved.before} at the last apply, and has a new alias now; it "
+            "is the same one "
             f"({where}), so its {records} with it."
         )
-        step = "nothing, if you changed the alias; if you mean another workspace, correct its id or name"
+        step = "nothing to do if you changed the alias; if you mean another workspace, correct its id or name"
         yield Notice("workspace", moved.now, what, step)
 
 
@@ -306,8 +307,9 @@ def choose_origin(recorded: Recorded, *, stack: str) -> str:
         where = ", ".join(f"{one.origin} ({len(one.ids):,})" for one in found)
         raise InputError(
             f"{SAME_SERVICE}: stack {stack} has records at several other addresses: {where}.",
-            next="set service.base_url to one of the others that is this service too, and take the rest over "
-            f"there first ({SAME_SERVICE}), or keep one store for each service",
+            next="first set service.base_url to one of these addresses, and take over the records of "
+            "the others "
+            f"there ({SAME_SERVICE}); or keep one store for each service",
         )
     return found[0].origin if found else ""
 
@@ -318,12 +320,12 @@ def elsewhere_notices(found: tuple[Elsewhere, ...] | UnsetType, target: Target) 
         records = "1 entity is" if one.records == 1 else f"{one.records:,} entities are"
         known = f", and {one.alike:,} of its ids are live here" if one.alike else ""
         what = (
-            f"{records} recorded as ours at {one.origin}, and service.base_url says {target.origin} "
-            f"now{known}. "
+            f"{records} recorded as ours at {one.origin}, but service.base_url is now "
+            f"{target.origin}{known}. "
             "Nothing is deleted because of those records."
         )
         step = (
-            f"if it is the same service: reconciler apply {SAME_SERVICE} (the records come with it); "
-            "if it is another one, nothing"
+            f"if this is the same service: reconciler apply {SAME_SERVICE} (takes the records over); "
+            "if it is another service, nothing to do"
         )
         yield Notice("origin", one.origin, what, step)

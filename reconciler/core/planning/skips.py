@@ -21,8 +21,8 @@ from reconciler.model.snapshots import ContradictedId, Desired, Entity, LiveEnti
 
 _LOOK_AGAIN = "plan again; if it happens again, ask the operators of the service"
 _MERGED = (
-    "check at the service which entity it is now; `reconciler adopt ADDRESS` adopts the live one with its "
-    "identity; `reconciler forget ADDRESS`, once its entry is removed, forgets the id"
+    "check at the service which entity this is now; to adopt the live entity that has its identity: "
+    "reconciler adopt ADDRESS; to forget the id: remove its entry, then reconciler forget ADDRESS"
 )
 
 
@@ -99,7 +99,7 @@ def why_not_created(entity: Entity, *, recorded: bool) -> Skip | None:
     if missing:
         paths = ", ".join(missing)
         is_there = "was recorded and no longer exists" if recorded else "does not exist"
-        what = f"{is_there}, and cannot be created: its {paths} is not declared, {entity.place}."
+        what = f"{is_there}, and cannot be created: its {paths} is not declared ({entity.place})."
         step = f"declare {paths}, or remove the {kind.name} from the manifests"
         return Skip(address, "gone without its secret" if recorded else "undeclared secret", what, step)
     return _why_unset(entity, "created", sorted(entity.unset_paths))
@@ -115,8 +115,8 @@ def _why_unset(entity: Entity, done: str, paths: list[str]) -> Skip | None:
     if not paths:
         return None
     what = (
-        f"cannot be {done}: {', '.join(paths)} is under meta.ignore, and its variable is not set, "
-        f"{entity.place}."
+        f"cannot be {done}: {', '.join(paths)} is under meta.ignore, and its variable is not set "
+        f"({entity.place})."
     )
     return Skip(entity.address, "unset variable", what, "set the variable for the command that writes it")
 

@@ -311,7 +311,7 @@ def _find_held(
 
 
 def _make_pair_skip(address: Address, other: Address) -> Skip:
-    what = f"waits: it may be a move with {other}, and {other.workspace} is not planned."
+    what = f"waits: it may have moved from or to {other}, and workspace {other.workspace} is not planned."
     return Skip(
         address, "move not planned", what, f"see why {other.workspace} is not planned, then plan again"
     )

@@ -93,7 +93,8 @@ def _check_capabilities(plan: Plan, missing: Missing) -> Iterator[GuardReason]:
             if not addresses:
                 continue
             what = (
-                f"the plan would {word} {len(addresses)} {scope}, and the service's profile says that this "
+                f"the plan would {word} {len(addresses)} {scope}, but the profile of the service says "
+                "that this "
                 f"deployment does not {word} {KINDS[scope.kind].plural}: {_join_first(addresses)}."
             )
             step = (
@@ -119,10 +120,13 @@ def _check_elsewhere(plan: Plan) -> Iterator[GuardReason]:
         if one.alike and one.claimed:
             what = (
                 f"{one.claimed} of the {one.records} entities that are recorded as ours at {one.origin} "
-                "would be adopted or created again, and some of their ids are live here: it is the same "
-                "service under another address."
+                "would be adopted or created again, and some of their ids are live here: this is the "
+                "same service under another address."
             )
-            step = "plan again with --same-service: it takes the records over and deletes entities that left"
+            step = (
+                "plan again with --same-service: it takes over the records, and deletes what is no "
+                "longer declared"
+            )
             yield GuardReason("X8", one.origin, one.claimed, 0, what, step)
 
 
@@ -133,8 +137,11 @@ def _check_incomplete_reads(plan: Plan) -> Iterator[GuardReason]:
     unread |= {Scope(kind.name, scope.workspace) for scope in unread for kind in child_kinds(scope.kind)}
     for scope in sorted(unread):
         if count := sum(1 for change in plan.scoped(scope) if isinstance(change, Delete)):
-            what = f"the plan deletes {count} {scope}, and the read of that list was incomplete."
-            step = "plan again; if it happens again, the list changes while it is read, or is cut short"
+            what = f"the plan deletes {count} {scope}, but the list of them was not read completely."
+            step = (
+                "plan again; if this happens again, the list changes while it is read, or the "
+                "service cuts it short"
+            )
             yield GuardReason("G4", str(scope), count, 0, what, step)
 
 
@@ -166,11 +173,11 @@ def _check_deletes(plan: Plan, limits: GuardLimits) -> Iterator[GuardReason]:
 
 
 def _check_adopted_deletes(plan: Plan, limits: GuardLimits, step: str) -> Iterator[GuardReason]:
-    """Refuse to delete many that existed before us, or may have (rule G5)."""
+    """Refuse to delete many that existed before this stack, or may have (rule G5)."""
     older = [one for one in _unnamed(plan, Delete) if isinstance(one, Delete) and one.adopted]
     if len(older) > limits.adopted_deletes_max:
         what = (
-            f"the plan deletes {len(older)} entities that existed before us, or may have "
+            f"the plan deletes {len(older)} entities that existed before this stack, or may have existed "
             f"(the limit is {limits.adopted_deletes_max}): "
             f"{_join_first([f'{one.address} ({_describe_origin(one)})' for one in older])}."
         )
@@ -189,7 +196,7 @@ def _check_deletes_in_use(plan: Plan, step: str) -> Iterator[GuardReason]:
 def _describe_origin(change: Delete) -> str:
     """Say since when an entity is ours that we did not make, in the words of the plan."""
     if change.adopted == UNKNOWN:
-        return "unknown whether it existed before us"
+        return "unknown whether it existed before this stack"
     return f"adopted on {change.adopted[:10]}"
 
 
@@ -197,15 +204,15 @@ def _check_creates(plan: Plan, limits: GuardLimits) -> Iterator[GuardReason]:
     """Refuse to create many again: the read was probably short (rules G2, R6)."""
     total = sum(1 for change in plan.changes if _is_recreate(change))
     step = f"check that they are gone; if this is meant, apply with --allow-creates {total}"
-    gone = "that we recorded seem to be gone and would be created again"
+    gone = "seem to be gone and would be created again"
     if total > limits.creates_max:
-        what = f"{total} entities {gone} (the limit is {limits.creates_max})."
+        what = f"{total} recorded entities {gone} (the limit is {limits.creates_max})."
         yield GuardReason("G2", "", total, limits.creates_max, what, step)
     for scope in _changed_scopes(plan):
         count, owned = sum(map(_is_recreate, plan.scoped(scope))), plan.owned.get(str(scope), 0)
         percent = limits.creates_max_percent
         if _exceeds_percent(count, owned, percent):
-            what = f"{count} of {owned} {scope} {gone} {_describe_share(count, owned, percent)}."
+            what = f"{count} of {owned} recorded {scope} {gone} {_describe_share(count, owned, percent)}."
             yield GuardReason("G2", str(scope), count, owned * percent // 100, what, step)
 
 
@@ -233,9 +240,9 @@ def _check_moves(losing: Sequence[Move]) -> Iterator[GuardReason]:
     total = len(losing)
     said = [f"{one.after} (from {one.before}: {', '.join((*one.lost, *one.devices))})" for one in losing]
     lose = "move loses" if total == 1 else "moves lose"
-    what = f"{total} {lose} live fields or devices that are not declared: {_join_first(said)}."
+    what = f"{total} {lose} live fields or devices that no manifest declares: {_join_first(said)}."
     step = (
-        "declare them, or copy the fields with `meta: {carryOver: true}`; if this is meant, apply with "
+        "declare them, or copy the fields with `meta: {carryOver: true}`; if the loss is meant, apply with "
         f"--allow-moves {total}"
     )
     yield GuardReason("G8", "", total, 0, what, step)
@@ -323,7 +330,7 @@ _NUMBERS: Mapping[str, tuple[str, str, Callable[[Plan], Iterable[str]]]] = {
     ),
     "moves": (
         "--allow-moves",
-        "moves that lose live fields or devices that are not declared",
+        "moves that lose live fields or devices that no manifest declares",
         lambda plan: (str(one.after) for one in plan.moves or () if one.loses),
     ),
 }

@@ -100,8 +100,9 @@ def doubtful_store_notice(why: str) -> Notice:
     return Notice(
         "store",
         "store",
-        f"{why}: what was sent and recorded since may be missing from it.",
-        "apply waits until none of that can arrive any more, looks at the service, and continues",
+        f"{why}: requests that were sent since then may be missing from it.",
+        "apply waits until none of these requests can take effect any more, looks at the service, and "
+        "continues",
     )
 
 

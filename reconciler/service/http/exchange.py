@@ -126,7 +126,9 @@ def _describe_refusal(answer: str, host: str, proxy: Proxy) -> Broken:
         return Broken(failure, f"the proxy {proxy} {want} (407)", hint)
     said = f" ({status})" if status else ""
     what = f"the proxy {proxy} makes no connection to {host}{said}"
-    return Broken(failure, what, f"ask who runs the proxy, or check {proxy.source}; nothing was sent.")
+    return Broken(
+        failure, what, f"ask the operators of the proxy, or check {proxy.source}; nothing was sent."
+    )
 
 
 def _describe_cause(error: Exception, what: str, hint: str) -> tuple[str, str]:
@@ -212,8 +214,7 @@ async def exchange_once(
 
 
 _PACKED = (
-    "look for what packs answers between this machine and the service: it must send gzip, whole, or nothing "
-    "packed."
+    "look for a proxy or gateway that compresses answers: it must send complete gzip, or must not compress."
 )
 _TIMEOUT = "raise service.limits.timeout_s if the service is known to be slow, or run it again later."
 

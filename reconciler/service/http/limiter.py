@@ -64,7 +64,10 @@ class LookWritePair:
         """Return where the write may leave now. Raises LookAgain."""
         late_s = self.late_s(now)
         if late_s > self.gap_s:
-            raise LookAgain(f"could not look and write at once: {late_s * 1000:.0f} ms lay between them.")
+            raise LookAgain(
+                f"the write could not follow the read of its entity at once: {late_s * 1000:.0f} ms lay "
+                "between."
+            )
         self.sent_at = now
 
 
@@ -274,7 +277,9 @@ class Limiter:
         """Return where a pair's write may begin now. Raises LookAgain: it waits for nothing."""
         # A wait would make its look old: the caller looks again, which costs less than a wrong write.
         if self._wait_s() > 0:
-            raise LookAgain("could not look and write at once: the service was asked for too much just now.")
+            raise LookAgain(
+                "the write could not follow the read of its entity at once, because of the limit on requests."
+            )
         pair.written = True
         self._note()
 

@@ -33,9 +33,11 @@ text_max = 300  # characters of the service's own words in a message
 REFUSED_BY_WORDS = (400, 422)  # facts 8: these say in words what is wrong with the body
 over_qps_wait_s = 1.0  # seconds; "too many in this second" ends with the second
 
-_LATER = "run it again later; if it stays so, ask the operators of the service."
+_LATER = "run the command again later; if the error stays, ask the operators of the service."
 _BASE = OTHER_SERVICE
-_ELSEWHERE = "reconciler plan names it, and the ways out; where every look ends so, check service.base_url."
+_ELSEWHERE = (
+    "reconciler plan names this entity and what you can do; if every read ends so, check service.base_url."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +66,8 @@ _DENIED = Sense(
 _QUOTA = Sense(
     Failure.STOPPED,
     Unauthorized,
-    "the quota of the day is spent",
-    "wait until it is renewed (usually a day) or ask for a larger one; this run sends nothing more.",
+    "the daily quota is used up",
+    "wait until the quota is renewed (usually a day), or ask for a larger one; this run sends nothing more.",
 )
 _FAST = Sense(
     Failure.THROTTLED,
@@ -98,7 +100,7 @@ _INPUT = Sense(
     Failure.REFUSED,
     Rejected,
     "the service refuses the request",
-    "read the service's words above, mend the manifest and plan again.",
+    "read the message of the service above, correct the manifest, and plan again.",
 )
 # Never followed: it would carry the credentials to wherever it points. A 303 says that the request was
 # carried out, so for a write it is an answer of unknown shape.
@@ -240,8 +242,10 @@ def judge_no_success(call: Call, answer: Answer) -> FailedTry:
 
 def judge_cached(call: Call, answer: Answer, why: str) -> FailedTry:
     """What an answer from a cache means: nothing. It is asked for again, at an address that is new."""
-    what = f"a cache between this machine and the service answers, and not the service: {why}."
-    hint = "let the proxy or gateway before service.base_url store no answers (docs/service.md, Caches)."
+    what = f"a cache between this machine and the service answered instead of the service: {why}."
+    hint = (
+        "the proxy or gateway in front of service.base_url must store no answers (docs/service.md, Caches)."
+    )
     return FailedTry(Failure.LOST, error_about_call(call, Cached, what, hint, status=answer.status))
 
 

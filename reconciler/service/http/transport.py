@@ -363,7 +363,7 @@ class Transport:
 
     def _make_deadline_error(self, call: Call | None = None) -> Unavailable:
         """What a call, or a look and its write, end with whose turn would come when the run is over."""
-        why = f"because the run's deadline of {self._limits.deadline_s:g} s comes first."
+        why = f"because the run reaches its deadline of {self._limits.deadline_s:g} s first."
         hint = "raise service.limits.deadline_s, or split the work with --only."
         if call is None:
             return Unavailable(f"nothing was sent, {why}", next=hint)
@@ -377,7 +377,7 @@ class Transport:
 
 def _make_unread_failure(answer: Answer) -> Broken:
     what = f"its answer of {len(answer.body) // 1024} KiB could not be read in time"
-    hint = "raise service.limits.timeout_s; the service's own answers are smaller, so something adds to them."
+    hint = "raise service.limits.timeout_s; answers of the service are smaller, so something adds to them."
     return Broken(calls.Failure.LOST, what, hint, answer.status)
 
 
