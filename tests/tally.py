@@ -31,6 +31,8 @@ REQUIRED: dict[str, float] = {
     "delta plans": 6_000,
     "damaged stores": 300,
     "pairs of identities": 10_000,
+    "hostile replies": 500,
+    "good replies": 100,
     "sabotages caught": 1,
     "mutants caught": 240,
 }
@@ -104,6 +106,7 @@ ZERO = (
     "sabotages missed",
     "mutants missed",
     "mutated plans accepted",
+    "approvals by hostile replies",
 )
 AT_MOST: dict[str, float] = {"amplification": 1.2}
 

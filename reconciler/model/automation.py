@@ -36,7 +36,7 @@ Verdict = Literal["give", "refuse"]
 AnswerWay = Literal["code", "forge", "terminal"]  # how an answer came
 
 
-class Code(Struct, frozen=True, omit_defaults=True):
+class ApprovalCode(Struct, frozen=True, omit_defaults=True):
     """The code of one approver for one question: its digest under the salt of the store, never itself.
 
     `sent_at` is empty until its message was taken by the service.
@@ -74,11 +74,11 @@ class Question(Struct, frozen=True):
     danger: str = ""
     quorum: int = 1
     state: QuestionState = "open"
-    codes: Mapping[str, Code] = {}
+    codes: Mapping[str, ApprovalCode] = {}
     wrong: Mapping[str, WrongTries] = {}
 
 
-class Answer(Struct, frozen=True):
+class ApprovalAnswer(Struct, frozen=True):
     """What an approver said to a question: each once. `detail` says where it came from."""
 
     question: str
@@ -93,9 +93,9 @@ class Approvals(Struct, frozen=True):
     """All questions of a stack that the store still knows, oldest first, and their answers."""
 
     questions: tuple[Question, ...] = ()
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[ApprovalAnswer, ...] = ()
 
-    def answers_to(self, question: Question) -> tuple[Answer, ...]:
+    def answers_to(self, question: Question) -> tuple[ApprovalAnswer, ...]:
         """Return the answers to one question, in their order."""
         return tuple(one for one in self.answers if one.question == question.question)
 
@@ -110,7 +110,7 @@ class Counted(Struct, frozen=True):
 
     word: str
     question: Question | None = None
-    answer: Answer | None = None
+    answer: ApprovalAnswer | None = None
     approver: str = ""
     recorded: bool = True
 

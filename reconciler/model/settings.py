@@ -501,10 +501,11 @@ class Windows(Struct, frozen=True):
 
 
 class Approver(Struct, frozen=True):
-    """How a person is reached who may approve a plan: a phone number, an e-mail address, or both."""
+    """Who may approve a plan: a phone number, an e-mail address, a login at a forge, at least one of them."""
 
     phone: str = ""
     email: str = ""
+    forge: str = ""
 
 
 _APPROVER_EXAMPLE = {"jane": {"phone": "+61412345678", "email": "jane@example.com"}}
@@ -516,7 +517,7 @@ _APPROVERS = ValueForm(
         "maxProperties": 50,
         "additionalProperties": {
             "title": "Approver",
-            "description": "A phone number, an e-mail address, or both.",
+            "description": "A phone number, an e-mail address, a login at a forge: at least one of them.",
             "type": "object",
             "additionalProperties": False,
             "minProperties": 1,
@@ -534,6 +535,14 @@ _APPROVERS = ValueForm(
                     "type": "string",
                     "pattern": "^[^\\s@]{1,64}@[^\\s@]{1,255}$(?!\\n)",
                     "examples": ["jane@example.com"],
+                },
+                "forge": {
+                    "title": "Login at a forge",
+                    "description": "The login of this person at GitHub, GitLab, Forgejo or Gitea: who gives "
+                    "an approval there and by a reply counts once.",
+                    "type": "string",
+                    "pattern": "^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?$(?!\\n)",
+                    "examples": ["jane-d"],
                 },
             },
             "examples": [_APPROVER_EXAMPLE["jane"]],
@@ -614,6 +623,15 @@ class Policy(Struct, frozen=True):
             file_only=True,
         ),
     ] = {}
+    callback: Annotated[
+        str,
+        Setting(
+            "Callback",
+            "The name of the callback at the service to which approvers reply.",
+            text_form(length=(1, 100)),
+            examples=("approvals",),
+        ),
+    ] = "approvals"
     quorum: Annotated[
         int,
         Setting(

@@ -19,9 +19,9 @@ from msgspec import Struct, structs
 from reconciler.errors import NotApproved
 from reconciler.model.automation import (
     LIVE_STATES,
-    Answer,
+    ApprovalAnswer,
+    ApprovalCode,
     Approvals,
-    Code,
     Pause,
     Question,
     SyncResult,
@@ -49,7 +49,7 @@ _COLUMNS = {
     TOLD.name: {"at": "told_at"},
 }
 # Fields that are kept as JSON, by the name of their column.
-_JSON = {"counts": dict[str, int], "codes": dict[str, Code], "wrong": dict[str, WrongTries]}
+_JSON = {"counts": dict[str, int], "codes": dict[str, ApprovalCode], "wrong": dict[str, WrongTries]}
 
 
 # --- Pauses -----------------------------------------------------------------------------------------------
@@ -71,7 +71,7 @@ def load_pause(connection: Connection, owner: Owner) -> Pause | None:
 def load_approvals(connection: Connection, owner: Owner) -> Approvals:
     """Return every question that is known, oldest first, and every answer. Raises CorruptRecord."""
     questions = _load_sealed(connection, owner, QUESTIONS, Question)
-    answers = _load_sealed(connection, owner, ANSWERS, Answer)
+    answers = _load_sealed(connection, owner, ANSWERS, ApprovalAnswer)
     return Approvals(
         tuple(sorted(questions, key=lambda one: (one.asked_at, one.question))),
         tuple(sorted(answers, key=lambda one: (one.at, one.question, one.approver))),
@@ -84,7 +84,7 @@ def write_questions(seals: Seals, changed: Iterable[Question]) -> None:
     seals.replace(QUESTIONS, gone=[{"question": [str(row["question"]) for row in rows]}], come=rows)
 
 
-def add_answer(seals: Seals, answer: Answer) -> None:
+def add_answer(seals: Seals, answer: ApprovalAnswer) -> None:
     """Add what an approver said, who has said nothing to this question so far."""
     seals.replace(ANSWERS, come=[_row_of(ANSWERS, seals.owner, answer)])
 

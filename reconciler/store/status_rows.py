@@ -12,7 +12,7 @@ from msgspec import DecodeError, Struct, ValidationError, convert
 
 from reconciler.core.views.status import RunRow, StackRows, WorkspaceRow
 from reconciler.errors import StoreError
-from reconciler.model.automation import Answer, Pause, Question, SyncResult, Told
+from reconciler.model.automation import ApprovalAnswer, Pause, Question, SyncResult, Told
 from reconciler.model.encoding import decode_json
 from reconciler.model.runs import Context
 from reconciler.store import locks, records
@@ -90,7 +90,7 @@ def _decode_stack(owner: Owner, rows: Mapping[str, _Rows], now: datetime) -> Sta
             results=results,
             pause=next(iter(pauses), None),
             questions=questions,
-            answers=values(ANSWERS, Answer),
+            answers=values(ANSWERS, ApprovalAnswer),
             expect_every_s=max((one.expect_every_s for one in results), default=0),
             undelivered=sum(one.failed_times > 0 for one in told),
         )

@@ -8,7 +8,7 @@ from cli.keeping import RUN, rewrite, store_file, store_of, told
 from cli.test_lock import planned_changes
 from words import says
 
-from reconciler.model.automation import Code, Question, SyncResult, Told
+from reconciler.model.automation import ApprovalCode, Question, SyncResult, Told
 from reconciler.model.plans import Consent
 from reconciler.model.runs import Context, Intent
 from reconciler.store.records import Batch
@@ -95,7 +95,7 @@ def test_a_check_passes_what_was_meant_so(applied: Project, service: Service) ->
 
 def test_who_is_waited_for_stands_in_the_terminal(applied: Project, service: Service) -> None:
     with store_of(applied, service) as store:
-        codes = {"anna": Code("d1", AT), "ben": Code("d2", AT)}
+        codes = {"anna": ApprovalCode("d1", AT), "ben": ApprovalCode("d2", AT)}
         store.ask_question(Question("7k3q", "7f3a", AT, LATER, codes=codes))
         store.record_sync([SyncResult("", LATER, "waits", 9)])
         store.note_telling(Told("hook", "state", "d", AT, failed_times=1))

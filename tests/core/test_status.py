@@ -22,7 +22,14 @@ from reconciler.core.views.status import (
     judge_stack,
     judge_stacks,
 )
-from reconciler.model.automation import Answer, Code, Pause, Question, QuestionState, SyncResult
+from reconciler.model.automation import (
+    ApprovalAnswer,
+    ApprovalCode,
+    Pause,
+    Question,
+    QuestionState,
+    SyncResult,
+)
 from reconciler.model.runs import EXIT_CODE_WORDS
 
 LAW = settings(max_examples=effort.count(small=60, full=400))
@@ -52,7 +59,7 @@ def synced(number: int, exit_code: int = 0, workspace: str = "") -> SyncResult:
     return SyncResult(workspace, hour(number), word, exit_code, failing_since=since)
 
 
-CODES = {"anna": Code("d1", hour(10)), "ben": Code("d2", hour(10))}
+CODES = {"anna": ApprovalCode("d1", hour(10)), "ben": ApprovalCode("d2", hour(10))}
 ASKED = Question("7k3q", "7f3a", hour(10), hour(20), codes=CODES)
 
 STACKS: dict[str, tuple[StackRows, SyncState, HealthState]] = {
@@ -258,7 +265,7 @@ def test_a_stack_says_which_workspace_it_is_because_of() -> None:
 
 
 def test_a_change_waits_for_those_who_were_asked_and_have_not_answered() -> None:
-    given = Answer("7k3q", "anna", "give", hour(11), "code")
+    given = ApprovalAnswer("7k3q", "anna", "give", hour(11), "code")
     rows = StackRows(ORIGIN, "ops", results=(synced(11, 9),), questions=(ASKED,), answers=(given,))
 
     found = judge_stack(rows, NOW)

@@ -21,7 +21,7 @@ from wire import Rule, lost_before
 
 from reconciler.errors import LockHeld, SettingsError, StoreError
 from reconciler.model.address import contact_address
-from reconciler.model.automation import Answer, Code, Counted, Question, WrongTries
+from reconciler.model.automation import ApprovalAnswer, ApprovalCode, Counted, Question, WrongTries
 from reconciler.model.plans import Consent, Plan
 from reconciler.model.runs import Context, Intent, Outcome, Run
 from reconciler.store.database import Store
@@ -33,10 +33,10 @@ PAUSED_UNTIL = datetime(2999, 1, 1, tzinfo=UTC)
 QUESTION = Question(
     *("Q1", "7f3a" * 16, "2026-03-01T12:00:00+00:00", "2999-01-01T00:00:00+00:00"),
     counts={"delete": 1},
-    codes={"maria": Code("ab" * 16, "2026-03-01T12:00:00+00:00")},
+    codes={"maria": ApprovalCode("ab" * 16, "2026-03-01T12:00:00+00:00")},
     wrong={"": WrongTries(1)},
 )
-ANSWER = Answer("Q1", "maria", "give", "2026-03-01T12:10:00+00:00", "code")
+ANSWER = ApprovalAnswer("Q1", "maria", "give", "2026-03-01T12:10:00+00:00", "code")
 ELSEWHERE = "https://old.example.com"
 
 

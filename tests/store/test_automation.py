@@ -15,9 +15,9 @@ from store.support import JANE, ORIGIN, WORKSPACES, record
 
 from reconciler.errors import CorruptRecord, NotApproved
 from reconciler.model.automation import (
-    Answer,
+    ApprovalAnswer,
+    ApprovalCode,
     Approvals,
-    Code,
     Counted,
     Question,
     QuestionState,
@@ -38,10 +38,12 @@ QUESTION = Question(
     counts={"delete": 4},
     danger="contact/ops/jane-doe",
     quorum=2,
-    codes={"maria": Code("ab" * 16, "2026-03-01T12:00:00+00:00", sent_at="2026-03-01T12:00:01+00:00")},
+    codes={
+        "maria": ApprovalCode("ab" * 16, "2026-03-01T12:00:00+00:00", sent_at="2026-03-01T12:00:01+00:00")
+    },
     wrong={"": WrongTries(3, ("2026-03-01T12:00:02+00:00",))},
 )
-ANSWER = Answer("Q7K2", "maria", "give", "2026-03-01T12:10:00+00:00", "code", "sms")
+ANSWER = ApprovalAnswer("Q7K2", "maria", "give", "2026-03-01T12:10:00+00:00", "code", "sms")
 
 
 @pytest.fixture
@@ -57,7 +59,7 @@ def put(store: Store, question: Question = QUESTION, *, state: QuestionState = "
     store.record_answer(lambda _known, _now: Counted("give", changed, recorded=False))
 
 
-def answer(store: Store, said: Answer = ANSWER) -> Counted:
+def answer(store: Store, said: ApprovalAnswer = ANSWER) -> Counted:
     return store.record_answer(
         lambda known, _now: Counted("give", known.questions[-1], said, approver=said.approver)
     )

@@ -10,7 +10,7 @@ from store.remembering import CONTEXT, PLAN, begin, ended, intent, run_of, store
 from store.support import ORIGIN, SAM
 
 from reconciler.core.views.status import RunRow, StackRows
-from reconciler.model.automation import Code, Question, SyncResult, Told
+from reconciler.model.automation import ApprovalCode, Question, SyncResult, Told
 from reconciler.store.database import Store
 from reconciler.store.records import Batch
 from reconciler.store.status_rows import runs_shown
@@ -83,7 +83,7 @@ def test_only_the_last_runs_of_a_stack_are_read_the_newest_first(store: Store) -
 
 def test_what_automation_recorded_is_told(store: Store) -> None:
     pause = store.pause(datetime(2126, 3, 2, tzinfo=UTC), "stocktaking")
-    question = Question("7k3q", PLAN.fingerprint, NOON, END, codes={"anna": Code("d", NOON)})
+    question = Question("7k3q", PLAN.fingerprint, NOON, END, codes={"anna": ApprovalCode("d", NOON)})
     store.ask_question(question)
     store.record_sync(
         [SyncResult("", NOON, "changes", 2, expect_every_s=900), SyncResult("ops", NOON, "changes", 2)]

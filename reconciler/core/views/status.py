@@ -15,7 +15,7 @@ from typing import Generic, Literal, NamedTuple, TypeVar, get_args
 
 from msgspec import Struct, structs
 
-from reconciler.model.automation import Answer, Pause, Question, SyncResult
+from reconciler.model.automation import ApprovalAnswer, Pause, Question, SyncResult
 from reconciler.model.plans import ACTION_WORDS
 from reconciler.model.runs import EXIT_CODE_WORDS
 
@@ -74,7 +74,7 @@ class StackRows(Struct, frozen=True):
     results: tuple[SyncResult, ...] = ()
     pause: Pause | None = None
     questions: tuple[Question, ...] = ()
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[ApprovalAnswer, ...] = ()
     expect_every_s: int = 0
     undelivered: int = 0
     policy_mistakes: int = 0
@@ -220,7 +220,7 @@ def judge_stack(rows: StackRows, now: datetime) -> StackStatus:
     )
 
 
-def _name_approvers(questions: Iterable[Question], answers: Iterable[Answer]) -> tuple[str, ...]:
+def _name_approvers(questions: Iterable[Question], answers: Iterable[ApprovalAnswer]) -> tuple[str, ...]:
     """Return who was asked and has not answered."""
     answered = {(one.question, one.approver) for one in answers}
     waited = {name for one in questions for name in one.codes if (one.question, name) not in answered}
