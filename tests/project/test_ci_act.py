@@ -113,7 +113,7 @@ def check_refused_branch(workplace: Workplace) -> None:
     text = workplace.forge.comments[0]["body"]
     assert "**Refused; nothing is written: 4 contacts would be deleted.**" in text, ran.log
     assert "- `G1` Too many deletes: 4" in text
-    assert "`--allow-deletes N` allows them" in text
+    assert "`--allow-deletes N` allows the deletes" in text
     assert statuses(workplace) == [(head, "failure")]
     assert not [*(workplace.base / "artifacts").glob("*/*")]
 

@@ -195,7 +195,7 @@ def test_a_comment_says_which_rule_refuses_and_what_lifts_it() -> None:
 
     assert "**Refused; nothing is written: 2 contacts would be deleted.**" in text
     assert "- `G1` Too many deletes: 41 (the limit is 25)\n" in text
-    assert "`--allow-deletes N` allows them for one run." in text
+    assert "`--allow-deletes N` allows the deletes for one run." in text
 
 
 def test_a_comment_counts_what_has_no_room() -> None:
