@@ -326,7 +326,7 @@ def _add_restored_notices(plan: Plan, inputs: PlanInputs, gone: tuple[DeletedEnt
 
 def _log_plan(plan: Plan, calls: int, seconds: float) -> None:
     counts = ", ".join(f"{word}s: {plan.count(word)}" for word in ("delete", "update", "create"))
-    what = "planned; changes: %d (%s), records to keep: %d, left alone: %d, calls so far: %d, %.1f s"
+    what = "planned; changes: %d (%s), records to update: %d, left alone: %d, calls so far: %d, %.1f s"
     step_log.info(what, len(plan.changes), counts, plan.to_keep, len(plan.skips), calls, seconds)
 
 

@@ -132,7 +132,9 @@ def _list_review_sections(review: Review, drifts: Sequence[Drift], make: "_Entry
         yield from _list_change_sections(plan, make)
         records = list_record_changes(plan)
         about = "Only our records change; nothing changes at the service."
-        yield _make_section("records", "Records", records, make.record, about, subject=itemgetter(0))
+        yield _make_section(
+            "records", "Records to update", records, make.record, about, subject=itemgetter(0)
+        )
         others = [one for one in plan.skips if one.reason not in UNCERTAIN]
         yield _make_section("skips", "Left alone", others, make.skip, "Found, and not changed.")
     about = "For information; no action is taken."

@@ -186,7 +186,7 @@ def test_whoever_waits_sees_each_step_of_a_run(project: Project, service: Servic
         " holds the lock, ",
         "reading contacts in default by ",
         "read contacts in default by ",
-        "planned; changes: 5 (deletes: 0, updates: 0, creates: 5), records to keep: 0, left alone: 0, ",
+        "planned; changes: 5 (deletes: 0, updates: 0, creates: 5), records to update: 0, left alone: 0, ",
         " begins; changes to carry out: 5",
         "wave 1 begins; changes: ",
         "create resource/default/rota: applied, ",

@@ -1,4 +1,4 @@
-"""Records to keep are work, and a record says whether its entity existed before this stack."""
+"""Records to update are work, and a record says whether its entity existed before this stack."""
 
 from pathlib import Path
 from typing import Any
