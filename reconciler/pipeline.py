@@ -13,14 +13,17 @@ The path of the data, which the functions below follow:
 6. Execute. Each change of the plan: look, record the intent, write, read back, record the outcome -> RUN
    (`execute_plan`).
 
+`sync` is 1 to 3 and then, where the policy says so, 4 to 6 by `apply` of exactly that plan.
+
 Only the order is here: core/ decides, and what several commands do alike is in engine/.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
@@ -30,16 +33,18 @@ from reconciler.core.desired.resolve import Resolved, add_forgotten, resolve_des
 from reconciler.core.planning.fingerprint import restate_manifest_digest
 from reconciler.core.planning.select import EVERYTHING, Selection, find_selected_workspaces
 from reconciler.core.planning.unplanned import leave_out_of_desired, make_not_planned_error
+from reconciler.core.review.decide import CheckVerdict, Decision
 from reconciler.core.review.guard import NO_CONSENT, add_consent, choose_consent
 from reconciler.core.review.named_consents import list_idle_consents
-from reconciler.core.review.saved_plans import narrow_saved_plan, why_expired, why_stale
+from reconciler.core.review.saved_plans import narrow_saved_plan, seal_plan_pieces, why_expired, why_stale
 from reconciler.core.rules import make_rules
 from reconciler.core.runs.recover import InterruptedRun, find_remaining
+from reconciler.core.runs.sync_results import find_sync_exit_code
 from reconciler.core.runs.undo import BY_MANIFEST, is_undo_proved, undo_as_desired
 from reconciler.core.views.explain import make_explanations
 from reconciler.core.views.inventory import Inventory, make_inventory, narrow_desired
 from reconciler.directories.answers import ReadOnce
-from reconciler.engine.context import Dependencies, StopFlag
+from reconciler.engine.context import Dependencies, ReadContext, RunContext, StopFlag
 from reconciler.engine.execute import Execution, KeepUndo, execute_plan
 from reconciler.engine.explaining import (
     add_explain_plan,
@@ -59,7 +64,15 @@ from reconciler.engine.planning import (
 from reconciler.engine.recover import settle_earlier_runs
 from reconciler.engine.resources import RunObserver, open_for_reading, open_for_writing, open_run_store
 from reconciler.engine.service_lock import acquire_service_lock
-from reconciler.errors import DirectoryError, ManifestError, Problem, StalePlan
+from reconciler.engine.syncing import (
+    SyncEvidence,
+    decide_sync,
+    load_sync_evidence,
+    record_failed_sync,
+    record_sync,
+)
+from reconciler.environment.programs import run_judging_program
+from reconciler.errors import DirectoryError, LockHeld, ManifestError, Problem, ReconcilerError, StalePlan
 from reconciler.instrumentation import record_span, start_stopwatch, step_log
 from reconciler.manifest.cache import Declaration, ManifestCache
 from reconciler.manifest.cutting import Cuts
@@ -74,6 +87,10 @@ from reconciler.model.settings import Settings
 from reconciler.model.snapshots import Desired, Recorded, Scope
 from reconciler.service.profile import bring_kinds
 from reconciler.store.database import Store, await_store
+from reconciler.version import __version__
+
+if TYPE_CHECKING:
+    from reconciler.messaging.approvals import AskResult
 
 __all__ = [
     "Dependencies",
@@ -89,11 +106,15 @@ __all__ = [
     "plan",
     "resolve_manifests",
     "resume",
+    "sync",
     "undo",
     "validate",
     "why_stale",
     "workspace_mismatch",
 ]
+
+# Whether a plan may be carried out now: the question that approved it, or ""; or an error.
+Approve = Callable[[RunContext, PlanResult], Awaitable[str]]
 
 _PLAN_AND_APPLY = "reconciler plan, then reconciler apply"
 
@@ -247,12 +268,19 @@ async def plan(
     `made_of` is that of the Declaration whose `desired` this is: with it, the plan cache may be used.
     """
     async with open_for_reading(settings, desired, dependencies) as context:
-        plan_cache = await open_plan_cache(context, options, made_of)
-        planned = await find_cached_plan(context, plan_cache, consent)
-        planned = planned or await make_fresh_plan(context, options, consent, plan_cache=plan_cache)
-        planned = _add_consent(await _add_commit(planned, dependencies), consent)
-        found = await context.ask(Store.standing)
-        return replace(planned, unfinished=found.left, running=found.running)
+        return await _plan_from(context, options, consent, made_of)
+
+
+async def _plan_from(
+    context: ReadContext, options: Options, consent: Consent, made_of: str, *, salt: str = ""
+) -> PlanResult:
+    """Return a plan with its commit and consent, and which runs have not ended."""
+    plan_cache = await open_plan_cache(context, options, made_of)
+    planned = await find_cached_plan(context, plan_cache, consent)
+    planned = planned or await make_fresh_plan(context, options, consent, salt=salt, plan_cache=plan_cache)
+    planned = _add_consent(await _add_commit(planned, context.dependencies), consent)
+    found = await context.ask(Store.standing)
+    return replace(planned, unfinished=found.left, running=found.running)
 
 
 def _add_consent(planned: PlanResult, consent: Consent) -> PlanResult:
@@ -351,13 +379,15 @@ async def apply(
     stop: StopFlag,
     observer: RunObserver,
     keep_undo: KeepUndo | None = None,
+    approve: Approve | None = None,
 ) -> Run | None:
     """Plan afresh, and carry out exactly that plan if it is safe, still the same as `saved`, and agreed to.
 
     Holds the lock from before the plan to after the last write; the one in the service too, where it is used
     and there is something to write. What an earlier run left in doubt is settled first. None where `observer`
-    disagreed. `keep_undo` gets the plan that undoes what was applied. Raises LockHeld, StalePlan, UnsafePlan
-    and Interrupted before any write.
+    disagreed. `keep_undo` gets the plan that undoes what was applied. `approve` is asked last, under the
+    lock: it may raise, and returns the question that approved the plan, which is used up, or "". Raises
+    LockHeld, StalePlan, UnsafePlan and Interrupted before any write.
     """
     if options.undo_of or options.undo_proof:
         raise StalePlan("this plan undoes a run, and is not what the manifests say.", next=_PLAN_AND_APPLY)
@@ -402,10 +432,165 @@ async def apply(
             raise StalePlan(why, next="plan again, and review it")
         # What was found is recorded by now; what is still in doubt counts against this run too.
         in_doubt = tuple(one for one in settled if one.result == "in doubt")
+        question = await approve(context, planned) if approve else ""
         task = Execution(
-            options.verb, planned, consent, unfinished, saved=saved, settled=in_doubt, keep_undo=keep_undo
+            "sync" if approve else options.verb,
+            planned,
+            consent,
+            unfinished,
+            saved=saved,
+            settled=in_doubt,
+            keep_undo=keep_undo,
+            question=question,
         )
         return await execute_plan(context, task, observer)
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """What a sync came to.
+
+    `run` is there where it applied the plan, `asked` where people have to approve it; `check` is what
+    policy.check said.
+    """
+
+    planned: PlanResult
+    decision: Decision
+    exit_code: int
+    run: Run | None = None
+    asked: "AskResult | None" = None
+    check: CheckVerdict | None = None
+
+
+class _NotNow(Exception):
+    """Under the lock the policy says something else than before: a window has closed, or somebody paused."""
+
+    def __init__(self, decision: Decision) -> None:
+        super().__init__()
+        self.decision = decision
+
+
+async def sync(
+    settings: Settings,
+    desired: Desired,
+    dependencies: Dependencies,
+    *,
+    made_of: str,
+    stop: StopFlag,
+    observer: RunObserver,
+) -> Synced:
+    """Plan, and do what `policy` of the settings says: apply exactly that plan, ask, wait, report or refuse.
+
+    Asks nobody here, and may be called as often as wanted; what it found is recorded for `status`, an error
+    too. What an earlier run left in doubt is settled first. With nothing to do it takes no lock. `made_of` as
+    in `plan`, `observer` as in `apply`. Raises as `apply`, and LockHeld, which is not recorded: whoever has
+    the lock says how it ended.
+    """
+    settling = partial(_settle, settings, desired, dependencies, stop, observer)
+    try:
+        planned, evidence = await _plan_to_sync(settings, desired, dependencies, made_of)
+        if planned.unfinished:
+            await settling()
+            planned, evidence = await _plan_to_sync(settings, desired, dependencies, made_of)
+        check = await _judge_by_program(settings, planned, dependencies)
+        decision = decide_sync(planned.plan, planned.verdict, settings.policy, evidence, check)
+        run = None
+        # Earlier runs are closed by the next one, also where that has nothing to do.
+        if decision.action == "apply" or (decision.action == "nothing" and planned.unfinished):
+
+            async def approve(context: RunContext, now_planned: PlanResult) -> str:
+                again = await context.ask(load_sync_evidence)
+                found = decide_sync(now_planned.plan, now_planned.verdict, settings.policy, again, check)
+                if found.action not in ("apply", "nothing"):
+                    raise _NotNow(found)
+                return again.question_for(now_planned.plan, settings.policy)
+
+            try:
+                run = await apply(
+                    settings,
+                    desired,
+                    dependencies,
+                    options=planned.plan.options,
+                    consent=planned.plan.consent or NO_CONSENT,
+                    saved=planned.plan,
+                    fail_fast=False,
+                    stop=stop,
+                    observer=observer,
+                    approve=approve,
+                )
+            except _NotNow as late:
+                decision = late.decision
+        asked = await _ask_people(settings, planned.plan, dependencies) if decision.action == "ask" else None
+        code = find_sync_exit_code(planned.plan, planned.verdict, planned.desired, decision, run)
+        await record_sync(settings, dependencies, planned.plan, decision, run, exit_code=code)
+    except LockHeld:
+        raise
+    except ReconcilerError as error:
+        await record_failed_sync(settings, dependencies, error)
+        raise
+    return Synced(planned, decision, code, run, asked, check)
+
+
+async def _settle(
+    settings: Settings, desired: Desired, dependencies: Dependencies, stop: StopFlag, observer: RunObserver
+) -> None:
+    """Look for what earlier runs left in doubt, and record what was found. Writes nothing else."""
+    async with (
+        open_for_writing(settings, desired, dependencies, stop, observer, fail_fast=False) as context,
+        acquire_service_lock(context, observer.waits) as lock,
+    ):
+        unfinished = await context.ask(Store.unfinished)
+        if unfinished:
+            lock.start()
+        await settle_earlier_runs(context, unfinished, observer)
+
+
+async def _plan_to_sync(
+    settings: Settings, desired: Desired, dependencies: Dependencies, made_of: str
+) -> tuple[PlanResult, SyncEvidence]:
+    """Return a plan and what decides about it; the salt of an open question makes it known again."""
+    async with open_for_reading(settings, desired, dependencies) as context:
+        evidence = await context.ask(load_sync_evidence)
+        planned = await _plan_from(context, Options(), NO_CONSENT, made_of, salt=evidence.salt)
+    return planned, evidence
+
+
+async def _ask_people(settings: Settings, plan: Plan, dependencies: Dependencies) -> "AskResult":
+    """Ask the approvers about a plan, unless they are asked already; say whom the message did not reach."""
+    from reconciler.messaging.approvals import ask_for_approval  # noqa: PLC0415 - slow to load, seldom needed
+    from reconciler.messaging.client import open_service_client  # noqa: PLC0415 - the same
+
+    timing, connections = dependencies.timing, dependencies.connections
+    async with (
+        open_run_store(settings, dependencies, create=True) as store,
+        open_service_client(settings.service, timing=timing, connections=connections) as client,
+    ):
+        return await ask_for_approval(
+            plan,
+            settings,
+            store,
+            client.messages,
+            offload=dependencies.offload,
+            token=dependencies.token,
+        )
+
+
+async def _judge_by_program(
+    settings: Settings, planned: PlanResult, dependencies: Dependencies
+) -> CheckVerdict | None:
+    """Return what `policy.check` says of a plan; None without a program, or with nothing to judge."""
+    if not settings.policy.check or planned.plan.empty or not planned.verdict.safe:
+        return None
+    plan_file = b"".join(seal_plan_pieces(planned.plan, __version__))
+    judging = partial(
+        run_judging_program,
+        settings.policy.check,
+        given=plan_file,
+        folder=Path(settings.root),
+        timeout_s=settings.policy.check_timeout_s,
+    )
+    ended = await dependencies.offload(judging)
+    return CheckVerdict(passed=ended.exit_code == 0, what=ended.why or ended.text)
 
 
 async def resume(

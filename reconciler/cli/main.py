@@ -29,6 +29,9 @@ COMMANDS = {
     "rosters": "Save the rows of a directory as CSV.",
     "plan": "Show what apply would do, and why.",
     "apply": "Carry out a plan.",
+    "sync": "Do what the policy allows: apply, ask, wait or report.",
+    "pause": "Let no sync write until a given time.",
+    "unpause": "End a pause.",
     "adopt": "Start to manage live entities, without changing them.",
     "forget": "Stop managing entities, and leave them at the service.",
     "resume": "Continue a run that did not finish.",
@@ -56,17 +59,20 @@ COMMANDS = {
 _MODULES = {
     "unlock": "lock",
     "forget": "adopt",
+    "unpause": "pause",
     "drift": "plan",
 }
 
 EXIT_CODES = """\
 \b
 Exit codes:
-    0  done, or nothing to do        5  stale plan, or a conflict
-    1  failed                        6  applied in part
-    2  changes or drift found        7  refused by the guard
-    3  input invalid                 8  in doubt
-    4  lock held                    64  usage error    130  interrupted
+    0  done, or nothing to do        7  refused by the guard
+    1  failed                        8  in doubt
+    2  changes or drift found        9  waits for approval
+    3  input invalid                10  paused, or outside of a window
+    4  lock held                    64  usage error
+    5  stale plan, or a conflict   130  interrupted
+    6  applied in part
 """
 
 usage_error = 64  # EX_USAGE of sysexits.h: no other result of ours shares it

@@ -58,10 +58,10 @@ class Execution:
     `command` is the verb as the history shows it. `left` is the part of the plan that is carried out, where
     that is not all of it. `unfinished` are the earlier runs whose place this one takes, and `settled` their
     outcomes. `saved` is a reviewed plan, which is carried out once. `keep_undo` gets the plan that undoes
-    what was applied, however the run ended.
+    what was applied, however the run ended. `question` is the one that approved the plan, and is used up.
     """
 
-    command: Literal["apply", "adopt", "forget", "resume", "undo"]
+    command: Literal["apply", "adopt", "forget", "resume", "undo", "sync"]
     planned: PlanResult
     consent: Consent
     unfinished: tuple[InterruptedRun, ...]
@@ -69,6 +69,7 @@ class Execution:
     settled: tuple[Outcome, ...] = ()
     saved: Plan | None = None
     keep_undo: KeepUndo | None = None
+    question: str = ""
 
     @property
     def plan(self) -> Plan:
@@ -143,7 +144,16 @@ async def _begin_run(context: RunContext, task: Execution) -> tuple[Context, str
     held_s = max(0.0, context.timing.monotonic() - context.locked_at)
     began = format_utc(context.now() - timedelta(seconds=held_s))
     # The new run stands before the old ones are closed: killed in between, there is one to resume.
-    await context.ask(lambda store: store.begin(context.run, task.command, task.plan, task.consent, about))
+    begin = partial(
+        Store.begin,
+        run=context.run,
+        command=task.command,
+        plan=task.plan,
+        consent=task.consent,
+        context=about,
+        question=task.question,
+    )
+    await context.ask(begin)
     await context.ask(lambda store: _close_runs(store, task.unfinished))
     if planned.plan.options.same_service is True:
         await take_over_records(context, planned.plan.target)

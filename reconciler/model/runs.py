@@ -144,6 +144,8 @@ EXIT_CODE_WORDS = {
     6: "partial",
     7: "refused",
     8: "in doubt",
+    9: "waiting",
+    10: "postponed",
     64: "usage",
     130: "interrupted",
 }

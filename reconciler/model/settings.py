@@ -486,6 +486,7 @@ class Windows(Struct, frozen=True):
             _WINDOWS,
             examples=([_WINDOW_EXAMPLE],),
             file_only=True,
+            more="See [windows](automation.md#windows).",
         ),
     ] = ()
     deny: Annotated[
@@ -586,6 +587,7 @@ class Policy(Struct, frozen=True):
             ),
             examples=(["/usr/local/bin/check-plan", "--strict"],),
             file_only=True,
+            more="See [checks](automation.md#checks).",
         ),
     ] = ()
     check_timeout_s: Annotated[
@@ -629,7 +631,7 @@ class Policy(Struct, frozen=True):
             "Callback",
             "The name of the callback at the service to which approvers reply.",
             text_form(length=(1, 100)),
-            examples=("approvals",),
+            examples=("on-call-approvals",),
         ),
     ] = "approvals"
     quorum: Annotated[

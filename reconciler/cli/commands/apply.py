@@ -11,14 +11,11 @@ from reconciler.cli import options
 from reconciler.cli.console import output
 from reconciler.cli.dispatch import Completes, prints_result
 from reconciler.cli.results import ResultWork, RunReport
-from reconciler.errors import CommitUnreadable, NotCommitted
 from reconciler.model.plans import Plan
-from reconciler.model.runs import Context
 from reconciler.model.snapshots import Desired
 
 if TYPE_CHECKING:
     from reconciler.cli.run_screen import Job
-    from reconciler.environment.checkout import Checkout
 
 _STILL_IN_GIT = (
     "git still has the commit that was undone: revert the commit too, or the next apply repeats its changes."
@@ -137,6 +134,7 @@ def apply_command(
 
 def _make_apply_job(file: str | None, undo_file: str | None, given: Mapping[str, Any]) -> "Job":
     """Return what is to be done, from the options of the command line. Nothing is asked of the service."""
+    from reconciler.cli.commit_checks import note_unchecked, require_committed
     from reconciler.cli.planning import make_consent, make_next_step, make_plan_options, read_plan_recipients
     from reconciler.cli.run_screen import Job
     from reconciler.cli.session import (
@@ -147,6 +145,7 @@ def _make_apply_job(file: str | None, undo_file: str | None, given: Mapping[str,
         with_lock_timeout,
         with_refresh_mode,
     )
+    from reconciler.environment.run_context import is_in_ci
     from reconciler.files.atomic_files import require_writable_place
     from reconciler.files.plan_file import read_plan
     from reconciler.manifest.cache import Declaration
@@ -168,9 +167,11 @@ def _make_apply_job(file: str | None, undo_file: str | None, given: Mapping[str,
     checkout = read_project_checkout(settings, declared.inputs)
     context = read_run_context(settings, checkout=checkout)
     if not undoing:
-        if not given["allow_dirty"]:
-            _check_commit(checkout, os.environ)
-        _note_unchecked(checkout, context, os.environ)
+        in_ci = is_in_ci(os.environ)
+        if in_ci and not given["allow_dirty"]:
+            require_committed(checkout, "the variable CI is set")
+        if in_ci:
+            note_unchecked(checkout, context)
     return Job(
         settings=settings,
         desired=declared.desired,
@@ -183,48 +184,6 @@ def _make_apply_job(file: str | None, undo_file: str | None, given: Mapping[str,
         recipients=recipients,
         fail_fast=given["fail_fast"],
     )
-
-
-def _check_commit(checkout: "Checkout", environ: Mapping[str, str]) -> None:
-    """Raise NotCommitted where a build system would apply what is not known to be in the recorded commit."""
-    from reconciler.environment.run_context import is_in_ci
-    from reconciler.report.phrases import describe_input_differences
-
-    if is_in_ci(environ) and checkout.dirty:
-        raise NotCommitted(
-            "the variable CI is set, and the files differ from commit "
-            f"{checkout.commit}: {describe_input_differences(checkout.differences)}. Nothing was sent.",
-            next="commit the files, or remove files that an earlier job left behind; if this job "
-            "generates them, "
-            "list them under commit.generated in the settings; to apply anyway: --allow-dirty",
-        )
-    if is_in_ci(environ) and checkout.unborn:
-        raise NotCommitted(
-            "the variable CI is set, and the files are in no commit: the branch "
-            "that is checked out has no commit yet. Nothing was sent.",
-            next="commit the files, or check out the commit to apply; to apply anyway: --allow-dirty",
-        )
-    if is_in_ci(environ) and checkout.unreadable:
-        raise CommitUnreadable(
-            "the variable CI is set, and the files cannot be compared with a "
-            f"commit: the repository cannot be read: {checkout.reason}. Nothing was sent.",
-            next="clone again in git's default format (git clone --ref-format=files); to apply the files "
-            "without a comparison: --allow-dirty",
-        )
-
-
-def _note_unchecked(checkout: "Checkout", context: Context, environ: Mapping[str, str]) -> None:
-    """Say in CI that nothing was compared with the commit that is recorded."""
-    from reconciler.environment.run_context import UNCHECKED, is_in_ci
-
-    if is_in_ci(environ) and context.commit.endswith(UNCHECKED):
-        commit = context.commit.removesuffix(UNCHECKED)
-        output.note(
-            f"no commit can be read here ({checkout.reason}), so the files were not compared with "
-            f"commit {commit}.\n"
-            "  next: check that the checkout is complete; if another user owns it: git config --global --add "
-            "safe.directory FOLDER"
-        )
 
 
 def _require_undo(saved: Plan | None, file: Path | None, recipients: tuple[str, ...]) -> None:

@@ -258,9 +258,10 @@ class Events:
         told = {"run": run.run, "outcome": run.outcome, "exit_code": run.exit_code}
         self._tell(EndEvent, "end", **told, results=dict(sorted(results.items())))
 
-    def nothing(self) -> None:
+    def nothing(self, exit_code: int = 0) -> None:
         """Tell that there was no run to be carried out."""
-        self._tell(EndEvent, "end", run="", outcome=EXIT_CODE_WORDS[0], exit_code=0, results={})
+        told = {"run": "", "outcome": EXIT_CODE_WORDS[exit_code], "exit_code": exit_code}
+        self._tell(EndEvent, "end", **told, results={})
 
     @contextmanager
     def of_command(self) -> Iterator[None]:
