@@ -12,7 +12,7 @@ _MERGE_REQUEST = '$CI_PIPELINE_SOURCE == "merge_request_event"'
 _DEFAULT = '$CI_COMMIT_BRANCH == $CI_DEFAULT_BRANCH && $CI_COMMIT_REF_PROTECTED == "true"'
 _SCHEDULED = f'$CI_PIPELINE_SOURCE == "schedule" && {_DEFAULT}'
 _DIGEST = re.compile(r"[\w.:/-]+@sha256:[0-9a-f]{64}")
-_SECRET = re.compile(r"RECONCILER_(SERVICE_AUTH_\w+|STORE)|AGE_IDENTITY|DRIFT_TOKEN")
+_SECRET = re.compile(r"RECONCILER_(SERVICE_AUTH_\w+|STORE)|AGE_IDENTITY|DRIFT_TOKEN|REVIEW_TOKEN")
 _CALLS = re.compile(r"\breconciler (\w+)")
 _WRITES = {"apply", "resume"}
 

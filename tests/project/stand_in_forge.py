@@ -1,4 +1,7 @@
-"""As much of the API of GitHub, Forgejo and Gitea as the workflows use, behind a port; all else is 404."""
+"""As much of the APIs of GitHub, Forgejo, Gitea and GitLab as the workflows use; all else is 404.
+
+A pull request is what GitLab calls a merge request, a comment what it calls a note.
+"""
 
 import json
 import re
@@ -10,6 +13,8 @@ from typing import Any
 
 TOKEN = "token-canary"
 REPOSITORY = "example/people"
+_GITHUB, _GITLAB = f"/repos/{REPOSITORY}/", "/projects/7/"
+_COMMENTS = r"(?:issues|merge_requests)/(\d+)/(?:comments|notes)"
 _PAGE = 2  # entries of a page, whatever is asked for: the second page is read in every test
 
 
@@ -22,22 +27,29 @@ class Forge(ThreadingHTTPServer):
         self.pulls: list[dict[str, Any]] = []
         self.comments: list[dict[str, Any]] = []
         self.statuses: list[dict[str, Any]] = []
+        self.issues: list[dict[str, Any]] = []
         self.calls: list[str] = []
         self.elsewhere = ""  # where every call is sent on to
 
     @property
     def url(self) -> str:
-        """The value of GITHUB_API_URL."""
+        """The value of GITHUB_API_URL, and of CI_API_V4_URL."""
         return f"http://127.0.0.1:{self.server_port}"
 
     def add_pull(self, number: int, head: str) -> None:
         """Open a pull request whose newest commit this is."""
-        self.pulls.append({"number": number, "head": {"sha": head}})
+        self.pulls.append({"number": number, "iid": number, "state": "merged", "head": {"sha": head}})
 
     def add_comment(self, number: int, body: str, author: str) -> None:
         """Say something below a pull request."""
         self.comments.append(
-            {"id": len(self.comments) + 1, "body": body, "user": {"login": author}, "of": number}
+            {
+                "id": len(self.comments) + 1,
+                "body": body,
+                "user": {"login": author},
+                "author": {"id": author},
+                "of": number,
+            }
         )
 
 
@@ -47,18 +59,28 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         where, page = self._asked()
         found = None
+        if where == "user":
+            self._answer(200, {"id": self.server.author})
+            return
         if where == "pulls":
             found = self.server.pulls
-        elif match := re.fullmatch(r"issues/(\d+)/comments", where):
+        elif where == "issues":
+            found = self.server.issues
+        elif match := re.fullmatch(r"repository/commits/([0-9a-f]{40})/merge_requests", where):
+            found = [one for one in self.server.pulls if one["head"]["sha"] == match[1]]
+        elif match := re.fullmatch(_COMMENTS, where):
             found = [one for one in self.server.comments if one["of"] == int(match[1])]
         self._answer(200, None if found is None else found[_PAGE * (page - 1) : _PAGE * page])
 
     def do_POST(self) -> None:
         where, _ = self._asked()
         body = self._body()
-        if match := re.fullmatch(r"issues/(\d+)/comments", where):
+        if match := re.fullmatch(_COMMENTS, where):
             self.server.add_comment(int(match[1]), body["body"], self.server.author)
             self._answer(201, self.server.comments[-1])
+        elif where == "issues":
+            self.server.issues.append({**body, "iid": len(self.server.issues) + 1})
+            self._answer(201, self.server.issues[-1])
         elif match := re.fullmatch(r"statuses/([0-9a-f]{40})", where):
             self.server.statuses.append({**body, "sha": match[1]})
             self._answer(201, body)
@@ -67,18 +89,21 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_PATCH(self) -> None:
         where, _ = self._asked()
-        match = re.fullmatch(r"issues/comments/(\d+)", where)
+        match = re.fullmatch(r"(?:issues/comments|merge_requests/\d+/notes)/(\d+)", where)
         found = [one for one in self.server.comments if match and one["id"] == int(match[1])]
         if found:
             found[0].update(self._body())
         self._answer(200, found[0] if found else None)
+
+    def do_PUT(self) -> None:
+        self.do_PATCH()  # GitLab's word for it
 
     def _asked(self) -> tuple[str, int]:
         """Return what is asked for below the repository, and which page of it."""
         self.server.calls.append(f"{self.command} {self.path}")
         where, _, query = self.path.partition("?")
         page = re.search(r"(?:^|&)page=(\d+)", query)
-        return where.removeprefix(f"/repos/{REPOSITORY}/"), int(page[1]) if page else 1
+        return where.removeprefix(_GITHUB).removeprefix(_GITLAB).lstrip("/"), int(page[1]) if page else 1
 
     def _body(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -86,7 +111,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, status: int, value: object) -> None:
         """Answer, where the token and the address are those of the job."""
-        known = self.headers["Authorization"] == f"Bearer {TOKEN}" and f"/repos/{REPOSITORY}/" in self.path
+        known = (
+            f"Bearer {TOKEN}" == self.headers["Authorization"] and self.path.startswith(_GITHUB)
+        ) or self.headers["PRIVATE-TOKEN"] == TOKEN
         status = status if value is not None else 404
         self.send_response(307 if self.server.elsewhere else status if known else 401)
         if self.server.elsewhere:

@@ -14,7 +14,7 @@ import pytest
 import tally
 from cli.hands import Service
 from cli.test_consent import NAMES, declare
-from project.act import Workplace
+from project.runners import Workplace
 from project.stand_in_forge import running_forge
 from project.test_ci_templates import HUB, ROOT, TEMPLATES
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from project.stand_in_forge import REPOSITORY, TOKEN, Forge, running_forge
-from project.test_ci_runs import REPORT, checkout, program, run, variables
+from project.test_ci_runs import REPORT, checkout, lab_script, program, run, variables
 from project.test_ci_templates import PLAN, scripts
 from report.reviews import REVIEWS
 
@@ -112,6 +112,30 @@ def test_the_token_goes_to_no_other_address(checkout: Path, forge: Forge) -> Non
 
     assert done.returncode == 1
     assert len(forge.calls) == 1, "the one that was answered with a redirect"
+    assert TOKEN not in done.stdout + done.stderr
+
+
+def test_the_token_of_gitlab_goes_to_no_other_address_and_the_plan_stands(
+    checkout: Path, forge: Forge
+) -> None:
+    """A comment that cannot be written is no reason to plan again."""
+    forge.elsewhere = f"http://localhost:{forge.server_port}/other"
+    program(checkout, f"echo '{json.dumps({**REPORT, 'counts': {'creates': 2}})}'\n")
+    environ = variables(checkout) | {
+        "CI_API_V4_URL": forge.url,
+        "CI_PROJECT_ID": "7",
+        "CI_JOB_URL": "https://example.com/1",
+        "CI_COMMIT_SHA": HEAD,
+        "REVIEW_TOKEN": TOKEN,
+        "RECIPIENTS": "age1x",
+        "COMMENT": "comment",
+    }
+
+    done = run(lab_script("plan"), checkout, environ)
+
+    assert done.returncode == 0
+    assert len(forge.calls) == 1, "the one that was answered with a redirect"
+    assert "no comment was written" in done.stdout
     assert TOKEN not in done.stdout + done.stderr
 
 

