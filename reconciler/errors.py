@@ -116,6 +116,12 @@ class UnknownAddress(InputError):
     error_code = "E004"
 
 
+class UnknownRun(InputError):
+    """A run that is named is not in the history of this stack, or several are meant."""
+
+    error_code = "E188"
+
+
 class Refused(ReconcilerError):
     """A person has to decide before this may go on."""
 
@@ -156,6 +162,12 @@ class NotApproved(Refused):
     """A plan that needs the approval of persons does not have it, or has it no longer."""
 
     error_code = "E184"
+
+
+class NotUndoable(Refused):
+    """A run of the history cannot be undone: it wrote nothing, or what undoes it is not kept."""
+
+    error_code = "E189"
 
 
 class StalePlan(Refused):

@@ -9,7 +9,8 @@ The path of the data, which the functions below follow:
 4. Lock and settle. The lock of the store, and the one in the service where it is used; then what earlier runs
    left in doubt is settled by looking at the service (`settle_earlier_runs`).
 5. Plan again, under the lock, and compare: `apply` with the saved plan that was reviewed, `resume` with what
-   the interrupted run had left. `undo` plans nothing: it takes the undo that a run left, if unchanged.
+   the interrupted run had left. `undo` plans nothing: it takes the undo that a run left, if unchanged
+   (`load_undo` finds it in the store).
 6. Execute. Each change of the plan: look, record the intent, write, read back, record the outcome -> RUN
    (`execute_plan`).
 
@@ -20,7 +21,7 @@ Only the order is here: core/ decides, and what several commands do alike is in 
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,13 +39,14 @@ from reconciler.core.review.guard import NO_CONSENT, add_consent, choose_consent
 from reconciler.core.review.named_consents import list_idle_consents
 from reconciler.core.review.saved_plans import narrow_saved_plan, seal_plan_pieces, why_expired, why_stale
 from reconciler.core.rules import make_rules
+from reconciler.core.runs.kept_undo import choose_undo, renew_undo
 from reconciler.core.runs.recover import InterruptedRun, find_remaining
 from reconciler.core.runs.sync_results import find_sync_exit_code
 from reconciler.core.runs.undo import BY_MANIFEST, is_undo_proved, undo_as_desired
 from reconciler.core.views.explain import make_explanations
 from reconciler.core.views.inventory import Inventory, make_inventory, narrow_desired
 from reconciler.directories.answers import ReadOnce
-from reconciler.engine.context import Dependencies, ReadContext, RunContext, StopFlag
+from reconciler.engine.context import Dependencies, ReadContext, RunContext, StopFlag, format_utc
 from reconciler.engine.execute import Execution, KeepUndo, execute_plan
 from reconciler.engine.explaining import (
     add_explain_plan,
@@ -103,6 +105,7 @@ __all__ = [
     "list_entities",
     "load_declaration",
     "load_partial_declaration",
+    "load_undo",
     "plan",
     "resolve_manifests",
     "resume",
@@ -674,6 +677,20 @@ def workspace_mismatch(old: Plan, fresh: Plan) -> str:
     ids = {one.alias: one.id for one in old.target.workspaces}
     others = [one.alias for one in fresh.target.workspaces if ids.get(one.alias, one.id) != one.id]
     return f"workspace {others[0]} now has another id." if others else ""
+
+
+async def load_undo(settings: Settings, dependencies: Dependencies, named: str) -> Plan:
+    """Return the plan that undoes a run of the history, as one that is made now. Only the store is read.
+
+    `named` is the id of the run, or its first characters. Raises UnknownRun, NotUndoable, StalePlan.
+    """
+    async with open_run_store(settings, dependencies, create=False) as store:
+        finding = partial(Store.run_to_undo, store, named)
+        found = await await_store(dependencies.offload, finding, give_up=store.give_up)
+        chosen = choose_undo(named, found, key=store.salt)
+        now = await await_store(dependencies.offload, store.now, give_up=store.give_up)
+        expires = now + timedelta(hours=settings.plan_expires_h)
+        return renew_undo(chosen, now=format_utc(now), expires=format_utc(expires), key=store.salt)
 
 
 async def undo(

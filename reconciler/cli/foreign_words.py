@@ -38,8 +38,7 @@ COMMANDS: Mapping[str, str] = {
     "lint": "reconciler validate",
     "version": "reconciler --version",
     "help": "reconciler --help",
-    "rollback": "reconciler apply FILE   (an undo plan, which the run wrote with --undo FILE)",
-    "undo": "reconciler apply FILE   (an undo plan, which the run wrote with --undo FILE)",
+    "rollback": "reconciler undo RUN   (reconciler history shows the runs)",
 }
 OPTIONS: Mapping[str, str] = {
     "out": "-o FILE",

@@ -35,6 +35,7 @@ COMMANDS = {
     "adopt": "Start to manage live entities, without changing them.",
     "forget": "Stop managing entities, and leave them at the service.",
     "resume": "Continue a run that did not finish.",
+    "undo": "Undo a run of the history.",
     "drift": "Show what others changed since the last apply.",
     "list": "List every entity: its owner and where it is declared.",
     "explain": "Explain an address: every field, its source, and why it changes.",

@@ -49,13 +49,15 @@ def _make_format_option(default: str, about: str) -> Decorator:
     )
 
 
-def _make_consent_option(word: str, what: str) -> Decorator:
+_SAVED = " `plan -o` saves this consent in the plan file."
+
+
+def _make_consent_option(word: str, what: str, more: str = _SAVED) -> Decorator:
     return click.option(
         f"--allow-{word}",
         type=Count(min=0),
         metavar="N",
-        help=f"Allow {what} in this run, also where the guard would refuse the plan. `plan -o` saves this "
-        "consent in the plan file.",
+        help=f"Allow {what} in this run, also where the guard would refuse the plan.{more}",
     )
 
 
@@ -237,6 +239,11 @@ consent_options = combine_options(
         help="Confirm that the live entity is still the recorded one, although its identity and most of its "
         "other fields have changed. Repeatable.",
     ),
+)
+# Of an undo, which carries none: `allow_deletes`, `allow_updates`.
+undo_consent_options = combine_options(
+    _make_consent_option("deletes", "up to N deletes", ""),
+    _make_consent_option("updates", "up to N updates", ""),
 )
 # `encrypt_to`: public keys as text; `recipients_file`: paths of files that hold some.
 recipients_options = combine_options(

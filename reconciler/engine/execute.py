@@ -22,6 +22,7 @@ from reconciler.core.planning.deletes import add_unmarked, forgotten_at_once
 from reconciler.core.planning.delta import MovedScope
 from reconciler.core.planning.records import RefreshedRecord, refresh_records
 from reconciler.core.planning.scopes import split_into_waves
+from reconciler.core.runs.kept_undo import undo_changes_max
 from reconciler.core.runs.recover import InterruptedRun
 from reconciler.core.runs.undo import make_undo_plan
 from reconciler.engine.context import RunContext, StopReason, format_utc
@@ -112,23 +113,37 @@ async def execute_plan(context: RunContext, task: Execution, observer: RunObserv
             cut_short = report_cut_short(plan, outcomes, run=context.run, at=now)
             await context.ask(lambda store: store.end(cut_short))
         raise
-    if task.keep_undo is not None:
+    undo: Plan | None = None
+    if task.keep_undo is not None or _is_undo_kept(context, plan):
         moment = make_moment(context, context.now(), context.dependencies.token())
-        task.keep_undo(
-            make_undo_plan(plan, run, shown, planned.recorded, moment=moment, key=context.store.salt)
-        )
+        undo = make_undo_plan(plan, run, shown, planned.recorded, moment=moment, key=context.store.salt)
+    if task.keep_undo is not None and undo is not None:
+        task.keep_undo(undo)
     own = {outcome.address for outcome in outcomes}
     for outcome in task.settled:
         if outcome.address not in own:
             observer.ended(outcome)
     resumes = task.unfinished[-1].run if task.command == "resume" else ""
     run = structs.replace(add_settled(run, task.settled), context=about, resumes=resumes, started_at=began)
-    run = await finish_run(context, planned, run)
+    kept = undo if undo is not None and _is_undo_kept(context, plan) else None
+    run = await finish_run(context, planned, run, kept if kept and _undoes_anything(kept) else None)
     if planned.baseline:
         with suppress(StoreError):  # the next plan compares everything then
             await planned.baseline.keep()
     step_log.info("run %s ended: %s", run.run, run.outcome)
     return run
+
+
+def _is_undo_kept(context: RunContext, plan: Plan) -> bool:
+    """Whether the store keeps what undoes this plan: not of an undo, nor of very many changes."""
+    return (
+        context.settings.undo_days > 0 and not plan.options.undo_of and len(plan.changes) <= undo_changes_max
+    )
+
+
+def _undoes_anything(undo: Plan) -> bool:
+    """Whether something can be undone, or is to be said of what cannot."""
+    return bool(undo.changes or undo.gone or undo.skips)
 
 
 async def _begin_run(context: RunContext, task: Execution) -> tuple[Context, str]:
@@ -137,7 +152,7 @@ async def _begin_run(context: RunContext, task: Execution) -> tuple[Context, str
     Raises StalePlan for a reviewed plan that was applied before.
     """
     saved, planned, about = task.saved, task.planned, context.dependencies.context()
-    if saved and not await context.ask(lambda store: store.use_plan(saved.salt)):
+    if saved and not await context.ask(lambda store: store.use_plan(saved.salt, context.run)):
         what = "undo" if task.command == "undo" else "plan"
         raise StalePlan(f"this {what} was applied before.", next="reconciler plan, then reconciler apply")
     # Its calls count from the lock on, planning and settling included: so does its time.

@@ -114,8 +114,11 @@ def report_cut_short(plan: Plan, heard: Iterable[Outcome], *, run: str, at: str)
 # --- The report, and what the store keeps ---------------------------------------------------------
 
 
-async def finish_run(context: RunContext, planned: PlanResult, run: Run) -> Run:
-    """Return the report of a run that has ended, with the notices of its plan, and store it."""
+async def finish_run(context: RunContext, planned: PlanResult, run: Run, undo: Plan | None = None) -> Run:
+    """Return the report of a run that has ended, with the notices of its plan, and store it.
+
+    `undo` undoes what it applied.
+    """
     plan, desired = planned.plan, planned.desired
     # A selection is not all of a directory and not all of a workspace. The rows are for the next plan (G7).
     whole = _is_whole_plan(plan)
@@ -126,7 +129,8 @@ async def finish_run(context: RunContext, planned: PlanResult, run: Run) -> Run:
     run = add_not_planned(run, plan.left_out)
     with suppress(StoreError):  # what was done is recorded: a store that fails here must not hide the outcome
         applied = find_wholly_planned(plan).workspaces if whole else ()
-        head = await context.ask(partial(_record_end, run, applied))
+        days = context.settings.undo_days
+        head = await context.ask(partial(_record_end, run, applied, undo, days))
         run = structs.replace(run, audit_head=str(head or ""))
         await _store_proofs(context, planned)
     return run
@@ -139,8 +143,10 @@ def _is_whole_plan(plan: Plan) -> bool:
     )
 
 
-def _record_end(run: Run, whole: tuple[Workspace, ...], store: Store) -> Head | None:
-    store.end(run, whole)
+def _record_end(
+    run: Run, whole: tuple[Workspace, ...], undo: Plan | None, undo_days: int, store: Store
+) -> Head | None:
+    store.end(run, whole, undo=undo, undo_days=undo_days)
     return store.head()
 
 

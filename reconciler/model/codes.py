@@ -261,6 +261,23 @@ ERROR_CODES: tuple[Code, ...] = (
         ),
     ),
     Code(
+        code="E188",
+        title="A run that is not known",
+        means=(
+            "`reconciler undo RUN` takes the id of a run of this stack, or its first characters where only "
+            "one run has them. `reconciler history` shows the ids."
+        ),
+    ),
+    Code(
+        code="E189",
+        title="A run that cannot be undone",
+        means=(
+            "It wrote nothing, has not ended or is an undo itself; or the store keeps its undo no longer "
+            "(`undo_days` of the settings, the last 20 runs, at most 10,000 changes). Revert the commit, and "
+            "apply."
+        ),
+    ),
+    Code(
         code="E064",
         title="The command line cannot be read",
         means="An option or an argument is unknown or missing. `--help` lists them.",

@@ -821,6 +821,15 @@ class Settings(Struct, frozen=True, kw_only=True):
             ABOVE_ZERO,
         ),
     ] = 24.0
+    undo_days: Annotated[
+        int,
+        Setting(
+            "Life of an undo",
+            "Days for which the store keeps what undoes each of the last 20 runs (`reconciler undo`), with "
+            "the values of people whom they deleted. 0: it keeps none.",
+            number_form("0 to 90", "(?:90|[1-8]?[0-9])", "integer", minimum=0, maximum=90),
+        ),
+    ] = 7
     plan_recipients: Annotated[
         tuple[str, ...],
         Setting(

@@ -18,6 +18,7 @@ from msgspec import structs
 from reconciler.concurrency import time_limit
 from reconciler.core.digests import keyed_digest
 from reconciler.core.runs.audit import Verification, chain_start, hash_entity, verify_chain
+from reconciler.core.runs.kept_undo import RunToUndo
 from reconciler.core.runs.recover import InterruptedRun, RunStatus
 from reconciler.core.views.status import StackRows
 from reconciler.errors import LockHeld, StoreError
@@ -35,7 +36,7 @@ from reconciler.model.encoding import encode_json
 from reconciler.model.plans import Consent, LastWrite, Plan, Workspace, action_of
 from reconciler.model.runs import AuditEntry, Context, Head, Run, Running
 from reconciler.model.snapshots import DeletedEntity, MovedAlias, Proofs, Recorded, RecordedEntity
-from reconciler.store import automation, history, locks, records, sealed_tables
+from reconciler.store import automation, history, locks, records, sealed_tables, undos
 from reconciler.store.adapter import Connection
 from reconciler.store.connection import Database, open_database
 from reconciler.store.locks import (
@@ -47,7 +48,17 @@ from reconciler.store.locks import (
     read_running,
 )
 from reconciler.store.records import Batch, RecordsMoved
-from reconciler.store.schema import ANSWERS, ENTITIES, JOURNAL, PAUSES, QUESTIONS, RUNS, WORKSPACES, Table
+from reconciler.store.schema import (
+    ANSWERS,
+    ENTITIES,
+    JOURNAL,
+    PAUSES,
+    QUESTIONS,
+    RUNS,
+    UNDOS,
+    WORKSPACES,
+    Table,
+)
 from reconciler.store.sealed_tables import Owner, Seals, write_sealed
 from reconciler.store.status_rows import load_status_rows
 
@@ -380,20 +391,33 @@ class Store:
 
         self._write(work)
 
-    def end(self, run: Run, whole: Workspaces = ()) -> None:
+    def end(
+        self, run: Run, whole: Workspaces = (), *, undo: Plan | None = None, undo_days: int | None = None
+    ) -> None:
         """Record how a run ended. What was kept to resume it goes, where nothing is left to resume.
 
         `whole` are the workspaces that it has applied without a selection: from now on they are no new ones.
+        `undo` is what undoes it. With `undo_days` it is kept for so many days, and older ones go.
         """
+        text = encode_json(undo).decode() if undo is not None else ""
         line = self._author.entry("ended", self._moment(), run=run.run, outcome=run.outcome)
         line = structs.replace(line, counts=history.count_outcomes(run))
 
         def work(seals: Seals) -> None:
             history.record_run_end(seals, run, whole=bool(whole))
             records.note_aliases(seals, _ids(whole), applied=line.at)
+            if undo_days is not None:
+                now = self._database.now(seals.connection)
+                undos.keep_undo(seals, run.run, text, now=now, days=undo_days)
             history.append_audit(seals, [line])
 
         self._write(work)
+
+    def run_to_undo(self, named: str) -> RunToUndo:
+        """Return what is known of the runs whose id begins with this text. Raises CorruptRecord."""
+        return self._read(
+            lambda connection: undos.find_run_to_undo(connection, self._owner, named), RunToUndo()
+        )
 
     def unfinished(self) -> tuple[InterruptedRun, ...]:
         """Return the runs that have not ended, or left something in doubt or not attempted; oldest first.
@@ -484,7 +508,7 @@ class Store:
 
     def check_whole(self) -> None:
         """Return where the same is true of every other sealed row of this stack. Raises StoreError."""
-        sealed = (ENTITIES, WORKSPACES, JOURNAL, RUNS, PAUSES, QUESTIONS, ANSWERS)
+        sealed = (ENTITIES, WORKSPACES, JOURNAL, RUNS, UNDOS, PAUSES, QUESTIONS, ANSWERS)
         self._read(lambda connection: self._check(connection, *sealed), None)
         self._read(lambda connection: records.check_elsewhere_records(connection, self._owner), None)
         self.holder()
@@ -547,9 +571,9 @@ class Store:
             lambda one: records.load_last_record_writes(one, self._owner, addresses, known), nothing
         )
 
-    def use_plan(self, salt: str) -> bool:
-        """Whether the plan with this salt is carried out for the first time; from now on it is used."""
-        run, at = self._author.run, self._moment()
+    def use_plan(self, salt: str, run: str = "") -> bool:
+        """Whether the plan with this salt is carried out for the first time: now it is used, by `run`."""
+        run, at = run or self._author.run, self._moment()
         return self._database.write(
             lambda connection: history.mark_plan_used(connection, salt=salt, run=run, used_at=at)
         )

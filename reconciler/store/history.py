@@ -247,7 +247,7 @@ def count_progress(connection: Connection, owner: Owner, running: Running) -> Ru
     if row is None:
         return running
     command, outcome, text = row
-    counts = _decode_counts(str(text))
+    counts = decode_counts(str(text))
     # A run that has ended counts more than changes: how many it saw twice.
     of_changes = sum(
         number for word, number in counts.items() if word.partition(" ")[0] in ACTION_WORDS.values()
@@ -258,7 +258,8 @@ def count_progress(connection: Connection, owner: Owner, running: Running) -> Ru
     return Running(running.run, running.holder, running.since, str(command), ended, changes)
 
 
-def _decode_counts(text: str) -> dict[str, int]:
+def decode_counts(text: str) -> dict[str, int]:
+    """Return the counts of a run as they are stored; none where they cannot be read."""
     try:
         return decode_json(text, dict[str, int])
     except (DecodeError, ValueError):

@@ -391,12 +391,18 @@ def _to_6(connection: Connection) -> None:
 
 
 def _to_7(connection: Connection) -> None:
-    """Pauses, questions, answers, what syncs found and what was told have tables; nothing is known yet."""
+    """Undos, pauses, questions, answers, what syncs found and what was told have tables; nothing is known."""
     for table in _AUTOMATION_7:
         connection.execute(table)
 
 
 _AUTOMATION_7 = (
+    """
+CREATE TABLE undos (
+    origin VARCHAR NOT NULL, stack VARCHAR NOT NULL, run VARCHAR NOT NULL, kept_at VARCHAR NOT NULL,
+    plan TEXT NOT NULL,
+    PRIMARY KEY (origin, stack, run)
+)""",
     """
 CREATE TABLE pauses (
     origin VARCHAR NOT NULL, stack VARCHAR NOT NULL, since VARCHAR NOT NULL, until VARCHAR NOT NULL,

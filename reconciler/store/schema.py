@@ -9,14 +9,15 @@
     journal     intent before each call, ending after it; rows go when their run is finished
     audit       everything that was done, chained by hashes; only ever added to
     paces       how fast a credential may call, shared by all runs that use it
-    seals       how many rows of entities, workspaces, journal, runs, audit, locks, pauses, questions and
-                answers an owner has, and a digest of them
+    seals       how many rows of entities, workspaces, journal, runs, audit, locks, undos, pauses, questions
+                and answers an owner has, and a digest of them
     proofs      that many passwords together are those last sent; without it they are compared one by one
     plans_used  plans that were carried out, so that none is carried out twice
     tickets     runs of this store that asked for the lock in the service: their tickets delay no run here
     kept, kept_parts
                 what lists of the service showed, and what else runs keep to be quick; of a shared store alone
     deleted     what was deleted, by id and by digests of its identities, so that a plan knows it again
+    undos       what undoes each of the last runs, for some days
     pauses      until when no `sync` of a stack writes
     questions, answers
                 whether a plan may be carried out, and what approvers said to it
@@ -232,6 +233,17 @@ CREATE TABLE deleted (
     PRIMARY KEY (origin, stack, workspace_id, address, remote_id)
 )""")
 
+# A row that differs would be written to the service: sealed, and the plan proves itself.
+UNDOS = define_table("""
+CREATE TABLE undos (
+    origin VARCHAR NOT NULL,
+    stack VARCHAR NOT NULL,
+    run VARCHAR NOT NULL,         -- the one that it undoes
+    kept_at VARCHAR NOT NULL,
+    plan TEXT NOT NULL,
+    PRIMARY KEY (origin, stack, run)
+)""")
+
 # A row that is lost would let a `sync` write that somebody has stopped: sealed.
 PAUSES = define_table("""
 CREATE TABLE pauses (
@@ -340,5 +352,5 @@ CREATE TABLE kept_parts (
 TABLES = (
     *(META, ENTITIES, WORKSPACES, LOCKS, RUNS, JOURNAL, AUDIT),
     *(PACES, SEALS, PROOFS, PLANS_USED, TICKETS, DELETED),
-    *(PAUSES, QUESTIONS, ANSWERS, SYNC_RESULTS, TOLD),
+    *(UNDOS, PAUSES, QUESTIONS, ANSWERS, SYNC_RESULTS, TOLD),
 )

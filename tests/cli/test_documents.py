@@ -125,6 +125,10 @@ LINES: Sequence[tuple[str, ...]] = (
     (*MARK, "--yes"),
     ("callbacks", "inbox"),
     ("callbacks", "delete", "CALLBACK"),
+    ("undo", "0123456789ab", "--yes"),
+    ("undo", "RUN", "-o", "undo.json"),
+    ("undo", "RUN", "--yes", "--allow-deletes", "9"),
+    ("undo", "RUN", "--yes"),
     ("apply", "--no-such-option"),
     ("validate", "--config", "nowhere.yaml"),
 )
@@ -223,7 +227,7 @@ def test_what_every_command_prints_fits_its_schema(project: Project) -> None:
     with running_sandbox(SandboxConfig(callback_check=False)) as where:
         service = Service(where)
         environ = {**project.environ(service), "CALLBACK_KEY": "canary-callback-key-8f14e45f"}
-        ids = {"MESSAGE": "", "CALLBACK": ""}
+        ids = {"MESSAGE": "", "CALLBACK": "", "RUN": ""}
         for line in LINES:
             if line == ("ANSWERED",):
                 answer(service, ids["MESSAGE"], JANE, "yes")
@@ -244,6 +248,8 @@ def test_what_every_command_prints_fits_its_schema(project: Project) -> None:
 def _learn(ids: dict[str, str], line: Sequence[str], ended: Ended) -> None:
     if ended.code == 0 and "--callback" in line:
         ids["MESSAGE"] = json.loads(ended.out)["sent"]["message_id"]
+    if ended.code == 0 and line[0] == "apply" and json.loads(ended.out)["outcomes"]:
+        ids["RUN"] = json.loads(ended.out)["run"]
     if ended.code == 0 and line[:2] == ("callbacks", "create"):
         ids["CALLBACK"] = json.loads(ended.out)["callback"]["callback_id"]
 

@@ -28,6 +28,7 @@ OTHER = {
     "identity.devices": ["appId"],
     "identity.resources": ["mimeType"],
     "identity.callbacks": ["url"],
+    "undo_days": "3",
 }
 
 

@@ -160,7 +160,14 @@ ID = "4C8FE1A2B3D4E5F6"
 # Commands with what they need, in an order in which one finds what another made. All others are run by name.
 WITH_ARGUMENTS = (
     *("validate", "plan -o plan.json", "plan --format json", "show plan.json", "apply --yes", "drift"),
-    *("adopt --yes --all", "forget --yes contact/default/nobody", "resume", "list", "history --verify"),
+    *(
+        "adopt --yes --all",
+        "forget --yes contact/default/nobody",
+        "resume",
+        "undo 3f2a --yes",
+        "list",
+        "history --verify",
+    ),
     *("explain contact/default/ada", "fmt", "export --into exported", "init", "init below"),
     *("unlock --force 0123456789ab", "rosters snapshot staff", "contacts search firstName=x"),
     *("messages list", "callbacks list", "workspaces list", "completion bash", "apply plan.json"),

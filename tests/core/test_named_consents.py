@@ -74,7 +74,7 @@ def test_a_plan_without_consents_is_returned_as_it_is() -> None:
     ("now", "in_force"),
     [("2026-12-15T23:59:59+00:00", True), ("2026-12-16T00:00:00+00:00", False)],
 )
-def test_the_last_day_is_judged_in_the_moment_of_the_plan_in_utc(now: str, in_force: bool) -> None:  # noqa: FBT001
+def test_the_last_day_is_judged_in_the_moment_of_the_plan_in_utc(now: str, in_force: bool) -> None:  # noqa: FBT001 - a parameter of the test
     found = match(plan(*leaving("jane"), owned=9), agree(), now=now)
 
     assert bool(found.named_consents) is in_force

@@ -8,7 +8,8 @@ from manifest.project import Project
 
 from reconciler.core.desired.consents import parse_consent_end
 from reconciler.manifest.fmt import format_manifest
-from reconciler.model.documents import NamedConsent
+from reconciler.model.address import Address
+from reconciler.model.documents import ConsentAction, NamedConsent
 
 WANTED = """\
 contacts: {}
@@ -23,8 +24,8 @@ consent:
 """
 
 
-def named(text: str, action: str, until: str, reason: str, line: int) -> NamedConsent:
-    return NamedConsent(text, action, until, reason, f"manifests/ops.yaml:{line}")  # type: ignore[arg-type]
+def named(text: str, action: ConsentAction, until: str, reason: str, line: int) -> NamedConsent:
+    return NamedConsent(Address(text), action, until, reason, f"manifests/ops.yaml:{line}")
 
 
 def test_each_address_is_one_consent_with_its_place(tmp_path: Path) -> None:

@@ -128,7 +128,7 @@ def test_aliases_of_a_store_that_knew_no_seal_of_them_are_sealed_once(store: Sto
     before = store.recorded(WORKSPACES)
     change(store, "DELETE FROM seals WHERE name = 'workspaces'")
     with store._database.writing() as connection:
-        for table in ("pauses", "questions", "answers", "sync_results", "told"):
+        for table in ("undos", "pauses", "questions", "answers", "sync_results", "told"):
             connection.execute(f"DROP TABLE {table}")
     change(store, "UPDATE meta SET value = '5' WHERE key = 'version'")
     store.close()

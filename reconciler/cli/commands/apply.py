@@ -17,7 +17,7 @@ from reconciler.model.snapshots import Desired
 if TYPE_CHECKING:
     from reconciler.cli.run_screen import Job
 
-_STILL_IN_GIT = (
+STILL_IN_GIT = (
     "git still has the commit that was undone: revert the commit too, or the next apply repeats its changes."
 )
 
@@ -123,7 +123,7 @@ def apply_command(
                 run = carry_out(job, undo, told, ask=ask, full=full, as_json=as_json, hears=reviews.hear)
             whole = yield from report_run(run, RunReport, events=told, full=full, reviews=reviews)
             if job.options.undo_of and run.count("applied"):
-                output.note(_STILL_IN_GIT)
+                output.note(STILL_IN_GIT)
         finally:
             is_undo_written = undo.write()  # also where the report cannot be printed
     return whole and is_undo_written

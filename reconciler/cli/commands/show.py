@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import click
 
@@ -15,12 +15,13 @@ from reconciler.cli.commands.plan import PlanReport
 from reconciler.cli.dispatch import Completes, prints_result
 from reconciler.errors import ReconcilerError, SettingsError
 from reconciler.model.address import Address
-from reconciler.model.plans import Plan
+from reconciler.model.plans import Consent, Plan
 from reconciler.model.settings import GuardLimits, Settings
 from reconciler.model.snapshots import Live, Recorded
 from reconciler.report.lines import Line
 
 if TYPE_CHECKING:
+    from reconciler.cli.review_files import Reviews
     from reconciler.core.review.display_names import DisplayName
 
 
@@ -32,6 +33,9 @@ class SavedPlanReport(PlanReport, frozen=True):
     def failure_lines(self) -> Sequence[Line]:
         """Return nothing: the guard decides when the plan is applied."""
         return ()
+
+
+Report = TypeVar("Report", bound=SavedPlanReport)
 
 
 @click.command()
@@ -57,10 +61,7 @@ def show_command(*, file: str, identity: str | None, full: bool, **given: Any) -
         reconciler show plan.json --full
     """
     from reconciler.cli.review_files import Reviews
-    from reconciler.core.review.display_names import no_name
-    from reconciler.core.review.guard import NO_CONSENT, check_plan
     from reconciler.files.plan_file import read_plan
-    from reconciler.report.json import plan_values
     from reconciler.settings.reader import read_settings, working_folder
 
     reviews = Reviews("show", given, file)
@@ -70,23 +71,45 @@ def show_command(*, file: str, identity: str | None, full: bool, **given: Any) -
             config=None, environment=None, cwd=working_folder(), environ=os.environ, service=False
         ).settings
     plan = read_plan(Path(file), identity=identity, environ=os.environ)
-    verdict = check_plan(plan, GuardLimits(), plan.consent or NO_CONSENT)
-    step = shlex.join(["reconciler", "apply", file])
+    return make_saved_plan_report(plan, file, reviews, settings, full=full, kind=SavedPlanReport)
+
+
+# --- `reconciler show` at work: a saved plan, as text or JSON -------------------------------------
+
+
+def make_saved_plan_report(
+    plan: Plan,
+    file: str,
+    reviews: "Reviews",
+    settings: Settings | None,
+    *,
+    full: bool,
+    consent: Consent | None = None,
+    kind: type[Report],
+) -> Report:
+    """Return what is shown of the plan in a file, and write the reports that were asked for.
+
+    `consent` is what is said beside a plan that carries none.
+    """
+    from reconciler.core.review.display_names import no_name
+    from reconciler.core.review.guard import NO_CONSENT, check_plan, format_consent_flags
+    from reconciler.report.json import plan_values
+
+    verdict = check_plan(plan, GuardLimits(), plan.consent or consent or NO_CONSENT)
+    flags = format_consent_flags(consent or NO_CONSENT)
+    step = " ".join(filter(None, (shlex.join(["reconciler", "apply", file]), flags)))
     who = _make_display_name(plan, settings) if settings else no_name
     whole = reviews.write(plan, verdict, 0, next_step=step, whom=who)
-    return SavedPlanReport(
+    return kind(
         **plan_values(plan, verdict),
         made=plan,
         judged=verdict,
         code=0,
         full=full,
-        next_step=f"reconciler apply {file}",
+        next_step=" ".join(filter(None, (f"reconciler apply {file}", flags))),
         whom=who,
         reports_missing=not whole,
     )
-
-
-# --- `reconciler show` at work: a saved plan, as text or JSON -------------------------------------
 
 
 def _make_display_name(plan: Plan, settings: Settings) -> "DisplayName":
