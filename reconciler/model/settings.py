@@ -608,8 +608,8 @@ class Policy(Struct, frozen=True):
         str,
         Setting(
             "Expected every",
-            "A number of minutes, hours or days: status calls the stack stale when no sync has ended well "
-            "for so long.",
+            "A number of minutes, hours or days: status calls the stack stale when nobody has synced for so "
+            "long.",
             text_form("[1-9][0-9]{0,4}[mhd]"),
             examples=("2h", "1d"),
         ),

@@ -63,10 +63,10 @@ def html_of_checks(result: Validated) -> str:
 
 def render_html(document: ReviewDocument) -> Iterator[str]:
     """Yield the page; no more than a few entries are held at once."""
-    style, script = _read_static("page.css"), _read_static("page.js")
+    style, script = read_static("page.css"), read_static("page.js")
     lists = [part for section in document.sections for part in section.parts or (section,)]
     stream = (
-        _environment()
+        page_environment()
         .get_template("page.html")
         .stream(
             review=document,
@@ -77,7 +77,7 @@ def render_html(document: ReviewDocument) -> Iterator[str]:
             style=Markup(style),  # noqa: S704 - a file of ours
             script=Markup(script),  # noqa: S704 - a file of ours
             policy=Markup(  # noqa: S704 - words of ours and digests
-                f"default-src 'none'; script-src {_quote_hash(script)}; style-src {_quote_hash(style)}; "
+                f"default-src 'none'; script-src {quote_hash(script)}; style-src {quote_hash(style)}; "
                 "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; "
                 "trusted-types 'none'"
             ),
@@ -89,7 +89,8 @@ def render_html(document: ReviewDocument) -> Iterator[str]:
 
 
 @cache
-def _environment() -> Environment:
+def page_environment() -> Environment:
+    """Return what loads the templates: every text that they print is made inert and escaped."""
     made = Environment(
         loader=PackageLoader("reconciler.report"),
         autoescape=True,
@@ -129,12 +130,13 @@ def _code_spans(text: str) -> Markup:
     return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(text)))  # noqa: S704 - escaped before
 
 
-def _quote_hash(part: str) -> str:
+def quote_hash(part: str) -> str:
+    """Return what lets this one style or script act, in the policy of a page."""
     return f"'sha256-{b64encode(sha256(part.encode()).digest()).decode()}'"
 
 
 @cache
-def _read_static(name: str) -> str:
+def read_static(name: str) -> str:
     """Return the style or the script, which the page holds as it is, and its policy by its hash."""
     return (files("reconciler.report") / "templates" / name).read_text("utf-8")
 

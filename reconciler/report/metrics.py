@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import NamedTuple, get_args
 
 from reconciler.core.review.drift import count_not_applied, find_drift
+from reconciler.core.views.status import HEALTH_STATES, SYNC_STATES, StackStatus, StoreStatus
 from reconciler.model.plans import ACTION_WORDS, SkipReason, action_of
 from reconciler.model.runs import Result
 from reconciler.model.snapshots import Scope
@@ -134,6 +135,87 @@ METRICS: Mapping[str, tuple[str, Callable[[Review], Iterable[Series]]]] = {
         "Time from reading an entity until the write that follows was sent.",
         _gap_series,
     ),
+}
+
+
+# --- How stacks stand -----------------------------------------------------------------------------------
+#
+# Each series has the labels `command`, `service` and `stack`, so that silence about one stack can be alerted
+# on. A state is a series for each word, 1 where it is the present one.
+
+
+def status_metrics(status: StoreStatus) -> Iterator[Metric]:
+    """Yield the metrics of `reconciler status`; counts and workspaces only."""
+    for name, (description, series) in STATUS_METRICS.items():
+        found = tuple(
+            ({"command": "status", "service": one.service, "stack": one.stack, **labels}, value)
+            for one in status.stacks
+            for labels, value in series(one)
+        )
+        if found:
+            yield Metric(name, description, found)
+    # Of the file itself: what nobody writes any more raises no alarm by its values.
+    moment = (({"command": "status"}, _parse_seconds(status.at)),)
+    yield Metric("status_timestamp_seconds", "When the store was read.", moment)
+
+
+def prometheus_of_status(status: StoreStatus) -> str:
+    """Return how stacks stand as a textfile of Prometheus."""
+    return prometheus_text(status_metrics(status))
+
+
+def _state_series(states: Iterable[str], present: str) -> Iterator[Series]:
+    yield from (({"state": state}, state == present) for state in states)
+
+
+def _workspace_series(one: StackStatus) -> Iterator[Series]:
+    for each in one.workspaces:
+        for labels, value in _state_series(SYNC_STATES, each.sync.state):
+            yield {"workspace": each.workspace, **labels}, value
+
+
+def _moment_value(moment: str) -> float:
+    """Return a moment in seconds; 0 where there was none, which is older than every limit."""
+    return _parse_seconds(moment) if moment else 0
+
+
+STATUS_METRICS: Mapping[str, tuple[str, Callable[[StackStatus], Iterable[Series]]]] = {
+    "sync_state": (
+        "Whether the service is as declared.",
+        lambda one: _state_series(SYNC_STATES, one.sync.state),
+    ),
+    "health_state": (
+        "Whether somebody has to look.",
+        lambda one: _state_series(HEALTH_STATES, one.health.state),
+    ),
+    "workspace_sync_state": ("Whether a workspace is as declared.", _workspace_series),
+    "last_success_timestamp_seconds": (
+        "When a sync or a run last ended well; 0: never.",
+        lambda one: [({}, _moment_value(one.last_good))],
+    ),
+    "last_read_timestamp_seconds": (
+        "When everything was last compared with the service; 0: never.",
+        lambda one: [({}, _moment_value(one.last_read))],
+    ),
+    "in_doubt": (
+        "Requests of which nobody knows whether they were carried out.",
+        lambda one: [({}, one.in_doubt)],
+    ),
+    "approvals_waiting": ("Questions that nobody has answered.", lambda one: [({}, one.approvals_open)]),
+    "paused": ("Whether syncing is paused.", lambda one: [({}, one.sync.state == "paused")]),
+    "stale": (
+        "Whether nobody has synced for longer than the policy expects.",
+        lambda one: [({}, one.stale)],
+    ),
+    "pending_changes": (
+        "Changes that the last sync found and did not carry out.",
+        lambda one: [({"workspace": each.workspace}, each.changes) for each in one.workspaces],
+    ),
+    "undelivered_notifications": (
+        "Channels over which the last notification could not be delivered.",
+        lambda one: [({}, one.undelivered)],
+    ),
+    "policy_mistakes": ("Mistakes in the policy of the settings.", lambda one: [({}, one.policy_mistakes)]),
 }
 
 

@@ -57,8 +57,9 @@ def _stack_lines(one: StackStatus, *, several: bool) -> Iterator[Line]:
     states = " and ".join(dict.fromkeys((one.health.state, one.sync.state)))
     found = one.finding
     since = f" since {moment_text(found.since)}" if found.since else ""
-    why = f"{since}: {found.why}" if found.why else since
-    yield line((name, "bold"), " is ", (states, _STYLES[found.state]), f"{why}{_describe_wait(one)}.")
+    why = f"{since}: {found.why}{_describe_wait(one)}" if found.why else since
+    reason = f" ({found.reason})" if found.reason else ""
+    yield line((name, "bold"), " is ", (states, _STYLES[found.state]), f"{why}{reason}.")
     if one.undelivered:
         yield line(f"  {count(one.undelivered, 'notification')} could not be delivered.")
     if found.next:
@@ -68,11 +69,8 @@ def _stack_lines(one: StackStatus, *, several: bool) -> Iterator[Line]:
 def _describe_wait(one: StackStatus) -> str:
     """Say for whom or until when, where a stack waits or is paused."""
     if one.sync.state == "waiting" and one.waiting_for:
-        return f"; waiting for {', '.join(one.waiting_for)}"
-    if one.sync.state == "paused":
-        until = f" until {moment_text(one.paused_until)}" if one.paused_until else ""
-        return f"; paused{until}" + (f": {one.pause_reason}" if one.pause_reason else "")
-    return ""
+        return f" by {', '.join(one.waiting_for)}"
+    return f" until {moment_text(one.paused_until)}" if one.paused_until else ""
 
 
 def _detail_lines(one: StackStatus) -> Iterator[Line]:

@@ -1,5 +1,7 @@
 """status as a process: how a stack stands, from the store alone."""
 
+import re
+import subprocess
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -89,8 +91,8 @@ def test_a_check_passes_what_was_meant_so(applied: Project, service: Service) ->
     assert (only_reported.returncode, paused.returncode) == (0, 0)
     assert "quickstart is healthy and out of sync since " in only_reported.stdout
     assert "changes were found and only reported" in only_reported.stdout
-    assert "syncing is paused; paused until " in paused.stdout
-    assert ": stocktaking." in paused.stdout
+    assert "syncing is paused until " in paused.stdout
+    assert " (stocktaking)." in paused.stdout
 
 
 def test_who_is_waited_for_stands_in_the_terminal(applied: Project, service: Service) -> None:
@@ -101,7 +103,7 @@ def test_who_is_waited_for_stands_in_the_terminal(applied: Project, service: Ser
         store.note_telling(Told("hook", "state", "d", AT, failed_times=1))
         text = applied.run(service, "status").stdout
 
-    assert "; waiting for anna, ben." in text
+    assert ": a change waits for approval by anna, ben." in text
     assert "1 notification could not be delivered." in text
     assert "approvals     1 open" in text
 
@@ -125,6 +127,21 @@ def test_all_stacks_of_the_store_are_told_the_worst_first(applied: Project, serv
     ]
 
 
+def test_nobody_has_synced_for_longer_than_the_policy_expects(applied: Project, service: Service) -> None:
+    """The settings of now count, and not those of the last sync."""
+    settings = applied.folder / "reconciler.yaml"
+    settings.write_text(settings.read_text() + "policy: {expect_every: 2h}\n")
+    with store_of(applied, service) as store:
+        store.record_sync([SyncResult("", AT, "done", expect_every_s=60)])
+        fresh = applied.run(service, "status", "--check")
+        old = (NOW - timedelta(hours=3)).isoformat(timespec="seconds")
+        store.record_sync([SyncResult("", old, "done", expect_every_s=864_000)])
+        stale = applied.run(service, "status", "--check")
+
+    assert (fresh.returncode, stale.returncode) == (0, 1)
+    assert "nobody has synced for longer than policy.expect_every" in stale.stdout
+
+
 def test_no_name_of_a_person_is_in_the_status(project: Project, service: Service) -> None:
     """It is what many can read: counts and workspaces only."""
     leave_in_doubt(project, service)
@@ -132,3 +149,82 @@ def test_no_name_of_a_person_is_in_the_status(project: Project, service: Service
 
     names = ("jane", "doe", "sam", "lee", "ada", "king", "pixel", "engineer", "example.com")
     assert [name for name in names if says(shown, name)] == []
+
+
+# --- Reports ----------------------------------------------------------------------------------------------
+
+
+def report(project: Project, service: Service, *words: str) -> "subprocess.CompletedProcess[str]":
+    return project.run(service, "status", "--report", "html=site", *words)
+
+
+def test_pages_and_metrics_are_written_for_others_to_read(applied: Project, service: Service) -> None:
+    site = applied.folder / "site"
+    site.mkdir()
+    done = report(applied, service, "--report", "prometheus=status.prom")
+
+    names = sorted(path.name for path in site.iterdir())
+    assert (done.returncode, done.stderr) == (0, "")
+    assert names == ["index.html", names[1]]
+    assert names[1].startswith("stack-quickstart-")
+    assert {path.stat().st_mode & 0o777 for path in (*site.iterdir(), applied.folder / "status.prom")} == {
+        0o644
+    }
+    text = (applied.folder / "status.prom").read_text()
+    labels = f'command="status",service="{service.address}",stack="quickstart",state="healthy"'
+    assert f"reconciler_health_state{{{labels}}} 1\n" in text
+
+
+def test_pages_of_gone_stacks_are_removed_and_only_if_they_are_ours(
+    applied: Project, service: Service
+) -> None:
+    """And only where every stack of the store was asked for."""
+    site = applied.folder / "site"
+    site.mkdir()
+    report(applied, service)
+    (mine,) = site.glob("stack-*.html")
+    gone = site / "stack-gone-01234567.html"
+    gone.write_text(mine.read_text())
+    foreign = site / "stack-other-01234567.html"
+    foreign.write_text(re.sub("(reconciler status )[0-9a-f]+", r"\g<1>0123", mine.read_text()))
+    (site / "notes.html").write_text("mine")
+    report(applied, service)
+    kept = gone.exists()
+    report(applied, service, "--all")
+
+    assert kept
+    assert sorted(path.name for path in site.iterdir()) == sorted(
+        ["index.html", "notes.html", mine.name, foreign.name]
+    )
+
+
+def test_an_index_that_is_not_ours_is_not_replaced(applied: Project, service: Service) -> None:
+    """Somebody names the root of their web server by mistake."""
+    site = applied.folder / "site"
+    site.mkdir()
+    (site / "index.html").write_text("<h1>Welcome</h1>")
+    done = report(applied, service)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "site/index.html: it is no page of reconciler status, so it is not replaced." in done.stderr
+    assert [path.name for path in site.iterdir()] == ["index.html"]
+
+
+@pytest.mark.parametrize("words", ["html=nowhere", "prometheus=nowhere/x.prom"])
+def test_a_place_that_cannot_be_is_refused_before_the_store_is_read(
+    project: Project, service: Service, words: str
+) -> None:
+    done = project.run(service, "status", "--report", words)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "create the folder first" in done.stderr
+
+
+@pytest.mark.parametrize("words", ["markdown=x.md", "html=", "prometheus="])
+def test_another_format_is_a_mistake_in_the_command_line(
+    project: Project, service: Service, words: str
+) -> None:
+    done = project.run(service, "status", "--report", words)
+
+    assert done.returncode == 64
+    assert "give html=FOLDER or prometheus=FILE" in done.stderr

@@ -200,6 +200,23 @@ STACKS: dict[str, tuple[StackRows, SyncState, HealthState]] = {
         "synced",
         "healthy",
     ),
+    "people apply by hand, and the timer has stopped": (
+        StackRows(
+            ORIGIN,
+            "ops",
+            (ops(11),),
+            (run(11),),
+            results=(synced(8),),
+            expect_every_s=3 * 3600,
+        ),
+        "synced",
+        "stale",
+    ),
+    "people apply by hand, often enough": (
+        StackRows(ORIGIN, "ops", (ops(11),), (run(11),), expect_every_s=3 * 3600),
+        "synced",
+        "healthy",
+    ),
     "somebody should have synced, and never did": (
         StackRows(ORIGIN, "ops", expect_every_s=3600),
         "unknown",
@@ -262,6 +279,17 @@ def test_a_stack_says_which_workspace_it_is_because_of() -> None:
         ("lab", "out of sync"),
         ("ops", "synced"),
     ]
+
+
+def test_what_a_person_or_a_sync_wrote_stands_apart_from_the_words_of_the_program() -> None:
+    """It may name somebody: pages show `why` alone."""
+    result = structs.replace(synced(11, 7), reason="contact/ops/jane-doe is protected")
+    failing = judge_stack(StackRows(ORIGIN, "ops", results=(result,)), NOW)
+    pause = Pause(hour(9), hour(20), "Jane is on leave")
+    paused = judge_stack(StackRows(ORIGIN, "ops", pause=pause, results=(synced(11, 10),)), NOW)
+
+    assert (failing.health.why, failing.health.reason) == ("a guard refused the plan", result.reason)
+    assert (paused.sync.why, paused.sync.reason) == ("syncing is paused", pause.reason)
 
 
 def test_a_change_waits_for_those_who_were_asked_and_have_not_answered() -> None:

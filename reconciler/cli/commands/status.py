@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 import click
+from msgspec import structs
 
 from reconciler.cli import options
 from reconciler.cli.dispatch import prints_result
-from reconciler.cli.results import CommandResult, Doc
+from reconciler.cli.results import CommandResult, Doc, ResultWork
 from reconciler.core.views.status import HealthState, StackStatus, StoreStatus, SyncState
 from reconciler.report.lines import Line
 
@@ -49,10 +50,20 @@ class StandingResult(CommandResult, frozen=True):
 @click.option(
     "--check", "checks", is_flag=True, help="Exit with 1 if a stack is in doubt, failing, stale or unknown."
 )
+@click.option(
+    "--report",
+    "reports",
+    multiple=True,
+    metavar="FORMAT=PLACE",
+    help="Also write html=FOLDER, static pages for a browser, or prometheus=FILE, metrics for alerts. Both "
+    "name nobody. Repeatable.",
+)
 @options.settings_options
 @options.format_option
 @prints_result
-def status_command(*, everyone: bool, checks: bool, **given: Any) -> StandingResult:
+def status_command(
+    *, everyone: bool, checks: bool, reports: tuple[str, ...], **given: Any
+) -> ResultWork[StandingResult]:
     """Show how the stack of the settings stands: whether it is synced, and whether somebody has to look.
 
     Sync is synced, out of sync, waiting (for an approval), paused or unknown. Health is healthy,
@@ -65,22 +76,38 @@ def status_command(*, everyone: bool, checks: bool, **given: Any) -> StandingRes
     --check is for monitoring. A stack that is paused, waits for an approval or is out of sync is no failure
     by itself, because its policy may mean that.
 
-    Reads settings and the store; writes nothing, and reads no credential of the service.
+    Reads settings and the store; writes only the reports, and reads no credential of the service.
 
-    Exit codes: 0 shown, whatever the states are; 1 the store cannot be read, or with --check a stack needs
-    somebody; 3 settings invalid.
+    Exit codes: 0 shown, whatever the states are; 1 the store cannot be read, a report cannot be written, or
+    with --check a stack needs somebody; 3 settings invalid.
 
     \b
     Examples:
         reconciler status
         reconciler status --all --check
         reconciler status --format json
+        reconciler status --all --report html=site --report prometheus=status.prom
     """
     from reconciler.cli.session import open_project_store
+    from reconciler.cli.status_files import StatusReports
+    from reconciler.core.digests import keyed_digest
+    from reconciler.core.review.windows import parse_duration
     from reconciler.core.views.status import judge_stacks
+    from reconciler.service.http.urls import origin_of
 
-    with open_project_store(given) as (store, _settings):
-        found = judge_stacks(store.status_rows(everyone=everyone), store.now())
-    return StandingResult(
+    files = StatusReports(reports)
+    with open_project_store(given) as (store, settings):
+        origin, expected = origin_of(settings.service.base_url), settings.policy.expect_every
+        expect_every_s = int(parse_duration(expected).total_seconds()) if expected else 0
+        rows = [
+            # Of the own stack the settings say it, which may have changed since the last sync.
+            structs.replace(one, expect_every_s=expect_every_s)
+            if (one.origin, one.stack) == (origin, settings.stack)
+            else one
+            for one in store.status_rows(everyone=everyone)
+        ]
+        found, mark = judge_stacks(rows, store.now()), keyed_digest(store.salt, "status pages", "")
+    yield StandingResult(
         at=found.at, stacks=found.stacks, sync=found.sync, health=found.health, checks=checks
     )
+    return files.write(found, mark, everyone=everyone)

@@ -85,20 +85,26 @@ class StackRows(Struct, frozen=True):
 
 
 class SyncFinding(Struct, frozen=True):
-    """Whether the service is as declared. `since` is when that was found; `next` what to do, or empty."""
+    """Whether the service is as declared. `since` is when that was found; `next` what to do, or empty.
+
+    `why` are words of the program. `reason` is what a person wrote, or what the sync said beyond that: it may
+    name an entity, so it does not stand on a page that many can read.
+    """
 
     state: SyncState
     since: str
     why: str
+    reason: str
     next: str
 
 
 class HealthFinding(Struct, frozen=True):
-    """Whether somebody has to look. `since` is when that began; `next` what to do, or empty."""
+    """Whether somebody has to look. `since` is when that began; the others are as of a SyncFinding."""
 
     state: HealthState
     since: str
     why: str
+    reason: str
     next: str
 
 
@@ -132,8 +138,9 @@ class LastRun(Struct, frozen=True):
 class StackStatus(Struct, frozen=True):
     """How a stack stands. `service` is the address of the service; `last_good` when all was well last.
 
-    `waiting_for` are those who were asked and have not answered, as the policy names them. `pause_reason` is
-    what a person wrote: neither may stand on a page that many can read.
+    `waiting_for` are those who were asked and have not answered, as the policy names them: they do not stand
+    on a page either. `paused_until` is empty where nothing is paused. `stale` is true of a stack that fails,
+    too, if nobody has synced for too long.
     """
 
     service: str
@@ -145,7 +152,7 @@ class StackStatus(Struct, frozen=True):
     last_good: str
     next_window: str
     paused_until: str
-    pause_reason: str
+    stale: bool
     approvals_open: int
     waiting_for: tuple[str, ...]
     undelivered: int
@@ -209,7 +216,7 @@ def judge_stack(rows: StackRows, now: datetime) -> StackStatus:
         last_good=whole.last_good,
         next_window=whole.result.next_window if whole.result else "",
         paused_until=whole.pause.until if whole.pause else "",
-        pause_reason=whole.pause.reason if whole.pause else "",
+        stale=_stale_since(whole) is not None,
         approvals_open=len(whole.unanswered),
         waiting_for=_name_approvers(whole.unanswered, rows.answers),
         undelivered=rows.undelivered,
@@ -389,10 +396,13 @@ class _Subject:
 
     @property
     def last_sign(self) -> str:
-        """When anybody last did anything here."""
-        signs = [one.at for one in self.rows.results]
-        signs += [max(one.started_at, one.ended_at) for one in self.rows.runs]
-        return max(signs, default="")
+        """When anybody synced last; where nobody ever did, when somebody began or ended a run.
+
+        Who applies by hand beside a timer does not hide that the timer has stopped.
+        """
+        synced = [one.at for one in self.rows.results]
+        runs = [max(one.started_at, one.ended_at) for one in self.rows.runs]
+        return max(synced or runs, default="")
 
     @property
     def commit(self) -> str:
@@ -411,12 +421,13 @@ def _run_code(one: RunRow) -> int:
 
 
 class _Rule(NamedTuple, Generic[State]):
-    """A state; since when a subject is in it (None: it is not); why, and what to do next."""
+    """A state; since when a subject is in it (None: it is not); why, what to do, and what else was said."""
 
     state: State
     since: Callable[[_Subject], str | None]
     why: Callable[[_Subject], str] = lambda _subject: ""
     next: Callable[[_Subject], str] = lambda _subject: ""
+    reason: Callable[[_Subject], str] = lambda _subject: ""
 
 
 def _say(text: str) -> Callable[[_Subject], str]:
@@ -428,7 +439,11 @@ def _found_as(state: SyncState) -> Callable[[_Subject], str | None]:
 
 
 def _found_why(one: _Subject) -> str:
-    return (one.found.reason or one.found.meaning.why) if one.found else ""
+    return one.found.meaning.why if one.found else ""
+
+
+def _found_reason(one: _Subject) -> str:
+    return one.found.reason if one.found else ""
 
 
 def _found_next(one: _Subject) -> str:
@@ -502,19 +517,20 @@ _SYNC_RULES: tuple[_Rule[SyncState], ...] = (
         lambda one: one.pause.since if one.pause else None,
         _say("syncing is paused"),
         _say("reconciler unpause, when it may go on"),
+        lambda one: one.pause.reason if one.pause else "",
     ),
     _Rule("waiting", _asked_since, _say("a change waits for approval"), _say("reconciler approvals list")),
     _Rule("out of sync", _approved_since, _say("a change is approved"), _say("reconciler sync")),
-    _Rule("waiting", _found_as("waiting"), _found_why, _found_next),
-    _Rule("out of sync", _found_as("out of sync"), _found_why, _found_next),
-    _Rule("unknown", _found_as("unknown"), _found_why, _found_next),
+    _Rule("waiting", _found_as("waiting"), _found_why, _found_next, _found_reason),
+    _Rule("out of sync", _found_as("out of sync"), _found_why, _found_next, _found_reason),
+    _Rule("unknown", _found_as("unknown"), _found_why, _found_next, _found_reason),
     _Rule("synced", _found_as("synced")),
     _Rule("unknown", _say(""), _unknown_why("nothing was ever synced or applied as a whole"), _unknown_next),
 )
 
 _HEALTH_RULES: tuple[_Rule[HealthState], ...] = (
     _Rule("in doubt", _doubtful_since, _doubtful_why, _say("reconciler resume")),
-    _Rule("failing", lambda one: one.failing_since, _found_why, _found_next),
+    _Rule("failing", lambda one: one.failing_since, _found_why, _found_next, _found_reason),
     _Rule(
         "failing",
         lambda one: "" if one.rows.policy_mistakes else None,
@@ -535,12 +551,12 @@ _HEALTH_RULES: tuple[_Rule[HealthState], ...] = (
 
 def _find_sync(one: _Subject) -> SyncFinding:
     rule, since = _first_rule(_SYNC_RULES, one)
-    return SyncFinding(rule.state, since, rule.why(one), rule.next(one))
+    return SyncFinding(rule.state, since, rule.why(one), rule.reason(one), rule.next(one))
 
 
 def _find_health(one: _Subject) -> HealthFinding:
     rule, since = _first_rule(_HEALTH_RULES, one)
-    return HealthFinding(rule.state, since, rule.why(one), rule.next(one))
+    return HealthFinding(rule.state, since, rule.why(one), rule.reason(one), rule.next(one))
 
 
 def _first_rule(rules: Iterable[_Rule[State]], one: _Subject) -> tuple[_Rule[State], str]:
