@@ -4,6 +4,7 @@
       InputError          ManifestError, SettingsError, UnknownAddress       the author edits       3
                           MissingExtra                                       install it             3
       Refused             UnsafePlan, NotCommitted, ConsentDiffers,          a person decides       7, 7, 7,
+                          CommitRewound, CommitUnsigned,                                            7, 7,
                           NotApproved, StalePlan, LockHeld                                          7, 5, 4
       ServiceError        Temporary(wait_s): Throttled, Unavailable, Cached  we try again           1
                           Permanent: Unauthorized, NotFound, Rejected,
@@ -150,6 +151,18 @@ class CommitUnreadable(NotCommitted):
     """A build system would apply what cannot be compared: the commit of its repository cannot be read."""
 
     error_code = "E170"
+
+
+class CommitRewound(Refused):
+    """The commit does not descend from the one that was applied last, or that cannot be known here."""
+
+    error_code = "E190"
+
+
+class CommitUnsigned(Refused):
+    """The commit has no good signature of somebody whom the settings name."""
+
+    error_code = "E191"
 
 
 class ConsentDiffers(Refused):

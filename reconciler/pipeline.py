@@ -38,15 +38,15 @@ from reconciler.core.review.decide import CheckVerdict, Decision
 from reconciler.core.review.guard import NO_CONSENT, add_consent, choose_consent
 from reconciler.core.review.named_consents import list_idle_consents
 from reconciler.core.review.saved_plans import narrow_saved_plan, seal_plan_pieces, why_expired, why_stale
+from reconciler.core.review.sync_results import find_sync_exit_code
 from reconciler.core.rules import make_rules
 from reconciler.core.runs.kept_undo import choose_undo, renew_undo
 from reconciler.core.runs.recover import InterruptedRun, find_remaining
-from reconciler.core.runs.sync_results import find_sync_exit_code
 from reconciler.core.runs.undo import BY_MANIFEST, is_undo_proved, undo_as_desired
 from reconciler.core.views.explain import make_explanations
 from reconciler.core.views.inventory import Inventory, make_inventory, narrow_desired
 from reconciler.directories.answers import ReadOnce
-from reconciler.engine.context import Dependencies, ReadContext, RunContext, StopFlag, format_utc
+from reconciler.engine.context import Dependencies, RunContext, StopFlag, format_utc
 from reconciler.engine.execute import Execution, KeepUndo, execute_plan
 from reconciler.engine.explaining import (
     add_explain_plan,
@@ -72,7 +72,9 @@ from reconciler.engine.syncing import (
     load_sync_evidence,
     record_failed_sync,
     record_sync,
+    settle_open_question,
 )
+from reconciler.environment.commits import require_descent, require_signed_commit
 from reconciler.environment.programs import run_judging_program
 from reconciler.errors import DirectoryError, LockHeld, ManifestError, Problem, ReconcilerError, StalePlan
 from reconciler.instrumentation import record_span, start_stopwatch, step_log
@@ -265,25 +267,22 @@ async def plan(
     options: Options,
     consent: Consent,
     made_of: str = "",
+    salt: str = "",
 ) -> PlanResult:
     """Return what apply would do. Sends nothing but GET, and writes nothing anywhere.
 
-    `made_of` is that of the Declaration whose `desired` this is: with it, the plan cache may be used.
+    `made_of` is that of the Declaration whose `desired` this is: with it, the plan cache may be used. With
+    the `salt` of an earlier plan it has that plan's fingerprint if it does the same.
     """
     async with open_for_reading(settings, desired, dependencies) as context:
-        return await _plan_from(context, options, consent, made_of)
-
-
-async def _plan_from(
-    context: ReadContext, options: Options, consent: Consent, made_of: str, *, salt: str = ""
-) -> PlanResult:
-    """Return a plan with its commit and consent, and which runs have not ended."""
-    plan_cache = await open_plan_cache(context, options, made_of)
-    planned = await find_cached_plan(context, plan_cache, consent)
-    planned = planned or await make_fresh_plan(context, options, consent, salt=salt, plan_cache=plan_cache)
-    planned = _add_consent(await _add_commit(planned, context.dependencies), consent)
-    found = await context.ask(Store.standing)
-    return replace(planned, unfinished=found.left, running=found.running)
+        plan_cache = await open_plan_cache(context, options, made_of)
+        planned = await find_cached_plan(context, plan_cache, consent)
+        planned = planned or await make_fresh_plan(
+            context, options, consent, salt=salt, plan_cache=plan_cache
+        )
+        planned = _add_consent(await _add_commit(planned, dependencies), consent)
+        found = await context.ask(Store.standing)
+        return replace(planned, unfinished=found.left, running=found.running)
 
 
 def _add_consent(planned: PlanResult, consent: Consent) -> PlanResult:
@@ -481,13 +480,15 @@ async def sync(
     made_of: str,
     stop: StopFlag,
     observer: RunObserver,
+    allow_rewind: bool = False,
 ) -> Synced:
     """Plan, and do what `policy` of the settings says: apply exactly that plan, ask, wait, report or refuse.
 
     Asks nobody here, and may be called as often as wanted; what it found is recorded for `status`, an error
     too. What an earlier run left in doubt is settled first. With nothing to do it takes no lock. `made_of` as
-    in `plan`, `observer` as in `apply`. Raises as `apply`, and LockHeld, which is not recorded: whoever has
-    the lock says how it ended.
+    in `plan`, `observer` as in `apply`; with `allow_rewind` any commit will do. Raises as `apply`,
+    CommitRewound and CommitUnsigned, and LockHeld, which is not recorded: whoever has the lock says how it
+    ended.
     """
     settling = partial(_settle, settings, desired, dependencies, stop, observer)
     try:
@@ -495,6 +496,7 @@ async def sync(
         if planned.unfinished:
             await settling()
             planned, evidence = await _plan_to_sync(settings, desired, dependencies, made_of)
+        await _require_commit(settings, planned.plan, evidence, dependencies, allow_rewind=allow_rewind)
         check = await _judge_by_program(settings, planned, dependencies)
         decision = decide_sync(planned.plan, planned.verdict, settings.policy, evidence, check)
         run = None
@@ -503,10 +505,14 @@ async def sync(
 
             async def approve(context: RunContext, now_planned: PlanResult) -> str:
                 again = await context.ask(load_sync_evidence)
+                await _require_commit(settings, planned.plan, again, dependencies, allow_rewind=allow_rewind)
                 found = decide_sync(now_planned.plan, now_planned.verdict, settings.policy, again, check)
                 if found.action not in ("apply", "nothing"):
                     raise _NotNow(found)
-                return again.question_for(now_planned.plan, settings.policy)
+                question = again.question_for(now_planned.plan, settings.policy)
+                if question:
+                    await context.ask(lambda store: settle_open_question(store, question, settings.policy))
+                return question
 
             try:
                 run = await apply(
@@ -552,10 +558,37 @@ async def _plan_to_sync(
     settings: Settings, desired: Desired, dependencies: Dependencies, made_of: str
 ) -> tuple[PlanResult, SyncEvidence]:
     """Return a plan and what decides about it; the salt of an open question makes it known again."""
-    async with open_for_reading(settings, desired, dependencies) as context:
-        evidence = await context.ask(load_sync_evidence)
-        planned = await _plan_from(context, Options(), NO_CONSENT, made_of, salt=evidence.salt)
+    async with open_run_store(settings, dependencies, create=False) as store:
+        evidence = await await_store(
+            dependencies.offload, partial(load_sync_evidence, store), give_up=store.give_up
+        )
+    planning = partial(
+        plan, settings, desired, dependencies, options=Options(), consent=NO_CONSENT, made_of=made_of
+    )
+    planned = await planning(salt=evidence.salt)
+    wanted = planned.plan.empty or evidence.concerns(planned.plan, settings.policy)
+    if evidence.salt and not wanted:
+        planned = await planning()
     return planned, evidence
+
+
+async def _require_commit(
+    settings: Settings,
+    plan: Plan,
+    evidence: SyncEvidence,
+    dependencies: Dependencies,
+    *,
+    allow_rewind: bool,
+) -> None:
+    """Raise CommitRewound or CommitUnsigned where a plan with something to do is not from a good commit."""
+    if plan.empty or settings.policy.mode == "report":
+        return
+    root, commit = Path(settings.root), plan.commit or ""
+    if not allow_rewind:
+        await dependencies.offload(partial(require_descent, root, commit, evidence.last_commit))
+    if settings.policy.signed_by:
+        signers = root / settings.policy.signed_by
+        await dependencies.offload(partial(require_signed_commit, root, commit, signers))
 
 
 async def _ask_people(settings: Settings, plan: Plan, dependencies: Dependencies) -> "AskResult":

@@ -551,6 +551,46 @@ def read_tree_id(commit: bytes) -> bytes:
     return bytes.fromhex(head[5:].decode("ascii"))
 
 
+class CommitHead(Struct, frozen=True):
+    """Whose child a commit is, and when it was made (seconds since 1970, as its author set the clock)."""
+
+    parents: tuple[bytes, ...]
+    made_at: int
+
+
+_PARENT = re.compile(rb"^parent ([0-9a-f]{40}|[0-9a-f]{64})$", re.MULTILINE)
+_COMMITTER = re.compile(rb"^committer .*> ([0-9]{1,15}) [+-][0-9]{4}$", re.MULTILINE)
+
+
+def read_commit_head(commit: bytes) -> CommitHead:
+    """Return the parents and the time of a commit; 0 where its time cannot be read."""
+    head = commit.partition(b"\n\n")[0]
+    made = _COMMITTER.search(head)
+    parents = tuple(bytes.fromhex(one.decode("ascii")) for one in _PARENT.findall(head))
+    return CommitHead(parents, int(made[1]) if made else 0)
+
+
+def split_signature(commit: bytes, id_size: int) -> tuple[bytes, bytes]:
+    """Return what was signed of a commit, and the signature; b"" for none.
+
+    A signature of the other form of ids is neither. Source: git, commit.c, parse_buffer_signed_by_header.
+    """
+    head, blank, message = commit.partition(b"\n\n")
+    own = b"gpgsig " if id_size == 20 else b"gpgsig-sha256 "  # noqa: PLR2004 - of SHA-1
+    signed, signature = list[bytes](), list[bytes]()
+    target: list[bytes] | None = signed
+    for line in head.split(b"\n"):
+        if not line.startswith(b" "):
+            target = signature if line.startswith(own) else None if line.startswith(b"gpgsig") else signed
+        if target is not None:
+            target.append(
+                line.removeprefix(own if target is signature else b"").removeprefix(
+                    b" " if target is signature else b""
+                )
+            )
+    return b"\n".join(signed) + blank + message, b"".join(line + b"\n" for line in signature)
+
+
 def read_entry_head(data: bytes) -> tuple[int, int, int]:
     """Return type, size and where the content begins, of an entry of a pack that begins here."""
     one = data[0]

@@ -159,16 +159,8 @@ async def _begin_run(context: RunContext, task: Execution) -> tuple[Context, str
     held_s = max(0.0, context.timing.monotonic() - context.locked_at)
     began = format_utc(context.now() - timedelta(seconds=held_s))
     # The new run stands before the old ones are closed: killed in between, there is one to resume.
-    begin = partial(
-        Store.begin,
-        run=context.run,
-        command=task.command,
-        plan=task.plan,
-        consent=task.consent,
-        context=about,
-        question=task.question,
-    )
-    await context.ask(begin)
+    terms = (task.command, task.plan, task.consent, about)
+    await context.ask(lambda store: store.begin(context.run, *terms, question=task.question))
     await context.ask(lambda store: _close_runs(store, task.unfinished))
     if planned.plan.options.same_service is True:
         await take_over_records(context, planned.plan.target)

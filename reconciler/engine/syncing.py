@@ -6,14 +6,14 @@ from functools import partial
 
 from msgspec import Struct
 
-from reconciler.core.review.approvals import ApprovalTally, tally_approvals
+from reconciler.core.review.approvals import ApprovalTally, settle_question, tally_approvals
 from reconciler.core.review.decide import CheckVerdict, Decision, decide, list_ask_reasons
+from reconciler.core.review.sync_results import list_sync_results, make_failed_sync
 from reconciler.core.review.windows import find_next_opening, is_open_at, make_calendar, parse_duration
-from reconciler.core.runs.sync_results import list_sync_results, make_failed_sync
 from reconciler.engine.context import Dependencies, format_utc
 from reconciler.engine.resources import open_run_store
 from reconciler.errors import ReconcilerError, StoreError
-from reconciler.model.automation import ApprovalAnswer, Pause, Question, SyncResult
+from reconciler.model.automation import ApprovalAnswer, Approvals, Counted, Pause, Question, SyncResult
 from reconciler.model.plans import Plan, Verdict
 from reconciler.model.runs import Run
 from reconciler.model.settings import Policy, Settings
@@ -24,9 +24,14 @@ _TELLING = frozenset({"open", "approved", "refused"})
 
 
 class SyncEvidence(Struct, frozen=True):
-    """What the store knows when a sync decides. `question` is the newest one that still says something."""
+    """What the store knows when a sync decides.
+
+    `last_commit` is the one that was applied last as a whole, "" where none is known. `question` is the
+    newest one that still says something.
+    """
 
     now: datetime
+    last_commit: str = ""
     pause: Pause | None = None
     question: Question | None = None
     answers: tuple[ApprovalAnswer, ...] = ()
@@ -36,15 +41,23 @@ class SyncEvidence(Struct, frozen=True):
         """The salt of the question: a plan that is made with it and does the same has its fingerprint."""
         return self.question.salt if self.question else ""
 
+    def concerns(self, plan: Plan, policy: Policy) -> bool:
+        """Whether the question was asked about this plan, and has to be: only then may it have its salt.
+
+        A salt is for one plan that is applied; one that nobody has to approve would use it up.
+        """
+        asked = self.question is not None and self.question.fingerprint == plan.fingerprint
+        return asked and bool(list_ask_reasons(plan, policy))
+
     def tally(self, plan: Plan, policy: Policy) -> ApprovalTally | None:
         """Return how the question stands, where it was asked about this plan."""
-        if self.question is None or self.question.fingerprint != plan.fingerprint:
+        if self.question is None or not self.concerns(plan, policy):
             return None
         return tally_approvals(self.question, self.answers, policy, self.now)
 
     def question_for(self, plan: Plan, policy: Policy) -> str:
         """Return the id of the question that approved this plan; "" where no person had to."""
-        return self.question.question if self.question and list_ask_reasons(plan, policy) else ""
+        return self.question.question if self.question and self.concerns(plan, policy) else ""
 
 
 def load_sync_evidence(store: Store) -> SyncEvidence:
@@ -56,7 +69,19 @@ def load_sync_evidence(store: Store) -> SyncEvidence:
         if one.state in _TELLING and datetime.fromisoformat(one.expires_at) > now
     )
     question = next(telling, None)
-    return SyncEvidence(now, store.paused(), question, known.answers_to(question) if question else ())
+    answers = known.answers_to(question) if question else ()
+    return SyncEvidence(now, store.last_applied_commit(), store.paused(), question, answers)
+
+
+def settle_open_question(store: Store, question: str, policy: Policy) -> None:
+    """Let a question be in the state that its answers and the policy give it: a quorum may be lower now."""
+
+    def count(known: Approvals, now: datetime) -> Counted:
+        found = next((one for one in known.questions if one.question == question), None)
+        settled = settle_question(found, known.answers_to(found), policy, now) if found else None
+        return Counted("", settled, recorded=False)
+
+    store.record_answer(count)
 
 
 def decide_sync(

@@ -11,10 +11,13 @@ Whatever keeps a repository from being read is the answer that the commit is not
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from heapq import heappop, heappush
 from pathlib import Path
+from typing import Literal
 
 from msgspec import Struct
 
+from reconciler.core.git import read_commit_head
 from reconciler.core.runs.commit_check import (
     LINK,
     MODULE,
@@ -220,6 +223,53 @@ def _find_differing(
             if pointer is not None and is_pointer_to(pointer, file):
                 del found[path]
     yield from (InputDifference(file.path, why) for why, file in found.values())
+
+
+# Whether a commit is behind another one: it is; it certainly is not; or that cannot be known here.
+Lineage = Literal["descends", "does not descend", "unknown"]
+
+_commits_max = 200_000  # commits that are read to find one of them; the newest first
+
+
+def find_lineage(root: Path, commit: str, earlier: str) -> tuple[Lineage, str]:
+    """Return whether a commit descends from an earlier one, or is it; and why that is unknown, if it is.
+
+    Both are written in hexadecimal digits.
+    """
+    try:
+        oid, wanted = bytes.fromhex(commit), bytes.fromhex(earlier)
+        if oid == wanted:
+            return "descends", ""
+        with closing(find_repository(root, os.environ)) as repository:
+            return _walk_back(repository, oid, wanted)
+    except (NoRepository, UnreadableRepository, ValueError) as error:
+        return "unknown", str(error)
+
+
+def _walk_back(repository: Repository, oid: bytes, wanted: bytes) -> tuple[Lineage, str]:
+    """Look at the parents of a commit, and theirs, the newest first: the one that is wanted is near."""
+    cut = repository.cut_commits()
+    left, seen = [(0, oid)], {oid}
+    missing = ""
+    while left and len(seen) <= _commits_max:
+        _, one = heappop(left)
+        if one == wanted:
+            return "descends", ""
+        if one in cut:
+            missing = "this clone is shallow: it does not have the commits before"
+            continue
+        try:
+            head = read_commit_head(repository.read_commit(one))
+        except UnreadableRepository as error:
+            missing = str(error)
+            continue
+        for parent in head.parents:
+            if parent not in seen:
+                seen.add(parent)
+                heappush(left, (-head.made_at, parent))
+    if left:
+        return "unknown", f"it is not among the last {_commits_max:,} commits"
+    return ("unknown", missing) if missing else ("does not descend", "")
 
 
 def is_ignored_by_git(path: Path) -> bool:

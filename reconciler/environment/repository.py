@@ -206,6 +206,23 @@ class Repository:
         found = re.search(rb"^([0-9a-f]+) %s$" % re.escape(os.fsencode(name)), data, re.MULTILINE)
         return found[1].decode() if found else ""
 
+    def read_commit(self, oid: bytes) -> bytes:
+        """Return a commit as it is stored. Raises UnreadableRepository where it is not there, or damaged."""
+        return self._object(oid, git.COMMIT)
+
+    @property
+    def id_size(self) -> int:
+        """The size of an id in bytes: 20 for SHA-1, 32 for SHA-256."""
+        return self._id_size
+
+    def cut_commits(self) -> frozenset[bytes]:
+        """Return the commits of a shallow clone whose parents are not there. Raises UnreadableRepository."""
+        try:
+            data = read_regular_file(self.common / "shallow", _references_max) or b""
+            return frozenset(bytes.fromhex(one.decode("ascii")) for one in data.split())
+        except (OSError, ValueError) as error:
+            raise UnreadableRepository(str(error)) from error
+
     def files(self, commit: bytes, wanted: Iterable[str]) -> dict[str, TreeEntry]:
         """Return the files of a commit that are wanted, or below what is wanted; "" is everything.
 

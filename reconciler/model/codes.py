@@ -253,6 +253,23 @@ ERROR_CODES: tuple[Code, ...] = (
         ),
     ),
     Code(
+        code="E190",
+        title="The commit does not descend from the one that was applied last",
+        means=(
+            "`sync` follows a history: after a force-push, on another branch, or on a runner with an old "
+            "checkout it would take back what was applied. In a shallow clone the history is not there: "
+            "fetch all of it (`fetch-depth: 0`). `--allow-rewind` applies the commit all the same."
+        ),
+    ),
+    Code(
+        code="E191",
+        title="The commit is not signed by an allowed signer",
+        means=(
+            "`policy.signed_by` names the file of those who may sign. The bytes of the commit are checked "
+            "by ssh-keygen or gpg, without the settings of the repository."
+        ),
+    ),
+    Code(
         code="E184",
         title="A plan does not have the approval that it needs",
         means=(

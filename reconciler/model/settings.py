@@ -598,10 +598,11 @@ class Policy(Struct, frozen=True):
         str,
         Setting(
             "Allowed signers",
-            "A file of allowed signers as ssh-keygen reads it, or a keyring of gpg whose name ends in .gpg; "
-            "relative to this file. The commit that sync applies must have a signature of one of them.",
+            "A file of allowed signers as ssh-keygen reads it, or a keyring of gpg whose name ends in .gpg, "
+            "outside of the repository. The commit that sync applies must have a signature of one of them.",
             TEXT,
             examples=("/etc/reconciler/allowed_signers",),
+            more="See [signed commits](automation.md#signed-commits).",
         ),
     ] = ""
     expect_every: Annotated[

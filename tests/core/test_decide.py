@@ -5,10 +5,12 @@ from datetime import UTC, datetime
 import pytest
 from core.build import at
 from core.test_guard import deletes, plan, updates
+from msgspec import structs
 
 from reconciler.core.review.approvals import ApprovalTally
 from reconciler.core.review.decide import CheckVerdict, Decision, decide
 from reconciler.model.automation import Pause
+from reconciler.model.documents import NamedConsent
 from reconciler.model.plans import Change, Create, FieldChange, GuardReason, Plan, Update, Verdict
 from reconciler.model.settings import AskWhen, Policy, Windows
 
@@ -71,6 +73,18 @@ def test_a_person_is_asked_for_what_the_settings_name(
 
     assert decided(plan(*changes), asking) == Decision("ask", f"a person must approve: {reason}")
     assert decided(plan(*changes), asking, tally=ApprovalTally("approved", ("jane",))).action == "apply"
+
+
+def test_nobody_is_asked_for_what_a_manifest_consents_to_by_name() -> None:
+    """It was reviewed like any line; other deletes still need a person, and so does the mode approve."""
+    first, second = deletes(2)
+    named = NamedConsent(first.address, "delete", "2027-01-01", "left", "people.yaml:3")
+    agreed = structs.replace(plan(first), consented=(named,))
+    both = structs.replace(plan(first, second), consented=(named,))
+
+    assert decided(agreed).action == "apply"
+    assert decided(both).reason == "a person must approve: 1 delete"
+    assert decided(agreed, Policy(mode="approve")).action == "ask"
 
 
 def test_in_the_mode_approve_every_change_needs_a_person_and_records_alone_none() -> None:

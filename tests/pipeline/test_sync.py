@@ -19,7 +19,7 @@ from reconciler.errors import LockHeld, ReconcilerError, Unauthorized
 from reconciler.model.automation import ApprovalAnswer, Counted, SyncResult
 from reconciler.model.plans import Consent, Plan
 from reconciler.model.runs import Context
-from reconciler.model.settings import Policy, Windows
+from reconciler.model.settings import AskWhen, Policy, Windows
 from reconciler.pipeline import Synced
 from reconciler.service.http.urls import origin_of
 from reconciler.store.database import Store
@@ -176,6 +176,36 @@ def test_an_approval_is_for_the_plan_that_was_asked_about_and_no_other(tmp_path:
 
     assert (sync(world).decision.action, wrote(world)) == ("ask", True)  # the first sync wrote
     assert not wrote(world)
+
+
+def test_a_question_that_nobody_needs_any_more_is_in_no_plans_way(tmp_path: Path) -> None:
+    """The salt of a question is for the plan that it approves; another one may be applied twice alike."""
+    world = world_of(tmp_path)
+    world.write(TWO)
+    sync(world)
+    free = AskWhen(deletes=False)
+    for _ in range(2):
+        world.write(ONE)
+        assert sync(world).decision.action == "ask"
+        assert sync(world, ask_when=free).decision.action == "apply"
+        world.write(TWO)
+        assert sync(world).decision.action == "apply"
+
+
+def test_a_quorum_that_is_lowered_counts_for_a_question_that_is_open(tmp_path: Path) -> None:
+    world = world_of(tmp_path, structs.replace(APPLY, quorum=1))
+    world.write(TWO)
+    sync(world)
+    world.write(ONE)
+    plan = sync(world).planned.plan
+    with store_of(world) as store:
+        (asked,) = store.open_questions()
+        given = ApprovalAnswer(asked.question, "maria", "give", world.clock().isoformat(), "forge")
+        store.record_answer(lambda _known, _now: Counted("give", None, given))
+        assert store.open_questions()[0].state == "open"
+
+    synced = sync(world)
+    assert (synced.decision.action, plan.fingerprint) == ("apply", synced.planned.plan.fingerprint)
 
 
 def test_a_refused_plan_is_not_asked_about_again(tmp_path: Path) -> None:

@@ -109,6 +109,11 @@ _NEXT: Mapping[str, str] = {
 @click.option(
     "--allow-dirty", is_flag=True, help="Apply even if the files differ from the commit that the run records."
 )
+@click.option(
+    "--allow-rewind",
+    is_flag=True,
+    help="Apply a commit that does not descend from the one that was applied last.",
+)
 @options.report_options
 @options.events_option
 @options.refresh_option
@@ -126,8 +131,9 @@ def sync_command(*, events: str | None, full: bool, as_json: bool, **given: Any)
     applied, waits for approval or for a window, is only reported, or is refused. By default it is reported.
     What is applied is exactly the plan that was decided about; `reconciler history` shows it as sync.
 
-    The files must be as in the commit that is checked out, unless you pass --allow-dirty. What the command
-    found is recorded in the store, for `reconciler status`.
+    The files must be as in the commit that is checked out, unless you pass --allow-dirty. The commit must
+    descend from the one that was applied last, unless you pass --allow-rewind. What the command found is
+    recorded in the store, for `reconciler status`.
 
     Reads settings, manifests, the store and the service; writes the service and the store, FILE of
     --report, and caches of large manifests and of lists in .reconciler/cache.
@@ -135,8 +141,8 @@ def sync_command(*, events: str | None, full: bool, as_json: bool, **given: Any)
     Exit codes: 0 done, or nothing to do; 1 failed; 2 changes were found and only reported; 3 the input is
     invalid; 4 another run holds the lock: normal for the second of two timers; 5 the service changed
     meanwhile, a conflict, or an ambiguous entity; 6 applied in part; 7 refused by the guard, by
-    policy.check or by an approver; 8 in doubt; 9 waits for approval; 10 paused, or outside of a window;
-    64 usage error; 130 interrupted.
+    policy.check, by an approver, or because of the commit; 8 in doubt; 9 waits for approval; 10 paused, or
+    outside of a window; 64 usage error; 130 interrupted.
 
     \b
     Examples:
@@ -179,6 +185,7 @@ def sync_command(*, events: str | None, full: bool, as_json: bool, **given: Any)
                     make_dependencies(settings, context),
                     made_of=declared.made_of,
                     stop=signals.stop,
+                    allow_rewind=given["allow_rewind"],
                     observer=Screen(
                         bars, signals, ask=False, full=full, as_json=as_json, events=told, hears=reviews.hear
                     ),
