@@ -55,7 +55,7 @@ class Problem:
 
 
 class ReconcilerError(Exception):
-    """Anything that a user of the program can meet. `str()` is the sentence, `next` the way on."""
+    """Every error that a user of the program can meet. `str()` is the message, `next` says what to do."""
 
     error_code: ClassVar[str] = "E010"  # its row of model/codes.py; a class below may have its own
     exit_code: ClassVar[int] = 1
@@ -68,7 +68,7 @@ class ReconcilerError(Exception):
 
 
 class InputError(ReconcilerError):
-    """The author has to edit something: files, settings, options."""
+    """Something has to be edited: files, settings or options."""
 
     error_code = "E001"
     exit_code = 3
@@ -80,13 +80,13 @@ class InputError(ReconcilerError):
 
 
 class ManifestError(InputError):
-    """The manifests hold mistakes: all of them, in file order, in `problems`."""
+    """The manifests have mistakes. `problems` has all of them, in file order."""
 
     error_code = "E002"
 
 
 class SettingsError(InputError):
-    """The settings, or a secret they point at, cannot be used.
+    """The settings cannot be used, or a secret that they name.
 
     `of_network` are those of the problems that are about the way to the service.
     """
@@ -106,13 +106,13 @@ class SettingsError(InputError):
 
 
 class MissingExtra(InputError):
-    """What only some need is asked for and not installed; `next` is the command that installs it."""
+    """An optional part of the program is needed and not installed; `next` is the command that installs it."""
 
     error_code = "E005"
 
 
 class UnknownAddress(InputError):
-    """An address or selector names nothing that is declared, recorded or planned."""
+    """An address or a selector matches nothing that is declared, recorded or planned."""
 
     error_code = "E004"
 
@@ -142,13 +142,13 @@ class UnsafePlan(Refused):
 
 
 class NotCommitted(Refused):
-    """A build system would apply what is in no commit."""
+    """In CI, the files to apply are not in a commit."""
 
     error_code = "E045"
 
 
 class CommitUnreadable(NotCommitted):
-    """A build system would apply what cannot be compared: the commit of its repository cannot be read."""
+    """In CI, the files cannot be compared with a commit, because the repository cannot be read."""
 
     error_code = "E170"
 
@@ -166,7 +166,7 @@ class CommitUnsigned(Refused):
 
 
 class ConsentDiffers(Refused):
-    """Beside a reviewed plan another consent is given than the one it carries."""
+    """The command line gives another consent than the plan file, which was reviewed with its own."""
 
     error_code = "E047"
 
@@ -184,7 +184,7 @@ class NotUndoable(Refused):
 
 
 class StalePlan(Refused):
-    """What would be done now is not what the plan file says."""
+    """An apply would do something else now than the plan file says."""
 
     error_code = "E013"
     exit_code = 5
@@ -192,7 +192,7 @@ class StalePlan(Refused):
 
 
 class LockHeld(Refused):
-    """Another run is writing; the message names its holder, its age and how far it is.
+    """Another run is writing; the message names who holds the lock, since when, and how far that run is.
 
     `running` says the same in fields (model/runs.py); None where the lock was lost, or is not a run's.
     """
@@ -207,7 +207,7 @@ class LockHeld(Refused):
 
 
 class ServiceError(ReconcilerError):
-    """The service, or the way to it, did not do what was asked.
+    """The service, or the network on the way to it, did not do what was asked.
 
     `method` and `path` name the call without its query, which may carry a key;
     `status` is 0 when no answer arrived; `code` is the service's own error code, if any. `elsewhere`: asked
@@ -236,7 +236,7 @@ class ServiceError(ReconcilerError):
 
 
 class Temporary(ServiceError):
-    """Worth another try after `wait_s` seconds (0: no wish was given)."""
+    """Another try may succeed after `wait_s` seconds (0: the service names no time)."""
 
     error_code = "E021"
 
@@ -250,7 +250,7 @@ class Throttled(Temporary):
 
 
 class Unavailable(Temporary):
-    """No answer, or an answer that says to try later. Nothing is known to have been done."""
+    """No answer, or an answer that says to try later. It is not known that anything was done."""
 
     error_code = "E023"
 
@@ -262,7 +262,7 @@ class Cached(Temporary):
 
 
 class NotSent(Unavailable):
-    """A write that was certainly not sent. It may be sent after another look."""
+    """A write was certainly not sent. It may be sent after another look at the service."""
 
     error_code = "E025"
 
@@ -280,25 +280,25 @@ class Unauthorized(Permanent):
 
 
 class NotFound(Permanent):
-    """There is nothing at this path."""
+    """The service has nothing at this path."""
 
     error_code = "E028"
 
 
 class Rejected(Permanent):
-    """The service understood and said no."""
+    """The service understood the request and refused it."""
 
     error_code = "E029"
 
 
 class Malformed(Permanent):
-    """The answer is not what the specification says; it is never read as an empty one."""
+    """The answer does not have the form that the specification says; it is never taken for an empty one."""
 
     error_code = "E030"
 
 
 class InDoubt(ServiceError):
-    """A write was sent and its answer is unknown. It is looked at, and never sent again blindly."""
+    """A write was sent and its outcome is unknown. The service is read before anything is sent again."""
 
     error_code = "E031"
     exit_code = 8
@@ -322,13 +322,13 @@ class StoreError(ReconcilerError):
 
 
 class CorruptRecord(StoreError):
-    """A row of the store does not hold what this program writes."""
+    """A row of the store does not have the content that this program writes."""
 
     error_code = "E041"
 
 
 class FileError(ReconcilerError):
-    """A file cannot be written or read: no room, no right, in the way."""
+    """A file cannot be written or read: a full disk, a missing permission, or another file in the way."""
 
     error_code = "E042"
 
@@ -342,7 +342,7 @@ class Interrupted(ReconcilerError):
 
 
 class ProgramError(ReconcilerError):
-    """A bug of this program: an unexpected exception. `places` say where, the innermost first."""
+    """A bug in this program: an unexpected exception. `places` says where, the innermost first."""
 
     error_code = "E044"
 

@@ -33,35 +33,36 @@ HEAD = """\
 
 Made by `script/generate-docs` from the program itself; a test holds the two together.
 
-Data goes to stdout, everything else to stderr. Why a command failed stands on stderr in every format, also
-where it is in the report on stdout: `--format json > FILE` leaves a log that says what is wrong and what to
-do. Where both are one terminal, pipe or file, it is said once. Progress bars and questions appear on a
-terminal only; elsewhere a line tells every 30 seconds how far a command is. Colour is for a terminal too,
-unless `NO_COLOR` is set, and for other places where `FORCE_COLOR` is. With `CI` set nothing is
-taken for a terminal.
+Data goes to stdout, everything else to stderr. The reason why a command failed is on stderr in every format,
+also if the report on stdout has it: so with `--format json > FILE`, the log still says what is wrong and what
+to do. If stdout and stderr are the same terminal, pipe or file, the reason is shown once. Progress bars and
+questions appear on a terminal only; elsewhere, a line says every 30 seconds how far a command is. Colour is
+used on a terminal, unless `NO_COLOR` is set; with `FORCE_COLOR`, it is used everywhere. If the variable `CI`
+is set, nothing counts as a terminal.
 
-A command that says it writes nothing makes, changes and removes no file of the project, and sends the service
-nothing but GET. One exception: a store of an earlier version is brought to this one by the first command
-that opens it.
+A command that says that it writes nothing creates, changes and removes no file of the project, and sends only
+GET requests to the service. There is one exception: the first command that opens a store of an earlier
+version upgrades the store.
 
-`man reconciler` shows the same where a wheel is installed, `man -l docs/reconciler.1` in a checkout.
-`reconciler completion` prints what completes commands in a shell.
+`man reconciler` shows the same text after an installation from a wheel; in a checkout, use
+`man -l docs/reconciler.1`. `reconciler completion` prints a script that completes commands in a shell.
 """
 
 SELECTORS = """\
 ## Selectors
 
-`--only` and `--except` take, as often as wanted:
+`--only` and `--except` take one selector each, and may be repeated:
 
-| selector | takes |
+| selector | selects |
 |---|---|
 | `contact/ops/jane-doe` | one address |
-| `contact/ops/*` | addresses that fit; `*` and `?` stand for any characters |
-| `kind:device` | contacts, devices or resources |
+| `contact/ops/*` | all addresses that match; `*` stands for any characters, `?` for one |
+| `kind:device` | all entities of a kind |
 | `workspace:ops` | everything in a workspace, by its alias |
-| `tag:team=sre` | what is declared with this tag, the file's tags included |
+| `tag:team=sre` | everything that is declared with this tag, in the entry or for its whole file |
 
-A selector that names nothing is an error. What is not selected is not changed, and keeps its record.
+A selector that matches nothing is an error. Entities that are not selected are not changed,
+and their records stay.
 """
 
 
@@ -103,9 +104,9 @@ def _exit_codes() -> str:
 def _errors() -> str:
     head = (
         "With `--format json` an error is `{version, outcome, exit_code, code, error: {kind, message,\n"
-        "next}, problems}` (schema `output/error`). What the codes mean stands in [errors](errors.md), and\n"
-        "`kind` is one of these. Each is one thing that the reader does next; those below another are\n"
-        "kinds of it."
+        "next}, problems}` (schema `output/error`). The page [errors](errors.md) says what the codes mean.\n"
+        "`kind` is one of the following. Each kind calls for another reaction of the caller; an indented\n"
+        "kind is a special case of the one above it."
     )
     rows = [
         f"| {'&ensp;' * 2 * depth}`{kind.__name__}` | {kind.exit_code} | {_about(kind)} |"

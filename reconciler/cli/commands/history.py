@@ -334,11 +334,11 @@ def history_command(
     and --of computes this hash from an address. Entities that the store still knows are shown by address,
     also in JSON (`addresses`, by hash); deleted entities are shown by hash.
 
-    --verify finds every entry that was changed, removed, inserted or moved. It cannot see by itself that the
-    last entries were cut off, or that everything after some entry was rewritten: for that, pass an earlier
-    head as --anchor. A head is the number and hash of the last entry; it is printed by `history`, by
-    --verify, by `apply -v` and in the JSON report of a run. Keep a head where people who can write to the
-    store cannot change it, such as a CI log, a ticket or a signed tag.
+    --verify finds every entry that was changed, removed, inserted or moved. By itself, it cannot detect that
+    the last entries were cut off, or that everything after some entry was rewritten. To detect that too, pass
+    an earlier head as --anchor. A head is the number and hash of the last entry; `history`, --verify, `apply
+    -v` and the JSON report of a run print it. Keep a head where people who can write to the store cannot
+    change it, such as a CI log, a ticket or a signed tag.
 
     Reads settings and the store; writes nothing, and reads no credential of the service.
 

@@ -274,7 +274,7 @@ class TicketRemoval(CommandResult, frozen=True):
 def unlock_command(
     *, config: str | None, environment: str | None, lock_id: str | None, in_service: bool
 ) -> UnlockResult | TicketRemoval:
-    """Release the lock of this stack, if the id given with --force is that of its holder.
+    """Release the lock of this stack, if its holder has the id that --force gives.
 
     This is rarely needed, because the lock of a dead run expires; `reconciler lock` shows when. Make sure
     that the run is dead. A run that is still alive notices the release before its next write, and writes

@@ -51,9 +51,9 @@ def resume_command(
     """Find out what became of the last requests of an interrupted run, then apply the rest of its plan.
 
     A request whose answer was lost may still take effect. The command waits until that is no longer possible,
-    and then looks at the service; it never sends such a request again. Then it carries out the remaining
-    changes of the old plan, with the consent that was given for that plan, and without a question. Changes
-    that are not in the old plan are listed, and left to a new plan.
+    and then looks at the service: a request that took effect is not sent again. Then it carries out the
+    remaining changes of the old plan, with the consent that was given for that plan, and without a question.
+    Changes that are not in the old plan are listed, and left to a new plan.
 
     Reads settings, manifests, the store and the service; writes the service and the store, FILE of
     --report, and caches of large manifests and of lists in .reconciler/cache.
