@@ -358,9 +358,9 @@ class DeltaPlanner:
     ) -> ScopeDigests:
         """Return what stands for the inputs of a plan in a scope; `recorded` are the digests of records."""
         scope, shown = reader.wanted.scope, reader.shown() or frozenset()
-        rows, there = reader.row_digests(), inputs.live.entities[scope]
-        plain = {row.remote_id for row in there if row.known == shown} - reader.looked
-        restless = {row.remote_id for row in there} - plain
+        rows = reader.row_digests()
+        restless = {row.remote_id for row in inputs.live.entities[scope] if row.known != shown}
+        restless |= reader.looked
         restless |= {one for ids in inputs.live.again.get(scope, {}).values() for one in ids}
         of_declared = inputs.declared.get
         digests = DigestsOf(
@@ -417,10 +417,18 @@ class BaselineAfterApply:
     ) -> None:
         """`before` are the digests of the records that the plan was made from, as far as they are known."""
         self._planner = planner
-        self._made = made
-        self._inputs: DeltaInputs | None = inputs
-        self._digests = dict(before)
-        self._making: BaselinesAfterApply | None = None
+        self._workspaces = made.plan.target.workspaces
+        # The readers hold whole lists, and are not needed any more once this is made of them.
+        read = {scope: one for scope, one in inputs.readers.items() if is_comparable(one)}
+        scopes = {scope: planner.digest_scope(one, before, inputs) for scope, one in read.items()}
+        self._empty = {
+            scope: planner.make_kept_scope(one, Baseline(scope.kind, scope.workspace))
+            for scope, one in read.items()
+        }
+        self._making: BaselinesAfterApply | None = BaselinesAfterApply(
+            made.plan, made.settled, inputs.recorded, scopes, planner.linking
+        )
+        self._others = dict(before)  # of records that are in no baseline yet, or in none at all
         self._scopes: tuple[_KeptScope, ...] = ()
         self._since = ""
 
@@ -429,44 +437,32 @@ class BaselineAfterApply:
         await self._planner.context.dependencies.offload(partial(self._add, written))
 
     def _add(self, written: Sequence[tuple[RefreshedRecord, bytes]]) -> None:
-        making = self._open()
+        assert self._making is not None  # noqa: S101 - nothing is taken after `finish`
         for found, digest in written:
-            making.add(found, digest)
-            self._digests[found.record.address] = digest
+            if not self._making.add(found, digest):
+                self._others[found.record.address] = digest
 
-    def _open(self) -> BaselinesAfterApply:
-        if self._making is None:
-            assert self._inputs is not None  # noqa: S101 - nothing is taken after `finish`
-            inputs, before, digest_scope = self._inputs, dict(self._digests), self._planner.digest_scope
-            readers = inputs.readers.items()
-            self._making = BaselinesAfterApply(
-                self._made.plan,
-                self._made.settled,
-                inputs.recorded,
-                {scope: digest_scope(one, before, inputs) for scope, one in readers if is_comparable(one)},
-                self._planner.linking,
-            )
-        return self._making
-
-    async def finish(self) -> None:
-        """Take note that what is written from now on is changed by the run. Frees what the plan read."""
+    async def finish(self, desired: Desired, live: Live) -> None:
+        """Take note that what is written from now on is changed by the run; the plan was made from these."""
         context = self._planner.context
-        await context.dependencies.offload(self._make_scopes)
+        await context.dependencies.offload(partial(self._make_scopes, desired, live))
         self._since = await context.ask(Store.last_written)
 
-    def _make_scopes(self) -> None:
-        inputs, making = self._inputs, self._open()
-        assert inputs is not None  # noqa: S101 - it is called once
-        make_kept = self._planner.make_kept_scope
-        made = making.make(inputs.desired, inputs.live)
-        self._scopes = tuple(make_kept(inputs.readers[scope], one) for scope, one in made.items())
-        self._inputs = self._making = None
+    def _make_scopes(self, desired: Desired, live: Live) -> None:
+        assert self._making is not None  # noqa: S101 - it is called once
+        self._scopes = tuple(
+            structs.replace(self._empty[scope], baseline=one, rest=b"\1" * len(one.remote_ids))
+            for scope, one in self._making.make(desired, live).items()
+        )
+        self._making = None
 
     async def keep(self) -> None:
         """Keep the baseline, if the records are the ones that were taken: those of another run are not."""
-        planner, ask = self._planner, self._planner.context.ask
-        state, workspaces = await ask(Store.state), self._made.plan.target.workspaces
-        reading = partial(Store.record_digests, workspaces=workspaces, known=self._digests, since=self._since)
+        planner, ask, known = self._planner, self._planner.context.ask, self._others
+        state = await ask(Store.state)
+        for one in self._scopes:
+            known.update(list_settled_records(one.baseline, one.rest))
+        reading = partial(Store.record_digests, workspaces=self._workspaces, known=known, since=self._since)
         others = dict(await ask(reading))
         written = await ask(Store.last_written)
         if not state or await ask(Store.state) != state:

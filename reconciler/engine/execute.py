@@ -37,7 +37,7 @@ from reconciler.errors import StalePlan, StoreError
 from reconciler.instrumentation import SpanNotes, record_span, start_stopwatch, step_log
 from reconciler.model.address import Address
 from reconciler.model.kinds import KINDS
-from reconciler.model.plans import Change, Consent, Plan, Update, Workspace, action_of
+from reconciler.model.plans import Change, Consent, Create, Plan, Update, Workspace, action_of
 from reconciler.model.runs import EXIT_CODE_WORDS, Context, Outcome, Run, summarize_gaps
 from reconciler.model.snapshots import Desired, LiveEntity, Recorded, Scope
 from reconciler.store.database import Store
@@ -171,7 +171,7 @@ async def _begin_run(context: RunContext, task: Execution) -> tuple[Context, str
         if planned.baseline:
             await planned.baseline.take(written)
     if planned.baseline:
-        await planned.baseline.finish()
+        await planned.baseline.finish(planned.desired, planned.live)
     return about, began
 
 
@@ -233,11 +233,11 @@ async def execute_changes(
     started_at = format_utc(context.now())
     # The store knows them by their new names already (rule M6): a kill from here on must find them so.
     records = {plan.renames.get(address, address): record for address, record in recorded.entities.items()}
-    rows = list(live)
-    known, alike = (
-        collect_known_ids(plan, records, rows, rest),
-        find_shared_secrets(rows) if _may_carry_secrets(plan) else frozenset(),
-    )
+    creates = any(isinstance(one, Create) for one in plan.changes)
+    secrets = _may_carry_secrets(plan)
+    rows = list(live) if creates or secrets else []
+    known = collect_known_ids(plan, records, rows, rest) if creates else {}
+    alike = find_shared_secrets(rows) if secrets else frozenset()
     run = Session(context, plan, desired, records, known, alike, rest)
     executor = _ChangeExecutor(run, on_outcome)
     try:

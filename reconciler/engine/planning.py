@@ -7,7 +7,7 @@ core/planning/plan.py.
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Collection, Container, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Container, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -166,7 +166,8 @@ async def _plan_everything(
         deleted=task.gone,
     )
     failed: dict[Scope, ServiceError] = {}
-    async with _precompute_proofs(inputs.desired, inputs.recorded, context.dependencies, asked=selected):
+    computing = _compute_proofs(inputs.desired, inputs.recorded, context.dependencies, asked=selected)
+    async with _run_beside(computing):
         live = await read_scopes(readers, None if context.strict else failed)
     if delta and delta.why:
         reads = tuple(structs.replace(one, compared=delta.why) for one in live.reads)
@@ -215,8 +216,8 @@ async def _plan_moved(task: _PlanTask, delta: DeltaPlanner, everything: PlanInpu
         return made, inputs
 
     try:
-        async with _precompute_proofs(found.desired, recorded, context.dependencies, asked=found.desired):
-            pass
+        # Before the plan and not beside the reading: what is compared is known only now.
+        await _compute_proofs(found.desired, recorded, context.dependencies, asked=found.desired)
         made, inputs = await _compute_plan(task, planning, declared.entities)
     except (ManifestError, Malformed) as error:
         # Which workspaces are left out for it is found by planning everything.
@@ -262,29 +263,31 @@ _threads = min(8, os.cpu_count() or 1)
 
 
 @asynccontextmanager
-async def _precompute_proofs(
+async def _run_beside(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
+    """Run this while the body runs; it has ended at the end, or is cancelled where the body raises."""
+    beside = asyncio.ensure_future(work)
+    try:
+        yield
+        await beside
+    finally:
+        beside.cancel()
+
+
+async def _compute_proofs(
     desired: Desired, recorded: Recorded, dependencies: Dependencies, *, asked: Desired
-) -> AsyncIterator[None]:
-    """Compute the slow digests that the plan compares while the body runs; all are known at its end.
+) -> None:
+    """Compute the slow digests that the plan compares.
 
     In threads: a lock is held meanwhile and has to be renewed, and reading mostly waits for the service.
     """
     found = password_digests.partition_digests(desired.entities, recorded, asked.entities)
     each = [(part, recorded.proofs.get(key, "")) for key, part in found.items() if part.asked]
     shares = [share for start in range(_threads) if (share := each[start::_threads])]
-    ahead = [
-        asyncio.ensure_future(dependencies.offload(partial(_compute_proofs, s, recorded.salt)))
-        for s in shares
-    ]
-    try:
-        yield
-        await asyncio.gather(*ahead)
-    finally:
-        for one in ahead:
-            one.cancel()
+    computing = (dependencies.offload(partial(_compute_share, one, recorded.salt)) for one in shares)
+    await asyncio.gather(*computing)
 
 
-def _compute_proofs(share: Iterable[tuple[password_digests.DigestPart, str]], salt: str) -> None:
+def _compute_share(share: Iterable[tuple[password_digests.DigestPart, str]], salt: str) -> None:
     for part, proof in share:
         password_digests.learn_digests(part, proof, salt)
 

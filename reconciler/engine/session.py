@@ -121,7 +121,8 @@ class Session:
     plan: Plan
     desired: Desired
     records: dict[Address, RecordedEntity]
-    # kind, alias, remote id -> the address it is recorded or was made for; None: the plan saw it, not ours
+    # kind, alias, remote id -> the address it is recorded or was made for; None: the plan saw it, not ours.
+    # Of a plan that creates something: nothing else is given an id.
     known: dict[tuple[str, str, str], Address | None] = field(default_factory=dict)
     # values of readable secrets that the plan saw at several of its entities: no such value is one's own
     shared_secrets: frozenset[str] = frozenset()

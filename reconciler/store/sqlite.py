@@ -5,6 +5,7 @@ What is stored, and every statement, is elsewhere and portable.
 
 import errno
 import os
+import re
 import sqlite3
 import stat
 import sys
@@ -341,7 +342,10 @@ class FileConnection(Connection):
         return f":{name}"
 
     def _execute(self, sql: str, values: Values | None) -> Result:
-        cursor = self.raw.execute(sql, values or {})
+        if values and len(values) > _names_max:
+            cursor = self.raw.execute(*_by_place(sql, values))
+        else:
+            cursor = self.raw.execute(sql, values or {})
         return Result(cursor, _read_truths(cursor))
 
     def _execute_many(self, sql: str, rows: Sequence[Values]) -> None:
@@ -354,6 +358,16 @@ class FileConnection(Connection):
     def _begin(self, mode: Mode) -> None:
         # A transaction that will write takes its turn at once: one that first read could not wait for it.
         self.raw.execute("BEGIN" if mode == "reading" else "BEGIN IMMEDIATE")
+
+
+# SQLite looks for each name among all names of the statement: 5,000 of them take ten times as long as places.
+_names_max = 100
+_NAMED = re.compile(r":([a-z_][a-z_0-9]*)")
+
+
+def _by_place(sql: str, values: Values) -> tuple[str, list[object]]:
+    """Return a statement with `?` in the place of each `:name`, and the values in that order."""
+    return _NAMED.sub("?", sql), [values[name] for name in _NAMED.findall(sql)]
 
 
 def _read_truths(cursor: sqlite3.Cursor) -> Iterator[Row]:

@@ -319,13 +319,20 @@ class BaselineBuilder:
 
     def add(
         self, entity: Entity, record: RecordedEntity, row: LiveEntity, digests: tuple[bytes, bytes, bytes]
-    ) -> None:
-        """Add a settled entity with the digests of what is declared, recorded and live, if it is at rest."""
+    ) -> bool:
+        """Add a settled entity with the digests of what is declared, recorded and live, if it is at rest.
+
+        Return whether it is.
+        """
         if row.remote_id in self._restless or not all(digests) or not _is_at_rest(record, row):
-            return
-        linking = self._linking
-        links = linking.of_entity(entity) | linking.of_record(record) | linking.of_row(row)
+            return False
+        links = self._linking.of_settled(entity, record, row)
         self._columns.add_settled(entity.address, row.remote_id, digests, links)
+        return True
+
+    def settled_ids(self) -> Sequence[str]:
+        """Return the ids of the rows of what was added."""
+        return self._columns.settled_ids
 
     def make(self, strangers: Iterable[tuple[LiveEntity, bytes]]) -> Baseline:
         """Return the baseline. `strangers` are the rows of nobody here, with their digests."""
@@ -374,52 +381,58 @@ class BaselinesAfterApply:
         linking: "Linking",
     ) -> None:
         """`plan` found these settled, from these records; `scopes` are those to make a baseline of."""
-        self._settled = settled
-        self._recorded = recorded
         self._scopes = scopes
         self._linking = linking
         self._builders = {
             scope: BaselineBuilder(scope, linking, restless_ids=one.restless_ids)
             for scope, one in scopes.items()
         }
-        names = (plan.renames.get(one, one) for one in recorded.entities)
+        known = recorded.entities
+        # Those whose record stays as it is.
+        self._left = {one: known[one] for one in settled if one in known}
+        names = (plan.renames.get(one, one) for one in known)
         self._with_devices = {one.above for one in names if one.above}
         # Of whoever is changed the record comes later.
         self._taken = {one.remote_id for one in plan.changes if not isinstance(one, Create)}
-        for record in recorded.entities.values():
+        for record in known.values():
             self._taken.update((record.remote_id, *record.earlier))
-        self._written: set[Address] = set()
 
-    def add(self, found: RefreshedRecord, digest: bytes) -> None:
-        """Take a record that was written, and what stands for it."""
+    def add(self, found: RefreshedRecord, digest: bytes) -> bool:
+        """Take a record that was written, and what stands for it; return whether its entity is settled."""
         entity, record, row = found.entity, found.record, found.row
         scope, address = Scope.of(entity.address), entity.address
-        self._taken.update((record.remote_id, *record.earlier))
-        self._written.add(address)
+        self._left.pop(address, None)
         alone = not entity.devices_in_scope and address not in self._with_devices
         if scope in self._scopes and alone and unchanged_since_apply(entity, row, record):
-            self._add(scope, entity, record, row, digest)
+            return self._add(scope, entity, record, row, digest)
+        self._taken.update((record.remote_id, *record.earlier))
+        return False
 
     def make(self, desired: Desired, live: Live) -> dict[Scope, Baseline]:
         """Return the baselines, once every record is written that changes before the first change."""
         found, left = {}, dict[Scope, list[RecordedEntity]]()
-        for address in self._settled:
-            if address not in self._written and (own := self._recorded.entities.get(address)):
-                left.setdefault(Scope.of(address), []).append(own)
+        for address, record in self._left.items():
+            left.setdefault(Scope.of(address), []).append(record)
         for scope, one in self._scopes.items():
             there = {row.remote_id: row for row in live.entities[scope]}
-            for own in left.get(scope, ()):
-                if (row := there.get(own.remote_id)) is not None:
-                    self._add(scope, desired.entities[own.address], own, row, one.digests.record(own))
-            strangers = (row for remote_id, row in there.items() if remote_id not in self._taken)
-            found[scope] = self._builders[scope].make((row, one.digests.row(row)) for row in strangers)
+            for record in left.get(scope, ()):
+                if (row := there.get(record.remote_id)) is not None:
+                    entity, digest = desired.entities[record.address], one.digests.record(record)
+                    self._add(scope, entity, record, row, digest)
+            builder = self._builders[scope]
+            for remote_id in (*builder.settled_ids(), *self._taken):
+                there.pop(remote_id, None)
+            found[scope] = builder.make((row, one.digests.row(row)) for row in there.values())
         return found
 
     def _add(
         self, scope: Scope, entity: Entity, record: RecordedEntity, row: LiveEntity, digest: bytes
-    ) -> None:
-        of = self._scopes[scope].digests
-        self._builders[scope].add(entity, record, row, (of.declared(entity), digest, of.row(row)))
+    ) -> bool:
+        of, builder = self._scopes[scope].digests, self._builders[scope]
+        if not builder.add(entity, record, row, (of.declared(entity), digest, of.row(row))):
+            self._taken.update((record.remote_id, *record.earlier))
+            return False
+        return True
 
 
 def _is_at_rest(record: RecordedEntity, row: LiveEntity) -> bool:
@@ -443,8 +456,10 @@ class _Columns:
         self._kept = [at for at in range(number) if rest[at]]
         self._kept_strangers = [at for at in range(number, len(self._old.remote_ids)) if rest[at]]
         self._addresses = [self._old.addresses[at] for at in self._kept]
-        self._ids = [self._old.remote_ids[at] for at in self._kept]
-        self._digests = [self._old.digests[at * 3 * size : (at + 1) * 3 * size] for at in self._kept]
+        self.settled_ids = [self._old.remote_ids[at] for at in self._kept]
+        self._digests = bytearray().join(
+            self._old.digests[at * 3 * size : (at + 1) * 3 * size] for at in self._kept
+        )
         self._links = array("Q")
         self._strangers: list[tuple[str, bytes, set[int]]] = []
 
@@ -452,10 +467,10 @@ class _Columns:
         self, address: Address, remote_id: str, digests: tuple[bytes, bytes, bytes], links: set[int]
     ) -> None:
         """Add a settled entity, with the digests of what is declared, recorded and live."""
-        place = len(self._ids)
-        self._addresses.append(str(address))
-        self._ids.append(remote_id)
-        self._digests += digests
+        place = len(self.settled_ids)
+        self._addresses.append(address)
+        self.settled_ids.append(remote_id)
+        self._digests += b"".join(digests)
         self._links.extend(link << _OWNER_BITS | place for link in links)
 
     def find_links(self, wanted: Collection[int]) -> set[int]:
@@ -469,20 +484,21 @@ class _Columns:
 
     def make(self) -> Baseline:
         """Return the baseline."""
-        old, size, settled = self._old, DIGEST_BYTES, len(self._ids)
+        old, size, settled = self._old, DIGEST_BYTES, len(self.settled_ids)
+        ids, digests = [*self.settled_ids], self._digests
         start = 2 * size * len(old.addresses)
         for at in self._kept_strangers:
-            self._ids.append(old.remote_ids[at])
-            self._digests.append(old.digests[start + at * size : start + (at + 1) * size])
+            ids.append(old.remote_ids[at])
+            digests += old.digests[start + at * size : start + (at + 1) * size]
         places = {at: place for place, at in enumerate(self._kept)}
         places |= {at: settled + place for place, at in enumerate(self._kept_strangers)}
         self._links.extend(_kept_links(old.links, places))
         for remote_id, digest, links in self._strangers:
-            place = len(self._ids)
-            self._ids.append(remote_id)
-            self._digests.append(digest)
+            place = len(ids)
+            ids.append(remote_id)
+            digests += digest
             self._links.extend(link << _OWNER_BITS | place for link in links)
-        columns = tuple(self._addresses), tuple(self._ids), b"".join(self._digests)
+        columns = tuple(map(str, self._addresses)), tuple(ids), bytes(digests)
         return Baseline(self._scope.kind, self._scope.workspace, *columns, _write_links(self._links))
 
 
@@ -532,16 +548,14 @@ def close_over(
 # An identity counts by what it looks like, which is the same for any two that are one, and for lookalikes.
 
 
-_recent_max = 256  # links
-
-
 class Linking:
     """The links under the rules of a project, as numbers keyed by `salt`: they tell nothing of a person."""
 
     def __init__(self, rules: Rules, salt: str) -> None:
         self._rules = rules
         self._key = blake2b(salt.encode(), digest_size=32, person=b"delta links").digest()
-        self._recent: dict[tuple[object, ...], int | None] = {}
+        # By kind: each identity, with all paths that decide what it is.
+        self._paths: dict[str, list[tuple[Key, tuple[str, ...]]]] = {}
 
     def of_entity(self, entity: Entity) -> set[int]:
         """Return the links of a declared entity that are no addresses."""
@@ -575,19 +589,26 @@ class Linking:
             links |= self.of_row(row)
         return links, ids, addresses
 
-    def of_fields(self, kind: str, fields: Fields) -> set[int]:
+    def of_settled(self, entity: Entity, record: RecordedEntity, row: LiveEntity) -> set[int]:
+        """Return the links of an entity, of its record and of its row, which mostly are the same."""
+        return self._mark_links(entity.address) | self.of_fields(
+            row.kind, entity.fields, record.shown, row.fields
+        )
+
+    def of_fields(self, kind: str, *each: Fields) -> set[int]:
         """Return the links of the identities of these fields."""
         found = set[int]()
-        for key in self._rules.keys(kind):
-            # An entity, its record and its row mostly have the same identity.
-            seen = key, *(fields.get(path) for path in (*key, *fields_beside(key)))
-            if seen not in self._recent:
-                if len(self._recent) >= _recent_max:
-                    self._recent.clear()
-                self._recent[seen] = None if identity_of(key, fields) is None else self._link(key, fields)
-            link = self._recent[seen]
-            if link is not None:
-                found.add(link)
+        if kind not in self._paths:
+            self._paths[kind] = [(key, (*key, *fields_beside(key))) for key in self._rules.keys(kind)]
+        for key, paths in self._paths[kind]:
+            before = None
+            for fields in each:
+                values = tuple(map(fields.get, paths))
+                if values == before:
+                    continue
+                before = values
+                if identity_of(key, fields) is not None:
+                    found.add(self._link(key, fields))
         return found
 
     def _mark_links(self, address: Address) -> set[int]:
