@@ -605,7 +605,7 @@ async def _ask_people(settings: Settings, plan: Plan, dependencies: Dependencies
             plan,
             settings,
             store,
-            client.messages,
+            client,
             offload=dependencies.offload,
             token=dependencies.token,
         )

@@ -40,6 +40,7 @@ COMMANDS = {
     "list": "List every entity: its owner and where it is declared.",
     "explain": "Explain an address: every field, its source, and why it changes.",
     "show": "Show a saved plan.",
+    "approvals": "Ask who may approve a plan, and count the answers.",
     "status": "Show how stacks stand, from the store alone.",
     "history": "Show who applied what, when, from which commit.",
     "lock": "Show who holds the lock of this stack.",

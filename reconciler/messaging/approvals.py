@@ -10,9 +10,9 @@ counted is in core/review/approvals.py.
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Protocol
+from typing import Literal
 
-from msgspec import Struct, structs
+from msgspec import DecodeError, Struct, structs
 
 from reconciler.core.review.approvals import (
     ApproverReply,
@@ -21,9 +21,11 @@ from reconciler.core.review.approvals import (
     make_question,
     make_question_id,
 )
-from reconciler.errors import ReconcilerError
-from reconciler.messaging.values import Message, Reply, Sent
+from reconciler.errors import InDoubt, InputError, ReconcilerError
+from reconciler.messaging.client import ServiceClient
+from reconciler.messaging.values import Message, Respondent
 from reconciler.model.automation import LIVE_STATES, ApprovalCode, Approvals, Counted, Question
+from reconciler.model.encoding import decode_json
 from reconciler.model.plans import Plan
 from reconciler.model.settings import Approver, Settings
 from reconciler.report.values import moment_text
@@ -34,13 +36,6 @@ STACK_PARAMETER = "reconcilerStack"
 QUESTION_PARAMETER = "reconcilerQuestion"
 
 resend_after = timedelta(minutes=10)  # a message that another machine may be sending is left to it so long
-
-
-class MessageSender(Protocol):
-    """Sends a message once: `Messages` of messaging/messages.py."""
-
-    async def send(self, message: Message, *, workspace: str = "") -> Sent:
-        """Return what the service accepted. Raises ReconcilerError."""
 
 
 class AskResult(Struct, frozen=True):
@@ -58,7 +53,7 @@ async def ask_for_approval(
     plan: Plan,
     settings: Settings,
     store: Store,
-    sender: MessageSender,
+    client: ServiceClient,
     *,
     offload: Offload,
     token: Callable[[], str],
@@ -70,26 +65,55 @@ async def ask_for_approval(
     `reconciler approvals give`. Raises StoreError.
     """
     wait = partial(await_store, offload, give_up=store.give_up)
-    question, codes = await wait(partial(_store_question, plan, settings, token, store))
+    question, unasked = await wait(partial(_store_question, plan, settings, token, store))
+    if not unasked:
+        return AskResult(question)
+    if why := await _find_callback_fault(client, settings.policy.callback):
+        return AskResult(question, failed=dict.fromkeys(unasked, why))
+    question, codes = await wait(partial(_make_codes, question, settings, token, store))
     sent: list[str] = []
     failed: dict[str, str] = {}
     for name, code in codes.items():
         try:
-            await sender.send(write_question(settings, question, name, code))
+            await client.messages.send(write_question(settings, question, name, code))
+        except InDoubt as error:  # it may have arrived: its code stays good until another one is made
+            failed[name] = str(error)
+            continue
         except ReconcilerError as error:
             failed[name] = str(error)
         else:
             sent.append(name)
-            question = await wait(partial(_note_sent, question, name, store))
+        question = await wait(partial(_note_sent, question, name, store, sent=name in sent))
     return AskResult(question, tuple(sent), failed)
+
+
+async def _find_callback_fault(client: ServiceClient, callback: str) -> str:
+    """Return why replies to a question would be lost, or ""."""
+    try:
+        known = {one.name for one in await client.callbacks.list()}
+    except ReconcilerError as error:
+        return str(error)
+    if callback in known:
+        return ""
+    return (
+        f"the service has no callback {callback!r} (policy.callback), so the reply would be lost. Create it: "
+        f"reconciler callbacks create {callback} URL"
+    )
 
 
 def _store_question(
     plan: Plan, settings: Settings, token: Callable[[], str], store: Store
-) -> tuple[Question, dict[str, str]]:
-    """Return the question as it is in the store, and the codes that are to be sent now, by approver."""
+) -> tuple[Question, list[str]]:
+    """Return the question as it is in the store, and the approvers who have to be asked now."""
     asked = make_question(plan, settings.policy, question=make_question_id(token()), now=store.now())
     question = store.ask_question(asked)
+    return question, _list_unasked(question, settings, store.now())
+
+
+def _make_codes(
+    question: Question, settings: Settings, token: Callable[[], str], store: Store
+) -> tuple[Question, dict[str, str]]:
+    """Return the question with new codes for whoever has to be asked, and these codes by approver."""
     now = store.now()
     codes = {name: make_code(token()) for name in _list_unasked(question, settings, now)}
     made = {
@@ -106,7 +130,7 @@ def _store_question(
         wanted = {name: made[name] for name in _list_unasked(current, settings, now) if name in made}
         return Counted("asked", structs.replace(current, codes={**current.codes, **wanted}), recorded=False)
 
-    kept = store.record_answer(add_codes).question if codes else question
+    kept = store.record_answer(add_codes).question
     assert kept is not None  # noqa: S101 - `add_codes` returns one
     return kept, {name: code for name, code in codes.items() if kept.codes.get(name) == made[name]}
 
@@ -127,11 +151,16 @@ def _list_unasked(question: Question, settings: Settings, now: datetime) -> list
     ]
 
 
-def _note_sent(question: Question, name: str, store: Store) -> Question:
+def _note_sent(question: Question, name: str, store: Store, *, sent: bool) -> Question:
+    """Record that the message of an approver was sent, or that it certainly was not: its code goes."""
+
     def note(known: Approvals, now: datetime) -> Counted:
         current = _find_question(known, question)
-        sent = structs.replace(current.codes[name], sent_at=now.isoformat(timespec="seconds"))
-        return Counted("sent", structs.replace(current, codes={**current.codes, name: sent}), recorded=False)
+        codes = {one: code for one, code in current.codes.items() if one != name}
+        if sent:
+            at = now.isoformat(timespec="seconds")
+            codes[name] = structs.replace(current.codes[name], sent_at=at)
+        return Counted("sent", structs.replace(current, codes=codes), recorded=False)
 
     return store.record_answer(note).question or question
 
@@ -205,10 +234,33 @@ def _address_of(approver: Approver) -> str:
     return approver.phone or approver.email
 
 
-def read_approver_reply(reply: Reply) -> ApproverReply:
+class ReplyEvent(Struct, frozen=True):
+    """A line of `reconciler callbacks listen` (schemas/reply.schema.json), as far as it is read here."""
+
+    id: str
+    event: Literal["reply", "undeliverable"]
+    sender: Respondent
+    channel: str
+    content: str
+    parameters: Mapping[str, str]
+
+
+def read_reply_event(line: bytes) -> ReplyEvent:
+    """Return the reply in a line. Raises InputError, without its words, for any other line."""
+    try:
+        return decode_json(line, ReplyEvent)
+    except (DecodeError, ValueError, RecursionError):
+        raise InputError(
+            "a line is no reply.",
+            next="pass on what this prints: reconciler callbacks listen --format json",
+        ) from None
+
+
+def read_approver_reply(reply: ReplyEvent) -> ApproverReply:
     """Return what matters of a reply to whoever counts approvals."""
     return ApproverReply(
         content=reply.content,
+        id=reply.id,
         channel=reply.channel,
         mobile=reply.sender.mobile,
         email=reply.sender.email,

@@ -65,6 +65,8 @@ LINES: Sequence[tuple[str, ...]] = (
     ("status",),
     ("lock",),
     ("lock", "--in-service"),
+    ("approvals", "list"),
+    ("approvals", "give", "Q7K2M4"),
     ("unlock", "--force", "0123456789ab"),
     ("unlock", "--in-service", "--force", "0123456789ab"),
     ("doctor",),
@@ -73,6 +75,13 @@ LINES: Sequence[tuple[str, ...]] = (
     ("plan",),
     ("plan", "--detailed-exitcode", "-o", "plan.json"),
     ("show", "plan.json"),
+    ("approvals", "ask", "plan.json"),
+    ("approvals", "list", "--all"),
+    ("approvals", "give", "QUESTION"),
+    ("plan", "-o", "plan.json"),
+    ("approvals", "ask", "plan.json"),
+    ("approvals", "refuse", "QUESTION"),
+    ("approvals", "take"),
     ("drift",),
     ("explain", "contact/default/jane-doe"),
     ("explain", "contact/default/jane-doe", "--offline"),
@@ -227,7 +236,8 @@ def test_what_every_command_prints_fits_its_schema(project: Project) -> None:
     with running_sandbox(SandboxConfig(callback_check=False)) as where:
         service = Service(where)
         environ = {**project.environ(service), "CALLBACK_KEY": "canary-callback-key-8f14e45f"}
-        ids = {"MESSAGE": "", "CALLBACK": "", "RUN": ""}
+        environ |= {"GITLAB_CI": "true", "GITLAB_USER_LOGIN": "jane-d"}  # who gives and refuses approvals
+        ids = {"MESSAGE": "", "CALLBACK": "", "RUN": "", "QUESTION": ""}
         for line in LINES:
             if line == ("ANSWERED",):
                 answer(service, ids["MESSAGE"], JANE, "yes")
@@ -252,6 +262,8 @@ def _learn(ids: dict[str, str], line: Sequence[str], ended: Ended) -> None:
         ids["RUN"] = json.loads(ended.out)["run"]
     if ended.code == 0 and line[:2] == ("callbacks", "create"):
         ids["CALLBACK"] = json.loads(ended.out)["callback"]["callback_id"]
+    if ended.code == 0 and line[:2] == ("approvals", "ask"):
+        ids["QUESTION"] = json.loads(ended.out)["question"]["question"]
 
 
 # One checks settings and tells what it found; the other needs them for a schema, and lists names here.

@@ -308,6 +308,14 @@ def test_a_code_counts_once() -> None:
         assert (found.word, found.answer) == ("repeated", None)
 
 
+def test_a_reply_that_is_read_twice_is_told_to_nobody() -> None:
+    """After a crash the listener prints the last ones again: nobody sent a second one."""
+    sent = reply(code_of("jane"), id="1f0e3dad99908345f7439f8ffabdffc4")
+    known = after(OPEN, counted(sent))
+    found = counted(sent, known)
+    assert (found.word, found.answer, found.recorded) == ("read before", None, False)
+
+
 def test_an_older_code_that_is_quoted_takes_nothing_from_the_new_one() -> None:
     """Mail programs quote the whole thread."""
     known = Approvals((question(state="superseded"), question("NEXT99")))

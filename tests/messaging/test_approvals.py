@@ -16,15 +16,17 @@ from msgspec import structs
 from store.remembering import PLAN, everything, store_of
 
 from reconciler.core.review.approvals import count_reply, read_reply_text
-from reconciler.errors import ReconcilerError, Throttled
+from reconciler.errors import InDoubt, InputError, ReconcilerError, Throttled
 from reconciler.messaging.approvals import (
     AskResult,
     ask_for_approval,
     read_approver_reply,
+    read_reply_event,
     write_rejection,
 )
 from reconciler.messaging.replies import parse_reply
-from reconciler.messaging.values import Message, Sent
+from reconciler.messaging.reports import reply_json
+from reconciler.messaging.values import Callback, Message, Sent
 from reconciler.model.automation import Counted, Question
 from reconciler.model.encoding import encode_json
 from reconciler.model.secrets import Secret
@@ -49,10 +51,22 @@ CODE = re.compile(r"YES ([0-9A-Z]{10})$", re.MULTILINE)
 
 @dataclass
 class Post:
-    """Takes messages, or refuses them."""
+    """A service that takes messages, or refuses them; and has a callback, or none."""
 
     sent: list[Message] = field(default_factory=list)
     refuses: ReconcilerError | None = None
+    known: tuple[str, ...] = ("approvals",)
+
+    @property
+    def messages(self) -> "Post":
+        return self
+
+    @property
+    def callbacks(self) -> "Post":
+        return self
+
+    async def list(self) -> tuple[Callback, ...]:
+        return tuple(Callback(name, "https://replies.example.com/") for name in self.known)
 
     async def send(self, message: Message, *, workspace: str = "") -> Sent:
         assert workspace == ""
@@ -61,8 +75,8 @@ class Post:
         self.sent.append(message)
         return Sent("4C8F", "/messages/4C8F")
 
-    def codes(self) -> list[str]:
-        return [CODE.findall(one.body)[0] for one in self.sent]
+    def codes(self) -> tuple[str, ...]:
+        return tuple(CODE.findall(one.body)[0] for one in self.sent)
 
 
 async def in_place(work: Callable[[], T]) -> T:
@@ -89,7 +103,7 @@ def ask(store: Store, post: Post, settings: Settings = SETTINGS, plan: object = 
         plan,  # type: ignore[arg-type]  # a plan
         settings,
         store,
-        post,
+        post,  # type: ignore[arg-type]  # as much of a client as is used
         offload=offload,
         token=lambda: f"random {next(_tokens)}",
     )
@@ -162,20 +176,44 @@ def test_another_plan_is_another_question_with_other_codes(store: Store) -> None
     )
 
 
-def test_a_message_that_was_not_sent_is_sent_later_with_another_code(store: Store, clock: Clock) -> None:
-    """What became of it is not known for sure, and a code is never sent twice."""
+def test_a_message_that_was_certainly_not_sent_is_sent_by_the_next_call(store: Store) -> None:
     failing, post = Post(refuses=Throttled("too fast")), Post()
     found = ask(store, failing)
+
     assert (found.sent, found.failed) == ((), {"jane": "too fast", "sam": "too fast"})
-    # Another machine may be about to send it.
+    assert ask(store, post).sent == ("jane", "sam")
+    assert len(store.approvals().questions) == 1
+
+
+def test_a_message_in_doubt_is_sent_again_later_with_another_code(store: Store, clock: Clock) -> None:
+    """Another machine may be about to send it, too."""
+    failing, post = Post(refuses=InDoubt("no answer")), Post()
+    assert ask(store, failing).failed == {"jane": "no answer", "sam": "no answer"}
     assert ask(store, post).sent == ()
 
     clock.pass_s(601)
     assert ask(store, post).sent == ("jane", "sam")
-    assert len(store.approvals().questions) == 1
 
     clock.pass_s(601)
     assert ask(store, post).sent == ()
+
+
+def test_nobody_is_asked_whose_reply_would_be_lost(store: Store) -> None:
+    """The service takes messages with the name of a callback that there is not."""
+    post = Post(known=("on-call",))
+    found = ask(store, post)
+
+    assert post.sent == []
+    assert set(found.failed) == {"jane", "sam"}
+    assert "reconciler callbacks create approvals URL" in found.failed["jane"]
+    assert store.open_questions() == (found.question,)
+    assert ask(store, Post()).sent == ("jane", "sam")
+
+
+def as_listened(body: dict[str, object]) -> str:
+    """Return the line of `callbacks listen` for a payload of the service."""
+    reply = parse_reply(encode_json(body), "application/json")
+    return reply_json(reply, "2026-03-01T12:00:00+00:00", "1f0e3dad99908345f7439f8ffabdffc4")
 
 
 def test_a_code_that_was_sent_counts(store: Store) -> None:
@@ -185,7 +223,7 @@ def test_a_code_that_was_sent_counts(store: Store) -> None:
         responseMessage={"channel": "SMS", "acknowledged": "", "content": f"YES {post.codes()[0]}"},
         customParameters=dict(post.sent[0].callback_parameters),
     )
-    reply = read_approver_reply(parse_reply(encode_json(body), "application/json"))
+    reply = read_approver_reply(read_reply_event(as_listened(body).encode()))
 
     counted = store.record_answer(
         lambda known, now: count_reply(
@@ -194,7 +232,17 @@ def test_a_code_that_was_sent_counts(store: Store) -> None:
     )
 
     assert (counted.word, counted.approver) == ("give", "jane")
-    assert [one.question for one in store.approvals().answers] == [asked.question]
+    (kept,) = store.approvals().answers
+    assert (kept.question, kept.detail) == (asked.question, "sms 1f0e3dad99908345f7439f8ffabdffc4")
+
+
+@pytest.mark.parametrize(
+    "line", [b"{}", b"[", b'"reply"', b"\xff", b'{"event": "canary-8f14"}', b"[" * 9_999]
+)
+def test_a_line_that_is_no_reply_is_refused_without_its_words(line: bytes) -> None:
+    with pytest.raises(InputError, match="a line is no reply") as caught:
+        read_reply_event(line)
+    assert "canary" not in f"{caught.value}{caught.value.next}"
 
 
 def test_approvers_without_an_address_get_no_message(store: Store) -> None:

@@ -16,7 +16,7 @@ that a right reply counts however many wrong ones came before.
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Literal
@@ -225,6 +225,7 @@ class ApproverReply(Struct, frozen=True):
     """A reply as the service passed it on. `stack` and `question` are those that its message was sent for.
 
     They are empty where the message was none of ours. Numbers and addresses are as the service shows them.
+    `id` is the same where the same reply is read again; "": not known.
     """
 
     content: str
@@ -233,6 +234,7 @@ class ApproverReply(Struct, frozen=True):
     email: str = ""
     stack: str = ""
     question: str = ""
+    id: str = ""
 
 
 ReplyWord = Literal[
@@ -240,6 +242,7 @@ ReplyWord = Literal[
     "refuse",
     "not about an approval",  # no message of ours, and no code
     "another stack",  # the take of that stack counts it
+    "read before",  # the same reply once more, after a crash
     "no answer",  # an automatic reply
     "unknown sender",
     "no code",
@@ -247,10 +250,9 @@ ReplyWord = Literal[
     "unclear",  # neither yes nor no, or both
     "repeated",  # this approver has answered
     "late",  # the question is closed
-    "no question",  # nothing is asked
 ]
 # What is worth no line and no message: it is no answer to us.
-_UNCOUNTED: Collection[ReplyWord] = ("not about an approval", "another stack", "no answer")
+_UNCOUNTED: Collection[ReplyWord] = ("not about an approval", "another stack", "no answer", "read before")
 
 told_max = 3  # wrong replies of one approver that are told and stand in the history
 _told_within = timedelta(hours=1)  # ... in this time
@@ -260,36 +262,51 @@ def count_reply(
     known: Approvals, reply: ApproverReply, policy: Policy, now: datetime, *, stack: str, salt: str
 ) -> Counted:
     """Return what becomes of a reply: an answer that counts, or why it does not."""
+    said = read_reply_text(reply.content)
+    detail = f"{_channel_of(reply)} {reply.id}".strip()
     if reply.stack not in ("", stack):
         return _leave("another stack")
-    said = read_reply_text(reply.content)
+    if reply.id and any(one.detail == detail for one in known.answers):
+        return _leave("read before")
     if not said.answers:
         return _leave("no answer" if reply.question else "not about an approval")
     senders = [name for name, one in policy.approvers.items() if _is_from(reply, one)]
-    matches = tuple(_find_matches(known, said.codes, senders, salt=salt))
-    if not matches and not reply.question:
-        return _leave("not about an approval")
-    open_ = [one for one in known.questions if _is_live(one, now)]
+    matches = list(_find_matches(known, said.codes, senders, salt=salt))
     if not matches:
-        asked = next((one for one in open_ if one.question == reply.question), open_[-1] if open_ else None)
-        word: ReplyWord = "unknown sender" if not senders else "wrong code" if said.codes else "no code"
-        if asked is None:
-            word = "late" if reply.question else "no question"
-            asked = next((one for one in known.questions if one.question == reply.question), None)
-        return _reject(word, asked, senders[0] if senders else "", now)
-    live = [one for one in matches if _is_live(one[1], now)]
-    name, question = (live or list(matches))[-1]
-    if any(one.approver == name for one in known.answers_to(question)):
-        return _reject("repeated", question, name, now)
-    if not _is_live(question, now):
-        return _reject("late", question, name, now)
-    if said.verdict is None:
-        return _reject("unclear", question, name, now)
-    answer = ApprovalAnswer(
-        question.question, name, said.verdict, _format_time(now), "code", _channel_of(reply)
-    )
+        return _reject_unmatched(known, reply, said, senders, now)
+    # Mail programs quote codes of older questions too.
+    name, question = ([one for one in matches if _is_live(one[1], now)] or matches)[-1]
+    why = _why_not(known, name, question, said, now)
+    if why is not None:
+        return _reject(why, question, name, now)
+    assert said.verdict is not None  # noqa: S101 - `_why_not` says so otherwise
+    answer = ApprovalAnswer(question.question, name, said.verdict, _format_time(now), "code", detail)
     codes = {**question.codes, name: structs.replace(question.codes[name], used=True)}
     return _accept(known, structs.replace(question, codes=codes), answer, policy, now)
+
+
+def _why_not(
+    known: Approvals, name: str, question: Question, said: ReplyText, now: datetime
+) -> ReplyWord | None:
+    """Return why a right code from its approver does not count; None where it does."""
+    if any(one.approver == name for one in known.answers_to(question)):
+        return "repeated"
+    if not _is_live(question, now):
+        return "late"
+    return "unclear" if said.verdict is None else None
+
+
+def _reject_unmatched(
+    known: Approvals, reply: ApproverReply, said: ReplyText, senders: Sequence[str], now: datetime
+) -> Counted:
+    """Return what becomes of a reply without a code that was made for its sender."""
+    if not reply.question:
+        return _leave("not about an approval")
+    asked = next((one for one in known.questions if one.question == reply.question), None)
+    word: ReplyWord = "unknown sender" if not senders else "wrong code" if said.codes else "no code"
+    if asked is None or not _is_live(asked, now):
+        word = "late"
+    return _reject(word, asked, senders[0] if senders else "", now)
 
 
 def _find_matches(
