@@ -308,9 +308,12 @@ _PLAIN = "a plain value is refused: this file is kept in git, and what was once 
 
 
 def read_layers(
-    *, config: str | None, environment: str | None, cwd: Path, environ: Mapping[str, str]
+    *, config: str | None, environment: str | None, cwd: Path, environ: Mapping[str, str], without: str = ""
 ) -> SettingLayers:
-    """Return all settings: a variable overrides the section, the section the file, the file the default."""
+    """Return all settings: a variable overrides the section, the section the file, the file the default.
+
+    `without` is a section of the file that is not looked at: its settings have their defaults.
+    """
     # An empty --config comes from an empty variable of a script: it names a folder, and is refused as one.
     who = trust.trusted_users(environ)
     named = flag_variable("RECONCILER_CONFIG", environ) if config is None else config
@@ -320,7 +323,7 @@ def read_layers(
     require_text_path(file, "the settings file")
     log = ReadLog(file.parent)
     log.note_links(_logical_folder(cwd, environ) / (named or ""))
-    tree = _read_file(file, os.path.relpath(file, cwd.resolve()), who, log)
+    tree = _read_file(file, os.path.relpath(file, cwd.resolve()), who, log, without)
     section, origin = _choose_section(tree, environment, environ)
     values = dict(_default_values()) | _values_in_file(tree, tree.value, ())
     if section:
@@ -416,11 +419,13 @@ def _path_exists(path: Path) -> bool:
         return False
 
 
-def _read_file(file: Path, shown: str, who: trust.TrustedUsers, log: ReadLog) -> Tree:
+def _read_file(file: Path, shown: str, who: trust.TrustedUsers, log: ReadLog, without: str) -> Tree:
     data = _read_trusted_file(file, shown, who)
     log.note(file.resolve(), data)
     log.note_links(file)
     tree = read_tree(data, shown)
+    for section in _list_sections(tree.value) if without else ():
+        section.pop(without, None)
     plain = tuple(_plain_secrets(tree))
     # A problem of the schema with a plain secret is dropped: it might show the value.
     at = {(problem.line, problem.column) for problem in plain}
@@ -430,6 +435,14 @@ def _read_file(file: Path, shown: str, who: trust.TrustedUsers, log: ReadLog) ->
     if problems:
         raise settings_error(*problems)
     return tree
+
+
+def _list_sections(written: Any) -> Iterator[dict[str, Any]]:
+    """Yield the file itself and the sections of `environments`, as far as they are mappings."""
+    if isinstance(written, dict):
+        yield written
+        named = written.get("environments")
+        yield from (one for one in named.values() if isinstance(one, dict)) if isinstance(named, dict) else ()
 
 
 def _read_trusted_file(file: Path, shown: str, who: trust.TrustedUsers) -> bytes:

@@ -69,14 +69,16 @@ def read_settings(
     environ: Mapping[str, str],
     service: bool,
     revealed: Revealed = ignore_secret,
+    without: str = "",
 ) -> ReadSettings:
     """Return the settings; with `service`, complete with secrets and fit for calls. Raises SettingsError.
 
     Without `service` no secret is read and no setting of the service is required: the secrets of the result
     are empty, and so is an unset base address. Secrets of directories and files of variables are read later,
-    when a manifest needs them; `revealed` is called with each of them then.
+    when a manifest needs them; `revealed` is called with each of them then. `without` is a section that is
+    not looked at, whatever stands in it.
     """
-    layers = read_layers(config=config, environment=environment, cwd=cwd, environ=environ)
+    layers = read_layers(config=config, environment=environment, cwd=cwd, environ=environ, without=without)
     profile, problems = _load_profile(layers), [*_find_contradictions(layers)]
     directories, wrong = read_directories(layers, environ, revealed)
     problems += wrong

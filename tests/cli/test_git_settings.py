@@ -165,6 +165,7 @@ WITH_ARGUMENTS = (
         "forget --yes contact/default/nobody",
         "resume",
         "undo 3f2a --yes",
+        "pause --until 8h --reason moving",
         "list",
         "history --verify",
     ),

@@ -146,3 +146,42 @@ def test_files_that_are_in_no_commit_are_not_applied(project: Project, service: 
         refused.stderr.split()
     )
     assert allowed.returncode == 0
+
+
+def test_a_wrong_policy_applies_nothing_and_status_knows_since_when(
+    project: Project, service: Service
+) -> None:
+    """All mistakes at once; the store is found though the policy cannot be read."""
+    settings = project.folder / "reconciler.yaml"
+    text = settings.read_text("utf-8")
+    wrong = 'policy: {mode: always, windows: {allow: ["9am"]}}\n'
+    settings.write_text(text + wrong, "utf-8")
+
+    refused = project.run(service, "sync")
+
+    assert refused.returncode == 3
+    assert "reconciler.yaml:" in refused.stderr
+    assert service.requests() == []
+    with store_of(project, service) as store:
+        (found,) = store.sync_results()
+    assert (found.exit_code, found.outcome) == (3, "invalid")
+    assert found.reason == "The settings have errors [E003]"
+    settings.write_text(text + "policy: {mode: apply}\n", "utf-8")
+    assert project.run(service, "sync").returncode == 0
+
+
+@pytest.mark.parametrize("what", ["manifest", "commit"])
+def test_what_fails_before_the_plan_is_recorded_too(project: Project, service: Service, what: str) -> None:
+    """`status` says that it fails, and since when."""
+    if what == "manifest":
+        project.edit("firstName: Jane", "fristName: Jane")
+    else:
+        (project.folder / ".git").rmdir()
+        subprocess.run(("git", "init", "-q"), cwd=project.folder, check=True, capture_output=True)
+
+    code = sync(project, service, mode="apply").returncode
+
+    assert code == {"manifest": 3, "commit": 7}[what]
+    with store_of(project, service) as store:
+        assert [one.exit_code for one in store.sync_results()] == [code]
+    assert service.writes() == []

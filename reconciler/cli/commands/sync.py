@@ -1,7 +1,9 @@
 """`reconciler sync`: what a timer calls. Plans, and does with the plan what the policy says."""
 
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import click
@@ -11,11 +13,13 @@ from reconciler.cli import options
 from reconciler.cli.console import output
 from reconciler.cli.dispatch import prints_result
 from reconciler.cli.results import CommandResult, Doc, ResultWork
+from reconciler.errors import ReconcilerError, SettingsError
 from reconciler.model.plans import ACTION_WORDS
 from reconciler.report.lines import Line, line
 
 if TYPE_CHECKING:
     from reconciler.cli.review_files import Reviews
+    from reconciler.model.settings import Settings
     from reconciler.model.snapshots import NotPlanned
     from reconciler.pipeline import Synced
 
@@ -155,26 +159,26 @@ def sync_command(*, events: str | None, full: bool, as_json: bool, **given: Any)
     from reconciler.cli.review_files import Reviews
     from reconciler.cli.run_screen import Screen
     from reconciler.cli.session import (
-        load_settings,
         make_dependencies,
         read_declaration,
         read_project_checkout,
         read_run_context,
         run_to_end,
-        with_lock_timeout,
-        with_refresh_mode,
     )
 
     told = open_events(events, as_json=as_json)
     reviews = Reviews("sync", given, told.file)
     with told.of_command():
-        settings = load_settings(given["config"], given["environment"], service=True)
-        settings = with_refresh_mode(with_lock_timeout(settings, given["lock_timeout"]), given["refresh"])
-        declared = read_declaration(settings)
-        checkout = read_project_checkout(settings, declared.inputs)
-        context = read_run_context(settings, checkout=checkout)
-        if not given["allow_dirty"]:
-            require_committed(checkout, "sync applies what is committed")
+        settings = _load_settings(given)
+        try:
+            declared = read_declaration(settings)
+            checkout = read_project_checkout(settings, declared.inputs)
+            context = read_run_context(settings, checkout=checkout)
+            if not given["allow_dirty"]:
+                require_committed(checkout, "sync applies what is committed")
+        except ReconcilerError as error:
+            _record_failure(settings, error)
+            raise
         note_unchecked(checkout, context)
         with output.progress() as bars, reviews.of_refused():
             bars.advance("reading the service", 0, None)
@@ -203,6 +207,33 @@ def sync_command(*, events: str | None, full: bool, as_json: bool, **given: Any)
         finally:
             whole = _write_reviews(reviews, synced)
     return whole and told.whole
+
+
+def _load_settings(given: Mapping[str, Any]) -> "Settings":
+    """Return the settings. Where they have mistakes, `status` learns of it, if the store can be found."""
+    from reconciler.cli.session import load_settings, with_lock_timeout, with_refresh_mode
+    from reconciler.settings.reader import read_settings, working_folder
+
+    try:
+        settings = load_settings(given["config"], given["environment"], service=True)
+    except SettingsError as error:
+        with suppress(SettingsError):
+            named = {"config": given["config"], "environment": given["environment"]}
+            found = read_settings(
+                **named, cwd=working_folder(), environ=os.environ, service=False, without="policy"
+            )
+            _record_failure(found.settings, error)
+        raise
+    return with_refresh_mode(with_lock_timeout(settings, given["lock_timeout"]), given["refresh"])
+
+
+def _record_failure(settings: "Settings", error: ReconcilerError) -> None:
+    """Let `status` know that a sync failed before it could plan."""
+    from reconciler.cli.session import make_dependencies, run_to_end
+    from reconciler.engine.syncing import record_failed_sync
+
+    if settings.service.base_url:
+        run_to_end(lambda _signals: record_failed_sync(settings, make_dependencies(settings), error))
 
 
 def _report_sync(synced: "Synced", *, full: bool, is_hidden: bool) -> SyncReport:
