@@ -26,7 +26,7 @@ characters_max = 32 * 1024 * 1024  # of all undos of a stack together: older one
 def keep_undo(seals: Seals, run: str, text: str, *, now: datetime, days: int) -> None:
     """Keep what undoes this run ("": nothing), and drop what is older than `days`, or too much."""
     rows = [{**seals.owner.key(), "run": run, "kept_at": now.isoformat(timespec="seconds"), "plan": text}]
-    seals.replace(UNDOS, gone=[{"run": run}], come=rows if text and days else [])
+    seals.replace(UNDOS, gone=[{"run": run}], come=rows if text else [])
     # Not by time: two runs may end within a second.
     query = (
         "SELECT undos.run, kept_at, length(undos.plan) FROM undos JOIN runs ON runs.run = undos.run "

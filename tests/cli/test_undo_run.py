@@ -33,7 +33,7 @@ def test_a_run_is_undone_by_the_beginning_of_its_id(project: Project, service: S
     assert done.returncode == 0, done.stderr
     assert f"undoes run {run[:8]}" in done.stdout
     assert f"{CREATED} applied" in done.stdout
-    assert "git still holds what was undone: revert the commit too" in done.stderr
+    assert "git still has the commit that was undone" in done.stderr
     assert service.contacts() == {}
 
 

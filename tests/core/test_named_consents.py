@@ -6,11 +6,23 @@ from core.test_guard import LIMITS, deletes, plan, updates
 from msgspec import structs
 
 from reconciler.core.planning.fingerprint import fingerprint, is_noop_plan, manifest_digest
+from reconciler.core.review.decide import list_ask_reasons
 from reconciler.core.review.guard import check_plan, list_agreements
-from reconciler.core.review.named_consents import is_consented, list_idle_consents, match_consents
+from reconciler.core.review.named_consents import list_idle_consents, match_consents, without_consented
 from reconciler.core.review.saved_plans import encode_shown
 from reconciler.model.documents import ConsentAction, NamedConsent
-from reconciler.model.plans import Change, Consent, Delete, FieldChange, Options, Plan, Skip, Update
+from reconciler.model.plans import (
+    Change,
+    Consent,
+    Delete,
+    FieldChange,
+    Options,
+    Plan,
+    RecordChange,
+    Skip,
+    Update,
+)
+from reconciler.model.settings import AskWhen, Policy
 from reconciler.model.snapshots import DeletedEntity, Read, Scope
 
 NOW = "2026-12-15T12:00:00+00:00"
@@ -261,16 +273,59 @@ def test_agreements_list_each_reason_once_with_its_addresses() -> None:
     assert named.subjects == ("contact/ops/jane", "contact/ops/sam")
 
 
-def test_only_what_is_named_is_consented_to() -> None:
-    """What `sync` asks about is everything else."""
-    made = match(
-        plan(*leaving("jane", "sam"), *updates(1), owned=9), agree(), agree("contact/ops/u0", "update")
+ASKING = Policy(
+    mode="apply",
+    ask_when=AskWhen(
+        deletes=True,
+        updates_more_than=0,
+        protected=True,
+        reactivate=True,
+        overwrites_drift=True,
+        callbacks=True,
+    ),
+)
+
+
+def test_people_are_asked_about_what_is_not_named() -> None:
+    """One delete and one update are left of two each; without a name nobody is spared the question."""
+    made = plan(*leaving("jane", "sam"), *updates(2), owned=9)
+    some = match(made, agree(), agree("contact/ops/u0", "update"))
+    every = match(
+        some, agree(), agree("contact/ops/sam"), *(agree(f"contact/ops/u{n}", "update") for n in (0, 1))
     )
 
-    assert [str(one.address) for one in made.changes if is_consented(made, one)] == [
-        "contact/ops/jane",
-        "contact/ops/u0",
-    ]
+    assert list_ask_reasons(made, ASKING) == ("2 deletes", "2 updates, and 0 need no approval")
+    assert list_ask_reasons(some, ASKING) == ("1 delete", "1 update, and 0 need no approval")
+    assert list_ask_reasons(every, ASKING) == ()
+    assert list_ask_reasons(every, Policy(mode="approve")) == ("policy.mode is approve, 4 changes",)
+
+
+def test_consent_to_an_update_is_none_to_reactivate_or_to_set_back_drift() -> None:
+    """A push costs money, and what somebody else changed was not in front of whoever reviewed the line."""
+    phone = at("device/ops/jane/phone")
+    revived = FieldChange("status", "DISABLED", "ACTIVE", "reactivated")
+    title, drifted = (FieldChange("jobTitle", "a", "b", cause) for cause in ("declared", "drifted"))
+    on = plan(Update(phone, "f:1", "D1", (revived,), "A1"), owned=9, scope=Scope("device", "ops"))
+    back = plan(Update(JANE, "f:1", "A1", (title, drifted)), owned=9)
+
+    assert "1 reactivation" in list_ask_reasons(match(on, agree(phone, "update")), ASKING)
+    assert list_ask_reasons(match(on, agree(phone, "reactivate")), ASKING) == ()
+    assert "1 change of what others changed" in list_ask_reasons(match(back, agree(action="update")), ASKING)
+
+
+def test_consent_to_an_update_lets_protection_end() -> None:
+    """That is the one write to our records that people are asked about."""
+    ends = structs.replace(plan(), records=(RecordChange(JANE, "no longer protected"),))
+
+    assert list_ask_reasons(ends, ASKING) == ("1 entity no longer protected",)
+    assert list_ask_reasons(match(ends, agree(action="update")), ASKING) == ()
+    assert list_ask_reasons(match(ends, agree()), ASKING) == ("1 entity no longer protected",)
+
+
+def test_a_plan_without_consent_is_asked_about_as_it_is() -> None:
+    made = plan(*leaving("jane"), owned=9)
+
+    assert without_consented(made) is made
 
 
 # --- Digests --------------------------------------------------------------------------------------

@@ -70,6 +70,7 @@ def test_several_runs_and_those_of_other_stacks_are_told_apart(store: Store, sto
     assert [one.run for one in store.run_to_undo("3f2a").runs] == ["3f2a-1", "3f2a-2"]
     assert store.run_to_undo("3f2a").kept is None
     assert [one.stack for one in store.run_to_undo("77").elsewhere] == ["other"]
+    assert (store.run_to_undo("77").runs, store.run_to_undo("77-1").kept) == ((), None)
     assert [store.run_to_undo(one).runs for one in ("3f2a%", "_f2a-1", "zz")] == [(), (), ()]
 
 

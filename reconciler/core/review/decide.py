@@ -17,10 +17,10 @@ from msgspec import Struct
 
 from reconciler.core.review.approvals import ApprovalTally
 from reconciler.core.review.drift import find_drift
-from reconciler.core.review.named_consents import is_consented, list_consented
+from reconciler.core.review.named_consents import without_consented
 from reconciler.core.review.windows import find_next_opening, is_open_at, make_calendar
 from reconciler.model.automation import Pause
-from reconciler.model.plans import Delete, Plan, Update, Verdict, action_of
+from reconciler.model.plans import Plan, Update, Verdict, action_of
 from reconciler.model.settings import AskWhen, Policy, Windows
 
 Action = Literal["apply", "ask", "wait", "report", "refuse", "nothing"]
@@ -134,13 +134,14 @@ def count_overwritten(plan: Plan) -> int:
 def list_ask_reasons(plan: Plan, policy: Policy) -> tuple[str, ...]:
     """Return why a person has to approve this plan, in counts and without a name; nothing: nobody has to.
 
-    With the mode apply, nobody is asked for a delete or a reactivation that a manifest names (`consent:`).
+    With mode `apply` nobody is asked about what manifests consent to by name; with mode `approve` about all.
     """
     if policy.mode == "approve":
         changes = len(plan.changes)
         return (f"policy.mode is approve, {_say(changes, 'change')}",) if changes else ()
+    left = without_consented(plan)
     return tuple(
-        reason for name, ask in _ASKS.items() for reason in ask(plan, getattr(policy.ask_when, name))
+        reason for name, ask in _ASKS.items() for reason in ask(left, getattr(policy.ask_when, name))
     )
 
 
@@ -158,9 +159,8 @@ def _ask_over(word: str) -> Callable[[Plan, int | None], Iterator[str]]:
 
 
 def _ask_for_deletes(plan: Plan, wanted: bool) -> Iterator[str]:  # noqa: FBT001 - of the table below
-    deletes = [one for one in plan.changes if isinstance(one, Delete) and not is_consented(plan, one)]
-    if wanted and deletes:
-        yield _say(len(deletes), "delete")
+    if wanted and (number := plan.count("delete")):
+        yield _say(number, "delete")
 
 
 def _ask_for_unprotected(plan: Plan, wanted: bool) -> Iterator[str]:  # noqa: FBT001 - the same
@@ -170,13 +170,10 @@ def _ask_for_unprotected(plan: Plan, wanted: bool) -> Iterator[str]:  # noqa: FB
 
 
 def _ask_for_reactivation(plan: Plan, wanted: bool) -> Iterator[str]:  # noqa: FBT001 - the same
-    agreed = list_consented(plan, "reactivate")
     number = sum(
         1
         for one in plan.changes
-        if isinstance(one, Update)
-        and one.address not in agreed
-        and any(field.cause == "reactivated" for field in one.fields)
+        if isinstance(one, Update) and any(field.cause == "reactivated" for field in one.fields)
     )
     if wanted and number:
         yield _say(number, "reactivation")

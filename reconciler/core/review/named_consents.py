@@ -57,7 +57,7 @@ def match_consents(
         parse_instant(plan.created_at),
         declared,
         {one.address: one for one in deleted},
-        frozenset(_list_consentable(plan.changes)),
+        frozenset(_list_consentable(plan)),
         frozenset(one.address for one in plan.skips),
     )
     # What is not declared has no tags, so that a tag selects no consent, as it selects no delete (X1).
@@ -69,9 +69,10 @@ def match_consents(
     return structs.replace(made, fingerprint=fingerprint(made)) if used else made
 
 
-def _list_consentable(changes: Iterable[Change]) -> Iterator[tuple[Address, ConsentAction]]:
+def _list_consentable(plan: Plan) -> Iterator[tuple[Address, ConsentAction]]:
     """Yield what somebody may consent to by name; of a contact's delete, its devices too."""
-    for change in changes:
+    yield from ((one.address, "update") for one in plan.records if one.what == "no longer protected")
+    for change in plan.changes:
         if isinstance(change, Delete):
             yield change.address, "delete"
             yield from ((Address(one), "delete") for one in change.cascades)
@@ -127,7 +128,37 @@ def list_consented(plan: Plan, action: ConsentAction) -> frozenset[Address]:
     return frozenset(one.address for one in plan.named_consents if one.action == action)
 
 
-def is_consented(plan: Plan, change: Change) -> bool:
-    """Whether manifests consent to a change by name: its delete, or its update."""
-    action: ConsentAction = "delete" if isinstance(change, Delete) else "update"
-    return isinstance(change, Delete | Update) and change.address in list_consented(plan, action)
+def without_consented(plan: Plan) -> Plan:
+    """Return the plan without what its manifests consent to by name: what is left to ask people about.
+
+    Consent to an update includes that protection ends, and does not include that a device is enabled again,
+    nor that what others changed is set back. It is no plan to carry out: its fingerprint is that of the
+    whole.
+    """
+    if not plan.named_consents:
+        return plan
+    updates = list_consented(plan, "update")
+    records = tuple(
+        one for one in plan.records if one.what != "no longer protected" or one.address not in updates
+    )
+    return structs.replace(plan, changes=tuple(_list_unagreed(plan, updates)), records=records)
+
+
+_NOT_MEANT_BY_UPDATE = frozenset({"drifted", "both", "reactivated"})
+
+
+def _list_unagreed(plan: Plan, updates: Container[Address]) -> Iterator[Change]:
+    """Yield the changes of a plan with what of them nobody consents to by name."""
+    deletes, revived = list_consented(plan, "delete"), list_consented(plan, "reactivate")
+    for change in plan.changes:
+        if isinstance(change, Update):
+            fields = tuple(
+                one
+                for one in change.fields
+                if not (one.cause == "reactivated" and change.address in revived)
+                and not (one.cause not in _NOT_MEANT_BY_UPDATE and change.address in updates)
+            )
+            if fields:
+                yield structs.replace(change, fields=fields)
+        elif not (isinstance(change, Delete) and change.address in deletes):
+            yield change
