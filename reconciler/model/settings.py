@@ -105,7 +105,8 @@ class Limits(Struct, frozen=True):
         float,
         Setting(
             "Settle window",
-            "Seconds for which a write in doubt may still take effect; after that it is looked for.",
+            "How many seconds a write whose answer was lost may still take effect. After this time, "
+            "the run looks at the service.",
             NUMBER,
         ),
     ] = 10.0  # rule A9
@@ -281,7 +282,7 @@ class GuardLimits(Struct, frozen=True):
         int,
         Setting(
             "Re-creates",
-            "Refuse a plan that creates again more entities that are recorded and seem to be gone.",
+            "Refuse a plan that creates more recorded entities again, because they seem to be gone.",
             COUNT,
         ),
     ] = 10
