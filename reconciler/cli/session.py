@@ -42,10 +42,13 @@ _IN_DOUBT = b"stopped at once: requests under way are in doubt.\n  next: reconci
 _UNTOLD = b"stopped before the report was printed.\n  next: reconciler history\n"
 
 
-def load_settings(config: str | None, environment: str | None, *, service: bool) -> Settings:
+def load_settings(
+    config: str | None, environment: str | None, *, service: bool, without: str = ""
+) -> Settings:
     """Return the settings that this process was given. Raises SettingsError.
 
     With `service` they hold our secrets, which from now on are hidden in everything that is printed.
+    `without` as in `read_settings`.
     """
     read = read_settings(
         config=config,
@@ -54,6 +57,7 @@ def load_settings(config: str | None, environment: str | None, *, service: bool)
         environ=os.environ,
         service=service,
         revealed=_hide_secret,
+        without=without,
     )
     settings = structs.replace(read.settings, caches=_is_set(CACHES))
     if _is_set(STRICT):

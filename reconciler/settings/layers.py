@@ -219,6 +219,15 @@ _FLAGS = ("RECONCILER_CONFIG", "RECONCILER_ENVIRONMENT", "RECONCILER_IDENTITY", 
 _PLATFORM = ("RECONCILER_PORT", "RECONCILER_SERVICE_HOST", "RECONCILER_SERVICE_PORT")
 
 
+_OF_POLICY = re.compile(r"(environments\.[^.]+\.)?policy[.: ]")
+
+
+def is_policy_problem(problem: Problem) -> bool:
+    """Whether a mistake of the settings is one of their policy."""
+    variable = problem.file.removeprefix("environment ")
+    return bool(_OF_POLICY.match(problem.what)) or variable.startswith(variable_of_setting("policy."))
+
+
 def variable_of_setting(path: str) -> str:
     """Return the variable of a setting: RECONCILER_ and its path in capitals, dots as underscores."""
     return VARIABLE_PREFIX + path.replace(".", "_").upper()
@@ -312,7 +321,8 @@ def read_layers(
 ) -> SettingLayers:
     """Return all settings: a variable overrides the section, the section the file, the file the default.
 
-    `without` is a section of the file that is not looked at: its settings have their defaults.
+    `without` is a section that is not looked at, in the file and in variables: its settings have their
+    defaults.
     """
     # An empty --config comes from an empty variable of a script: it names a folder, and is refused as one.
     who = trust.trusted_users(environ)
@@ -323,6 +333,9 @@ def read_layers(
     require_text_path(file, "the settings file")
     log = ReadLog(file.parent)
     log.note_links(_logical_folder(cwd, environ) / (named or ""))
+    if without:
+        ours = variable_of_setting(f"{without}.")
+        environ = {name: one for name, one in environ.items() if not name.startswith(ours)}
     tree = _read_file(file, os.path.relpath(file, cwd.resolve()), who, log, without)
     section, origin = _choose_section(tree, environment, environ)
     values = dict(_default_values()) | _values_in_file(tree, tree.value, ())

@@ -26,6 +26,7 @@ CLOSED = {
     "lock": ["lock"],
     "schema": ["schema", "plan"],
     "show": ["show", "plan.json"],
+    "status": ["status", "--all"],
     "unlock": ["unlock", "--force", "00AB"],
     "validate": ["validate"],
 }

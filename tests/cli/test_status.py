@@ -142,6 +142,43 @@ def test_nobody_has_synced_for_longer_than_the_policy_expects(applied: Project, 
     assert "nobody has synced for longer than policy.expect_every" in stale.stdout
 
 
+@pytest.mark.parametrize(
+    ("policy", "environ", "mistakes"),
+    [
+        ("policy: {mode: aply, quorum: 99}\n", {}, 2),
+        ("policy: {windows: {allow: [noon]}}\n", {}, 1),
+        ("environments: {prod: {policy: {mode: aply}}}\n", {"RECONCILER_ENVIRONMENT": "prod"}, 1),
+        ("", {"RECONCILER_POLICY_MODE": "aply"}, 1),
+    ],
+)
+def test_a_wrong_policy_is_a_failure_and_hides_nothing_else(
+    applied: Project, service: Service, policy: str, environ: dict[str, str], mistakes: int
+) -> None:
+    """Every mistake at its place, and the status as far as it does not depend on the policy."""
+    settings = applied.folder / "reconciler.yaml"
+    settings.write_text(settings.read_text() + policy)
+    done = applied.run(service, "status", "--check", env=environ)
+    found = told(applied.run(service, "status", "--format", "json", env=environ))
+    synced = applied.run(service, "sync", env=environ)
+
+    assert (done.returncode, synced.returncode) == (1, 3)
+    assert len(re.findall(r"policy\.\w+", done.stderr)) == mistakes
+    said = f"the policy of the settings has {mistakes} mistake{'s' if mistakes > 1 else ''}"
+    assert f"quickstart is failing and synced: {said}.\n  next: reconciler validate" in done.stdout
+    assert found["stacks"][0]["policy_mistakes"] == mistakes
+    assert found["stacks"][0]["sync"]["state"] == "synced"
+
+
+def test_another_mistake_of_the_settings_ends_the_command(applied: Project, service: Service) -> None:
+    """Nobody knows then which store and which stack are meant."""
+    settings = applied.folder / "reconciler.yaml"
+    settings.write_text(settings.read_text() + "policy: {mode: aply}\nguard: {deletes_max: many}\n")
+    done = applied.run(service, "status")
+
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.count("[E2") == 2
+
+
 def test_no_name_of_a_person_is_in_the_status(project: Project, service: Service) -> None:
     """It is what many can read: counts and workspaces only."""
     leave_in_doubt(project, service)

@@ -1,7 +1,7 @@
 """`reconciler status`: how stacks stand, from the store alone."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import click
 from msgspec import structs
@@ -9,8 +9,11 @@ from msgspec import structs
 from reconciler.cli import options
 from reconciler.cli.dispatch import prints_result
 from reconciler.cli.results import CommandResult, Doc, ResultWork
-from reconciler.core.views.status import HealthState, StackStatus, StoreStatus, SyncState
+from reconciler.core.views.status import HealthState, StackRows, StackStatus, StoreStatus, SyncState
 from reconciler.report.lines import Line
+
+if TYPE_CHECKING:
+    from reconciler.model.settings import Settings
 
 
 class StandingResult(CommandResult, frozen=True):
@@ -88,26 +91,49 @@ def status_command(
         reconciler status --format json
         reconciler status --all --report html=site --report prometheus=status.prom
     """
-    from reconciler.cli.session import open_project_store
+    from reconciler.cli.session import open_store
     from reconciler.cli.status_files import StatusReports
     from reconciler.core.digests import keyed_digest
-    from reconciler.core.review.windows import parse_duration
     from reconciler.core.views.status import judge_stacks
-    from reconciler.service.http.urls import origin_of
 
     files = StatusReports(reports)
-    with open_project_store(given) as (store, settings):
-        origin, expected = origin_of(settings.service.base_url), settings.policy.expect_every
-        expect_every_s = int(parse_duration(expected).total_seconds()) if expected else 0
-        rows = [
-            # Of the own stack the settings say it, which may have changed since the last sync.
-            structs.replace(one, expect_every_s=expect_every_s)
-            if (one.origin, one.stack) == (origin, settings.stack)
-            else one
-            for one in store.status_rows(everyone=everyone)
-        ]
+    settings, policy_mistakes = _load_settings(given["config"], given["environment"])
+    with open_store(settings, create=False) as store:
+        rows = [_add_settings(one, settings, policy_mistakes) for one in store.status_rows(everyone=everyone)]
         found, mark = judge_stacks(rows, store.now()), keyed_digest(store.salt, "status pages", "")
     yield StandingResult(
         at=found.at, stacks=found.stacks, sync=found.sync, health=found.health, checks=checks
     )
     return files.write(found, mark, everyone=everyone)
+
+
+def _load_settings(config: str | None, environment: str | None) -> "tuple[Settings, int]":
+    """Return the settings, and how many mistakes their policy has: each is printed, and ends nothing."""
+    from reconciler.cli.console import output
+    from reconciler.cli.session import load_settings
+    from reconciler.errors import SettingsError
+    from reconciler.report.text import problem_lines
+    from reconciler.settings.layers import is_policy_problem
+
+    try:
+        return load_settings(config, environment, service=False), 0
+    except SettingsError as error:
+        if not error.problems or not all(map(is_policy_problem, error.problems)):
+            raise
+        found = load_settings(config, environment, service=False, without="policy")
+        output.note_lines(problem_lines(error.problems))
+        return found, len(error.problems)
+
+
+def _add_settings(rows: StackRows, settings: "Settings", policy_mistakes: int) -> StackRows:
+    """Return the rows of the stack of the settings with what the settings say of it, which is newer."""
+    from reconciler.core.review.windows import parse_duration
+    from reconciler.service.http.urls import origin_of
+
+    if (rows.origin, rows.stack) != (origin_of(settings.service.base_url), settings.stack):
+        return rows
+    expected = settings.policy.expect_every
+    # Of a wrong policy nothing is known: what the last sync ran with stands.
+    expect_every_s = rows.expect_every_s if policy_mistakes else 0
+    expect_every_s = int(parse_duration(expected).total_seconds()) if expected else expect_every_s
+    return structs.replace(rows, expect_every_s=expect_every_s, policy_mistakes=policy_mistakes)
