@@ -100,6 +100,7 @@ PURE = _below("reconciler/core/", "reconciler/model/")
 MAY_SKIP = {
     "tests/cli/test_completion.py",
     "tests/directories/slapd.py",
+    "tests/examples/test_kubernetes.py",
     "tests/examples/test_systemd.py",
     "tests/report/html/browser.py",
     "tests/project/runners.py",
