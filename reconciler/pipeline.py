@@ -19,7 +19,8 @@ The path of the data, which the functions below follow:
 Only the order is here: core/ decides, and what several commands do alike is in engine/.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -76,7 +77,15 @@ from reconciler.engine.syncing import (
 )
 from reconciler.environment.commits import require_descent, require_signed_commit
 from reconciler.environment.programs import run_judging_program
-from reconciler.errors import DirectoryError, LockHeld, ManifestError, Problem, ReconcilerError, StalePlan
+from reconciler.errors import (
+    DirectoryError,
+    LockHeld,
+    ManifestError,
+    Problem,
+    ReconcilerError,
+    StalePlan,
+    StoreError,
+)
 from reconciler.instrumentation import record_span, start_stopwatch, step_log
 from reconciler.manifest.cache import Declaration, ManifestCache
 from reconciler.manifest.cutting import Cuts
@@ -87,7 +96,7 @@ from reconciler.model.address import Address, parse_address
 from reconciler.model.plans import Consent, Explanation, Options, Plan
 from reconciler.model.runs import Outcome, Run
 from reconciler.model.secrets import NO_FILES
-from reconciler.model.settings import Settings
+from reconciler.model.settings import Notify, Settings
 from reconciler.model.snapshots import Desired, Recorded, Scope
 from reconciler.service.profile import bring_kinds
 from reconciler.store.database import Store, await_store
@@ -95,6 +104,7 @@ from reconciler.version import __version__
 
 if TYPE_CHECKING:
     from reconciler.messaging.approvals import AskResult
+    from reconciler.messaging.messages import Messages
 
 __all__ = [
     "Dependencies",
@@ -536,8 +546,37 @@ async def sync(
         raise
     except ReconcilerError as error:
         await record_failed_sync(settings, dependencies, error)
+        await tell_state(settings, dependencies)
         raise
+    await tell_state(settings, dependencies)
     return Synced(planned, decision, code, run, asked, check)
+
+
+async def tell_state(settings: Settings, dependencies: Dependencies) -> None:
+    """Tell whom `notify` of the settings names if the state of the stack has changed. Fails nothing.
+
+    What could not be delivered is kept for `status`, and told by the next call.
+    """
+    if settings.notify == Notify():
+        return
+    from reconciler.messaging.client import open_service_client  # noqa: PLC0415 - slow to load, seldom needed
+    from reconciler.messaging.notifications import tell_changes  # noqa: PLC0415 - the same
+
+    @asynccontextmanager
+    async def open_sender() -> "AsyncIterator[Messages]":
+        timing, connections = dependencies.timing, dependencies.connections
+        async with open_service_client(settings.service, timing=timing, connections=connections) as client:
+            yield client.messages
+
+    with suppress(StoreError):  # how the sync ended says more
+        async with open_run_store(settings, dependencies, create=True) as store:
+            await tell_changes(
+                settings,
+                store,
+                open_sender,
+                offload=dependencies.offload,
+                now=lambda: dependencies.now().timestamp(),
+            )
 
 
 async def _settle(

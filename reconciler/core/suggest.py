@@ -62,6 +62,7 @@ TOPICS: Mapping[str, SuggestionRule] = {
     "entity": SuggestionRule(
         "spelling", "another one is another person, who would be written to, changed or forgotten"
     ),
+    "approver": SuggestionRule("spelling", "another one is another person, who would be told"),
     "callback": SuggestionRule("spelling", "replies would go to somebody else"),
     "call": SuggestionRule("never", "ids are like each other, and mean nothing to a reader"),
     "variable": SuggestionRule("never", "a secret: the nearest name is that of somebody else's token"),

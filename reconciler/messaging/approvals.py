@@ -186,7 +186,7 @@ def write_question(settings: Settings, question: Question, name: str, code: str)
     )
     subject = f"Approve changes of {settings.stack}? {counts}"
     parameters = {STACK_PARAMETER: settings.stack, QUESTION_PARAMETER: question.question}
-    return _write_message(policy.approvers[name], subject, text, policy.callback, parameters)
+    return write_approver_message(policy.approvers[name], subject, text, policy.callback, parameters)
 
 
 _BECAUSE = {
@@ -213,12 +213,13 @@ def write_rejection(settings: Settings, counted: Counted) -> Message | None:
         f"reconciler, stack {settings.stack}: your reply{about} does not count: {_BECAUSE[counted.word]}. "
         "If you sent none, somebody else used your address."
     )
-    return _write_message(approver, f"Your reply does not count ({settings.stack})", text, "", {})
+    return write_approver_message(approver, f"Your reply does not count ({settings.stack})", text)
 
 
-def _write_message(
-    approver: Approver, subject: str, text: str, callback: str, parameters: Mapping[str, str]
+def write_approver_message(
+    approver: Approver, subject: str, text: str, callback: str = "", parameters: Mapping[str, str] = {}
 ) -> Message:
+    """Return a message to a person of the policy, by all of their addresses."""
     more = {"email": {"body": text, "type": "text/plain"}} if approver.email else {}
     return Message(
         to=tuple(filter(None, (approver.phone, approver.email))),

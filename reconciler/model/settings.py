@@ -649,6 +649,61 @@ class Policy(Struct, frozen=True):
     ] = 24.0
 
 
+# --- Who is told -----------------------------------------------------------------------------------
+
+
+class NotifyWebhook(Struct, frozen=True):
+    """Where changes of state are posted. Both secrets are read when there is something to tell."""
+
+    url: Annotated[
+        Secret | None,
+        Setting(
+            "Address",
+            "The https address that notifications are posted to, signed as Standard Webhooks describes it.",
+            TEXT_OR_SECRET,
+            examples=("https://hooks.example.com/reconciler", {"env": "NOTIFY_URL"}),
+            written=None,
+        ),
+    ] = None
+    secret: Annotated[
+        Secret | None,
+        Setting(
+            "Key",
+            "The key that signs them: whsec_ and 24 to 64 bytes in base64.",
+            SECRET,
+            examples=({"env": "NOTIFY_SECRET"},),
+            written=None,
+        ),
+    ] = None
+
+
+class Notify(Struct, frozen=True):
+    """Who is told when `reconciler sync` finds that the state of the stack has changed."""
+
+    webhook: NotifyWebhook = NotifyWebhook()
+    people: Annotated[
+        tuple[str, ...],
+        Setting(
+            "People",
+            "Names of policy.approvers who get a message by the service: an SMS to their phone, else an "
+            "e-mail.",
+            list_form(text_form(), "Name", "A name of policy.approvers.", "jane", uniqueItems=True),
+            examples=(["jane"],),
+            file_only=True,
+        ),
+    ] = ()
+    digest_every: Annotated[
+        str,
+        Setting(
+            "Digest every",
+            "A number of hours or days: how often the state is told even if it has not changed. Without it: "
+            "never.",
+            text_form("[1-9][0-9]{0,3}[hd]"),
+            examples=("1d",),
+        ),
+    ] = ""
+
+
 # --- All settings ---------------------------------------------------------------------------------
 
 
@@ -761,6 +816,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     lock: LockSettings = LockSettings()
     refresh: Refresh = Refresh()
     policy: Policy = Policy()
+    notify: Notify = Notify()
     strict_scopes: Annotated[
         Literal["always", "never"],
         Setting(
@@ -887,8 +943,8 @@ SECTIONS: Mapping[str, SettingSection] = {
     "": SettingSection(
         "Settings file",
         "reconciler.yaml: which service, which workspaces, where the manifests are. Every setting but "
-        "commit.generated, workspaces, directories, environments, and lists and approvers of the policy can "
-        "also be given as RECONCILER_<PATH>, for example RECONCILER_SERVICE_BASE_URL.",
+        "commit.generated, workspaces, directories, environments, notify.people, and lists and approvers of "
+        "the policy can also be given as RECONCILER_<PATH>, for example RECONCILER_SERVICE_BASE_URL.",
         (
             {
                 "version": "1",
@@ -943,6 +999,16 @@ SECTIONS: Mapping[str, SettingSection] = {
         "When to ask", "For which plans a person is asked though the mode is apply."
     ),
     "policy.windows": SettingSection("Windows", "When sync may make changes."),
+    "notify": SettingSection(
+        "Notifications",
+        "Who is told when sync finds that the state of the stack has changed.",
+        ({"people": ["jane"], "digest_every": "1d"},),
+    ),
+    "notify.webhook": SettingSection(
+        "Webhook",
+        "An address that takes notifications as Standard Webhooks describes them.",
+        ({"url": {"env": "NOTIFY_URL"}, "secret": {"env": "NOTIFY_SECRET"}},),
+    ),
     "secrets": SettingSection(
         "Files of secrets",
         "Files with the variables that the environment does not have.",

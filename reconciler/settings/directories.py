@@ -17,28 +17,13 @@ from reconciler.errors import Problem
 from reconciler.model.directories import DIRECTORY_STRUCTS, Directories, Directory, DirectorySetting
 from reconciler.model.secrets import Secret
 from reconciler.service.http.urls import UnusableUrl, read_base
-from reconciler.settings import secrets, trust
-from reconciler.settings.layers import DIRECTORY_SECRETS, SettingLayers, SettingValue, settings_error
+from reconciler.settings import trust
+from reconciler.settings.late_secrets import LateSecret, make_secret_reader
+from reconciler.settings.layers import DIRECTORY_SECRETS, SettingLayers, SettingValue
 from reconciler.settings.network import read_trusted_certificates
 from reconciler.settings.secrets import Revealed
 
 _BY_REFERENCE = "write {env: NAME}, {file: PATH} or {command: WORDS} in its place"
-
-
-class LateSecret(Secret):
-    """A secret that is read when it is needed, once. `reveal()` raises SettingsError where it cannot be."""
-
-    __slots__ = ("_read",)
-
-    def __init__(self, read: Callable[[], str]) -> None:
-        super().__init__("")
-        self._read: Callable[[], str] | None = read
-
-    def reveal(self) -> str:
-        """The value itself."""
-        if self._read is not None:
-            self._value, self._read = self._read(), None
-        return self._value
 
 
 def read_directories(
@@ -142,7 +127,7 @@ def _build_directory(
     ((kind, described),) = value.raw.items()
     plain = dict(described)
     for key in [key for of, key in DIRECTORY_SECRETS if of == kind and key in described]:
-        plain[key] = LateSecret(_secret_reader(value, described[key], layers, environ, revealed))
+        plain[key] = LateSecret(make_secret_reader(value, described[key], layers, environ, revealed))
     if kind == "sql":
         plain["url"] = LateSecret(_url_reader(value, described["url"], layers, environ, revealed))
     ca = plain.pop("ca", "env")
@@ -161,28 +146,6 @@ def _convert_texts(plain: Mapping[str, Any], kind: type[Directory]) -> Directory
     return kind(**both)
 
 
-def _secret_reader(
-    value: SettingValue,
-    written: Mapping[str, Any],
-    layers: SettingLayers,
-    environ: Mapping[str, str],
-    revealed: Revealed,
-) -> Callable[[], str]:
-    """Return a function that reads a secret. It raises SettingsError, at the place of its directory."""
-
-    def read() -> str:
-        try:
-            text = secrets.read_secret_source(
-                secrets.parse_secret_source(written), root=layers.root, environ=environ
-            ).reveal()
-        except secrets.SecretRefused as refusal:
-            raise settings_error(value.problem(f"{refusal}.", refusal.next, refusal.code)) from refusal
-        revealed(text)
-        return text
-
-    return read
-
-
 def _url_reader(
     value: SettingValue,
     written: object,
@@ -193,7 +156,7 @@ def _url_reader(
     """Return a function that reads the URL of a database; the path of a file is absolute."""
     from_place = None
     if isinstance(written, Mapping):  # the schema knows two forms
-        from_place = _secret_reader(value, written, layers, environ, revealed)
+        from_place = make_secret_reader(value, written, layers, environ, revealed)
 
     def read() -> str:
         url = from_place() if from_place is not None else str(written)

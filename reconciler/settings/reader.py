@@ -47,6 +47,7 @@ from reconciler.settings.layers import (
 )
 from reconciler.settings.network import find_network_problems as network_problems
 from reconciler.settings.network import read_network
+from reconciler.settings.notify import find_notify_problems, read_notify
 from reconciler.settings.policy import find_policy_problems
 from reconciler.settings.secrets import Revealed, ignore_secret, list_private_files, read_variable_files
 
@@ -98,6 +99,7 @@ def read_settings(
         layers,
         _build_service(layers, secrets, network, profile),
         directories=directories,
+        notify=read_notify(layers, environ, revealed),
         variable_files=read_variable_files(layers, environ, revealed),
         private_files=list_private_files(layers, environ),
     )
@@ -128,6 +130,7 @@ def _find_contradictions(layers: SettingLayers) -> Iterator[Problem]:
     yield from _workspace_problems(tuple(workspace_values(layers)))
     yield from _identity_problems(layers)
     yield from find_policy_problems(layers)
+    yield from find_notify_problems(layers)
 
 
 def find_address_problems(value: SettingValue) -> Iterator[Problem]:

@@ -26,7 +26,7 @@ from reconciler.core.calls import is_loopback
 from reconciler.core.redact import mask_url
 from reconciler.errors import SettingsError
 from reconciler.model.secrets import Secret
-from reconciler.model.settings import Proxy, Service
+from reconciler.model.settings import Network, Proxy, Service
 from reconciler.service.http import urls
 from reconciler.service.http.auth import login_of
 from reconciler.service.http.urls import HOST, BaseUrl, UnusableUrl
@@ -58,6 +58,16 @@ def open_connections(service: Service) -> Connections:
     # Without a context of ours the library would load the system's certificates, for nothing.
     unused = tls.make_empty_tls_context()
     return Lanes(lambda: _open_lane(unused, None))
+
+
+def open_connection_to(network: Network, *, plain: bool) -> Connections:
+    """One connection to somebody else than the service, by the same settings for the network.
+
+    `plain`: it is not encrypted, so it goes through no proxy.
+    """
+    if plain:
+        return _open_lane(tls.make_empty_tls_context(), None)
+    return _open_lane(tls.make_tls_context(network.trust), network.proxy)
 
 
 def next_hop(service: Service) -> str:
