@@ -625,6 +625,7 @@ class Policy(Struct, frozen=True):
             examples=(_APPROVER_EXAMPLE,),
             written=None,
             file_only=True,
+            more="See [approvals](automation.md#approvals).",
         ),
     ] = {}
     callback: Annotated[

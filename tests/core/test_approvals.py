@@ -169,6 +169,7 @@ FULL_WIDTH = "".join(chr(ord(one) + 0xFEE0) for one in CODE)
         f"YES {CODE[:5]} {CODE[5:]}",
         f"YES \u212a{CODE[1:]}",  # the sign of kelvin, whose small letter is a k
         f"YES {CODE[:-1]}\u0667",
+        f"YES \u017f{CODE[1:]}",  # the long s, whose capital is an S
         f"YES é{CODE}",
     ],
 )
