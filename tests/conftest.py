@@ -69,7 +69,7 @@ def pytest_configure_node(node: Any) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Pass over what the proofs leave out: importing it took a worker ten seconds, each of them."""
-    is_module = config.option.effort == "proofs" and collection_path.name.startswith("test_")
+    is_module = config.option.effort in effort.PROOFS and collection_path.name.startswith("test_")
     return True if is_module and not effort.counts(collection_path) else None
 
 
@@ -134,7 +134,7 @@ def _is_whole(config: pytest.Config) -> bool:
 
 def _is_proof(config: pytest.Config) -> bool:
     """Whether this run has to show the numbers of the report."""
-    return config.option.effort == "proofs" and _is_whole(config)
+    return config.option.effort in effort.PROOFS and _is_whole(config)
 
 
 def _report() -> dict[str, Any]:

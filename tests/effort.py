@@ -16,16 +16,20 @@
     full    full counts, and every case
     proofs  the same, of the tests alone that count something, here or by tally.py (counting.py), or try
             generated examples beside one that does: script/test has proved the rest, and it is not done twice
+    landing the same, but of the tests with `landing_part(n)` every nth case: another part each day. What must
+            pass before a change lands has 25 minutes
 """
 
 import re
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from counting import counting
 
-LEVELS = ("quick", "full", "proofs")
+LEVELS = ("quick", "full", "proofs", "landing")
+PROOFS = ("proofs", "landing")
 # Cases that a quick run takes of a test with more, where the proofs take all of them. Two thousand cases ran
 # in both, which was 6 % of the time of a quick run.
 _of_proofs = 4
@@ -40,7 +44,7 @@ def begin(level: str) -> None:
 
 def count(*, small: int, full: int) -> int:
     """Return how many to try."""
-    return full if _level[0] in ("full", "proofs") else small
+    return full if _level[0] in ("full", *PROOFS) else small
 
 
 def sample(number: int) -> pytest.MarkDecorator:
@@ -53,16 +57,42 @@ def proofs_only() -> pytest.MarkDecorator:
     return pytest.mark.sample(0)
 
 
+def landing_part(number: int) -> pytest.MarkDecorator:
+    """Mark a parametrized test of which a run before landing takes each of so many cases, from today's on."""
+    return pytest.mark.landing_part(number)
+
+
 def chosen(items: Iterable[pytest.Item]) -> list[pytest.Item]:
     """Return the tests that a run at this level takes, in their order."""
     every = list(items)
-    if _level[0] == "proofs":
+    if _level[0] in PROOFS:
+        proofs = [item for item in every if _is_proof(item)]
+        if _level[0] == "landing":
+            part = pick_landing_parts(proofs, datetime.now(UTC).toordinal())
+            proofs = [item for item in proofs if item in part]
         # The lies of a proxy take real time and little work: begun first, they are over before the rest is.
-        return sorted(filter(_is_proof, every), key=lambda item: "lies" not in item.path.parts)
+        return sorted(proofs, key=lambda item: "lies" not in item.path.parts)
     if _level[0] == "quick":
         left_out = _beyond_the_samples(every)
         return [item for item in every if item not in left_out]
     return every
+
+
+def pick_landing_parts(items: Iterable[pytest.Item], day: int) -> set[pytest.Item]:
+    """Return what is tried before landing on this day: of a marked test a part of the cases."""
+    taken: set[pytest.Item] = set()
+    for each in _by_test(items).values():
+        marker = each[0].get_closest_marker("landing_part")
+        number = int(marker.args[0]) if marker else 1
+        taken |= set(each[day % number :: number])
+    return taken
+
+
+def _by_test(items: Iterable[pytest.Item]) -> dict[str, list[pytest.Item]]:
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return cases
 
 
 def _is_proof(item: pytest.Item) -> bool:
@@ -78,10 +108,9 @@ def counts(module: Path) -> bool:
 
 
 def _beyond_the_samples(items: Iterable[pytest.Item]) -> set[pytest.Item]:
-    cases: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    return {item for each in cases.values() for item in set(each) - set(_spread(each, _wanted(each)))}
+    return {
+        item for each in _by_test(items).values() for item in set(each) - set(_spread(each, _wanted(each)))
+    }
 
 
 def _wanted(cases: Sequence[pytest.Item]) -> int:
