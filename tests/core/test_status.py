@@ -288,7 +288,7 @@ def test_what_a_person_or_a_sync_wrote_stands_apart_from_the_words_of_the_progra
     pause = Pause(hour(9), hour(20), "Jane is on leave")
     paused = judge_stack(StackRows(ORIGIN, "ops", pause=pause, results=(synced(11, 10),)), NOW)
 
-    assert (failing.health.why, failing.health.reason) == ("a guard refused the plan", result.reason)
+    assert (failing.health.why, failing.health.reason) == ("the plan was refused", result.reason)
     assert (paused.sync.why, paused.sync.reason) == ("syncing is paused", pause.reason)
 
 

@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import subprocess
 from base64 import b64encode
 from hashlib import sha256
 from html.parser import HTMLParser
@@ -176,7 +178,10 @@ def test_two_stacks_of_one_name_have_pages_of_their_own() -> None:
     rows = STACKS["an apply of everything"][0]
     status = judge_stacks([rows, structs.replace(rows, origin="https://other.example.com")], NOW)
 
-    assert len(pages(status)) == 3
+    made = pages(status)
+    assert len(made) == 3
+    assert "https://other.example.com" in Page(made[INDEX]).text
+    assert ORIGIN not in Page(pages(shown("an apply of everything"))[INDEX]).text, "one service needs no name"
 
 
 @pytest.mark.parametrize(
@@ -266,6 +271,22 @@ def test_every_metric_that_a_rule_or_a_panel_names_is_written() -> None:
             assert labels <= written[name], place
             for state in re.findall(r'state(?:=|=~)"([^"]*)"', matchers):
                 assert set(state.split("|")) <= {*SYNC_STATES, *HEALTH_STATES}, place
+
+
+def test_the_rules_raise_their_alarms_when_they_should() -> None:
+    """Where `promtool` is on PATH it runs the cases; elsewhere their names are held against the rules."""
+    cases = Path(__file__).with_name("alerts_test.yml")
+    rules = yaml.safe_load((MONITORING / "alerts.yml").read_text("utf-8"))["groups"][0]["rules"]
+    run_cases = [
+        one for test in yaml.safe_load(cases.read_text("utf-8"))["tests"] for one in test["alert_rule_test"]
+    ]
+    raised = {one["alertname"] for one in run_cases if one.get("exp_alerts")}
+    promtool = shutil.which("promtool")
+    done = subprocess.run([promtool, "test", "rules", cases], check=False) if promtool else None
+
+    assert {one["alert"] for one in rules if one["labels"]["severity"] == "page"} <= raised
+    assert raised <= {one["alert"] for one in rules}
+    assert done is None or done.returncode == 0
 
 
 def test_every_state_that_needs_somebody_has_an_alert() -> None:

@@ -292,10 +292,10 @@ _MEANINGS: Mapping[int, _Meaning] = {
     4: _Meaning("unknown", False, "another run held the lock", "reconciler lock"),
     5: _Meaning("out of sync", True, "somebody else changed the service meanwhile", "reconciler plan"),
     6: _Meaning("out of sync", True, "it was applied in part", "reconciler history, then reconciler plan"),
-    7: _Meaning("out of sync", True, "a guard refused the plan", "reconciler plan"),
+    7: _Meaning("out of sync", True, "the plan was refused", "reconciler plan"),
     8: _Meaning("out of sync", True, "changes were left in doubt", "reconciler resume"),
     9: _Meaning("waiting", False, "a change waits for approval", "reconciler approvals list"),
-    10: _Meaning("out of sync", False, "changes wait for the next window", ""),
+    10: _Meaning("out of sync", False, "changes wait for the end of a pause, or for a window", ""),
     INTERRUPTED: _Meaning("out of sync", True, "a run was interrupted", "reconciler resume"),
 }
 # Of a newer version of the program.
