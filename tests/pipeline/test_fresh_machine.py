@@ -162,6 +162,17 @@ def test_a_fresh_machine_plans_what_moved(tmp_path: Path, url: str) -> None:
     assert [(read.how, bool(read.settled)) for read in plan.reads] == [("feed", True)]
 
 
+def test_a_fresh_machine_compares_nobody_after_a_first_apply(tmp_path: Path, url: str) -> None:
+    """The apply in another job kept what it knew of everybody (R11)."""
+    company = Company(tmp_path, store=url)
+    emptied(company.world)
+
+    planned = company.world.plan()
+
+    assert [(read.how, read.settled) for read in planned.plan.reads] == [("feed", 600)]
+    assert (planned.plan.empty, planned.recorded.entities) == (True, {})
+
+
 def test_damage_to_what_is_kept_changes_no_plan(tmp_path: Path, url: str) -> None:
     """28 kinds, of the list and of the baseline, in the project and in the store, unknown to who plans."""
     company, whole = edited(tmp_path, url)
