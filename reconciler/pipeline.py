@@ -242,9 +242,7 @@ def resolve_manifests(
             raise _make_manifest_error(problems, failed=frozenset(loaded.failed))
         return structs.replace(usable.resolved, problems=usable.problems, inputs=loaded.files)
     if not unset and not loaded.unasked:
-        if cache is not None:
-            cache.store(loaded, found)
-        return found
+        return found if cache is None else cache.store(loaded, found)
     notices = (*found.desired.notices, *loaded.unchecked)
     return structs.replace(found, desired=structs.replace(found.desired, notices=notices))
 

@@ -223,21 +223,26 @@ class EntityRows:
 
 
 class PlainRows:
-    """Entities that are decoded already, as rows in their order. No digest is known."""
-
-    digests = b""
+    """Entities that are decoded already, as rows in their order. No digest is known before `pack`."""
 
     def __init__(self, entities: Mapping[Address, Entity]) -> None:
         self.addresses = list(entities)
-        self._entities = entities
+        self.digests = b""
+        self._entities = list(entities.values())
 
     def entity(self, row: int) -> Entity:
         """Return the entity of a row."""
-        return self._entities[self.addresses[row]]
+        return self._entities[row]
 
     def entities(self) -> Iterator[Entity]:
         """Yield every entity, in the order of the rows."""
-        return map(self._entities.__getitem__, self.addresses)
+        return iter(self._entities)
+
+    def pack(self) -> EntityRows:
+        """Return the same rows in blocks, and know their digests from now on."""
+        packed = EntityRows.of(self._entities)
+        self.digests = packed.digests
+        return packed
 
 
 # --- The entities of several manifests ------------------------------------------------------------

@@ -38,7 +38,7 @@ from reconciler.core.desired.partition import (
     split_into_parts,
 )
 from reconciler.core.desired.resolve import Resolved, resolve_desired
-from reconciler.core.entity_table import EntityRows, PlainRows, has_secret
+from reconciler.core.entity_table import DIGEST_BYTES, EntityRows, EntityTable, PlainRows, has_secret
 from reconciler.core.rules import make_rules
 from reconciler.directories.answers import ReadOnce
 from reconciler.errors import Problem
@@ -120,7 +120,7 @@ class CachedPart(Struct, frozen=True):
 def encode_part(cached: CachedPart, *, key: bytes, purpose: bytes) -> list[bytes | memoryview]:
     """Return the entry of a part without payloads, in pieces. `purpose` is everything the part depends on."""
     part = cached.part
-    rows = part.entities if isinstance(part.entities, EntityRows) else EntityRows.of(part.entities.entities())
+    rows = part.entities if isinstance(part.entities, EntityRows) else part.entities.pack()
     entries = part.entries or _NO_ENTRIES
     entry = _Entry(
         cached.digest,
@@ -300,10 +300,17 @@ class ManifestCache:
         made_of = "" if missing else sha256(b"".join(seals)).hexdigest()
         return Declaration(desired, len(found), len(missing), parsed, made_of, tuple(inputs))
 
-    def store(self, loaded: LoadedManifests, found: Resolved) -> None:
-        """Cache what was loaded, which has no mistake. A failure is silent: the next run reads everything."""
-        if sum(one.size for one in loaded.read) >= self._least:
-            self._write_entries(loaded, self._split_parts(loaded, found))
+    def store(self, loaded: LoadedManifests, found: Resolved) -> Resolved:
+        """Cache what was loaded, which has no mistake. A failure is silent: the next run reads everything.
+
+        Return the same, with the digests of its entities where all of them were cached.
+        """
+        if sum(one.size for one in loaded.read) < self._least:
+            return found
+        rows = self._write_entries(loaded, self._split_parts(loaded, found))
+        if not rows or not all(len(one.digests) == DIGEST_BYTES * len(one.addresses) for one in rows):
+            return found
+        return structs.replace(found, desired=structs.replace(found.desired, entities=EntityTable(rows)))
 
     def _load_changed(
         self,
@@ -365,16 +372,21 @@ class ManifestCache:
         sources = {one.file: one.source for one in loaded.read}
         return split_into_parts(loaded.manifests, found, self._rules, sources)
 
-    def _write_entries(self, loaded: LoadedManifests, parts: Iterable[ManifestPart]) -> None:
+    def _write_entries(
+        self, loaded: LoadedManifests, parts: Iterable[ManifestPart]
+    ) -> list[EntityRows | PlainRows]:
+        """Write the parts that may be cached; return the entities of all parts, or nothing if none may."""
+        every: list[EntityRows | PlainRows] = []
         key = read_cache_key(self._environ, make=True) if any(one.plain for one in loaded.read) else None
         if key is None:
-            return
+            return []
         try:
             make_private_folder(self._root / STORE_FOLDER)
         except OSError:  # a project that cannot be written
-            return
+            return []
         written = 0
         for one, part in zip(loaded.read, parts, strict=True):  # one part at a time is in memory
+            every.append(part.entities)
             # Rows that are kept already have no secret.
             if not one.plain or (isinstance(part.entities, PlainRows) and _holds_secret(part)):
                 continue
@@ -384,6 +396,7 @@ class ManifestCache:
         used = frozenset(self._entry_name(one.file) for one in loaded.read)
         self._folder.clear(_FORM, besides=used, now_s=time.time())
         step_log.info("manifests cached; files: %d of %d", written, len(loaded.read))
+        return every
 
     def _read_entry(
         self, source: ManifestFile, private: frozenset[FileId], key: bytes, log: ReadLog
