@@ -21,6 +21,9 @@ CALLS = {
 }
 # A call of each that reads no credential of the service.
 CLOSED = {
+    "approvals give": ["approvals", "give", "Q7K2M4"],
+    "approvals list": ["approvals", "list"],
+    "approvals refuse": ["approvals", "refuse", "Q7K2M4"],
     "config": ["config"],
     "history": ["history"],
     "lock": ["lock"],

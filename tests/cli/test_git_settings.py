@@ -171,7 +171,14 @@ WITH_ARGUMENTS = (
     ),
     *("explain contact/default/ada", "fmt", "export --into exported", "init", "init below"),
     *("unlock --force 0123456789ab", "rosters snapshot staff", "contacts search firstName=x"),
-    *("messages list", "callbacks list", "workspaces list", "completion bash", "apply plan.json"),
+    *(
+        "approvals list",
+        "messages list",
+        "callbacks list",
+        "workspaces list",
+        "completion bash",
+        "apply plan.json",
+    ),
     *("sandbox --help", "demo --help"),  # servers, and no project
 )
 LINES = (*WITH_ARGUMENTS, *sorted(COMMANDS.keys() - {line.split()[0] for line in WITH_ARGUMENTS}))
