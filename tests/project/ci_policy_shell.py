@@ -40,12 +40,10 @@ _COMMANDS = tuple(
         # With -v, -p or an index bash reads a name as an expression, and runs the commands within it.
         r"(?:test|\[|printf|rm|mkdir|chmod|unset|wait)(?! -[vpR])(?!.* -[vpR] )(?!.*'[^']*\[[^']*\$)(?: .*)?",
         r"(?:echo|kill|exit)(?: .*)?",
-        # It asks git of the working directory for nothing where GH_REPO is set, and that job has no checkout.
-        r"gh (?:issue (?:list|create|edit|close)|label create)(?: .*)?",
     )
 )
 _VARIABLES = re.compile(
-    r"RECONCILER_[A-Z_]+|DATA|RECIPIENTS|PROGRAM|COMMIT|AGE_IDENTITY|GH_TOKEN|GH_REPO|COUNTS|JOB|TITLE|NEXT"
+    r"RECONCILER_[A-Z_]+|DATA|RECIPIENTS|PROGRAM|COMMIT|AGE_IDENTITY|GH_TOKEN|COUNTS|JOB|TITLE|NEXT"
     r"|AUTHOR|COMMENT|SAID|RESULT"
     r"|ALLOW_(?:DELETES|CREATES|UPDATES|FEWER_ROWS|MOVES)|CONFIRM_SAME|CREATE_AGAIN|REACTIVATE|SAME_SERVICE"
     r"|(?:CALLBACK|DEVICE)_[A-Z0-9_]+"  # what the settings that `init` writes let a manifest read

@@ -86,11 +86,6 @@ runs:
     - shell: bash
       run: echo "$STAND_IN_INSTALLED" >> "$GITHUB_PATH"
 """
-# As much of GitHub's command as a workflow uses: it writes down how it was called.
-_GH = """\
-#!/bin/sh
-printf '%s\\n' "$*" >> "$STAND_IN_CALLS"
-"""
 
 
 class Ran(NamedTuple):
@@ -121,7 +116,6 @@ class Workplace(NamedTuple):
             (base / "actions" / name / "action.yml").write_text(text)
         launcher = f'#!/bin/sh\nexec {sys.executable} -I -m reconciler "$@"\n'
         made.add_program("reconciler", launcher, place="installed")
-        made.add_program("gh", _GH)
         made.add_program("meanwhile", "#!/bin/sh\n")
         key = x25519.Identity.generate()
         (base / "key").write_text(str(key))
@@ -190,7 +184,6 @@ class Workplace(NamedTuple):
             "STAND_IN_REPOSITORY": str(self.project.folder),
             "STAND_IN_ARTIFACTS": str(self.base / "artifacts"),
             "STAND_IN_INSTALLED": str(self.base / "installed"),
-            "STAND_IN_CALLS": str(self.base / "calls"),
             "RECONCILER_SERVICE_LIMITS_REQUESTS_PER_SECOND": "0",
             "RECONCILER_SERVICE_LIMITS_SETTLE_S": "0",
             "RECONCILER_LOCK_IN_SERVICE": "never",

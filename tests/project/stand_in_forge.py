@@ -52,6 +52,19 @@ class Forge(ThreadingHTTPServer):
             }
         )
 
+    def add_issue(self, said: dict[str, Any], author: str) -> None:
+        """Open an issue."""
+        number = len(self.issues) + 1
+        made = {
+            "body": "",
+            **said,
+            "number": number,
+            "iid": number,
+            "state": "open",
+            "user": {"login": author},
+        }
+        self.issues.append(made)
+
 
 class _Handler(BaseHTTPRequestHandler):
     server: Forge
@@ -65,7 +78,7 @@ class _Handler(BaseHTTPRequestHandler):
         if where == "pulls":
             found = self.server.pulls
         elif where == "issues":
-            found = self.server.issues
+            found = [one for one in self.server.issues if one["state"] in ("open", "opened")]
         elif match := re.fullmatch(r"repository/commits/([0-9a-f]{40})/merge_requests", where):
             found = [one for one in self.server.pulls if one["head"]["sha"] == match[1]]
         elif match := re.fullmatch(_COMMENTS, where):
@@ -79,7 +92,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.add_comment(int(match[1]), body["body"], self.server.author)
             self._answer(201, self.server.comments[-1])
         elif where == "issues":
-            self.server.issues.append({**body, "iid": len(self.server.issues) + 1})
+            self.server.add_issue(body, self.server.author)
             self._answer(201, self.server.issues[-1])
         elif match := re.fullmatch(r"statuses/([0-9a-f]{40})", where):
             self.server.statuses.append({**body, "sha": match[1]})
@@ -89,8 +102,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_PATCH(self) -> None:
         where, _ = self._asked()
-        match = re.fullmatch(r"(?:issues/comments|merge_requests/\d+/notes)/(\d+)", where)
-        found = [one for one in self.server.comments if match and one["id"] == int(match[1])]
+        match = re.fullmatch(r"(issues|issues/comments|merge_requests/\d+/notes)/(\d+)", where)
+        those = self.server.issues if match and match[1] == "issues" else self.server.comments
+        found = [one for one in those if match and one.get("id", one.get("number")) == int(match[2])]
         if found:
             found[0].update(self._body())
         self._answer(200, found[0] if found else None)

@@ -183,20 +183,21 @@ def check_drift(workplace: Workplace) -> None:
     workplace.service.call("DELETE", f"/contacts/{workplace.service.contacts()['Jane']}")
     ran = workplace.run("drift.yml", "schedule")
 
-    calls = (workplace.base / "calls").read_text().splitlines()
     assert ran.code == 0, ran.log
-    assert [one for one in calls if "issue create" in one and "Found: 1 contact gone" in one], ran.log
-    assert_names_nobody(workplace, ran.log + "".join(calls))
+    assert ["Found: 1 contact gone" in one["body"] for one in workplace.forge.issues] == [True], ran.log
+    assert_names_nobody(workplace, ran.log + workplace.forge.issues[0]["body"])
 
 
 def check_no_drift(workplace: Workplace) -> None:
-    """No issue is opened."""
+    """The issue of an earlier drift is closed, and one that somebody else wrote is left alone."""
     apply(workplace, KEPT)
+    for author in ("mallory", workplace.forge.author):
+        workplace.forge.add_issue({"body": "<!-- reconciler: drift -->\nFound"}, author)
     ran = workplace.run("drift.yml", "schedule")
 
     assert ran.code == 0, ran.log
     assert "## drift: none" in ran.log
-    assert "issue create" not in (workplace.base / "calls").read_text()
+    assert [one["state"] for one in workplace.forge.issues] == ["open", "closed"]
 
 
 def assert_names_nobody(workplace: Workplace, log: str) -> None:
@@ -259,6 +260,7 @@ DEFECTS = (
     Defect("drift", "drift.yml", ' || test "$?" -eq 2', ""),
     Defect("drift", "drift.yml", "steps.tell.outputs.counts", "steps.look.outputs.counts"),
     Defect("no_drift", "drift.yml", 'or "none"', 'or "nothing"'),
+    Defect("no_drift", "drift.yml", "github-actions[bot]", "mallory"),
 )
 
 

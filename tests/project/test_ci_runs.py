@@ -19,6 +19,7 @@ import effort
 import pytest
 from project.ci_policy import File
 from project.ci_policy_gitlab import Job, jobs
+from project.stand_in_forge import REPOSITORY, TOKEN, running_forge
 from project.test_ci_templates import ACTION, DRIFT, LAB, TEMPLATES, scripts
 from waiting import patience_s, until
 
@@ -137,44 +138,31 @@ def test_a_plan_with_anything_to_keep_or_to_change_is_applied(word: str, checkou
     assert Path(environ["GITHUB_OUTPUT"]).read_text() == f"changes={str(bool(word)).lower()}\n"
 
 
-# As much of GitHub's command as the template uses: issues with a label are lines of a file, open or closed.
-GH = """
-case "$1 $2" in
-  "label create") ;;
-  "issue list") grep -n open "$ISSUES" | cut -d: -f1 | head -n 1 ;;
-  "issue create") echo "open $6" >> "$ISSUES"; echo create >> "$ISSUES.calls" ;;
-  "issue edit") sed -i "$3s/.*/open edited/" "$ISSUES"; echo edit >> "$ISSUES.calls" ;;
-  "issue close") sed -i "$3s/open/closed/" "$ISSUES"; echo close >> "$ISSUES.calls" ;;
-  *) exit 1 ;;
-esac
-"""
-
-
 def test_drift_on_a_schedule_opens_one_issue_and_closes_it(checkout: Path) -> None:
     """One a morning would be read by nobody; and one that stays open when all is well, neither."""
-    (script,) = (
-        script for name, script in scripts().items() if name.startswith(DRIFT) and "gh issue" in script
-    )
-    program(checkout, GH, name="gh")
-    issues = checkout.parents[1] / "issues"
-    issues.touch()
-    environ = variables(checkout) | {
-        "ISSUES": str(issues),
-        "GH_REPO": "example/people",
-        "GH_TOKEN": "none",
-        "JOB": "https://example.com/1",
-        "TITLE": "drift",
-        "NEXT": "look",
-    }
+    (script,) = (script for name, script in scripts().items() if name.startswith(DRIFT) and "TITLE" in script)
     mornings = ("none", "1 contact drifted", "2 contact drifted", "none", "none", "1 device gone")
+    with running_forge() as forge:
+        environ = variables(checkout) | {
+            "GITHUB_API_URL": forge.url,
+            "GITHUB_REPOSITORY": REPOSITORY,
+            "GITHUB_WORKFLOW": "drift",
+            "GH_TOKEN": TOKEN,
+            "AUTHOR": forge.author,
+            "JOB": "https://example.com/1",
+            "TITLE": "drift",
+            "NEXT": "look",
+        }
 
-    for counts in mornings:
-        done = run(script, checkout, environ | {"COUNTS": counts})
-        assert (done.returncode, done.stderr) == (0, "")
+        for counts in mornings:
+            done = run(script, checkout, environ | {"COUNTS": counts})
+            assert (done.returncode, done.stderr) == (0, "")
 
-    calls = Path(f"{issues}.calls").read_text().split()
-    assert calls == ["create", "edit", "close", "create"]
-    assert [line.split()[0] for line in issues.read_text().splitlines()] == ["closed", "open"]
+    assert [one.partition(" ")[0] for one in forge.calls if "GET" not in one] == [
+        *("POST", "PATCH", "PATCH", "POST")
+    ]
+    assert [one["state"] for one in forge.issues] == ["closed", "open"]
+    assert not (checkout.parents[1] / "ran").exists()
 
 
 class Issues(BaseHTTPRequestHandler):
