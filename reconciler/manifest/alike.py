@@ -29,7 +29,14 @@ from reconciler.manifest.entries import name_entry
 from reconciler.parsing.display import secret_keys
 from reconciler.parsing.standins import find_stand_in
 from reconciler.parsing.tree import Tree, read_tree
-from reconciler.parsing.tree_builder import NODES_MAX, SHARED_MAX, pack_position
+from reconciler.parsing.tree_builder import (
+    NODES_MAX,
+    SHARED_MAX,
+    AlikeBody,
+    BodyForm,
+    FormContainer,
+    pack_position,
+)
 
 _ENTRIES_MIN = 64  # of a section; fewer are parsed as quickly
 _LEARNED_AFTER = 4  # texts of a form: one that is rare is not worth its sample
@@ -52,28 +59,14 @@ _NAME = r"(?!(?:null|Null|NULL):)[A-Za-z0-9][A-Za-z0-9_.-]{0,100}"
 _FIRST_LINE = re.compile(rf"( *)({_NAME})(?=:)")
 
 
-class _Container(NamedTuple):
-    """A mapping or a list of an entry: its keys, its values out of a row, and the positions of both.
-
-    `keys` is None for a list. Positions count lines from the first one of the entry, which is 0.
-    """
-
-    keys: tuple[str, ...] | None
-    pick: Callable[[list[Any]], Sequence[Any]]
-    packed: "array[int]"
-
-
 class EntryForm(NamedTuple):
-    """How texts of one form are read: `match` gives the name and the values.
+    """How texts of one form are read: `match` gives the name and the values of the body.
 
-    `constants` are the values that the form itself has. `containers` stand in the order in which they end,
-    so that the body of the entry is the last one; each is built from a row of the constants, the name, the
-    values and the containers before it. `nodes` is the number of keys, values and containers.
+    `nodes` is the number of keys, values and containers.
     """
 
     match: "Callable[[str], re.Match[str] | None]"
-    constants: tuple[str, ...]
-    containers: tuple[_Container, ...]
+    body: BodyForm
     nodes: int
 
 
@@ -107,11 +100,10 @@ def learn_form(plural: str, column: int, text: str) -> EntryForm | None:
     body = section.get(marks[0]) if isinstance(section, dict) and len(section) == 1 else None
     if not isinstance(body, dict):
         return None
-    found_form = _FormBuilder(tree, marks, stem).build(body, sample)
-    if found_form is None:
+    form = _FormBuilder(tree, marks, stem).build(body, sample)
+    if form is None:
         return None
-    constants, containers = found_form
-    return EntryForm(re.compile("".join(pattern)).fullmatch, constants, containers, tree.nodes - _HEAD_NODES)
+    return EntryForm(re.compile("".join(pattern)).fullmatch, form, tree.nodes - _HEAD_NODES)
 
 
 _HEAD_NODES = 3  # of a sample: the root, the key of the section, and the section
@@ -125,12 +117,11 @@ class _FormBuilder:
         self._tree = tree
         self._marks = marks
         self._stem = stem
-        self._containers: list[_Container] = []
+        self._front = 0  # values of a row before its containers
+        self._containers: list[FormContainer] = []
 
-    def build(
-        self, body: dict[str, Any], sample: str
-    ) -> tuple[tuple[str, ...], tuple[_Container, ...]] | None:
-        """Return the constants and the containers; None where not all marks are values, once each.
+    def build(self, body: dict[str, Any], sample: str) -> BodyForm | None:
+        """Return the form of the body of the sample; None where not all marks are values, once each.
 
         None too where a key or an item stands behind a value in its line: where it stands depends on that.
         """
@@ -139,7 +130,8 @@ class _FormBuilder:
         values = [one for one in leaves if one in self._marks]
         if sorted(values) != sorted(self._marks[1:]) or any(self._stem in one for one in constants):
             return None
-        rows = {mark: number for number, mark in enumerate(self._marks, start=len(constants))}
+        rows = {mark: number for number, mark in enumerate(self._marks[1:], start=len(constants))}
+        self._front = len(leaves)
         self._add(body, rows, iter(range(len(constants))))
         moving = self._locate_marks(sample)
         for one in self._containers:
@@ -147,7 +139,7 @@ class _FormBuilder:
                 return None
             if any(moving.get(place >> 32, _NOWHERE) < place & 0xFFFFFFFF for place in one.packed):
                 return None
-        return constants, tuple(self._containers)
+        return BodyForm(constants, tuple(self._marks[1:]), tuple(self._containers))
 
     def _add(self, node: Any, rows: Mapping[str, int], spare: Iterator[int]) -> int:
         """Add the containers of a node, and return which value of a row it is."""
@@ -156,8 +148,10 @@ class _FormBuilder:
         is_mapping = isinstance(node, dict)
         below = [self._add(one, rows, spare) for one in (node.values() if is_mapping else node)]
         packed = array("Q", (place - (_HEAD_LINES + 1 << 32) for place in self._tree.packed_places(node)))
-        self._containers.append(_Container(tuple(node) if is_mapping else None, _pick(below), packed))
-        return len(rows) + min(rows.values()) + len(self._containers) - 1
+        self._containers.append(
+            FormContainer(tuple(node) if is_mapping else None, pick_values(below), packed)
+        )
+        return self._front + len(self._containers) - 1
 
     def _locate_marks(self, sample: str) -> dict[int, int]:
         """Return the column of the first mark of each line, from 1; lines count from 0."""
@@ -176,7 +170,8 @@ def _iterate_leaves(node: Any) -> Iterator[str]:
             yield from _iterate_leaves(one)
 
 
-def _pick(numbers: Sequence[int]) -> Callable[[list[Any]], Sequence[Any]]:
+def pick_values(numbers: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """Return what takes the values of these numbers out of a row."""
     if [*numbers] == [*range(numbers[0], numbers[-1] + 1)] if numbers else False:
         return itemgetter(slice(numbers[0], numbers[-1] + 1))
     return itemgetter(*numbers) if len(numbers) > 1 else lambda row: [row[one] for one in numbers]
@@ -226,7 +221,7 @@ class AlikeReader:
         if whole is None:
             return None
         nodes = tree.nodes + builder.nodes - 2 * len(stand_ins)
-        return replace(whole, nodes=nodes) if nodes <= NODES_MAX else None
+        return replace(whole, nodes=nodes, alike=builder.alike) if nodes <= NODES_MAX else None
 
     def _match_texts(
         self, data: bytes, section: EntrySection
@@ -259,25 +254,21 @@ class AlikeReader:
 
 
 class _EntryBuilder:
-    """Builds the entries of one file, with their positions. `nodes` counts what they have."""
+    """Builds the entries of one file in its tree. `nodes` counts what they have, `alike` are their bodies."""
 
     def __init__(self, tree: Tree) -> None:
         self.nodes = 0
-        self._record = tree.record_shifted_positions
+        self.alike: dict[int, AlikeBody] = {}
+        self._tree = tree
         self._shared: dict[str, str] = {}
 
-    def build(
-        self, section: EntrySection, number: int, form: EntryForm, values: Sequence[str]
-    ) -> PlacedEntry:
-        """Return an entry of a form, which has this number in its section."""
+    def build(self, section: EntrySection, number: int, form: EntryForm, texts: Sequence[str]) -> PlacedEntry:
+        """Return the entry with this number in its section; `texts` are its name and its values."""
         share = self._shared.setdefault
-        row: list[Any] = [*form.constants]
-        row += [share(one, one) if len(one) <= SHARED_MAX else one for one in values]
+        name, *values = [share(one, one) if len(one) <= SHARED_MAX else one for one in texts]
         line = section.lines[number]
-        for keys, pick, packed in form.containers:
-            below = pick(row)
-            one = [*below] if keys is None else dict(zip(keys, below, strict=True))
-            self._record(one, packed, line)
-            row.append(one)
+        one = self._tree.build_alike(form.body, values, line)
+        body = one.row[-1]
+        self.alike[id(body)] = one
         self.nodes += form.nodes
-        return PlacedEntry(values[0], row[-1], pack_position(line, section.column + 1))
+        return PlacedEntry(name, body, pack_position(line, section.column + 1))

@@ -6,13 +6,14 @@ The tree already fits the schema, so shapes are not checked again. Defaults are 
 
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec import UNSET
 
 from reconciler.core.compare.normalize import is_flag
 from reconciler.core.suggest import did_you_mean
 from reconciler.errors import Problem
+from reconciler.manifest.alike import pick_values
 from reconciler.manifest.entries import (
     ANY_KEY,
     ManifestEntry,
@@ -29,7 +30,7 @@ from reconciler.model.kind import Kind
 from reconciler.model.kinds import CONTACT, KINDS, cache_by_kinds, child_kinds
 from reconciler.parsing.display import show_value
 from reconciler.parsing.tree import Tree
-from reconciler.parsing.tree_builder import unpack_place
+from reconciler.parsing.tree_builder import AlikeBody, BodyForm, pack_position, unpack_place
 from reconciler.schema.shipped import ExtraFields, definition_name, read_schema
 
 # --- Places of fields, one integer each -----------------------------------------------------------
@@ -58,18 +59,23 @@ class RowPlaces(Mapping[str, Place]):
 
 
 class FieldPlaces(Mapping[str, Place]):
-    """The place of each path, built on access. `packed` holds line << 32 | column for each."""
+    """The place of each path, built on access. `packed` holds line << 32 | column for each.
 
-    __slots__ = ("_file", "_packed", "_paths")
+    Each is as many `lines` further down, so that entries of one form share what is packed.
+    """
 
-    def __init__(self, file: str, paths: tuple[str, ...], packed: Sequence[int]) -> None:
+    __slots__ = ("_file", "_lines", "_packed", "_paths")
+
+    def __init__(self, file: str, paths: tuple[str, ...], packed: Sequence[int], lines: int = 0) -> None:
         self._file = file
         self._paths = paths
         self._packed = packed
+        self._lines = lines
 
     def __getitem__(self, path: str) -> Place:
         try:
-            return unpack_place(self._file, self._packed[self._paths.index(path)])
+            packed = self._packed[self._paths.index(path)]
+            return unpack_place(self._file, packed + pack_position(self._lines, 0))
         except ValueError:
             raise KeyError(path) from None
 
@@ -96,6 +102,14 @@ def _non_field_keys(name: str) -> frozenset[str]:
 Payloads = Mapping[Steps, Content]
 
 
+class _FlatForm(NamedTuple):
+    """The fields of all bodies of one form: their paths, their values out of a row, and their places."""
+
+    paths: tuple[str, ...]
+    pick: Callable[[Sequence[Any]], Sequence[Any]]
+    packed: Sequence[int]
+
+
 class Flattener:
     """Flattens the entries of one tree. Equal tuples of paths and equal paths are shared."""
 
@@ -105,6 +119,8 @@ class Flattener:
         self._again = again
         self._shapes: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._joined: dict[tuple[str, str], str] = {}
+        self._flat: dict[tuple[str, int], _FlatForm | None] = {}
+        self._samples: list[AlikeBody] = []  # kept, as positions are found by the identity of a mapping
 
     def documents(self, kind: Kind, payloads: Payloads) -> Iterator[Document]:
         """Yield the document of every entry of a kind, each followed by its children."""
@@ -148,7 +164,7 @@ class Flattener:
         self, entry: ManifestEntry, content: Content | None, unread: frozenset[str]
     ) -> Document:
         body, place = entry.body, self._tree.place(entry.path)
-        fields, paths, packed = self._flatten_body(entry.kind, body)
+        fields, places = self._flatten_entry(entry)
         fields.pop(entry.kind.content, None)
         if content is not None:
             fields[entry.kind.content] = content.digest
@@ -157,7 +173,7 @@ class Flattener:
             name=entry.name,
             place=place,
             fields=fields,
-            places=FieldPlaces(place.file, paths, packed),
+            places=places,
             parent=entry.parent,
             controls=read_controls(body["meta"]) if "meta" in body else _NO_CONTROLS,
             content=content,
@@ -166,6 +182,32 @@ class Flattener:
             again=self._again,
             control_places=locate_controls(self._tree, body.get("meta", {})),
         )
+
+    def _flatten_entry(self, entry: ManifestEntry) -> tuple[dict[str, Scalar], FieldPlaces]:
+        """Return the fields of an entry, and their places."""
+        alike, file = self._tree.alike.get(id(entry.body)), self._tree.file
+        flat = self._flatten_form(entry.kind, alike.form) if alike is not None else None
+        if alike is None or flat is None:
+            fields, paths, packed = self._flatten_body(entry.kind, entry.body)
+            return fields, FieldPlaces(file, paths, packed)
+        values = flat.pick(alike.row)
+        return dict(zip(flat.paths, values, strict=True)), FieldPlaces(
+            file, flat.paths, flat.packed, alike.line
+        )
+
+    def _flatten_form(self, kind: Kind, form: BodyForm) -> "_FlatForm | None":
+        """Return how bodies of a form are flattened, by a sample of it; None: each by itself."""
+        key = kind.name, id(form)
+        if key not in self._flat:
+            sample = self._tree.build_alike(form, form.marks, 0)
+            self._samples.append(sample)
+            fields, paths, packed = self._flatten_body(kind, sample.row[-1])
+            values = [*fields.values()]
+            # A flag is no text of the row.
+            alike = all(isinstance(one, str) for one in values)
+            pick = pick_values([sample.row.index(one) for one in values]) if alike else None
+            self._flat[key] = _FlatForm(paths, pick, packed) if pick else None
+        return self._flat[key]
 
     def _flatten_body(
         self, kind: Kind, body: dict[str, Any]

@@ -28,6 +28,8 @@ from reconciler.parsing.json_reader import build_json
 from reconciler.parsing.standins import find_stand_in
 from reconciler.parsing.tree_builder import (
     GAP,
+    AlikeBody,
+    BodyForm,
     Builder,
     Marks,
     SecondValue,
@@ -50,7 +52,8 @@ class Tree:
     reading stopped. `hidden` are the places of values that no message may show, with the variables that they
     come from. `partial` and `again` are those of the builder: incomplete mappings, and second values of a
     key. `secrets` are the lines with a secret, each with the column of its key.
-    `nodes` is the number of its scalars and containers.
+    `nodes` is the number of its scalars and containers. `alike` are mappings that differ in their values
+    alone from others, by their identity.
     """
 
     file: str
@@ -62,6 +65,7 @@ class Tree:
     again: tuple[SecondValue, ...] = ()
     secrets: Mapping[int, int] = field(default_factory=dict, repr=False)
     nodes: int = 0
+    alike: Mapping[int, AlikeBody] = field(default_factory=dict, repr=False)
     _marks: Marks = field(default_factory=lambda: Marks({}, array("Q")), repr=False)
     _indexes: dict[int, dict[str, int]] = field(default_factory=dict, repr=False)
 
@@ -122,11 +126,9 @@ class Tree:
         """Record the positions of the keys or items of a new container of this tree."""
         self._marks.record(container, list(packed))
 
-    def record_shifted_positions(
-        self, container: dict[str, Any] | list[Any], packed: "array[int]", lines: int
-    ) -> None:
-        """Record the same, of positions that containers share, each so many lines further down."""
-        self._marks.record_shifted(container, packed, lines)
+    def build_alike(self, form: BodyForm, values: Sequence[str], line: int) -> AlikeBody:
+        """Return a mapping of a form whose first line is this one; its positions belong to this tree."""
+        return form.build(values, line, self._marks)
 
     def _index(self, node: object, step: str | int) -> int | None:
         if isinstance(node, list) and isinstance(step, int):

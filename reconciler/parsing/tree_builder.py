@@ -6,7 +6,7 @@ It knows neither syntax nor the meaning of manifests.
 
 import re
 from array import array
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice, pairwise
 from typing import Any, NamedTuple, NoReturn
 
@@ -117,6 +117,51 @@ def pack_position(line: int, column: int) -> int:
 def unpack_place(file: str, packed: int) -> Place:
     """Return the place that `pack_position` made one integer of."""
     return Place(file, packed >> 32, packed & 0xFFFFFFFF)
+
+
+# --- Mappings that differ in their values alone ---------------------------------------------------
+
+
+class FormContainer(NamedTuple):
+    """A mapping or a list of a form: its keys, its values out of a row, and the positions of both.
+
+    `keys` is None for a list. Positions count lines from the first one of the form, which is 0.
+    """
+
+    keys: tuple[str, ...] | None
+    pick: Callable[[Sequence[Any]], Sequence[Any]]
+    packed: "array[int]"
+
+
+class BodyForm(NamedTuple):
+    """How mappings that differ in their values alone are built.
+
+    `constants` are the values that all of them have, `marks` stand for the others. `containers` stand in the
+    order in which they end, so that the whole mapping is the last one; each is built from a row: the
+    constants, the values, and the containers before it.
+    """
+
+    constants: tuple[str, ...]
+    marks: tuple[str, ...]
+    containers: tuple[FormContainer, ...]
+
+    def build(self, values: Sequence[str], line: int, marks: Marks) -> "AlikeBody":
+        """Return the mapping with these values whose first line is this one, and record its positions."""
+        row: list[Any] = [*self.constants, *values]
+        for keys, pick, packed in self.containers:
+            below = pick(row)
+            one = [*below] if keys is None else dict(zip(keys, below, strict=True))
+            marks.record_shifted(one, packed, line)
+            row.append(one)
+        return AlikeBody(self, row, line)
+
+
+class AlikeBody(NamedTuple):
+    """A mapping that was built of a row in a form, and its first line. It is the last one of the row."""
+
+    form: BodyForm
+    row: Sequence[Any]
+    line: int
 
 
 class Frame:

@@ -6,10 +6,14 @@
 from random import Random
 from typing import Any, NamedTuple
 
+from msgspec import structs
+
 from reconciler.manifest.alike import AlikeReader
 from reconciler.manifest.cutting import cut_sections
-from reconciler.manifest.entries import name_entry
+from reconciler.manifest.entries import name_entry, top_level_kinds
+from reconciler.manifest.flatten import Flattener
 from reconciler.parsing.tree import Tree, read_tree
+from reconciler.schema.check import find_mistakes
 
 
 class Compared(NamedTuple):
@@ -164,8 +168,20 @@ def compare(seed: int) -> Compared:
     whole = read_tree(data, "a.yaml", subject=name_entry)
     alike = AlikeReader(least=1).read_alike(data, "a.yaml", cut_sections(data))
     entries = sum(len(one) for one in whole.value.values() if isinstance(one, dict))
-    same = alike is None or describe(alike) == describe(whole)
+    same = alike is None or (
+        describe(alike) == describe(whole) and list_documents(alike) == list_documents(whole)
+    )
     return Compared(entries, alike is not None, "" if same else f"seed {seed}: not what the parser reads")
+
+
+def list_documents(tree: Tree) -> list[Any]:
+    """Return the documents of a tree that the schema takes, with the place of each field."""
+    if tree.problems or find_mistakes("manifest", tree):
+        return []
+    every = [one for kind in top_level_kinds().values() for one in Flattener(tree).documents(kind, {})]
+    return [
+        (structs.replace(one, places={}, control_places={}), {**one.places}, [*one.fields]) for one in every
+    ]
 
 
 def make_file(rnd: Random) -> str:

@@ -1,7 +1,7 @@
 """Entries that differ in their values alone are read by what the parser says of one of them."""
 
 import pytest
-from manifest.alike_files import describe
+from manifest.alike_files import describe, list_documents
 
 from reconciler.manifest.alike import AlikeReader, learn_form
 from reconciler.manifest.cutting import cut_sections
@@ -20,6 +20,7 @@ def _read(text: str, reader: AlikeReader | None = None) -> Tree | None:
     found = reader.read_alike(data, "a.yaml", cut_sections(data))
     assert describe(reader.read(data, "a.yaml", cut_sections(data))) == describe(whole)
     assert found is None or describe(found) == describe(whole)
+    assert found is None or list_documents(found) == list_documents(whole)
     return found
 
 
@@ -33,6 +34,8 @@ ALIKE = {
     "empty texts, and the same ones": '  NAME:\n    firstName: ""\n    lastName: VALUE\n',
     "mappings in brackets": '  NAME:\n    custom: {employeeId: "VALUE"}\n    jobTitle: "a\\\\b"\n',
     "mappings and lists below": "  NAME:\n    meta:\n      ignore:\n      - a\n    custom:\n      a: VALUE\n",
+    "flags below": "  NAME:\n    messagingOptions:\n      sms: {enabled: 'true'}\n    jobTitle: VALUE\n",
+    "constants": "  NAME:\n    jobTitle: a, b\n    department: a, b\n    firstName: VALUE\n",
     "comments and empty lines": "  NAME: # one\n\n    # more\n    firstName: VALUE\n",
     "other line ends": "  NAME:\r\n    firstName: VALUE\r\n    lastName: 'VALUE'\r\n",
 }
@@ -45,7 +48,7 @@ def test_entries_of_one_form_are_read_by_it(name: str) -> None:
     found = _read(HEAD.replace("\n", end) + "".join(_entries(ALIKE[name])))
 
     assert found is not None
-    assert len(found.value["contacts"]) == COUNT
+    assert len(found.value["contacts"]) == len(list_documents(found)) == COUNT
 
 
 DOUBTFUL = {
