@@ -6,6 +6,7 @@
 How the locks work: store/locks.py, service_lock.py.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from datetime import datetime
@@ -37,7 +38,8 @@ from reconciler.service.http.urls import origin_of
 from reconciler.service.profile import bring_kinds, load_profile
 from reconciler.store.database import Offload, Store, await_store
 from reconciler.store.history import name_operator
-from reconciler.store.locks import Holder, Lock, lease_s
+from reconciler.store.locks import Holder, Lock
+from reconciler.store.locks import lease_s as lease_max_s
 from reconciler.store.sqlite import store_id
 
 # --- The observer of a run, and everything that it holds ------------------------------------------
@@ -111,6 +113,8 @@ async def open_for_writing(
         )
         locked_at = timing.monotonic()
         step_log.info("run %s holds the lock, %.1f s after it began", run, locked_at - began)
+        if settings.lock.lease_s < lease_max_s:
+            await held.enter_async_context(_renew_lock(lock, store, dependencies, settings.lock.lease_s))
         # Opened last and closed first: no call of ours is under way when the locks are released.
         pace, connections = _find_shared_pacer(settings, store), dependencies.connections
         client = await held.enter_async_context(
@@ -209,7 +213,7 @@ async def hold_locks(
     unused = choose_unused_lock(settings, shared=store.shared, unattended=dependencies.unattended)
     # Asked before the lock is ours: its holder until then writes no more, whatever its ticket says.
     before = await await_store(dependencies.offload, store.holder, give_up=store.give_up)
-    taking = partial(_hold_store_lock, store, run, dependencies.offload)
+    taking = partial(_hold_store_lock, store, run, settings.lock.lease_s, dependencies.offload)
     with record_span("lock"):
         lock = await _wait_for_store_lock(held, taking, dependencies.timing, settings.lock.timeout_s, waits)
     if unused is not None:
@@ -266,9 +270,11 @@ async def _wait_for_store_lock(
 
 
 @asynccontextmanager
-async def _hold_store_lock(store: Store, run: str, offload: Offload) -> AsyncIterator[Lock]:
+async def _hold_store_lock(store: Store, run: str, lease: int, offload: Offload) -> AsyncIterator[Lock]:
     """Hold the store's lock, and release it on every way out. Raises LockHeld, StoreError."""
-    lock = store.lock_for(run)  # a new nonce each time: one that was refused releases no other run's lock
+    lock = store.lock_for(
+        run, lease
+    )  # a new nonce each time: one that was refused releases no other run's lock
     try:
         await await_store(offload, lock.take, give_up=store.give_up)
         yield lock
@@ -278,6 +284,26 @@ async def _hold_store_lock(store: Store, run: str, offload: Offload) -> AsyncIte
         with suppress(StoreError):
             await await_store(offload, lock.release, give_up=store.give_up)
             step_log.info("run %sreleased the lock", run)
+
+
+@asynccontextmanager
+async def _renew_lock(
+    lock: Lock, store: Store, dependencies: Dependencies, lease: int
+) -> AsyncIterator[None]:
+    """Renew a short lease where nothing else does: while a plan is made, and while the service is slow."""
+
+    async def renew() -> None:
+        with suppress(LockHeld, StoreError):  # the next write finds the same, and says so
+            while True:
+                await dependencies.timing.sleep(lease / 3)
+                await await_store(dependencies.offload, lock.check, give_up=store.give_up)
+
+    renewing = asyncio.create_task(renew())
+    try:
+        yield
+    finally:
+        renewing.cancel()
+        await asyncio.wait([renewing])
 
 
 def collect_finished_runs(store: Store, before: Holder | None) -> frozenset[str]:
@@ -338,7 +364,7 @@ def _make_lock_terms(settings: Settings, run: str, over: frozenset[str]) -> Lock
         run=run,
         holder=name_operator(),
         # Longer than the store's lease: the ticket may be listed a window late, and be read a window late.
-        lease_s=lease_s + 2 * window_s,
+        lease_s=settings.lock.lease_s + 2 * window_s,
         window_s=window_s,
         patience_s=settings.lock.timeout_s,
         over=over,

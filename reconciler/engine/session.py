@@ -32,7 +32,6 @@ from reconciler.model.runs import FieldResult, Intent, Outcome, Result
 from reconciler.model.snapshots import Desired, LiveEntity, RecordedEntity, Scope
 from reconciler.service.entities import Collection
 from reconciler.service.paging import Found
-from reconciler.store.locks import lease_s
 from reconciler.store.records import Batch
 
 
@@ -294,6 +293,7 @@ class Session:
         self._check_not_over()
         # For people: a process that is killed right after this may hold the lock until its lease is over,
         # and what it sent may be under way for as long as a settle window. Nothing is decided by it.
+        lease_s = self.context.settings.lock.lease_s
         intent = self.intent(attempt, lease_s + self.context.limits.settle_s)
         # Before the look and not between look and write: the commit waits for the disk, and the look ages.
         await self.ledger.before_call(intent)
@@ -307,7 +307,7 @@ class Session:
         """
         self._check_not_over()
         passed_s = self.context.timing.monotonic() - began
-        if passed_s > lease_s / 2:
+        if passed_s > self.context.settings.lock.lease_s / 2:
             what = f"this machine was suspended for {passed_s:.0f} s; nothing was sent."
             raise NotDone("not attempted", what, GO_ON)
 

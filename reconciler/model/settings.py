@@ -350,6 +350,17 @@ class LockSettings(Struct, frozen=True):
             examples=("600",),
         ),
     ] = 0.0
+    lease_s: Annotated[
+        int,
+        Setting(
+            "Lease",
+            "Seconds after which another machine takes the lock of a run that shows no sign of life: from 30 "
+            "to 300, and at least twice service.limits.timeout_s.",
+            number_form("30 to 300", "(?:[3-9][0-9]|[12][0-9][0-9]|300)", "integer", minimum=30, maximum=300),
+            examples=("60",),
+            more="See [automation](automation.md#several-machines).",
+        ),
+    ] = 300
 
 
 class Refresh(Struct, frozen=True):

@@ -130,6 +130,7 @@ def _find_contradictions(layers: SettingLayers) -> Iterator[Problem]:
     yield from _workspace_problems(tuple(workspace_values(layers)))
     yield from _identity_problems(layers)
     yield from find_policy_problems(layers)
+    yield from _find_lease_problems(layers)
     yield from find_notify_problems(layers)
 
 
@@ -146,6 +147,15 @@ def find_address_problems(value: SettingValue) -> Iterator[Problem]:
             "write https; plain http is for this machine only (127.0.0.1, localhost)",
             code="E100",
         )
+
+
+def _find_lease_problems(layers: SettingLayers) -> Iterator[Problem]:
+    """Yield that a lease is too short for a request: the lock could be lost while one is under way."""
+    lease, timeout = layers.value_of("lock.lease_s"), layers.value_of("service.limits.timeout_s")
+    if lease.origin != "default" and float(lease.raw) < 2 * float(timeout.raw):
+        limit = f"service.limits.timeout_s is {timeout.typed:g}"
+        what = f"{lease.raw} s are less than two requests may take ({limit})."
+        yield lease.problem(what, "make the lease longer, or the time for one request shorter", code="E100")
 
 
 def _load_profile(layers: SettingLayers) -> Profile | list[Problem]:

@@ -44,6 +44,7 @@ from reconciler.store.locks import (
     Lock,
     find_live_holder,
     force_unlock,
+    lease_s,
     read_lock_holder,
     read_running,
 )
@@ -716,9 +717,16 @@ class Store:
             with suppress(StoreError):
                 lock.release()
 
-    def lock_for(self, run: str) -> Lock:
-        """Return the lock of this origin and stack, not taken yet."""
-        return Lock(self._database, self._owner, run=run, nonce=self._token(), monotonic=self._monotonic)
+    def lock_for(self, run: str, lease: float = lease_s) -> Lock:
+        """Return the lock of this origin and stack, not taken yet; its lease is in seconds."""
+        return Lock(
+            self._database,
+            self._owner,
+            run=run,
+            nonce=self._token(),
+            monotonic=self._monotonic,
+            lease=lease,
+        )
 
     def holder(self) -> Holder | None:
         """Return who holds the lock now; None when it is free."""

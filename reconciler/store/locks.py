@@ -23,8 +23,9 @@ from reconciler.store.history import count_progress, name_operator
 from reconciler.store.schema import LOCKS, TICKETS
 from reconciler.store.sealed_tables import Owner, Seal, Seals, write_sealed
 
-# How long a holder is believed in without a sign of life. Seconds: longer than any single call
-# with all its tries and waits, so that a working run never loses its lock by being slow.
+# How long a holder is believed in without a sign of life, unless `lock.lease_s` says less. Seconds: longer
+# than any single call with all its tries and waits, so that a working run never loses its lock by being slow.
+# With a shorter lease the run itself renews it meanwhile (engine/resources.py).
 lease_s = 300.0
 
 lock_id_length = 12  # of 32 hexadecimal digits: 48 bits
@@ -64,9 +65,17 @@ class Lock:
     """
 
     def __init__(
-        self, database: Database, owner: Owner, *, run: str, nonce: str, monotonic: Callable[[], float]
+        self,
+        database: Database,
+        owner: Owner,
+        *,
+        run: str,
+        nonce: str,
+        monotonic: Callable[[], float],
+        lease: float = lease_s,
     ) -> None:
         self._database = database
+        self._lease_s = lease
         self._owner = owner
         self._mine = _make_holder(run, nonce)
         self._monotonic = monotonic
@@ -125,7 +134,7 @@ class Lock:
         mine = structs.replace(
             self._mine,
             since=_format_lock_time(now),
-            expires=_format_lock_time(now + timedelta(seconds=lease_s)),
+            expires=_format_lock_time(now + timedelta(seconds=self._lease_s)),
             counter=row.counter + 1 if row is not None else 1,
         )
         values = {**self._owner.key(), **mine.columns()}
@@ -140,10 +149,10 @@ class Lock:
             raise self._lost(row, now)
         # More than a lease is left where the clock was put back: no other run could ever take over then.
         left_s = (_parse_lock_time(row.expires) - now).total_seconds()
-        return not lease_s / 2 <= left_s <= lease_s
+        return not self._lease_s / 2 <= left_s <= self._lease_s
 
     def _renew(self, connection: Connection) -> None:
-        expires = _format_lock_time(self._time(connection) + timedelta(seconds=lease_s))
+        expires = _format_lock_time(self._time(connection) + timedelta(seconds=self._lease_s))
         renewed = f"UPDATE locks SET expires = :expires WHERE {sealed_tables.OWNED}"
         connection.execute(renewed, {**self._owner.key(), "expires": expires})
 

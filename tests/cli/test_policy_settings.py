@@ -118,3 +118,16 @@ def test_lists_of_a_policy_are_set_in_the_file_alone(repository: Path) -> None:
     (refusal,) = refusals(repository, "version: 1\n", RECONCILER_POLICY_WINDOWS_ALLOW="0 9 * * 1,2 for 8h")
 
     assert "no setting has this name" in refusal
+
+
+def test_a_lease_covers_two_requests(repository: Path) -> None:
+    """Otherwise another machine could look for a write that is still under way."""
+    refused = refusals(repository, "version: 1\nlock: {lease_s: 40}\n")
+
+    assert refused == [
+        "2: lock.lease_s: 40 s are less than two requests may take (service.limits.timeout_s is 30)."
+    ]
+    for wrong in ("29", "301", "30.5", "-60"):
+        assert refusals(repository, f"version: 1\nlock: {{lease_s: {wrong}}}\n")
+    text = "version: 1\nlock: {lease_s: 40}\nservice: {limits: {timeout_s: 20}}\n"
+    read(repository, text)

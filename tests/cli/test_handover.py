@@ -1,0 +1,64 @@
+"""A host that is gone in the middle of a sync: another one goes on after the lease, with nothing twice."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import postgres
+import pytest
+from cli.hands import Project, Service
+from copies import copied
+from waiting import until
+
+lease_s = 30  # the shortest
+margin_s = 15.0  # what a handover may take besides
+
+
+def can_unshare() -> bool:
+    """Whether this machine lets a process have a host name of its own."""
+    try:
+        return subprocess.run(("unshare", "-u", "true"), check=False, capture_output=True).returncode == 0
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not can_unshare(), reason="no host name of its own for a process")
+def test_another_host_goes_on_after_the_lease_of_one_that_was_killed(
+    project: Project, slow_service: Service, tmp_path: Path
+) -> None:
+    """It cannot know that the process is gone: only the lease says so. No contact is made twice."""
+    other = Project(tmp_path / "other")
+    copied(project.folder, other.folder)
+    with postgres.database() as url:
+        env = {
+            "RECONCILER_STORE": url,
+            "RECONCILER_POLICY_MODE": "apply",
+            "RECONCILER_LOCK_LEASE_S": str(lease_s),
+            "RECONCILER_SERVICE_LIMITS_TIMEOUT_S": "10",
+        }
+        words = f"hostname first; exec {sys.executable} -m reconciler sync"
+        first = subprocess.Popen(
+            ("unshare", "-u", "sh", "-c", words),
+            cwd=project.folder,
+            env=project.environ(slow_service) | env,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        until(lambda: bool(slow_service.writes()), "the first write")
+        os.kill(first.pid, signal.SIGKILL)
+        first.wait()
+        began = time.monotonic()
+        codes = [other.run(slow_service, "sync", env=env).returncode]
+        while codes[-1] == 4 and time.monotonic() - began < lease_s + margin_s:
+            time.sleep(1)
+            codes.append(other.run(slow_service, "sync", env=env).returncode)
+        took_s = time.monotonic() - began
+
+    assert (codes[0], codes[-1]) == (4, 0)
+    assert took_s <= lease_s + margin_s
+    created = [path for method, path in slow_service.writes() if method == "POST" and path == "/contacts"]
+    assert len(slow_service.contacts()) == 3
+    assert len(created) in (3, 4)  # one more where the answer to the first was lost before it was made
