@@ -267,8 +267,8 @@ def test_agreements_list_each_reason_once_with_its_addresses() -> None:
 
     assert number.subjects == ("contact/ops/ada",)
     assert (named.flag, named.allows) == (
-        "consent: at manifests/ops.yaml:5",
-        "deletes until 2026-12-15: left",
+        "consent:",
+        "deletes until 2026-12-15, manifests/ops.yaml:5: left",
     )
     assert named.subjects == ("contact/ops/jane", "contact/ops/sam")
 

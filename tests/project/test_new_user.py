@@ -299,6 +299,7 @@ def test_a_wanted_delete_passes_the_jobs_with_a_consent_in_the_same_merge_reques
     assert "or name them under `consent:`" in refused.summary
     for job in (checked, proposed, merged, applied):
         assert job.ended_well, job.log
+    assert "- **agreed to: consent: 5**" in merged.summary
     assert "## apply: done\n- 5 applied\n" in applied.summary
     assert len(before) - len(everything(service)) == 5
 

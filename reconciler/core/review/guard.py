@@ -388,8 +388,8 @@ def _list_named_agreements(plan: Plan) -> Iterator[Agreement]:
     for one in plan.named_consents:
         together.setdefault((one.action, one.until, one.reason), []).append(one)
     for (action, until, reason), each in together.items():
-        allows = f"{_ALLOWS[action]} until {until}: {reason}"
-        yield Agreement(f"consent: at {each[0].place}", allows, 0, tuple(str(one.address) for one in each))
+        allows = f"{_ALLOWS[action]} until {until}, {each[0].place}: {reason}"
+        yield Agreement("consent:", allows, 0, tuple(str(one.address) for one in each))
 
 
 def format_consent_flags(consent: Consent) -> str:
