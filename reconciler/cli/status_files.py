@@ -12,7 +12,7 @@ from reconciler.cli.console import output
 from reconciler.cli.review_files import Reports
 from reconciler.core.views.status import StoreStatus
 from reconciler.errors import FileError
-from reconciler.files.atomic_files import require_writable_place, write_pieces
+from reconciler.files.atomic_files import make_folder, require_writable_place, write_pieces
 from reconciler.instrumentation import step_log
 from reconciler.report.metrics import prometheus_of_status
 
@@ -53,6 +53,7 @@ class StatusFolder:
         from reconciler.report.status_pages import INDEX  # noqa: PLC0415 - Jinja2, for pages alone
 
         self._folder = folder
+        make_folder(folder)
         require_writable_place(folder / INDEX)
         if (folder / INDEX).exists() and not _read_mark(folder / INDEX):
             raise FileError(

@@ -28,6 +28,7 @@ from reconciler.model.automation import LIVE_STATES, ApprovalCode, Approvals, Co
 from reconciler.model.encoding import decode_json
 from reconciler.model.plans import Plan
 from reconciler.model.settings import Approver, Settings
+from reconciler.report.lines import count
 from reconciler.report.values import moment_text
 from reconciler.store.database import Offload, Store, await_store
 
@@ -175,10 +176,11 @@ def _find_question(known: Approvals, question: Question) -> Question:
 def write_question(settings: Settings, question: Question, name: str, code: str) -> Message:
     """Return the message that asks an approver: counts and one address, no values."""
     policy = settings.policy
-    counts = ", ".join(f"{number:,} {word}" for word, number in question.counts.items() if number)
+    words = (count(number, word) for word, number in question.counts.items() if number)
+    counts = ", ".join(words)
     until = moment_text(question.expires_at)
     text = (
-        f"reconciler, stack {settings.stack}: {counts or 'no changes'} wait for approval.\n"
+        f"reconciler, stack {settings.stack}: asks for your approval of {counts or 'no changes'}.\n"
         f"Look first at: {question.danger or '-'}\n"
         f"Commit {question.commit[:10] or 'unknown'}, question {question.question}, until {until}.\n"
         f"To approve, reply: YES {code}\n"

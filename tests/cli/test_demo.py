@@ -25,11 +25,11 @@ def sandboxes(folder: Path) -> set[str]:
     return found
 
 
-def start(folder: Path) -> "subprocess.Popen[str]":
+def start(folder: Path, *options: str) -> "subprocess.Popen[str]":
     # Settings of the user's own must not lead the demo to another service.
     env = {**PLAIN, "TMPDIR": str(folder), "RECONCILER_SERVICE_BASE_URL": "https://example.com"}
     return subprocess.Popen(
-        [sys.executable, "-m", "reconciler", "demo"],
+        [sys.executable, "-m", "reconciler", "demo", *options],
         cwd=folder,
         env=env,
         stdout=subprocess.PIPE,
@@ -74,6 +74,49 @@ def test_the_demo_tells_the_whole_story(tmp_path: Path) -> None:
     assert "timezone" not in printed[printed.index("$ reconciler drift") :]
     assert list(tmp_path.iterdir()) == []
     assert sandboxes(tmp_path) == set()
+
+
+def test_the_demo_of_automation_tells_the_whole_story(tmp_path: Path) -> None:
+    """A commit is applied, drift repaired, and a delete waits for the reply of a person."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    with start(temporary, "--automation", "--keep", str(tmp_path / "kept")) as process:
+        printed, _ = process.communicate(timeout=patience_s)
+
+    assert process.returncode == 0, printed
+    story = [
+        "5 creates",
+        "5 changes applied: the service now matches the plan.",
+        "Nothing to do: the service matches the manifests.",
+        "jobTitle  Night Watch",
+        "1 change applied: the service now matches the plan.",
+        "ask: a person must approve: 1 delete.",
+        "asks for your approval of 1 delete.",
+        "Look first at: delete contact/default/ada-king",
+        "wrong code (does not count)",
+        "give",
+        "- contact/default/ada-king   delete",
+        "sync          synced",
+        "health        healthy",
+    ]
+    at = 0
+    for words in story:
+        at = printed.find(words, at)
+        assert at >= 0, words
+    page = (tmp_path / "kept" / "status" / "index.html").read_text(encoding="utf-8")
+    assert "ada-king" not in page
+    assert list(temporary.iterdir()) == []
+    assert sandboxes(temporary) == set()
+
+
+def test_a_folder_that_is_there_is_not_written(tmp_path: Path) -> None:
+    """Whatever is in it is somebody's."""
+    (tmp_path / "kept").mkdir()
+    with start(tmp_path, "--keep", "kept") as process:
+        printed, _ = process.communicate(timeout=patience_s)
+
+    assert process.returncode == 64
+    assert "kept exists" in printed
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

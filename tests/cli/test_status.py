@@ -247,14 +247,14 @@ def test_an_index_that_is_not_ours_is_not_replaced(applied: Project, service: Se
     assert [path.name for path in site.iterdir()] == ["index.html"]
 
 
-@pytest.mark.parametrize("words", ["html=nowhere", "prometheus=nowhere/x.prom"])
+@pytest.mark.parametrize("words", ["html=reconciler.yaml", "prometheus=nowhere/x.prom"])
 def test_a_place_that_cannot_be_is_refused_before_the_store_is_read(
     project: Project, service: Service, words: str
 ) -> None:
     done = project.run(service, "status", "--report", words)
 
     assert (done.returncode, done.stdout) == (1, "")
-    assert "create the folder first" in done.stderr
+    assert "reconciler.yaml" in done.stderr or "create the folder first" in done.stderr
 
 
 @pytest.mark.parametrize("words", ["markdown=x.md", "html=", "prometheus="])
@@ -265,3 +265,11 @@ def test_another_format_is_a_mistake_in_the_command_line(
 
     assert done.returncode == 64
     assert "give html=FOLDER or prometheus=FILE" in done.stderr
+
+
+def test_the_folder_of_the_pages_is_made(applied: Project, service: Service) -> None:
+    """A job that writes pages begins in an empty folder."""
+    done = applied.run(service, "status", "--report", "html=public/status")
+
+    assert done.returncode == 0
+    assert (applied.folder / "public" / "status" / "index.html").is_file()

@@ -90,7 +90,7 @@ def _calls_no_service(path: str) -> bool:
     The sandbox calls receivers, the demo its own sandbox.
     """
     directories = ("reconciler/directories/ldap_wire.py", "reconciler/directories/scim_http.py")
-    demo = "reconciler/cli/commands/demo.py"
+    demo = "reconciler/cli/demo_stage.py"
     others = _all_but("reconciler/service/http/connections.py", demo, *directories)
     return others(path) and not path.startswith("reconciler/sandbox/")
 
