@@ -76,9 +76,13 @@ def _decode_stack(owner: Owner, rows: Mapping[str, _Rows], now: datetime) -> Sta
         results, told = values(SYNC_RESULTS, SyncResult), values(TOLD, Told)
         pauses, questions = values(PAUSES, Pause), values(QUESTIONS, Question)
         for moment in (
-            *(one.at for one in results),
-            *(one.until for one in pauses),
-            *(one.expires_at for one in questions),
+            *(
+                text
+                for one in results
+                for text in (one.at, one.failing_since, one.last_good, one.next_window)
+            ),
+            *(text for one in pauses for text in (one.since, one.until)),
+            *(text for one in questions for text in (one.asked_at, one.expires_at)),
         ):
             _require_moment(moment)
         return StackRows(
@@ -101,7 +105,8 @@ def _decode_stack(owner: Owner, rows: Mapping[str, _Rows], now: datetime) -> Sta
 def _group_by_owner(rows: Iterable[Row]) -> Mapping[Owner, _Rows]:
     found: dict[Owner, list[tuple[Any, ...]]] = {}
     for origin, stack, *columns in rows:
-        found.setdefault(Owner(origin, stack), []).append(tuple(columns))
+        # Of a damaged row neither need be text.
+        found.setdefault(Owner(str(origin), str(stack)), []).append(tuple(columns))
     return found
 
 
@@ -112,15 +117,16 @@ def _find_live_run(held: _Rows, now: datetime) -> str:
 
 
 def _decode_run(row: tuple[Any, ...]) -> RunRow:
-    *words, exit_code, counts, context = row
-    run, command, started_at, ended_at, outcome = (convert(one, str) for one in words)
+    run, command, started_at, ended_at, outcome, exit_code, counts, context = convert(
+        row, tuple[str, str, str, str, str, int, str, str]
+    )
     return RunRow(
         run,
         command,
         _require_moment(started_at),
         _require_moment(ended_at),
         outcome,
-        convert(exit_code, int),
+        exit_code,
         decode_json(counts, dict[str, int]),
         decode_json(context, Context).commit,
     )
@@ -146,7 +152,7 @@ def _decode_workspaces(aliases: _Rows, doubts: _Rows, under_way: str) -> tuple[W
 
 
 def _require_moment(text: str) -> str:
-    """Return a moment in ISO 8601, or "". Raises ValueError for any other text."""
-    if text:
-        datetime.fromisoformat(text)
+    """Return a moment in ISO 8601 with its time zone, or "". Raises ValueError for any other text."""
+    if text and datetime.fromisoformat(text).tzinfo is None:
+        raise ValueError(text)
     return text

@@ -69,6 +69,7 @@ LINES: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("explain", CANARY, *JSON),
         ("explain", "E201"),
     ),
+    "status": (("status",), ("status", "--all", *JSON)),
     "history": (("history",), ("history", *JSON)),
     "lock": (("lock",),),
     "unlock": (("unlock", "--force", "0123456789ab"),),

@@ -1,7 +1,10 @@
 """What a store says of each of its stacks, for `reconciler status`: on every engine."""
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from clock import Clock
@@ -9,13 +12,30 @@ from msgspec import structs
 from store.remembering import CONTEXT, PLAN, begin, ended, intent, run_of, store_of, watched
 from store.support import ORIGIN, SAM
 
-from reconciler.core.views.status import RunRow, StackRows
-from reconciler.model.automation import ApprovalCode, Question, SyncResult, Told
+from reconciler.core.views.status import RunRow, StackRows, judge_stacks
+from reconciler.errors import StoreError
+from reconciler.model.automation import ApprovalAnswer, ApprovalCode, Counted, Question, SyncResult, Told
+from reconciler.report.metrics import prometheus_of_status
+from reconciler.report.status_pages import status_pages
 from reconciler.store.database import Store
 from reconciler.store.records import Batch
+from reconciler.store.schema import (
+    ANSWERS,
+    JOURNAL,
+    LOCKS,
+    PAUSES,
+    QUESTIONS,
+    RUNS,
+    SYNC_RESULTS,
+    TOLD,
+    WORKSPACES,
+    Table,
+)
 from reconciler.store.status_rows import runs_shown
 
 NOON = "2026-03-01T12:00:00+00:00"
+SHOWN = (LOCKS, WORKSPACES, RUNS, JOURNAL, PAUSES, QUESTIONS, ANSWERS, SYNC_RESULTS, TOLD)
+GIVEN = ApprovalAnswer("7k3q", "anna", "give", NOON, "terminal")
 WHOLE = PLAN.target.workspaces
 END = "2026-03-01T12:00:09+00:00"
 
@@ -128,6 +148,51 @@ def test_rows_that_cannot_be_read_make_their_own_stack_unknown_and_no_other(stor
 
     assert [bool(one.damage) for one in found] == [True, False]
     assert (found[0].runs, len(found[1].runs)) == ((), 1)
+
+
+ODD: tuple[object, ...] = (
+    b"\xff",
+    7,
+    2**62,
+    "noon",
+    "2026-03-01",
+    "",
+    "9999-12-31T23:59:59+00:00",
+    "0001-01-01T00:00:00+14:00",
+)
+
+
+@pytest.mark.parametrize("table", SHOWN, ids=[one.name for one in SHOWN])
+def test_whatever_stands_in_a_row_is_told_or_is_damage(tmp_path: Path, table: Table) -> None:
+    """Somebody or a disk changed one column of one row: the page of all other stacks is written."""
+    file = tmp_path / "store.db"
+    with store_of(f"sqlite:///{file}") as store:
+        store.lock_for("run-1").take()
+        begin(store)
+        store.record([Batch(intents=(intent(),))], WHOLE)
+        begin(store, "run-2")
+        store.end(run_of(ended(), run="run-2"), WHOLE)
+        store.pause(datetime(2126, 3, 2, tzinfo=UTC), "stocktaking")
+        store.ask_question(
+            Question("7k3q", PLAN.fingerprint, NOON, END, codes={"anna": ApprovalCode("d", NOON)})
+        )
+        store.record_answer(lambda known, _now: Counted("give", known.questions[0], GIVEN))
+        store.record_sync([SyncResult("", NOON, "done", expect_every_s=900)])
+        store.note_telling(Told("hook", "state", "d", NOON, failed_times=2))
+    whole = file.read_bytes()
+    for column in table.columns:
+        for value in ODD:
+            file.write_bytes(whole)
+            with closing(sqlite3.connect(file)) as connection, connection:
+                connection.execute(
+                    f"UPDATE {table.name} SET {column} = ? "  # noqa: S608 - our names
+                    f"WHERE rowid = (SELECT min(rowid) FROM {table.name})",
+                    (value,),
+                )
+            with suppress(StoreError), store_of(f"sqlite:///{file}", create=False) as store:
+                status = judge_stacks(store.status_rows(everyone=True), datetime(2026, 3, 2, tzinfo=UTC))
+                assert dict(status_pages(status, "0123"))
+                assert prometheus_of_status(status)
 
 
 def test_a_workspace_is_told_once_by_the_alias_that_it_has_now(store_url: str) -> None:

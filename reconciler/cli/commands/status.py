@@ -82,7 +82,7 @@ def status_command(
     Reads settings and the store; writes only the reports, and reads no credential of the service.
 
     Exit codes: 0 shown, whatever the states are; 1 the store cannot be read, a report cannot be written, or
-    with --check a stack needs somebody; 3 settings invalid.
+    with --check a stack needs somebody; 3 the settings are invalid; 64 usage error; 130 interrupted.
 
     \b
     Examples:

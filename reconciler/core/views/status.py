@@ -477,8 +477,11 @@ def _stale_since(one: _Subject) -> str | None:
         return None
     if not one.last_sign:
         return ""
-    due = _parse(one.last_sign) + timedelta(seconds=rows.expect_every_s)
-    return _format(due) if due < one.now else None
+    # Compared as a length of time: no time of a store and no limit is too large for that.
+    last = _parse(one.last_sign)
+    if (one.now - last).total_seconds() <= rows.expect_every_s:
+        return None
+    return _format(last + timedelta(seconds=rows.expect_every_s))
 
 
 def _unknown_since(one: _Subject) -> str | None:
