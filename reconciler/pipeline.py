@@ -699,7 +699,7 @@ async def resume(
         last = unfinished[-1]
         if why := expiry_reason(last, context.now()):
             raise StalePlan(
-                f"{why} What it left in doubt was looked for at the service.", next=_PLAN_AND_APPLY
+                f"{why} The outcome of its last requests was looked up at the service.", next=_PLAN_AND_APPLY
             )
         assert last.plan is not None  # noqa: S101 - a plan that cannot be read has expired
         left: Plan | None = None

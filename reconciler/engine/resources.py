@@ -407,7 +407,7 @@ def explain_lost_store(settings: Settings, dependencies: Dependencies, store: St
     what = "is new" if mine else "does not exist"
     place = _store_path(settings)
     shown = place.relative_to(settings.root) if place.is_relative_to(settings.root) else place
-    where = f"a run used another store there at {last}; that one was deleted or moved"
+    where = f"a run used another store there at {last}; that store was deleted or moved"
     return f"the store {shown} {what}, but {where}"
 
 

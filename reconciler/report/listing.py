@@ -1,4 +1,4 @@
-"""Entities and whose they are: as lines, as JSON, as a table for spreadsheets.
+"""Entities and their owners: as lines, as JSON, as a table for spreadsheets.
 
 Data of people is escaped; a headline holds no secret. What is listed is decided in core/views/inventory.py.
 """

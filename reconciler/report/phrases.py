@@ -74,8 +74,8 @@ def describe_read_limit(reads: Iterable[Read]) -> str:
     when = f"{limit.complete_at[:10]} {limit.complete_at[11:16]} UTC"
     return (
         f"Of {scopes}, only the {count(limit.pages, 'page')} changed last were read; the rest is known from "
-        f"the complete read on {when}. A change without a new modification time is found by the next one "
-        "(--refresh full)."
+        f"the complete read on {when}. A change without a new modification time is found only by a "
+        "complete read (--refresh full)."
     )
 
 

@@ -246,7 +246,9 @@ def _entry_line(entry: AuditEntry, addresses: Mapping[str, Address]) -> Line:
             )
         case "settled":
             about = f"  {_describe_entity(entry, addresses)}" if entry.entity else ""
-            return line("  ", (f"? settled at {moment_text(entry.at)}", "warn"), about, f"   {entry.outcome}")
+            return line(
+                "  ", (f"? outcome found at {moment_text(entry.at)}", "warn"), about, f"   {entry.outcome}"
+            )
         case "renamed":
             now = f"workspace {entry.before} is now called {entry.workspace}"
             records = f"   {count(entry.counts.get('records', 0), 'record')} moved with it"

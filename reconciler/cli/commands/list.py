@@ -19,12 +19,12 @@ from reconciler.report.lines import Line
 class ListResult(CommandResult, frozen=True):
     """Every entity that was asked for, and what is not known. `found` is all that was read."""
 
-    title: ClassVar[str] = "Entities and whose they are"
+    title: ClassVar[str] = "Entities and their owners"
     exit_codes: ClassVar[tuple[int, ...]] = (0, 1, 3)
     entities: Annotated[tuple[Listed, ...], Doc("By kind, workspace, address and id.")]
-    unread: Annotated[tuple[Unread, ...], Doc("What no manifest speaks of, and was not read.")]
-    incomplete: Annotated[tuple[str, ...], Doc("Scopes of which somebody may be missing.")]
-    notices: Annotated[tuple[Notice, ...], Doc("What a person should know beside that.")]
+    unread: Annotated[tuple[Unread, ...], Doc("Kinds that no manifest declares, so they were not read.")]
+    incomplete: Annotated[tuple[str, ...], Doc("Scopes whose list is incomplete: entities may be missing.")]
+    notices: Annotated[tuple[Notice, ...], Doc("What else a person should know.")]
     not_planned: Annotated[
         tuple[NotPlanned, ...], Doc("Workspaces that are left out, and why: nothing of them is listed.")
     ]

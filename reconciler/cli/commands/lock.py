@@ -225,7 +225,7 @@ def _describe_span(seconds: int) -> str:
 class UnlockResult(CommandResult, frozen=True):
     """Whose lock of the store was taken away."""
 
-    title: ClassVar[str] = "Whose lock was taken away"
+    title: ClassVar[str] = "The lock that was released"
     stack: Annotated[str, Doc("The stack of the settings.")]
     taken_from: Annotated[HolderShown | None, Doc("Who held it; null: nobody.")]
 
@@ -248,8 +248,8 @@ class TicketRemoval(CommandResult, frozen=True):
     """Whether a ticket was removed from the service."""
 
     stack: Annotated[str, Doc("The stack of the settings.")]
-    id: Annotated[str, Doc("The ticket that was named.")]
-    removed: Annotated[bool, Doc("Whether it was there, and is not any more.")]
+    id: Annotated[str, Doc("The id that was given.")]
+    removed: Annotated[bool, Doc("Whether the lock was there and was removed.")]
 
     def lines(self) -> Sequence[Line]:
         """Say that the ticket is gone, and what comes next."""

@@ -108,7 +108,7 @@ class SendResult(CommandResult, frozen=True):
 class FollowedResult(SendResult, frozen=True):
     """A message that was sent and followed, at the last look. It was sent in every case."""
 
-    end: Annotated[FollowEnd, Doc("Why nobody looked any longer.")]
+    end: Annotated[FollowEnd, Doc("Why --wait ended.")]
     trouble: Annotated[str, Doc("What the service answered instead, where it could not be asked; or empty.")]
     status: Annotated[tuple[StatusCount, ...], Doc("How many recipients are in which state.")]
     responses: Annotated[tuple[ResponseCount, ...], Doc("How many recipients answered in which way.")]

@@ -198,10 +198,10 @@ class DriftReport(CommandResult, frozen=True):
 
     title: ClassVar[str] = "What others changed"
     exit_codes: ClassVar[tuple[int, ...]] = (0, 1, 2, 3)
-    target: Annotated["Target", Doc("Where it was looked.")]
+    target: Annotated["Target", Doc("The service and the workspaces that were compared.")]
     created_at: Annotated[str, Doc("When, ISO 8601 in UTC.")]
     drifts: Annotated["tuple[Drift, ...]", Doc("What others changed, by address.")]
-    outside: Annotated[Mapping[str, int], Doc("By scope, recorded entities of which no manifest speaks.")]
+    outside: Annotated[Mapping[str, int], Doc("By scope, how many recorded entities no manifest declares.")]
     unapplied: Annotated[
         tuple[str, ...],
         Doc("Workspaces in which nothing was compared: no record, no finished apply."),
@@ -211,7 +211,7 @@ class DriftReport(CommandResult, frozen=True):
     ]
     not_applied_yet: Annotated[int, Doc("Declared entities that have no record.")]
     as_far_as_read: Annotated["ReadLimit | None", Doc(_READ_LIMIT)]
-    notices: Annotated["tuple[Notice, ...]", Doc("What a person should know beside that.")]
+    notices: Annotated["tuple[Notice, ...]", Doc("What else a person should know.")]
     found: "Plan"
     code: int
     full: bool

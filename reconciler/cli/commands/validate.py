@@ -27,7 +27,7 @@ class ValidateResult(CommandResult, frozen=True):
     title: ClassVar[str] = "What is wrong with the input"
     exit_codes: ClassVar[tuple[int, ...]] = (0, 3)
     problems: Annotated[tuple[Problem, ...], Doc("Every mistake, in file order.")]
-    notices: Annotated["tuple[Notice, ...]", Doc("What a person should know beside that.")]
+    notices: Annotated["tuple[Notice, ...]", Doc("What else a person should know.")]
     desired: "Desired"
 
     def notes(self, form: str) -> Sequence[Line]:
