@@ -5,11 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from pipeline.test_delta import Company
 from world import World
 
 from reconciler import pipeline
-from reconciler.errors import StalePlan, UnsafePlan
+from reconciler.core.planning.fingerprint import fingerprint
+from reconciler.errors import StalePlan
+from reconciler.model.documents import NamedConsent
 from reconciler.model.plans import Consent, Plan
 
 NONE = Consent()
@@ -71,7 +74,7 @@ def test_a_saved_plan_is_refused_once_its_consent_has_ended(world: World) -> Non
     world.clock.pass_s(13 * 3600)
     before = len(world.wire.sent)
 
-    with pytest.raises((StalePlan, UnsafePlan)):
+    with pytest.raises(StalePlan, match="same changes, but `consent:` of the manifests allows others"):
         world.apply(consent=NONE, saved=saved)
 
     assert saved.named_consents
@@ -95,6 +98,24 @@ def test_a_line_that_was_taken_away_since_makes_a_saved_plan_stale(world: World)
 
     with pytest.raises(StalePlan):
         world.apply(consent=NONE, saved=saved)
+
+
+def test_a_consent_that_is_only_in_the_plan_file_lifts_nothing(world: World) -> None:
+    """Whoever can write the file can seal it again; the manifests decide."""
+    world.write(people("ada"))
+    saved = world.plan(consent=NONE).plan
+    named = tuple(
+        NamedConsent(one.address, "delete", "2026-12-31", "left", "manifests/main.json:1")
+        for one in saved.changes
+    )
+    forged = structs.replace(saved, consented=named)
+    forged = structs.replace(forged, fingerprint=fingerprint(forged))
+    before = len(world.wire.sent)
+
+    with pytest.raises(StalePlan):
+        world.apply(consent=NONE, saved=forged)
+
+    assert {method for method, _ in world.wire.sent[before:]} == {"GET"}
 
 
 def test_a_protected_entity_stays_whoever_consents(world: World) -> None:

@@ -12,7 +12,7 @@ from typing import Any, assert_never
 from msgspec import UNSET, Struct, structs
 
 from reconciler.core.compare.normalize import SECRET
-from reconciler.core.planning.fingerprint import fingerprint, manifest_digest
+from reconciler.core.planning.fingerprint import fingerprint, list_without_places, manifest_digest
 from reconciler.core.planning.unplanned import concerns, is_left_out, list_scopes
 from reconciler.core.text import parse_instant
 from reconciler.model.address import Address
@@ -125,6 +125,9 @@ def why_stale(saved: Plan, fresh: Plan, now: datetime, *, hours: float = 24.0) -
             return f"the plan is stale: {one.workspace} cannot be planned now: {one.what.removesuffix('.')}."
     # That something else would be done is worse than that something else is shown, so it is reported first.
     other = _describe_changed_answers(saved, fresh)
+    agreed, agreed_now = (list_without_places(one.named_consents) for one in (saved, fresh))
+    if agreed != agreed_now and not compare_plans(saved, fresh).addresses:
+        return "the plan is stale: same changes, but `consent:` of the manifests allows others of them now."
     if saved.fingerprint != fresh.fingerprint:
         return f"the plan is stale: the changes would differ now{other and f'; {other}'}."
     if other:
