@@ -104,8 +104,8 @@ class Counted(Struct, frozen=True):
     """What became of a reply, or of another look at a question.
 
     `question` is as it is from now on; None: no question changes. `answer` is one that counts. `word` says
-    what became of it (an outcome of the history), `approver` who it was, as far as that is known. With
-    `recorded` it stands in the history.
+    what became of it (an outcome of the history), `approver` who it was, as far as that is known, and `how`
+    by which way it came. With `recorded` it stands in the history.
     """
 
     word: str
@@ -113,6 +113,7 @@ class Counted(Struct, frozen=True):
     answer: ApprovalAnswer | None = None
     approver: str = ""
     recorded: bool = True
+    how: AnswerWay = "code"
 
 
 # --- What syncs found -----------------------------------------------------------------------------

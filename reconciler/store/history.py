@@ -518,6 +518,7 @@ class Author(Struct, frozen=True):
         return structs.replace(
             entry,
             who=counted.approver or entry.who,
+            action=counted.how,
             question=question.question if question else "",
             fingerprint=question.fingerprint if question else "",
         )

@@ -233,7 +233,7 @@ def test_at_a_terminal_an_approver_is_asked_once_more(asked: Project, service: S
         screen.wait_for("Approve this plan?")
         screen.type("yes\n")
         assert screen.end() == 0
-        assert "danger" in screen.seen
+        assert "look first" in screen.seen
     with terminal(
         asked, service, "approvals", "give", question["question"], "--as", "eve", "--yes"
     ) as screen:
@@ -283,7 +283,7 @@ def test_what_is_asked_is_shown_as_text(asked: Project, service: Service) -> Non
     assert "no question is open" in asked.run(service, "approvals", "list").stdout
     question = question_of(asked, service)
     shown: subprocess.CompletedProcess[str] = asked.run(service, "approvals", "list")
-    assert f"question {question['question']}  open   5 create" in shown.stdout
+    assert f"question {question['question']}  open   5 creates" in shown.stdout
     assert "waits for  jane, sam" in shown.stdout
     assert "0 of 2" in shown.stdout
 

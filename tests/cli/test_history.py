@@ -276,9 +276,9 @@ def test_what_belongs_to_no_run_stands_by_itself() -> None:
         AuditEntry(1, at, "paused", "", who="jane on build-7", until=until, reason="stocktaking"),
         AuditEntry(2, at, "unpaused", "", who="jane on build-7"),
         AuditEntry(3, at, "asked", "", question="Q7K2", before="P3M9", counts={"delete": 4}),
-        AuditEntry(4, at, "answered", "", question="Q7K2", who="maria", outcome="give"),
-        AuditEntry(5, at, "rejected", "", question="Q7K2", outcome="wrong code"),
-        AuditEntry(6, at, "began", "run-1", command="sync"),
+        AuditEntry(4, at, "answered", "", question="Q7K2", who="maria", action="forge", outcome="give"),
+        AuditEntry(5, at, "rejected", "", question="Q7K2", who="sam", action="code", outcome="wrong code"),
+        AuditEntry(6, at, "began", "run-1", command="sync", question="Q7K2"),
     )
 
     shown = plain(history_result(entries, None, "ops").lines()).splitlines()
@@ -287,12 +287,14 @@ def test_what_belongs_to_no_run_stands_by_itself() -> None:
     assert [line.split("  ", 1)[1] for line in shown if " UTC  " in line] == [
         "sync is paused until 2026-03-02 10:00:00 UTC: stocktaking",
         "the pause was ended",
-        "question Q7K2 was asked: 4 delete; it replaces P3M9",
-        "question Q7K2 was answered: give",
+        "question Q7K2 was asked: 4 deletes; it replaces P3M9",
+        "question Q7K2 was answered: give   by forge",
         "an answer to question Q7K2 did not count: wrong code",
         "sync  not ended",
     ]
     assert sum("maria" in line for line in shown) == 1
+    assert any("from the address of sam" in line for line in shown)
+    assert any("approved by question Q7K2" in line for line in shown)
 
 
 def test_a_check_tells_where_the_chain_breaks() -> None:

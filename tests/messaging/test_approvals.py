@@ -127,7 +127,7 @@ def test_a_message_has_counts_an_address_and_no_value_and_names_its_callback(sto
     found = ask(store, post)
 
     message = post.sent[0]
-    assert "2 create" in message.body
+    assert "2 creates" in message.body
     assert "create contact/ops/jane-doe" in message.body
     assert message.callback_id == "approvals"
     assert message.callback_parameters == {

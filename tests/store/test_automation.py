@@ -125,12 +125,8 @@ def test_a_question_and_its_answer_are_read_as_they_were_written(store: Store) -
         PLAN.fingerprint,
         {"delete": 4},
     )
-    assert (answered.event, answered.question, answered.outcome, answered.who) == (
-        "answered",
-        "Q7K2",
-        "give",
-        "maria",
-    )
+    told = (answered.event, answered.question, answered.outcome, answered.who, answered.action)
+    assert told == ("answered", "Q7K2", "give", "maria", "code")
 
 
 def test_a_plan_that_is_asked_about_already_is_not_asked_about_again(store: Store) -> None:

@@ -97,16 +97,16 @@ def show_question(known: Approvals, question: Question, policy: "Policy", now: "
 
 
 def _question_lines(shown: QuestionShown) -> Iterator[Line]:
-    said = ", ".join(f"{number:,} {word}" for word, number in shown.counts.items() if number)
+    said = ", ".join(count(number, word) for word, number in shown.counts.items() if number)
     yield line((f"question {shown.question}", "bold"), "  ", shown.state, f"   {said or 'no changes'}")
     rows = (
-        ("danger", shown.danger),
+        ("look first", shown.danger),
         ("plan", f"{short_fingerprint(shown.fingerprint)}   commit {shown.commit[:10] or 'unknown'}"),
         ("asked", f"{moment_text(shown.asked_at)}, until {moment_text(shown.expires_at)}"),
         ("approved", f"{len(shown.given)} of {shown.quorum}   {', '.join(shown.given)}".rstrip()),
         ("waits for", ", ".join(shown.waiting_for) if shown.state == "open" else ""),
         ("rejected", count(shown.rejected, "reply", "replies") if shown.rejected else ""),
-        ("because", "; ".join(shown.reasons)),
+        ("because", "; ".join(shown.reasons) if shown.state in ("refused", "expired") else ""),
     )
     for name, text in rows:
         if text:

@@ -173,7 +173,10 @@ def _run_history_lines(
 
 def _lone_entry_lines(entry: AuditEntry) -> list[Line]:
     """Return an entry that belongs to no run: what happened, and who did it."""
-    about = "   ".join(filter(None, (entry.who, f"entry {entry.number}")))
+    # Whoever forges a sender is not the approver whose address it is.
+    forgeable = entry.event == "rejected" and entry.action == "code" and entry.who
+    who = f"from the address of {entry.who}" if forgeable else entry.who
+    about = "   ".join(filter(None, (who, f"entry {entry.number}")))
     return [
         line((moment_text(entry.at), "bold"), "  ", (_describe_event(entry), "warn")),
         line("  ", (about, "dim")),
@@ -188,11 +191,11 @@ def _describe_event(entry: AuditEntry) -> str:
         case "unpaused":
             return "the pause was ended"
         case "asked":
-            said = ", ".join(f"{number:,} {word}" for word, number in entry.counts.items() if number)
+            said = ", ".join(count(number, word) for word, number in entry.counts.items() if number)
             instead = f"; it replaces {entry.before}" if entry.before else ""
             return f"question {entry.question} was asked: {said or 'no changes'}{instead}"
         case "answered":
-            return f"question {entry.question} was answered: {entry.outcome}"
+            return f"question {entry.question} was answered: {entry.outcome}   by {entry.action}"
         case "rejected":
             about = f" to question {entry.question}" if entry.question else ""
             return f"an answer{about} did not count: {entry.outcome}"
@@ -210,6 +213,7 @@ def _describe_run(entries: Sequence[AuditEntry], first: AuditEntry, last: AuditE
         _find_first_text(entries, "who"),
         f"commit {_shorten_commit(commit)}" if commit else "",
         f"fingerprint {print_}" if print_ else "",
+        f"approved by question {approved}" if (approved := _find_first_text(entries, "question")) else "",
         f"entries {first.number} to {last.number}",
     )
     named = (f"run {first.run}", f"trace {trace}" if trace else "")

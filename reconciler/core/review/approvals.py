@@ -363,16 +363,24 @@ def count_decision(
 ) -> Counted:
     """Return what becomes of a decision: an answer that counts, or why it does not."""
     found = next((one for one in known.questions if one.question == question), None)
-    if found is None:
-        return Counted("no question", approver=person.name)
-    if person.how == "terminal" and not _is_approver(person.name, policy):
-        return Counted("not an approver", found, approver=person.name)
-    if any(one.approver == person.name for one in known.answers_to(found)):
-        return Counted("repeated", found, approver=person.name)
-    if not _is_live(found, now):
-        return Counted("late", found, approver=person.name)
+    why = _why_no_decision(known, found, person, policy, now)
+    if found is None or why:
+        return Counted(why, found, approver=person.name, how=person.how)
     answer = ApprovalAnswer(question, person.name, verdict, _format_time(now), person.how, person.detail)
     return _accept(known, found, answer, policy, now)
+
+
+def _why_no_decision(
+    known: Approvals, question: Question | None, person: Person, policy: Policy, now: datetime
+) -> str:
+    """Return why a decision does not count, or ""."""
+    if question is None:
+        return "no question"
+    if person.how == "terminal" and not _is_approver(person.name, policy):
+        return "not an approver"
+    if any(one.approver == person.name for one in known.answers_to(question)):
+        return "repeated"
+    return "" if _is_live(question, now) else "late"
 
 
 # --- What all of them share -----------------------------------------------------------------------
@@ -383,7 +391,7 @@ def _accept(
 ) -> Counted:
     answers = (*known.answers_to(question), answer)
     settled = settle_question(question, answers, policy, now)
-    return Counted(answer.verdict, settled, answer, answer.approver)
+    return Counted(answer.verdict, settled, answer, answer.approver, how=answer.how)
 
 
 def _leave(word: ReplyWord) -> Counted:
