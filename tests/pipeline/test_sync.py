@@ -7,9 +7,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from msgspec import structs
-from wire import answered
+from wire import Send, answered
 from world import Agreeing, World
 
 from reconciler import pipeline
@@ -19,7 +20,7 @@ from reconciler.errors import LockHeld, ReconcilerError, Unauthorized
 from reconciler.model.automation import ApprovalAnswer, Counted, SyncResult
 from reconciler.model.plans import Consent, Plan
 from reconciler.model.runs import Context
-from reconciler.model.settings import AskWhen, Policy, Windows
+from reconciler.model.settings import AskWhen, Limits, LockSettings, Policy, Refresh, Windows
 from reconciler.pipeline import Synced
 from reconciler.service.http.urls import origin_of
 from reconciler.store.database import Store
@@ -386,3 +387,46 @@ def test_the_script_of_the_page_refuses_a_delete(tmp_path: Path) -> None:
     assert refused.decision.action == "refuse"
     assert refused.check is not None
     assert refused.check.what == "delete by hand: contact/default/sam-lee"
+
+
+# --- The lease of the lock ----------------------------------------------------------------------------------
+
+
+class Intruding(Agreeing):
+    """Another machine, which tries to take the lock when the plan was made under it."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self.world = world
+        self.taken: list[bool] = []
+
+    def planned(self, planned: pipeline.PlanResult) -> None:
+        super().planned(planned)
+        with store_of(self.world) as store:
+            try:
+                with store.lock("22222222-0000-4000-8000-000000000000"):
+                    self.taken.append(True)
+            except LockHeld:
+                self.taken.append(False)
+
+
+@pytest.mark.parametrize("lease_s", [30, 300])
+def test_a_run_keeps_its_lock_while_the_service_makes_it_wait(tmp_path: Path, lease_s: int) -> None:
+    """A short lease is renewed meanwhile, or a slow plan would lose its lock to the next timer."""
+    changes = {"policy": APPLY, "lock": LockSettings(lease_s=lease_s), "refresh": Refresh(mode="full")}
+    patient = Limits(requests_per_second=0, settle_s=0, timeout_s=200)
+    world = World(tmp_path, changes=changes, service={"limits": patient})
+    crowd = {f"p-{n}": {**JANE, "workEmailAddress1": f"p{n}@example.com"} for n in range(25)}
+    world.write({"contacts": crowd})
+    sync(world)
+    world.write({"contacts": {**crowd, "jane-doe": JANE}})
+
+    async def slow(_request: httpx2.Request, send: Send) -> httpx2.Response:
+        await world.clock.sleep(25)  # for each of the two pages of the list
+        return await send()
+
+    world.meets(slow, "GET")
+    observer = Intruding(world)
+    sync(world, observer)
+
+    assert observer.taken == [False]
