@@ -110,7 +110,9 @@ __all__ = [
     "Dependencies",
     "PlanResult",
     "RunObserver",
+    "Synced",
     "apply",
+    "end_failed_sync",
     "expiry_reason",
     "explain",
     "export",
@@ -543,11 +545,16 @@ async def sync(
     except LockHeld:
         raise
     except ReconcilerError as error:
-        await record_failed_sync(settings, dependencies, error)
-        await tell_state(settings, dependencies)
+        await end_failed_sync(settings, dependencies, error)
         raise
     await tell_state(settings, dependencies)
     return Synced(planned, decision, code, run, asked, check)
+
+
+async def end_failed_sync(settings: Settings, dependencies: Dependencies, error: ReconcilerError) -> None:
+    """Record for `status` that a sync ended with an error, also before there was a plan, and tell of it."""
+    await record_failed_sync(settings, dependencies, error)
+    await tell_state(settings, dependencies)
 
 
 async def tell_state(settings: Settings, dependencies: Dependencies) -> None:

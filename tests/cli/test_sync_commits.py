@@ -197,10 +197,6 @@ def allowed(tmp_path: Path, *keys: Path) -> Iterator[dict[str, str]]:
     yield {"RECONCILER_POLICY_SIGNED_BY": str(file)}
 
 
-needs_keygen = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not installed")
-
-
-@needs_keygen
 def test_a_commit_is_applied_that_an_allowed_signer_has_signed(
     repository: Project, service: Service, tmp_path: Path
 ) -> None:
@@ -244,7 +240,6 @@ def replace_tree_of(project: Project, signed: str) -> str:
     return made.stdout.decode().strip()
 
 
-@needs_keygen
 def test_a_list_in_the_repository_is_refused(repository: Project, service: Service, tmp_path: Path) -> None:
     """Whoever commits could add a key to it in the same commit."""
     maria = key(tmp_path, "maria")
@@ -257,7 +252,6 @@ def test_a_list_in_the_repository_is_refused(repository: Project, service: Servi
     assert "a commit could bring its own signers" in said(refused)
 
 
-@needs_keygen
 def test_nothing_that_the_repository_names_is_run_for_a_signature(
     repository: Project, service: Service, tmp_path: Path
 ) -> None:
@@ -277,7 +271,6 @@ def test_nothing_that_the_repository_names_is_run_for_a_signature(
     assert not mark.exists()
 
 
-@pytest.mark.skipif(shutil.which("gpg") is None, reason="gpg is not installed")
 def test_a_commit_may_be_signed_by_gpg(repository: Project, service: Service, tmp_path: Path) -> None:
     # A socket of gpg-agent is in it: its path may have no more than some hundred characters.
     home, ring = Path(tempfile.mkdtemp(dir="/tmp")), tmp_path / "signers.gpg"

@@ -229,11 +229,11 @@ def _load_settings(given: Mapping[str, Any]) -> "Settings":
 
 def _record_failure(settings: "Settings", error: ReconcilerError) -> None:
     """Let `status` know that a sync failed before it could plan."""
+    from reconciler import pipeline
     from reconciler.cli.session import make_dependencies, run_to_end
-    from reconciler.engine.syncing import record_failed_sync
 
     if settings.service.base_url:
-        run_to_end(lambda _signals: record_failed_sync(settings, make_dependencies(settings), error))
+        run_to_end(lambda _signals: pipeline.end_failed_sync(settings, make_dependencies(settings), error))
 
 
 def _report_sync(synced: "Synced", *, full: bool, is_hidden: bool) -> SyncReport:
