@@ -20,7 +20,10 @@ ROWS = {
     "lost updates": ("lost updates outside the published window", "tests/simulation"),
     "unplanned deletes": ("unplanned deletes", "tests/simulation"),
     "crash points": ("crash points: stopped before and after every effect, resumed", ""),
-    "real kills": ("real kills (SIGKILL) of the command", "tests/crash/test_kills.py"),
+    "real kills": (
+        "real kills (SIGKILL) of the command, half of them of timers that call sync",
+        "tests/crash",
+    ),
     "store kills": ("kills of a process that writes the store as fast as it can", "tests/crash"),
     "signals": ("INT and TERM, once and twice", "tests/crash/test_signals.py"),
     "full disks": ("disks that fill up", "tests/crash/test_disk_full.py"),
