@@ -42,6 +42,29 @@ def digest_entity(entity: Entity, salt: str) -> bytes:
     return blake2b(wish, digest_size=DIGEST_BYTES).digest()
 
 
+class DigestedEntities(dict[Address, Entity]):
+    """Decoded entities in the order of their addresses, each with the digest that `digest_entity` returns."""
+
+    def __init__(self, entities: Mapping[Address, Entity], digests: Mapping[Address, bytes]) -> None:
+        super().__init__((one, entities[one]) for one in sorted(entities))
+        self._column = b"".join(digests[one] for one in self)
+
+    def digests(self) -> Iterator[bytes]:
+        """Yield the digests in the order of the addresses."""
+        return (
+            self._column[start : start + DIGEST_BYTES] for start in range(0, len(self._column), DIGEST_BYTES)
+        )
+
+    def digest_of(self, address: Address) -> bytes:
+        """Return the digest of the entity of an address."""
+        start = self._numbers[address] * DIGEST_BYTES
+        return self._column[start : start + DIGEST_BYTES]
+
+    @cached_property
+    def _numbers(self) -> Mapping[Address, int]:
+        return {one: number for number, one in enumerate(self)}
+
+
 def has_secret(entity: Entity) -> bool:
     """Whether an entity declares a secret, so that its digest depends on the salt."""
     return not KINDS[entity.address.kind].secret.isdisjoint(entity.fields)
@@ -49,7 +72,9 @@ def has_secret(entity: Entity) -> bool:
 
 def list_digests(entities: Mapping[Address, Entity], salt: str) -> Iterator[bytes]:
     """Yield the digest of each entity, in the order of their addresses."""
-    if isinstance(entities, EntityTable):
+    if isinstance(entities, DigestedEntities):
+        yield from entities.digests()
+    elif isinstance(entities, EntityTable):
         for address in entities:
             yield entities.digest_of(address) or digest_entity(entities[address], salt)
     else:
@@ -210,6 +235,12 @@ class EntityRows:
             self._decoded[block] = [one for alike in every for one in _restore_entities(alike, lines)]
         return self._decoded[block][at]
 
+    def digests_by_address(self) -> Iterator[tuple[Address, bytes]]:
+        """Yield each address with the digest of its entity."""
+        starts = range(0, len(self.digests), DIGEST_BYTES)
+        each = (self.digests[start : start + DIGEST_BYTES] for start in starts)
+        return zip(self.addresses, each, strict=True)
+
     @cached_property
     def _lines_by_slot(self) -> "array[int]":
         found = array("I", bytes(4 * BLOCK_ROWS * len(self.blocks)))
@@ -223,11 +254,12 @@ class EntityRows:
 
 
 class PlainRows:
-    """Entities that are decoded already, as rows in their order. No digest is known before `pack`."""
+    """Entities that are decoded already, as rows in their order. No digest is known."""
+
+    digests = b""
 
     def __init__(self, entities: Mapping[Address, Entity]) -> None:
         self.addresses = list(entities)
-        self.digests = b""
         self._entities = list(entities.values())
 
     def entity(self, row: int) -> Entity:
@@ -239,10 +271,8 @@ class PlainRows:
         return iter(self._entities)
 
     def pack(self) -> EntityRows:
-        """Return the same rows in blocks, and know their digests from now on."""
-        packed = EntityRows.of(self._entities)
-        self.digests = packed.digests
-        return packed
+        """Return the same rows in blocks, with their digests."""
+        return EntityRows.of(self._entities)
 
 
 # --- The entities of several manifests ------------------------------------------------------------

@@ -19,7 +19,7 @@ from itertools import chain
 import msgspec
 from msgspec import Struct, structs
 
-from reconciler.core.entity_table import EntityTable
+from reconciler.core.entity_table import DigestedEntities, EntityTable
 from reconciler.core.planning.delta import (
     Baseline,
     BaselinesAfterApply,
@@ -403,7 +403,8 @@ class DeltaPlanner:
         return kept if kept is not None and kept.key == self._key else None
 
     def _write(self, kept: _KeptBaseline) -> None:
-        self._lists.files.write(self._name, (msgspec.msgpack.encode(kept),))
+        data = msgspec.msgpack.encode(kept, enc_hook=str.__str__)  # an address is a text
+        self._lists.files.write(self._name, (data,))
 
 
 class BaselineAfterApply:
@@ -479,7 +480,8 @@ class DeclaredDigests(Mapping[Address, bytes]):
 
     def __init__(self, entities: Mapping[Address, Entity]) -> None:
         self._entities = entities
-        self._known = entities.digest_of if isinstance(entities, EntityTable) else None
+        known = entities if isinstance(entities, EntityTable | DigestedEntities) else None
+        self._known = known.digest_of if known is not None else None
 
     def __getitem__(self, address: Address) -> bytes:
         known = self._known(address) if self._known else b""

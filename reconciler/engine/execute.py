@@ -127,7 +127,7 @@ async def execute_plan(context: RunContext, task: Execution, observer: RunObserv
     run = structs.replace(add_settled(run, task.settled), context=about, resumes=resumes, started_at=began)
     kept = undo if undo is not None and _is_undo_kept(context, plan) else None
     run = await finish_run(context, planned, run, kept if kept and _undoes_anything(kept) else None)
-    if planned.baseline:
+    if planned.baseline and not context.stop.asked:
         with suppress(StoreError):  # the next plan compares everything then
             await planned.baseline.keep()
     step_log.info("run %s ended: %s", run.run, run.outcome)

@@ -38,7 +38,7 @@ from reconciler.core.desired.partition import (
     split_into_parts,
 )
 from reconciler.core.desired.resolve import Resolved, resolve_desired
-from reconciler.core.entity_table import DIGEST_BYTES, EntityRows, EntityTable, PlainRows, has_secret
+from reconciler.core.entity_table import DigestedEntities, EntityRows, PlainRows, has_secret
 from reconciler.core.rules import make_rules
 from reconciler.directories.answers import ReadOnce
 from reconciler.errors import Problem
@@ -307,10 +307,12 @@ class ManifestCache:
         """
         if sum(one.size for one in loaded.read) < self._least:
             return found
-        rows = self._write_entries(loaded, self._split_parts(loaded, found))
-        if not rows or not all(len(one.digests) == DIGEST_BYTES * len(one.addresses) for one in rows):
+        digests = self._write_entries(loaded, self._split_parts(loaded, found))
+        entities = found.desired.entities
+        if len(digests) != len(entities):
             return found
-        return structs.replace(found, desired=structs.replace(found.desired, entities=EntityTable(rows)))
+        digested = DigestedEntities(entities, digests)
+        return structs.replace(found, desired=structs.replace(found.desired, entities=digested))
 
     def _load_changed(
         self,
@@ -372,31 +374,30 @@ class ManifestCache:
         sources = {one.file: one.source for one in loaded.read}
         return split_into_parts(loaded.manifests, found, self._rules, sources)
 
-    def _write_entries(
-        self, loaded: LoadedManifests, parts: Iterable[ManifestPart]
-    ) -> list[EntityRows | PlainRows]:
-        """Write the parts that may be cached; return the entities of all parts, or nothing if none may."""
-        every: list[EntityRows | PlainRows] = []
+    def _write_entries(self, loaded: LoadedManifests, parts: Iterable[ManifestPart]) -> dict[Address, bytes]:
+        """Write the parts that may be cached; return the digests of their entities."""
+        digests: dict[Address, bytes] = {}
         key = read_cache_key(self._environ, make=True) if any(one.plain for one in loaded.read) else None
         if key is None:
-            return []
+            return {}
         try:
             make_private_folder(self._root / STORE_FOLDER)
         except OSError:  # a project that cannot be written
-            return []
+            return {}
         written = 0
         for one, part in zip(loaded.read, parts, strict=True):  # one part at a time is in memory
-            every.append(part.entities)
             # Rows that are kept already have no secret.
             if not one.plain or (isinstance(part.entities, PlainRows) and _holds_secret(part)):
                 continue
-            cached = CachedPart(part, one.rosters, one.digest)
+            rows = part.entities if isinstance(part.entities, EntityRows) else part.entities.pack()
+            digests |= rows.digests_by_address()
+            cached = CachedPart(structs.replace(part, entities=rows), one.rosters, one.digest)
             entry = encode_part(cached, key=key, purpose=self._entry_purpose(one.file))
             written += self._folder.write(self._entry_name(one.file), entry)
         used = frozenset(self._entry_name(one.file) for one in loaded.read)
         self._folder.clear(_FORM, besides=used, now_s=time.time())
         step_log.info("manifests cached; files: %d of %d", written, len(loaded.read))
-        return every
+        return digests
 
     def _read_entry(
         self, source: ManifestFile, private: frozenset[FileId], key: bytes, log: ReadLog

@@ -124,7 +124,7 @@ class Seals:
                     ({**dict(zip(_sealed_columns(table), row, strict=True)), **values}).values()
                     for row in found
                 )
-                self._adjust(table, map(_digest_row, found), map(_digest_row, changed))
+                self._adjust(table, map(_digest_long_row, found), map(_digest_long_row, changed))
 
     def check(self, table: Table, found: Iterable[Row]) -> None:
         """Return where these, all rows of the owner as they are now, are those of the seal.
@@ -313,6 +313,29 @@ def _owner_condition(shape: _Shape) -> str:
 
 def _digest_row(values: Iterable[object]) -> int:
     return int.from_bytes(row_digest(values))
+
+
+_piece_chars = 1_000_000
+
+
+def _digest_long_row(values: Iterable[object]) -> int:
+    """Return what `_digest_row` does, for a row of few: the plan of a run may be a text of many megabytes.
+
+    Such a text is taken in pieces, so that no other copy of it is in memory.
+    """
+    row = tuple(values)
+    made = sha256(b"\xdc" + len(row).to_bytes(2) if len(row) > _short_max else bytes((0x90 | len(row),)))
+    for value in row:
+        if isinstance(value, str) and len(value) > _piece_chars and value.isascii():
+            made.update(b"\xdb" + len(value).to_bytes(4))  # as msgpack begins a long text
+            for start in range(0, len(value), _piece_chars):
+                made.update(value[start : start + _piece_chars].encode())
+        else:
+            made.update(_encode(value))
+    return int.from_bytes(made.digest()[:_digest_bytes])
+
+
+_short_max = 15  # values of an array whose number msgpack writes in its first byte
 
 
 def _format_digest(total: int) -> str:

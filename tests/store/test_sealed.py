@@ -332,3 +332,15 @@ def test_a_number_that_cannot_be_counted_on_is_damage(
         with pytest.raises(StoreError, match="damaged") as caught:
             begin(store, "run-2") if table == "runs" else store.lock_for("run-2").take()
     assert "restore the store" in caught.value.next
+
+
+@pytest.mark.parametrize("letter", ["x", "\N{LATIN SMALL LETTER E WITH ACUTE}"])
+def test_a_text_of_megabytes_is_sealed_as_every_other(store_url: str, letter: str) -> None:
+    """A plan of many people is one, and its row changes when the run ends: its text is taken in pieces."""
+    text = letter * 2_500_000
+    with store_at(store_url) as store:
+        store.remember([record(JANE, jobTitle=text)], WORKSPACES)
+
+        store.rename([(JANE, SAM)], WORKSPACES)
+
+        assert store.recorded(WORKSPACES).entities[SAM].sent["jobTitle"] == text

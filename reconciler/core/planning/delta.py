@@ -498,7 +498,7 @@ class _Columns:
             ids.append(remote_id)
             digests += digest
             self._links.extend(link << _OWNER_BITS | place for link in links)
-        columns = tuple(map(str, self._addresses)), tuple(ids), bytes(digests)
+        columns = tuple(self._addresses), tuple(ids), bytes(digests)
         return Baseline(self._scope.kind, self._scope.workspace, *columns, _write_links(self._links))
 
 
