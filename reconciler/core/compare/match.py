@@ -68,6 +68,7 @@ def match_entities(
         one: tuple(sorted(row.remote_id for row in rows)) for one, (_, rows) in open_.items() if len(rows) > 1
     }
     alone = [(by, rows[0], one) for one, (by, rows) in open_.items() if len(rows) == 1]
+    del index, open_  # of 100,000 they take 25 MiB
     strength = ["+".join(key) for key in keys]
     alone.sort(key=lambda one: strength.index(one[0]))
     claimed = {}
@@ -158,7 +159,10 @@ def _make_index_value(key: Key, fields: Fields) -> str | tuple[str, ...]:
 
 
 def _find_contested(found: Mapping[Address, Recognized]) -> tuple[tuple[Address, ...], ...]:
-    groups: dict[str, list[Address]] = defaultdict(list)
+    first: dict[str, Address] = {}
+    groups: dict[str, set[Address]] = {}
     for address, hit in found.items():
-        groups[hit.live.remote_id].append(address)
-    return tuple(sorted(tuple(sorted(group)) for group in groups.values() if len(group) > 1))
+        other = first.setdefault(hit.live.remote_id, address)
+        if other != address:
+            groups.setdefault(hit.live.remote_id, {other}).add(address)
+    return tuple(sorted(tuple(sorted(group)) for group in groups.values()))
