@@ -92,7 +92,7 @@ def test_an_alias_that_is_spelt_anew_keeps_every_record(world: World, before: st
     assert plan.empty
     (notice,) = plan.notices
     assert (notice.kind, notice.subject) == ("workspace", now)
-    assert f"it was {before} at the last apply" in notice.what
+    assert f"this workspace was called {before} at the last apply" in notice.what
 
 
 def listed(world: World) -> Inventory:
@@ -122,7 +122,7 @@ def test_a_list_says_that_an_alias_has_moved(world: World, before: str, now: str
 
     assert {one.state for one in found.entities if one.workspace == now and one.place} == {"owned"}
     for form, text in said_by_list(found).items():
-        assert f"it was {before} at the last apply" in text, form
+        assert f"this workspace was called {before} at the last apply" in text, form
     world.apply()
     for form, text in said_by_list(listed(world)).items():
         assert "at the last apply" not in text, form
