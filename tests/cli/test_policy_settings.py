@@ -131,3 +131,33 @@ def test_a_lease_covers_two_requests(repository: Path) -> None:
         assert refusals(repository, f"version: 1\nlock: {{lease_s: {wrong}}}\n")
     text = "version: 1\nlock: {lease_s: 40}\nservice: {limits: {timeout_s: 20}}\n"
     read(repository, text)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "what"),
+    [
+        ('phone: "+61412345678"', 'phone: "+61412345678"', "phone number"),
+        ("email: Jane@Example.com", "email: jane@example.com", "e-mail address"),
+        ("forge: jane-d", "forge: Jane-D", "login"),
+    ],
+)
+def test_two_approvers_with_one_address_are_one_person(
+    repository: Path, first: str, second: str, what: str
+) -> None:
+    """Who has the phone would be a quorum of two."""
+    approvers = f"approvers: {{jane: {{{first}}}, ben: {{{second}}}}}"
+    assert refusals(repository, f"version: 1\npolicy:\n  {approvers}\n") == [
+        f"3: policy.approvers: jane and ben have the same {what}: one person would count twice."
+    ]
+
+
+def test_a_number_without_quotes_is_the_same_number(repository: Path) -> None:
+    """YAML reads it as a whole number, and takes its plus away."""
+    policy = read(repository, "version: 1\npolicy:\n  approvers: {jane: {phone: +61412345678}}\n")
+    assert policy.approvers == {"jane": Approver("+61412345678")}
+
+
+@pytest.mark.parametrize("approvers", ["x", "[jane]", "{jane: x}", "{jane: {}}", "{jane: {phone: 0412}}"])
+def test_approvers_that_are_none_are_a_mistake_at_their_place(repository: Path, approvers: str) -> None:
+    (found,) = refusals(repository, f"version: 1\npolicy:\n  approvers: {approvers}\n")
+    assert found.startswith("3: ")

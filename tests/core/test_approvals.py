@@ -377,7 +377,7 @@ def test_whom_the_gate_of_a_forge_let_through_counts() -> None:
 
 def test_a_person_counts_once_by_a_reply_and_behind_a_gate() -> None:
     """Or one person is a quorum of two."""
-    person = name_person(Person("jane-d", "forge"), POLICY)
+    person = name_person(Person("Jane-D", "forge"), POLICY)
     assert person.name == "jane"
     known = after(OPEN, counted(reply(code_of("jane"))))
     assert decided(person, known).word == "repeated"

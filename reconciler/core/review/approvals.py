@@ -353,7 +353,8 @@ class Person(Struct, frozen=True):
 
 def name_person(person: Person, policy: Policy) -> Person:
     """Return the person under the name of an approver where the settings name this login of a forge."""
-    names = [name for name, one in policy.approvers.items() if one.forge and one.forge == person.name]
+    login = person.name.lower()  # a forge tells no letter case apart
+    names = [name for name, one in policy.approvers.items() if one.forge and one.forge.lower() == login]
     known = names and person.how == "forge"
     return structs.replace(person, name=names[0]) if known else person
 
