@@ -14,7 +14,10 @@ from project.test_docs import _blocks, _pages, _prose
 ELSEWHERE = {
     "https://age-encryption.org/v1": "the format of encrypted plans",
     "https://github.com/yaml/yaml-test-suite": "where the cases of YAML come from",
+    "https://www.conftest.dev": "a program that policy.check may call",
     "https://keepachangelog.com": "the form of the list of changes",
+    "https://www.openpolicyagent.org": "a program that policy.check may call",
+    "https://www.standardwebhooks.com": "how notifications are signed",
     "https://opentelemetry.io/docs/specs/otel/protocol/exporter/": "where telemetry goes, by variables",
     "https://pre-commit.com": "what runs the hooks that a project gets",
     "https://semver.org": "what the numbers of versions mean",
