@@ -220,7 +220,8 @@ contexts = st.builds(
 
 @st.composite
 def runs(draw: st.DrawFn) -> Run:
-    code = draw(st.sampled_from(sorted(EXIT_CODE_WORDS)))
+    # A run has begun to write: what still waits, for a person or a window, is none.
+    code = draw(st.sampled_from(sorted(EXIT_CODE_WORDS.keys() - {9, 10})))
     return Run(
         run=str(draw(st.uuids())),
         fingerprint=draw(hexadecimal | st.just("")),
