@@ -143,7 +143,10 @@ def _needed_paths(entity: Entity) -> frozenset[str]:
 
 def _is_shown(entity: Entity, shown: frozenset[str]) -> bool:
     """Whether a brief row shows all that a plan has to know of a declared entity."""
-    return not entity.devices_in_scope and _needed_paths(entity) <= shown
+    if entity.devices_in_scope:
+        return False
+    # Nearly every row shows all that is declared: then no set is made for it.
+    return shown.issuperset(entity.fields) or _needed_paths(entity) <= shown
 
 
 # --- What a brief row tells -----------------------------------------------------------------------
@@ -251,10 +254,14 @@ def _judge_recorded_row(
 
 def _make_brief(row: LiveEntity, shown: frozenset[str], declared: Iterable[Entity]) -> LiveEntity:
     """Return the live entity that shows these paths, whose row may be that of a declared entity."""
-    # Nearly everybody is live as declared, and texts are most of what a row takes: one text does for both.
+    # Nearly everybody is live as declared, and fields are most of what a row takes: the same do for both, or
+    # at least the same texts.
     fields = row.fields
     for one in declared:
         want = one.fields
+        if fields == want:
+            fields = want
+            break
         fields = {path: want[path] if want.get(path) == value else value for path, value in fields.items()}
     return structs.replace(row, fields=fields, known=shown, devices_known=False)
 
