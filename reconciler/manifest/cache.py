@@ -372,7 +372,7 @@ class ManifestCache:
 
     def _split_parts(self, loaded: LoadedManifests, found: Resolved) -> Iterable[ManifestPart]:
         sources = {one.file: one.source for one in loaded.read}
-        return split_into_parts(loaded.manifests, found, self._rules, sources)
+        return split_into_parts(loaded.manifests, found, sources)
 
     def _write_entries(self, loaded: LoadedManifests, parts: Iterable[ManifestPart]) -> dict[Address, bytes]:
         """Write the parts that may be cached; return the digests of their entities."""

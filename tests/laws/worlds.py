@@ -20,7 +20,9 @@ from reconciler.core.desired.crosscheck import (
     DeclaredEntities,
     check_renames,
     check_unique,
+    digest_claims,
     find_alike,
+    unique_keys,
 )
 from reconciler.core.planning.deletes import forgotten_at_once
 from reconciler.core.planning.plan import make_plan
@@ -317,9 +319,13 @@ def accepted(world: World) -> World:
 
 
 def _refused(declared: Mapping[Address, Entity], rules: Rules) -> bool:
-    first = {address: Declared(entity, _document(entity)) for address, entity in declared.items()}
+    keys = unique_keys(rules)
+    first = {
+        address: Declared(entity, _document(entity), claims=digest_claims(entity, keys))
+        for address, entity in declared.items()
+    }
     every = tuple(first.values())
-    group = DeclaredEntities(every, first, find_alike(every, rules))
+    group = DeclaredEntities(every, first, find_alike(every))
     return any(True for check in (check_unique, check_renames) for _ in check(group, rules))
 
 

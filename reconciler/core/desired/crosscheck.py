@@ -6,6 +6,7 @@ some of them may be cached, and then only the others are checked.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from hashlib import blake2b
 
 from msgspec import Struct
 
@@ -35,7 +36,8 @@ class Declared(Struct, frozen=True):
 
     `owner` is the contact of a device. `defaults` are the places of the file's default fields, `hidden` those
     of values that no message shows, with the variables that they came from. `edges` are the values that were
-    written with blanks at their edges, as they were written.
+    written with blanks at their edges, as they were written. `claims` are digests of what no other entity may
+    have (`digest_claims`): where two are equal, the texts may differ.
     """
 
     entity: Entity
@@ -45,6 +47,7 @@ class Declared(Struct, frozen=True):
     defaults: Mapping[str, Place] = {}
     hidden: Mapping[Place, tuple[str, ...]] = {}
     edges: Mapping[str, str] = {}
+    claims: tuple[int, ...] = ()
 
     def place(self, path: str = "") -> Place:
         """Return the place of a field's key, or of the entry where the field came from elsewhere."""
@@ -76,7 +79,7 @@ class Declared(Struct, frozen=True):
 class DeclaredEntities(Struct, frozen=True):
     """Everything that is declared, in file order, and the first entity of each address.
 
-    `alike` are those that look like another one in one of its identities, in the same order; `unfit` the
+    `alike` are those that share a claim with another one, in the same order; `unfit` the
     places of values that are a mistake of their own.
     """
 
@@ -177,17 +180,32 @@ def list_appearances(
             yield key, (where, *key, *values)
 
 
-def find_alike(every: Sequence[Declared], rules: Rules) -> tuple[Declared, ...]:
-    """Return the entities that look like another one in one of its identities, in their order.
+def digest_claims(entity: Entity, keys: Mapping[str, tuple[Key, ...]]) -> tuple[int, ...]:
+    """Return digests of what no other entity may have: what its identities look like, and its push token."""
+    claims = [appearance for _, appearance in list_appearances(entity, keys)]
+    token = push_token_of(entity)
+    if token is not None:
+        claims.append(token)
+    return tuple(map(_digest_claim, claims))
+
+
+def _digest_claim(claim: tuple[str, ...]) -> int:
+    return int.from_bytes(blake2b("\0".join(claim).encode(), digest_size=_CLAIM_BYTES).digest())
+
+
+_CLAIM_BYTES = 8  # of a million identities, two have one digest by chance once in 37 million projects
+
+
+def find_alike(every: Sequence[Declared]) -> tuple[Declared, ...]:
+    """Return the entities that share a claim with another one, in their order.
 
     Two of one identity are among them, because what is the same looks the same.
     """
-    keys = unique_keys(rules)
-    seen: dict[tuple[str, ...], int] = {}
+    seen: dict[int, int] = {}
     alike: set[int] = set()
     for number, one in enumerate(every):
-        for _, appearance in list_appearances(one.entity, keys):
-            first = seen.setdefault(appearance, number)
+        for claim in one.claims:
+            first = seen.setdefault(claim, number)
             if first != number:
                 alike.update((first, number))
     return tuple(every[number] for number in sorted(alike))

@@ -9,19 +9,16 @@ strictly. So are the entries of one manifest, of which some were resolved at an 
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from hashlib import blake2b
 from itertools import accumulate
 
 from msgspec import Struct, structs
 
 from reconciler.core.desired.consents import resolve_consents
-from reconciler.core.desired.crosscheck import list_appearances, push_token_of, sibling_address, unique_keys
+from reconciler.core.desired.crosscheck import sibling_address
 from reconciler.core.desired.resolve import Resolved, find_removed
 from reconciler.core.entity_table import EntityRows, EntityTable, PlainRows
-from reconciler.core.rules import Rules
 from reconciler.model.address import Address
 from reconciler.model.documents import DirectoryAnswer, Manifest, NamedConsent, Place
-from reconciler.model.kind import Key
 from reconciler.model.notices import Notice
 from reconciler.model.snapshots import Desired, Entity, Scope
 
@@ -86,7 +83,7 @@ class PartSource(Struct, frozen=True):
 
 
 def split_into_parts(
-    manifests: Iterable[Manifest], found: Resolved, rules: Rules, sources: Mapping[str, PartSource]
+    manifests: Iterable[Manifest], found: Resolved, sources: Mapping[str, PartSource]
 ) -> Iterator[ManifestPart]:
     """Yield the part of each manifest, in their order. `found` is what they resolve to, without a mistake.
 
@@ -95,9 +92,8 @@ def split_into_parts(
     said: dict[str, list[Notice]] = {}
     for notice in found.desired.notices:
         said.setdefault(notice.subject, []).append(notice)
-    keys = unique_keys(rules)
     for manifest in manifests:
-        yield _split_part(manifest, found, said, keys, sources.get(manifest.file, _NO_SOURCE))
+        yield _split_part(manifest, found, said, sources.get(manifest.file, _NO_SOURCE))
 
 
 _NO_SOURCE = PartSource()
@@ -107,7 +103,6 @@ def _split_part(
     manifest: Manifest,
     found: Resolved,
     said: Mapping[str, Sequence[Notice]],
-    keys: Mapping[str, tuple[Key, ...]],
     source: PartSource,
 ) -> ManifestPart:
     entities: dict[Address, Entity] = {}
@@ -129,7 +124,7 @@ def _split_part(
             files.append(names.setdefault(place.file, len(names)))
             texts.append(known.get(place.line, NO_TEXT))
         # What only looks the same is a warning, which names both: it takes both to be written.
-        own = list(map(_digest_claim, _list_claims(entity, keys)))
+        own = found.declared[address].claims
         claims += own
         sizes[-1] += 1
         claimed[-1] += len(own)
@@ -220,22 +215,6 @@ def _find_runs(kept: Iterable[tuple[int, int]], lines: Numbers) -> Iterator[tupl
         end = number + 1
     if end > first:
         yield first, end, moved
-
-
-def _list_claims(entity: Entity, keys: Mapping[str, tuple[Key, ...]]) -> Iterator[tuple[str, ...]]:
-    """Yield what no other entity may have."""
-    for _, appearance in list_appearances(entity, keys):
-        yield appearance
-    token = push_token_of(entity)
-    if token is not None:
-        yield token
-
-
-def _digest_claim(claim: tuple[str, ...]) -> int:
-    return int.from_bytes(blake2b("\0".join(claim).encode(), digest_size=_CLAIM_BYTES).digest())
-
-
-_CLAIM_BYTES = 8  # of a million identities, two have one digest by chance once in 37 million projects
 
 
 def join_parts(parts: Iterable[ManifestPart], *, rows_max: int) -> Desired | None:

@@ -15,9 +15,11 @@ from reconciler.core.desired.crosscheck import (
     CHECKS,
     Declared,
     DeclaredEntities,
+    digest_claims,
     find_alike,
     sibling_address,
     similar_declared_notices,
+    unique_keys,
 )
 from reconciler.core.rules import Rules
 from reconciler.core.suggest import did_you_mean
@@ -25,6 +27,7 @@ from reconciler.core.text import has_edges, trim_breaks, trim_edges
 from reconciler.errors import Problem
 from reconciler.model.address import Address, make_address, parse_address
 from reconciler.model.documents import Document, Fields, InputFile, Manifest, Place
+from reconciler.model.kind import Key
 from reconciler.model.kinds import KINDS
 from reconciler.model.plans import Options
 from reconciler.model.snapshots import Desired, Entity, Scope
@@ -56,7 +59,7 @@ def resolve_desired(manifests: Iterable[Manifest], rules: Rules) -> Resolved:
     for one in every:
         first.setdefault(one.entity.address, one)
     problems.extend(_declared_twice(every, first))
-    group = DeclaredEntities(tuple(every), first, find_alike(every, rules))
+    group = DeclaredEntities(tuple(every), first, find_alike(every))
     wrong, notices = check_values(group, rules.checks)
     problems.extend(wrong)
     group = structs.replace(group, unfit=frozenset(Place(one.file, one.line, one.column) for one in wrong))
@@ -115,6 +118,7 @@ def _misplaced_kinds(manifests: Sequence[Manifest]) -> Iterator[Problem]:
 
 
 def _declared_entities(manifest: Manifest, rules: Rules) -> Iterator[Declared]:
+    keys = unique_keys(rules)
     # What belongs to an entry stands right behind it, and has its tags.
     owner: Declared | None = None
     for document in manifest.documents:
@@ -122,7 +126,7 @@ def _declared_entities(manifest: Manifest, rules: Rules) -> Iterator[Declared]:
         tags = above.entity.controls.tags if above else manifest.tags
         if document.controls.tags:
             tags = {**tags, **document.controls.tags}
-        one = _make_declared(manifest, document, tags, rules, above)
+        one = _make_declared(manifest, document, tags, rules, above, keys=keys)
         owner = above or one
         yield one
 
@@ -133,6 +137,8 @@ def _make_declared(
     tags: Mapping[str, str],
     rules: Rules,
     owner: Declared | None,
+    *,
+    keys: Mapping[str, tuple[Key, ...]],
 ) -> Declared:
     mark = rules.mark_of(document.kind)
     marked = mark in document.fields or mark in manifest.defaults.get(document.kind, {})
@@ -148,7 +154,8 @@ def _make_declared(
         unset_paths=document.unread & KINDS[document.kind].secret,
     )
     places = manifest.default_places.get(document.kind, {})
-    return Declared(entity, document, marked, owner, places, manifest.hidden, edges)
+    claims = digest_claims(entity, keys)
+    return Declared(entity, document, marked, owner, places, manifest.hidden, edges, claims)
 
 
 def _declared_fields(manifest: Manifest, document: Document, rules: Rules) -> Fields:
