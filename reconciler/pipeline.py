@@ -42,7 +42,7 @@ from reconciler.core.review.saved_plans import narrow_saved_plan, seal_plan_piec
 from reconciler.core.review.sync_results import find_sync_exit_code
 from reconciler.core.rules import make_rules
 from reconciler.core.runs.kept_undo import choose_undo, renew_undo
-from reconciler.core.runs.recover import InterruptedRun, find_remaining
+from reconciler.core.runs.recover import InterruptedRun, find_remaining, is_store_doubtful
 from reconciler.core.runs.undo import BY_MANIFEST, is_undo_proved, undo_as_desired
 from reconciler.core.views.explain import make_explanations
 from reconciler.core.views.inventory import Inventory, make_inventory, narrow_desired
@@ -503,7 +503,7 @@ async def sync(
     settling = partial(_settle, settings, desired, dependencies, stop, observer)
     try:
         planned, evidence = await _plan_to_sync(settings, desired, dependencies, made_of)
-        if planned.unfinished:
+        if planned.unfinished or is_store_doubtful(planned.plan):
             await settling()
             planned, evidence = await _plan_to_sync(settings, desired, dependencies, made_of)
         await _require_commit(settings, planned.plan, evidence, dependencies, allow_rewind=allow_rewind)

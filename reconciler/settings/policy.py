@@ -1,6 +1,7 @@
 """What is wrong with `policy` of the settings beside its form: windows, time zone, approvers."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from reconciler.core.compare.identity import email_key, number_key
 from reconciler.core.review.windows import parse_window
@@ -8,6 +9,7 @@ from reconciler.core.suggest import did_you_mean
 from reconciler.errors import Problem
 from reconciler.model.geography import zone_names
 from reconciler.settings.layers import SettingLayers, SettingValue
+from reconciler.settings.trust import find_program_objection
 
 _EXAMPLE = 'write it like "0 9 * * MON-FRI for 8h": minute, hour, day of month, month, day of week'
 
@@ -25,6 +27,12 @@ def find_policy_problems(layers: SettingLayers) -> Iterator[Problem]:
                 parse_window(text)
             except ValueError as error:
                 yield value.problem(f"{text!r}: {error}.", _EXAMPLE, code="E100")
+    check = layers.value_of("policy.check")
+    if check.raw and "/" in check.raw[0]:
+        with suppress(OSError):  # it is missing: the check fails, and says so
+            found = find_program_objection(layers.root / check.raw[0])
+            if found is not None:
+                yield check.problem(f"{check.raw[0]} is not run: {found.what}.", found.next, code="E100")
     yield from _find_shared_addresses(layers.value_of("policy.approvers"))
     quorum, people = layers.value_of("policy.quorum"), layers.value_of("policy.approvers").raw
     if people and int(quorum.raw) > len(people):

@@ -102,3 +102,19 @@ def test_what_cannot_be_read_remembers_nothing(text: str, project: Project, serv
     done = project.run(service, "plan", env=ELSEWHERE)
 
     assert (done.returncode, SAID in done.stdout) == (0, False)
+
+
+def test_a_sync_waits_for_what_a_lost_store_may_lack_before_it_plans(
+    project: Project, service: Service
+) -> None:
+    """A plan says something else after the wait: it would be called stale, by every sync anew."""
+    env = {**ELSEWHERE, "RECONCILER_POLICY_MODE": "apply"}
+    assert project.run(service, "sync", env=env).returncode == 0
+    shutil.rmtree(project.folder / "state")
+    project.edit("jobTitle: Analyst", "jobTitle: Chief")
+
+    done = project.run(service, "sync", env=env)
+
+    assert "waiting until none of them can still take effect" in " ".join(done.stderr.split())
+    assert done.returncode == 0
+    assert project.run(service, "sync", env=env).returncode == 0

@@ -161,3 +161,17 @@ def test_a_number_without_quotes_is_the_same_number(repository: Path) -> None:
 def test_approvers_that_are_none_are_a_mistake_at_their_place(repository: Path, approvers: str) -> None:
     (found,) = refusals(repository, f"version: 1\npolicy:\n  approvers: {approvers}\n")
     assert found.startswith("3: ")
+
+
+def test_a_check_that_everybody_may_write_is_refused(repository: Path) -> None:
+    """Whoever may write it decides what is applied, with the rights of whoever syncs."""
+    program = repository / "check"
+    program.write_text("#!/bin/sh\nexit 0\n", "utf-8")
+    text = "version: 1\npolicy: {check: [./check]}\n"
+    program.chmod(0o777)
+
+    assert refusals(repository, text) == [
+        "2: policy.check: ./check is not run: everybody on this machine may write it or its folder."
+    ]
+    program.chmod(0o755)
+    assert read(repository, text).check == ("./check",)

@@ -106,6 +106,11 @@ def doubtful_store_notice(why: str) -> Notice:
     )
 
 
+def is_store_doubtful(plan: Plan) -> bool:
+    """Whether a plan was made with such a store: one that is made after the wait says something else."""
+    return any((one.kind, one.subject) == ("store", "store") for one in plan.notices)
+
+
 def find_remaining(old: Plan, fresh: Plan) -> Remaining:
     """Return `fresh` without every change that `old` does not hold just so, before-values and all.
 
