@@ -465,6 +465,7 @@ class BaselineAfterApply:
             known.update(list_settled_records(one.baseline, one.rest))
         reading = partial(Store.record_digests, workspaces=self._workspaces, known=known, since=self._since)
         others = dict(await ask(reading))
+        known.clear()  # of 100,000 records these take 10 MiB, and nobody asks for them any more
         written = await ask(Store.last_written)
         if not state or await ask(Store.state) != state:
             return
