@@ -22,6 +22,7 @@ _compared_max = 5  # of the nearest, by the steps from one to the other
 _named_max = 3  # in one sentence
 
 _SIGNS = re.compile(r"[\W_]+")
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
 class SuggestionRule(Struct, frozen=True):
@@ -29,18 +30,21 @@ class SuggestionRule(Struct, frozen=True):
 
     `near`: the nearest name. `spelling`: the same name in another spelling. `never`: none. `margin`: names
     that are so many steps further off than the nearest are named beside it. `steps_max`: none that is further
-    off (0: as difflib thinks).
+    off (0: as difflib thinks). `by_words`: none that lacks a word of the name: deviceToken is no deviceModel.
     """
 
     guess: Literal["near", "spelling", "never"]
     why: str
     margin: int = 0
     steps_max: int = 0
+    by_words: bool = False
 
 
 TOPICS: Mapping[str, SuggestionRule] = {
     "field": SuggestionRule(
-        "near", "a wrong field is refused again, or seen in the plan before anything is written"
+        "near",
+        "a wrong field is refused again, or seen in the plan before anything is written",
+        by_words=True,
     ),
     "word": SuggestionRule("near", "a word of a short list that stands in a file and is reviewed with it"),
     "column": SuggestionRule("near", "its values are seen in the plan before anything is written"),
@@ -94,6 +98,8 @@ def find_suggestions(topic: str, wrong: str, known: Iterable[str]) -> tuple[str,
     folded = {fold_case(name): name for name in fitting[:_known_max]}
     text = fold_case(wrong)
     near = difflib.get_close_matches(text, folded, _compared_max, _ALIKE)
+    if row.by_words:
+        near = [name for name in near if _has_words_of(wrong, folded[name])]
     steps = {name: _edit_distance(text, name) for name in near}
     least = min(steps.values(), default=0)
     if row.steps_max and least > row.steps_max:
@@ -105,6 +111,17 @@ def did_you_mean(topic: str, wrong: str, known: Iterable[str], otherwise: str = 
     """Return "did you mean ...?" with the names that may be meant, or `otherwise` where there is none."""
     near = find_suggestions(topic, wrong, known)
     return f"did you mean {' or '.join(near)}?" if 0 < len(near) <= _named_max else otherwise
+
+
+def _has_words_of(wrong: str, known: str) -> bool:
+    """Whether each word of `wrong`, a name like workMobilePhone, is a word of `known`, slips aside."""
+    words, there = ([one.lower() for one in _WORDS.findall(name)] for name in (wrong, known))
+    if len(words) < 2:  # noqa: PLR2004 - without capitals there is nothing to compare word by word
+        return True
+    return all(
+        one in known.lower() or any(_edit_distance(one, other) <= max(1, len(one) // 3) for other in there)
+        for one in words
+    )
 
 
 def _fold_spelling(text: str) -> str:

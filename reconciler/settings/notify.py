@@ -23,10 +23,9 @@ def find_notify_problems(layers: SettingLayers) -> Iterator[Problem]:
             read_webhook_address(url.raw)
         except UnusableUrl as error:
             yield url.problem(str(error), error.next, code="E100")
-    if (url.raw is None) != (key.raw is None):
-        given, other = (key, URL) if url.raw is None else (url, KEY)
-        yield given.problem(f"{other} is not set.", f"set both, or remove {given.name}", code="E100")
-    people, known = layers.value_of("notify.people"), layers.value_of("policy.approvers").raw
+    if url.raw is not None and key.raw is None:
+        yield url.problem(f"{KEY} is not set.", f"set it too, or remove {URL}", code="E100")
+    people, known = layers.value_of("notify.people"), layers.value_of("policy.approvers").raw or {}
     for name in people.raw:
         if name not in known:
             hint = did_you_mean("approver", name, known, "add it under policy.approvers")

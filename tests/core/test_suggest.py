@@ -135,6 +135,22 @@ def test_another_spelling_of_the_same_name_is_no_guess(wrong: str, known: str) -
 
 
 @pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [
+        ("deviceToken", ""),
+        ("timeZone", "timezone"),
+        ("devceModel", "deviceModel"),
+        ("pushtoken", "pushToken"),
+    ],
+)
+def test_a_field_is_suggested_only_if_it_has_the_words_of_the_name(wrong: str, meant: str) -> None:
+    """The value under a field that was guessed wrongly would be judged as well."""
+    known = ("deviceName", "appId", "platform", "deviceOS", "deviceModel", "pushToken", "timezone")
+
+    assert find_nearest("field", wrong, known) == meant
+
+
+@pytest.mark.parametrize(
     "name", ["DEVICE_JANE_SMYTH", "DEVICE_JANE", "device_jane_smith", "DEVICE_JOHN_SMITH"]
 )
 def test_no_variable_is_suggested(name: str) -> None:
