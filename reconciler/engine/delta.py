@@ -275,7 +275,7 @@ class DeltaPlanner:
         await self.context.dependencies.offload(lambda: self._write(making()))
 
     async def follow_apply(self, made: MovedPlan, inputs: DeltaInputs) -> "BaselineAfterApply | None":
-        """Return what keeps the baseline when a plan of everything is applied; None where `keep` does."""
+        """Return what keeps the baseline when a plan of everything is applied; None where it records few."""
         plan, ask = made.plan, self.context.ask
         many = len(plan.adoptions) + len(plan.records) >= settled_min
         if not many or any(not read.complete for read in plan.reads):

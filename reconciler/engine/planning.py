@@ -183,8 +183,7 @@ async def _plan_everything(
         declared = DeclaredDigests(inputs.desired.entities)
         read = DeltaInputs(inputs.desired, inputs.live, inputs.recorded, readers, declared)
         after = await delta.follow_apply(made, read) if isinstance(context, RunContext) else None
-        if after is None:
-            await delta.keep(made, read, anew=True)
+        await delta.keep(made, read, anew=True)  # also where nobody agrees to the apply
         return _MadePlan(made.plan, inputs, baseline=after)
     return _MadePlan(made.plan, inputs)
 
