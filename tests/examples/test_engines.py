@@ -1,4 +1,4 @@
-"""Atlantis, Digger and Terrateam: the commands of each block, with the variables that its product sets.
+"""Atlantis, Digger, Terrateam and Jenkins: the commands of each, with the variables that its product sets.
 
 None of the products can be had here, so what they do around the commands is read from their documentation.
 """
@@ -50,11 +50,19 @@ def terrateam(stage: str) -> tuple[list[str], Mapping[str, str]]:
     return _read("terrateam.config.yml")["workflows"][0]["engine"][stage], {}
 
 
+def jenkins(stage: str) -> tuple[list[str], Mapping[str, str]]:
+    """Return a stage's command: a step `sh` is a script of `sh -xe`."""
+    text = (ENGINES / "Jenkinsfile").read_text(encoding="utf-8")
+    script = text.partition(f"stage('{stage}')")[2].split("'''")[1]
+    return ["sh", "-xec", script], {}
+
+
 Stage = Callable[[str], tuple[list[str], Mapping[str, str]]]
 PRODUCTS: Mapping[str, tuple[Stage, str]] = {
     "atlantis": (atlantis, "PLANFILE"),
     "digger": (digger, "DIGGER_PLANFILE"),
     "terrateam": (terrateam, "TERRATEAM_PLAN_FILE"),
+    "jenkins": (jenkins, "PLAN"),
 }
 
 
@@ -81,6 +89,7 @@ class Engine:
             **self.project.environ(self.service),
             "RECONCILER_STORE": f"sqlite:///{self.base / 'store.db'}",
             "DIR": str(self.project.folder),
+            "WORKSPACE_TMP": str(self.base),
             self.variable: str(self.base / "people.tfplan"),
         }
         environ |= {name: str(self.base / "reconciler.yaml") for name in given if name == "RECONCILER_CONFIG"}
@@ -106,11 +115,12 @@ def test_what_is_planned_is_told_without_names_and_applied(engine: Engine) -> No
     planned = engine.run("plan")
     applied = engine.run("apply")
 
-    assert (planned.returncode, planned.stderr) == (0, "")
+    assert planned.returncode == 0, planned.stderr
     assert "+ 2 contacts in default: declared" in planned.stdout
-    assert (applied.returncode, applied.stderr) == (0, "")
+    assert applied.returncode == 0, applied.stderr
     assert len(engine.service.contacts()) == 2
-    assert "contact/default/" not in planned.stdout + applied.stdout
+    told = planned.stdout + planned.stderr + applied.stdout + applied.stderr
+    assert "contact/default/" not in told
 
 
 def test_what_changed_since_the_plan_is_not_applied(engine: Engine) -> None:
@@ -126,11 +136,13 @@ def test_what_changed_since_the_plan_is_not_applied(engine: Engine) -> None:
 
 
 def test_a_mistake_fails_the_plan_and_says_where_it_is(engine: Engine) -> None:
+    assert engine.run("plan").returncode == 0
     engine.project.edit("lastName: Doe, workEmailAddress1: sam", "lastNmae: Doe, workEmailAddress1: sam")
 
     planned = engine.run("plan")
 
     assert planned.returncode == 3
+    assert planned.stdout == "", "not what an earlier plan said"
     assert "team.yaml:5" in planned.stderr
     assert "next: did you mean lastName?" in planned.stderr
 
