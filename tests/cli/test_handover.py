@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import postgres
@@ -13,7 +12,7 @@ from copies import copied
 from waiting import until
 
 lease_s = 30  # the shortest
-margin_s = 15.0  # what a handover may take besides
+margin_s = 15  # what a handover may take besides
 
 
 # The command on a machine of another name: in a namespace of its own where that is allowed, else it is told.
@@ -60,15 +59,15 @@ def test_another_host_goes_on_after_the_lease_of_one_that_was_killed(
         until(lambda: bool(slow_service.writes()), "the first write")
         os.kill(first.pid, signal.SIGKILL)
         first.wait()
-        began = time.monotonic()
-        codes = [other.run(slow_service, "sync", env=env).returncode]
-        while codes[-1] == 4 and time.monotonic() - began < lease_s + margin_s:
-            time.sleep(1)
-            codes.append(other.run(slow_service, "sync", env=env).returncode)
-        took_s = time.monotonic() - began
+        at_once = other.run(slow_service, "sync", env=env)
+        waited = other.run(slow_service, "sync", "--lock-timeout", str(lease_s + margin_s), env=env)
 
-    assert (codes[0], codes[-1]) == (4, 0)
-    assert took_s <= lease_s + margin_s
+        after = other.run(slow_service, "sync", env=env)
+
+    # It got the lock in time. What it had planned before that the killed run may have done meanwhile.
+    assert at_once.returncode == 4
+    assert waited.returncode in {0, 5}
+    assert after.returncode == 0
     created = [path for method, path in slow_service.writes() if method == "POST" and path == "/contacts"]
     assert len(slow_service.contacts()) == 3
     assert len(created) in (3, 4)  # one more where the answer to the first was lost before it was made
