@@ -10,6 +10,7 @@ import postgres
 import pytest
 import tally
 from crash.ground import Ground, ground, kill, mail
+from waiting import patience_s
 
 people = 40
 kills_per_project = effort.count(small=3, full=10)
@@ -61,7 +62,7 @@ def _two_timers(place: Ground, chance: Random) -> int:
                 killed = int(kill(first))
             finally:
                 if second is not None:
-                    assert second.wait(60) in EXPECTED, place.said()
+                    assert second.wait(patience_s) in EXPECTED, place.said()
             return killed
     assert first.returncode in EXPECTED, place.said()
     return 0

@@ -31,4 +31,5 @@ def test_compatibility_forms_are_for_warnings_and_new_names() -> None:
         if re.search(r"NFK[CD]", path.read_text("utf-8"))
     }
 
-    assert found == {"core/compare/identity.py", "core/text.py"}
+    # A reply with a word that only looks like a code is unclear: it counts for nothing.
+    assert found == {"core/compare/identity.py", "core/text.py", "core/review/approvals.py"}
