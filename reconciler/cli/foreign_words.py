@@ -139,10 +139,13 @@ def check_options(command: click.Command, ctx: click.Context, arguments: Sequenc
             raise ForeignWord(f"{name} is not an option of {path}.", f"instead: {files or _MANIFESTS}", ctx)
         if (ours := _translate_option(name.lstrip("-"), value, known)) is not None:
             raise ForeignWord(f"{name} is not an option of {path}.", f"instead: {ours}", ctx)
+        is_value = not equals  # of an option that there is not: click says so
 
 
 def _translate_option(word: str, value: str, known: Mapping[str, click.Option]) -> str | None:
     """Return what another tool's option is called here; None for an unknown one."""
+    if word in {"o", "out", "output"} and "--into" in known:
+        return f"--into {value or 'FOLDER'}"
     if word == "out" and "-o" in known:
         return f"-o {value or 'FILE'}"
     if (same := f"--{word}") in known:  # with one dash

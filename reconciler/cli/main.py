@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "init": "Start a project: settings, a manifest, CI.",
     "export": "Export live entities as manifests.",
-    "validate": "Check settings and manifests offline, and show all mistakes at once.",
+    "validate": "Check settings and manifests without a call, and show all mistakes at once.",
     "fmt": "Format manifests; keep comments.",
     "rosters": "Save the rows of a directory as CSV.",
     "plan": "Show what apply would do, and why.",

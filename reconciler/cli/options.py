@@ -251,15 +251,16 @@ recipients_options = combine_options(
         "--encrypt-to",
         multiple=True,
         metavar="KEY",
-        help="Encrypt the output file for this public key, age1... or ssh-ed25519 ..., in addition to "
-        "plan.recipients of the settings. Repeatable. Needs the extra `encryption`.",
+        help="Encrypt the plan, undo or file of secrets that this command writes, for this public key: "
+        "age1... or ssh-ed25519 ..., in addition to plan.recipients of the settings. Repeatable. Needs the "
+        "extra `encryption`.",
     ),
     click.option(
         "--recipients-file",
         multiple=True,
         metavar="FILE",
         shell_complete=Completes("files"),
-        help="Encrypt the output file for every public key in FILE, one per line. Repeatable.",
+        help="Encrypt it for every public key in FILE, one per line. Repeatable.",
     ),
 )
 identity_option = click.option(

@@ -55,6 +55,7 @@ def test_a_plan_file_that_is_named_as_elsewhere_is_not_written_beside(
         (("validate", "m.yaml"), "next: list the files in `manifests:` of the settings"),
         (("validate", "--format", "json", "manifests/"), "RECONCILER_MANIFESTS=FILE reconciler validate"),
         (("drift", "m.yaml"), "--only ADDRESS selects entries"),
+        (("export", "-o", "manifests"), "instead: --into FOLDER"),
         (("init", "-upgrade"), "init downloads nothing"),
         (("fmt", "-check"), "instead: --check"),
         (("fmt", "-recursive"), "folders are always read"),

@@ -74,12 +74,12 @@ def rosters_command() -> None:
 def snapshot_command(
     *, name: str, into: str | None, check: bool, force: bool, config: str | None, environment: str | None
 ) -> SnapshotResult:
-    """Save what a directory holds as a CSV file.
+    """Save the rows of a directory (a database, LDAP or SCIM) as a CSV file.
 
-    NAME is a directory of the settings. Rows are sorted, so that a commit shows who was added and who was
-    removed. A roster with `file:` instead of `directory:` then declares the same people from the CSV file.
-    Rosters can use only text: a column that holds anything else, such as bytes or lists, is left out and
-    reported.
+    NAME is the name under `directories` of the settings. Rows are sorted, so that a commit shows who was
+    added and who was removed. A roster with `file:` instead of `directory:` then declares the same people
+    from the CSV file. Rosters can use only text: a column that holds anything else, such as bytes or
+    lists, is left out and reported.
 
     An existing file is replaced only if it has the same columns; with --force, any file is replaced. Cells
     are not changed: a spreadsheet program reads a cell that begins with = as a formula.

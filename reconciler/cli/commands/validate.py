@@ -64,13 +64,15 @@ def validate_command(
     without_variables: bool,
     reports: tuple[str, ...],
 ) -> ValidateResult:
-    """Check the settings and every manifest offline, and show all mistakes at once.
+    """Check the settings and every manifest without a call to the service, and show all mistakes at once.
 
     At most 1,000 mistakes are shown; the others are counted. If a file is not valid YAML, only its syntax
     error is shown.
 
     A value that is probably wrong, such as a phone number in no known range, is shown as a warning. Warnings
     do not change the exit code. `checks` in the settings says how strict the checks are.
+
+    Rosters that come from a directory (a database, LDAP or SCIM) are queried.
 
     Use --without-variables where secrets are not available, such as in a pull request. Then the values of
     unset variables and the rosters from directories are not checked; everything else is checked. `plan` and
