@@ -79,7 +79,7 @@ def pause_command(*, until: datetime, reason: str, **given: Any) -> PauseResult:
     """Let no `reconciler sync` of this stack write until TIME.
 
     sync still compares and reports, and ends with exit code 10 while there are changes. `reconciler apply`
-    is not affected: it is a person. A second pause replaces the first.
+    is not affected, in CI neither. A second pause replaces the first.
 
     Reads settings and the store; writes the store and its history.
 
