@@ -139,7 +139,7 @@ def check_options(command: click.Command, ctx: click.Context, arguments: Sequenc
             raise ForeignWord(f"{name} is not an option of {path}.", f"instead: {files or _MANIFESTS}", ctx)
         if (ours := _translate_option(name.lstrip("-"), value, known)) is not None:
             raise ForeignWord(f"{name} is not an option of {path}.", f"instead: {ours}", ctx)
-        is_value = not equals  # of an option that there is not: click says so
+        is_value = not equals and name.startswith("--")  # of an option that there is not: click says so
 
 
 def _translate_option(word: str, value: str, known: Mapping[str, click.Option]) -> str | None:

@@ -18,7 +18,7 @@ def test_a_new_device_without_its_token_is_said_and_all_else_is_done(
     again = project.run(service, "plan", "--detailed-exitcode")
 
     assert (planned.returncode, applied.returncode, again.returncode) == (5, 5, 5), applied.stderr
-    assert "cannot be created: its pushToken is not declared, manifests/team.yaml:" in planned.stdout
+    assert "cannot be created: its pushToken is not declared (manifests/team.yaml:" in planned.stdout
     assert "[E160]" in planned.stdout
     assert "some entities wait for a secret; declare it first" in again.stdout
     assert len(service.contacts()) == 3

@@ -70,7 +70,7 @@ LINES: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("explain", "E201"),
     ),
     "sync": (("sync", *REPORTS), ("sync", "--allow-dirty", *JSON)),
-    "pause": (("pause", "--until", "2099-01-01T00:00:00Z"),),
+    "pause": (("pause", "--until", "2099-01-01T00:00:00Z", "--reason", "A holiday"),),
     "unpause": (("unpause",),),
     "undo": (("undo", "0123456789ab", "--yes", *REPORTS),),
     "approvals": (("approvals", "ask", "plan.json"), ("approvals", "list", *JSON)),

@@ -29,6 +29,9 @@ ELSEWHERE = {
     ("sandbox",): "a server of its own, without our credentials",
     ("demo",): "only the sandbox's own",
     ("callbacks", "listen"): "a server that runs until it is stopped: tests/cli/test_callbacks.py",
+    ("approvals", "give"): "needs a question: tests/cli/test_approvals.py looks for its code in all output",
+    ("approvals", "refuse"): "the same",
+    ("approvals", "take"): "the same",
 }
 PLANS = (
     ("plan", "-o", "plan.age", "--encrypt-to", PUBLIC),

@@ -318,7 +318,7 @@ def test_a_run_that_was_frozen_past_its_lease_writes_nothing_more() -> None:
     with world(scenario) as universe:
         for number in (0, 1):
             copied(universe, f"own-{number}.db")
-        frozen = Fate(freeze_at_step=156, freeze_s=lease_s + 200.0)
+        frozen = Fate(freeze_at_step=164, freeze_s=lease_s + 200.0)
 
         async def second() -> End:
             await universe.pass_s(lease_s + 60.0)

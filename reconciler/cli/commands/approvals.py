@@ -45,7 +45,8 @@ def command() -> None:
     Examples:
         reconciler approvals list
         reconciler approvals give Q7K2M4
-        reconciler callbacks listen --key-env CALLBACK_KEY | reconciler approvals take
+        reconciler callbacks listen --key-env CALLBACK_KEY \\
+            | reconciler approvals take
     """
 
 
@@ -460,7 +461,8 @@ def take_command(*, config: str | None, environment: str | None) -> TakenResult:
 
     \b
     Examples:
-        reconciler callbacks listen --key-env CALLBACK_KEY | reconciler approvals take
+        reconciler callbacks listen --key-env CALLBACK_KEY \\
+            | reconciler approvals take
         reconciler approvals take < replies.jsonl
     """
     from reconciler.cli.client_session import run_with_client
