@@ -7,7 +7,7 @@ declared is there once, and the store says the same as the service.
 from collections import defaultdict
 
 from simulation.modelservice import SIDS, Row
-from simulation.oracle import flat, holds, natural
+from simulation.oracle import SWALLOWED, flat, holds, natural
 from simulation.universe import Universe
 
 from reconciler.model.plans import Workspace
@@ -17,7 +17,6 @@ quiet_s = 8_000.0  # longer than a lease of a clock that is an hour fast, and th
 resumes_max = 4
 OUT_OF_SCOPE = "a device of ours stays with a contact that was never ours"
 MOVED = "own writes moved a list under a look, and a second apply was needed"
-SWALLOWED = "edited between a write and reading it back, and taken for the service's own words"
 
 
 async def quiet(universe: Universe, desired: Desired) -> None:
@@ -48,16 +47,19 @@ async def quiet(universe: Universe, desired: Desired) -> None:
     settled(universe, desired)
 
 
+_FOR_A_PERSON = ("another entity has this id", "may be the one that was created")
+
+
 async def _resumed(universe: Universe, desired: Desired) -> None:
     for _ in range(resumes_max):
         end = await universe.run(desired, verb="resume")
         if end.word in ("nothing", "StalePlan"):
             return
         if end.word == "in doubt":
-            # The service named somebody else as the result of a create (A12). A person has looked by now
-            # (`tidied`), and says that it may be sent again.
+            # The service named somebody else as the result of a create (A12), or shows what may be it under
+            # another identity. A person has looked by now (`tidied`), and says that it may be sent again.
             doubtful = [one for one in end.run.outcomes if one.result == "in doubt"] if end.run else []
-            if not doubtful or any("shows another entity" not in one.what for one in doubtful):
+            if not doubtful or not all(any(word in one.what for word in _FOR_A_PERSON) for one in doubtful):
                 universe.oracle.broken(f"in the quiet a resume ended as in doubt: {_told(end.run)}")
             universe.released = tuple(str(one.address) for one in doubtful)
             return

@@ -34,6 +34,7 @@ LOST_TWICE = "made twice: it was under way when the store was removed, and nobod
 UNDER_WAY_S = 40.0  # how long an answer can be waited for, and a write that was sent can still land
 OVERWRITTEN_FROZEN = "overwritten by a run that was frozen past its lease"
 OVERWRITTEN = "edited between look and write, and overwritten"
+SWALLOWED = "edited between a write and reading it back, and taken for the service's own words"
 OVERWRITTEN_LATE = "edited before a write landed late, and overwritten"
 
 Flat = dict[str, Any]
@@ -62,6 +63,7 @@ class Seat:
     sent_since: int = 0  # writes that it sent after that
     at_once: int = 1  # so many changes are under way at once
     wrote: dict[str, Flat] = field(default_factory=dict)  # what its writes left
+    wrote_at: dict[str, float] = field(default_factory=dict)  # and when
     own: Path | None = None  # its own store, where it shares none
     intent_s: float = 0.0  # when its last commit was
 
@@ -92,6 +94,7 @@ class Oracle:
             str, list[tuple[float, Flat]]
         ] = {}  # remote id -> when it was written, and what it was then
         self.swallowed: dict[tuple[str, str], Any] = {}  # edits between a write and its being read back
+        self._edited_at: dict[tuple[str, str], float] = {}  # when somebody else last wrote a field
         self.requests = 0
         self.writes = 0
         self._model = model
@@ -208,6 +211,7 @@ class Oracle:
         self._became(write)
         if write.after is not None:
             seat.wrote[write.id] = flat(write.after)
+            seat.wrote_at[write.id] = self._model.now()
         match write.method:
             case "POST":
                 self._created(seat, request, write)
@@ -219,6 +223,10 @@ class Oracle:
     def edited(self, write: Write) -> None:
         """Somebody else has written."""
         self._known_mail(write)
+        before, after = flat(write.before or {}), flat(write.after or {})
+        for path in before.keys() | after.keys():
+            if before.get(path) != after.get(path):
+                self._edited_at[write.id, path] = self._model.now()
         self._became(write)
         if write.method == "POST":
             self.made[write.id] = Made("somebody", self._model.now())
@@ -247,7 +255,18 @@ class Oracle:
             case Update(address=address, fields=fields):
                 entity = seat.desired.entities[address]
                 paths = [field.path for field in fields if field.path not in NEVER_SHOWN]
+                edited = [path for path in paths if self._is_swallowed(seat, outcome.remote_id, path)]
+                live = self._flat(outcome.remote_id)
+                self.swallowed |= {(outcome.remote_id, path): live.get(path) for path in edited}
+                paths = [path for path in paths if path not in edited]
                 return not paths or any(all(holds(entity, p, state) for p in paths) for state in states)
+
+    def _is_swallowed(self, seat: Seat, one: str, path: str) -> bool:
+        """Whether somebody wrote this field after the run did, which then took that for its own write.
+
+        The service had ignored the field; else it would have been so for a moment.
+        """
+        return self._edited_at.get((one, path), -1.0) >= seat.wrote_at.get(one, float("inf"))
 
     # Rules of sending.
 
