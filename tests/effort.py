@@ -16,8 +16,8 @@
     full    full counts, and every case
     proofs  the same, of the tests alone that count something, here or by tally.py (counting.py), or try
             generated examples beside one that does: script/test has proved the rest, and it is not done twice
-    landing the same, but of the tests with `landing_part(n)` every nth case: another part each day. What must
-            pass before a change lands has 25 minutes
+    landing the same, but of a test with many cases every other one, or every nth with `landing_part(n)`:
+            another part each day. What must pass before a change lands has 25 minutes
 """
 
 import re
@@ -33,6 +33,7 @@ PROOFS = ("proofs", "landing")
 # Cases that a quick run takes of a test with more, where the proofs take all of them. Two thousand cases ran
 # in both, which was 6 % of the time of a quick run.
 _of_proofs = 4
+_many = 8  # cases, of which a run before landing takes every other one
 _level = [""]
 _imports = re.compile(r"^import (effort|tally)\b", re.MULTILINE)
 
@@ -42,9 +43,16 @@ def begin(level: str) -> None:
     _level[0] = level
 
 
-def count(*, small: int, full: int) -> int:
-    """Return how many to try."""
+def count(*, small: int, full: int, landing: int = 0) -> int:
+    """Return how many to try; `landing` before a change lands, where that has no time for all."""
+    if landing and _level[0] == "landing":
+        return landing
     return full if _level[0] in ("full", *PROOFS) else small
+
+
+def least_share() -> float:
+    """Return the share of the numbers of a whole run that this one has to show."""
+    return 0.15 if _level[0] == "landing" else 1.0
 
 
 def sample(number: int) -> pytest.MarkDecorator:
@@ -83,7 +91,7 @@ def pick_landing_parts(items: Iterable[pytest.Item], day: int) -> set[pytest.Ite
     taken: set[pytest.Item] = set()
     for each in _by_test(items).values():
         marker = each[0].get_closest_marker("landing_part")
-        number = int(marker.args[0]) if marker else 1
+        number = int(marker.args[0]) if marker else 2 if len(each) >= _many else 1
         taken |= set(each[day % number :: number])
     return taken
 

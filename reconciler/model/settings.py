@@ -697,8 +697,8 @@ class Notify(Struct, frozen=True):
         tuple[str, ...],
         Setting(
             "People",
-            "Names of policy.approvers who get a message by the service: an SMS to their phone, else an "
-            "e-mail.",
+            "Names of policy.approvers who get a message by the service: by SMS and by e-mail, as far as the "
+            "policy has their addresses.",
             list_form(text_form(), "Name", "A name of policy.approvers.", "jane", uniqueItems=True),
             examples=(["jane"],),
             file_only=True,

@@ -3,7 +3,7 @@
 import effort
 from manifest.cut_files import walk
 
-WALKS = effort.count(small=60, full=1_000)
+WALKS = effort.count(small=60, full=1_000, landing=150)
 
 
 def test_files_in_cuts_mean_what_they_mean_whole() -> None:

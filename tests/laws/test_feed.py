@@ -17,8 +17,8 @@ from reconciler.model.address import Address
 from reconciler.model.snapshots import DeletedEntity, Desired, Read, Recorded
 from reconciler.service.paging import Found
 
-HISTORIES = effort.count(small=120, full=2_000)
-LYING = effort.count(small=60, full=500)
+HISTORIES = effort.count(small=120, full=2_000, landing=600)
+LYING = effort.count(small=60, full=500, landing=200)
 CONTACTS = "contact/ops/"
 
 

@@ -395,7 +395,7 @@ CHANGES: tuple[Callable[[Company, Random], None], ...] = (
 )
 
 
-@effort.landing_part(3)
+@effort.landing_part(6)
 @pytest.mark.parametrize("seed", range(HISTORIES))
 def test_the_plan_of_what_moved_is_the_plan_of_everything(tmp_path: Path, seed: int) -> None:
     """Through the store, the cached lists and the sandbox, whatever is edited on either side."""
@@ -464,7 +464,7 @@ LIES = {
 }
 
 
-@effort.landing_part(3)
+@effort.landing_part(6)
 @pytest.mark.parametrize("seed", range(LYING))
 def test_a_service_that_lies_about_what_changed_changes_no_plan(tmp_path: Path, seed: int) -> None:
     """Each history begins with a baseline of the truth; then it lies while people edit on either side."""

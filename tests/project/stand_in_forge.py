@@ -129,7 +129,7 @@ class _Handler(BaseHTTPRequestHandler):
             f"Bearer {TOKEN}" == self.headers["Authorization"] and self.path.startswith(_GITHUB)
         ) or self.headers["PRIVATE-TOKEN"] == TOKEN
         status = status if value is not None else 404
-        self.send_response(307 if self.server.elsewhere else status if known else 401)
+        self.send_response(302 if self.server.elsewhere else status if known else 401)
         if self.server.elsewhere:
             self.send_header("Location", f"{self.server.elsewhere}{self.path}")
         self.end_headers()

@@ -21,7 +21,19 @@ def test_three_days_plant_every_defect_once(request: pytest.FixtureRequest) -> N
 def test_what_is_not_marked_is_tried_every_day(request: pytest.FixtureRequest) -> None:
     items = [
         pytest.Function.from_parent(request.node.parent, name=f"test_a[{number}]", callobj=lambda: None)
-        for number in range(5)
+        for number in range(7)
     ]
 
     assert effort.pick_landing_parts(items, 738_000) == set(items)
+
+
+def test_of_many_cases_every_other_one_is_tried(request: pytest.FixtureRequest) -> None:
+    """Two days try all of them."""
+    items = [
+        pytest.Function.from_parent(request.node.parent, name=f"test_a[{number}]", callobj=lambda: None)
+        for number in range(20)
+    ]
+    days = [effort.pick_landing_parts(items, day) for day in (738_000, 738_001)]
+
+    assert [len(one) for one in days] == [10, 10]
+    assert set().union(*days) == set(items)

@@ -83,7 +83,7 @@ def test_the_copy_is_what_is_tested(workshop: Workshop) -> None:
 
 
 @effort.sample(4)
-@effort.landing_part(3)
+@effort.landing_part(6)
 @pytest.mark.parametrize("defect", ROWS, ids=[defect.name.replace(" ", "-") for defect in ROWS])
 def test_a_planted_defect_is_caught(
     copy: Callable[[], tuple[Workshop, Trials]], process: Trials | None, package: Package, defect: Defect
