@@ -17,7 +17,7 @@ from reconciler.model.kinds import KINDS
 from reconciler.model.plans import SECRET_NEEDED, Create, Delete, Plan, Update
 from reconciler.model.snapshots import Scope
 
-LAW = settings(max_examples=effort.count(small=60, full=400))
+LAW = settings(max_examples=effort.count(small=60, full=400, landing=60))
 DEVICE = KINDS["device"]
 
 
